@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -14,7 +15,7 @@
 namespace stretto::checkpoint {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 255;
+constexpr std::size_t kMostNameBytes = 1100;  // A tensor's, and what is put behind it.
 constexpr const char* kFilePrefix = "worker-";
 
 // Where stripe number `index` of `of` begins.
@@ -55,6 +56,21 @@ std::uint64_t mixed(std::uint64_t sum, std::string_view text) {
   return sum;
 }
 
+// The product of "3x7"; none for what is no such word.
+std::optional<std::uint64_t> elements_of(std::string_view shape) {
+  std::uint64_t product = 1;
+  while (!shape.empty()) {
+    const std::size_t end = std::min(shape.find('x'), shape.size());
+    std::uint64_t size = 0;
+    const auto [stop, error] = std::from_chars(shape.data(), shape.data() + end, size);
+    if (error != std::errc() || stop != shape.data() + end || end == shape.size() - 1) return {};
+    if (size != 0 && product > ~std::uint64_t{0} / size) return {};
+    product *= size;
+    shape.remove_prefix(std::min(end + 1, shape.size()));
+  }
+  return product;
+}
+
 Status check(const Attachment& attachment) {
   if (attachment.name.empty() || attachment.name.size() > kMostNameBytes) {
     return {Code::kInvalidArgument,
@@ -62,10 +78,17 @@ Status check(const Attachment& attachment) {
                         attachment.name.size(), kMostNameBytes)};
   }
   const std::size_t element = attachment.dtype ? bytes_of(*attachment.dtype) : 1;
-  if (element != 0 && attachment.bytes.size() % element == 0) return {};
+  if (element == 0 || attachment.bytes.size() % element != 0) {
+    return {Code::kInvalidArgument,
+            fmt::format("'{}' has {} bytes, which are no whole number of elements of {}",
+                        attachment.name, attachment.bytes.size(), element)};
+  }
+  const std::uint64_t elements = attachment.bytes.size() / element;
+  if (attachment.shape.empty() || elements_of(attachment.shape) == elements) return {};
   return {Code::kInvalidArgument,
-          fmt::format("'{}' has {} bytes, which are no whole number of elements of {}",
-                      attachment.name, attachment.bytes.size(), element)};
+          fmt::format("'{}' has {} elements, and its shape is '{}'; wanted one such as 3x7, of as "
+                      "many",
+                      attachment.name, elements, attachment.shape)};
 }
 
 }  // namespace
@@ -122,14 +145,15 @@ std::uint64_t digest_of_alike(std::span<const Attachment> attachments) {
 }
 
 Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
-                                   std::span<const Attachment> attachments,
-                                   const StripeSeat& seat) {
+                                   std::span<const Attachment> attachments, const StripeSeat& seat,
+                                   const std::function<bool()>& goes_on) {
   const std::vector<AttachedPiece> pieces = pieces_of(attachments, seat);
   if (pieces.empty()) return WrittenFile();
   WrittenFile file{.name = fmt::format("{}{}.parts", kFilePrefix, seat.position), .seal = {}};
   Result<PartsWriter> writer = folder.write(origin, file.name);
   if (!writer.ok()) return writer.status();
   for (const AttachedPiece& piece : pieces) {
+    if (goes_on && !goes_on()) return Status(Code::kCancelled, "writing was interrupted");
     const Attachment& attachment = attachments[piece.item];
     Status added = writer->add({.key = piece.key,
                                 .total = attachment.bytes.size(),
@@ -147,11 +171,14 @@ Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
 
 Result<AttachedReader> AttachedReader::open(Folder& folder, std::uint64_t number) {
   const Result<CheckpointManifest> manifest = folder.open(number);
-  if (!manifest.ok()) return manifest.status();
+  return manifest.ok() ? of(folder, *manifest) : manifest.status();
+}
+
+Result<AttachedReader> AttachedReader::of(Folder& folder, const CheckpointManifest& manifest) {
   AttachedReader all;
-  for (const CheckpointManifest::File& file : manifest->files) {
+  for (const CheckpointManifest::File& file : manifest.files) {
     if (!file.name.starts_with(kFilePrefix)) continue;
-    Result<PartsReader> reader = folder.read(manifest->origin, file);
+    Result<PartsReader> reader = folder.read(manifest.origin, file);
     if (!reader.ok()) return reader.status();
     for (std::size_t i = 0; i < reader->entries().size(); ++i) {
       const Status added = all.add(reader->entries()[i], {all.readers_.size(), i});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -46,14 +47,18 @@ struct WrittenFile {
   Seal seal;
   std::uint64_t entries = 0;
 };
-/// Writes what this worker has to, and it is on the device. Calls block.
+/// Writes what this worker has to, and it is on the device. Calls block. kCancelled once
+/// `goes_on` says no: it is asked now and then.
 Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
-                                   std::span<const Attachment> attachments, const StripeSeat& seat);
+                                   std::span<const Attachment> attachments, const StripeSeat& seat,
+                                   const std::function<bool()>& goes_on = nullptr);
 
 /// The attachments of a complete checkpoint. Thread: any, one at a time; calls block.
 class AttachedReader {
  public:
   static Result<AttachedReader> open(Folder& folder, std::uint64_t number);
+  /// Of one whose files have been written, and which may not be complete yet.
+  static Result<AttachedReader> of(Folder& folder, const CheckpointManifest& manifest);
 
   /// All, by name and rank.
   const std::vector<Attached>& all() const { return all_; }

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <utility>
 
+#include "checkpoint/attached.h"
 #include "checkpoint/carry_over.h"
 #include "common/log.h"
 #include "common/version.h"
@@ -45,6 +46,9 @@ Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std
         "there is nothing to save: all tensors are sums or means of rounds, of which servers keep "
         "nothing, and the workers give nothing of what they hold; attach that"};
   }
+  const Result<checkpoint::AttachedReader> attached =
+      checkpoint::AttachedReader::of(folder, manifest);
+  if (!attached.ok()) return attached.status();
   Status committed = folder.commit(manifest);
   const Status pruned = committed.ok() ? folder.prune(checkpoint::kKept, base) : Status();
   if (!pruned.ok()) log(Level::kWarning, "an old checkpoint stays: {}", pruned.cause());
@@ -119,10 +123,7 @@ void CheckpointKeeper::post(
 
 void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const Job& job) {
   timer_.taken(clock_.now());
-  if (active_) {
-    barrier.checkpoint = active_->barrier.checkpoint;
-    return ways_.open(barrier);
-  }
+  if (active_) return join(barrier, step);
   barrier.checkpoint = ++attempts_;
   active_ = std::make_unique<Active>();
   active_->barrier = barrier;
@@ -148,6 +149,20 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
     return number.status();
   });
   tick();
+}
+
+// What workers attach to one of another step would not be in it.
+void CheckpointKeeper::join(control::Barrier barrier, std::uint64_t step) {
+  const std::uint64_t written = active_->manifest.origin.step;
+  barrier.checkpoint = step == written ? active_->barrier.checkpoint : ++attempts_;
+  ways_.open(barrier);
+  if (step == written) return;
+  ways_.tell_workers(
+      {.number = barrier.checkpoint,
+       .why = {Code::kRefused,
+               fmt::format("a checkpoint of step {} is still being written, and this is one of "
+                           "step {}; make it later",
+                           written, step)}});
 }
 
 void CheckpointKeeper::have_cut() {

@@ -58,7 +58,7 @@ class CheckpointKeeper {
   CheckpointKeeper(const Config& config, const Clock& clock, const Files& files, Ways ways);
 
   /// All workers have come to this barrier, and want a checkpoint of what is there, which is of
-  /// this step of the program. If one is being written already, theirs is that one.
+  /// this step of the program. If one of this step is being written already, theirs is that one.
   void begin(control::Barrier barrier, std::uint64_t step, const Job& job);
   void on_cut(NodeId shard, const control::CheckpointCut& cut);
   /// Of shards and workers.
@@ -96,6 +96,7 @@ class CheckpointKeeper {
 
   Status refusal() const;
   void post(std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job);
+  void join(control::Barrier barrier, std::uint64_t step);
   void have_cut();
   void open_if_cut();
   void add_file(const control::CheckpointSaved& saved);

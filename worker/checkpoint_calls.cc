@@ -27,6 +27,10 @@ void CheckpointCalls::on_cut(const control::CheckpointCut& cut) {
     cut_ = cut;
     return;
   }
+  refuse(cut);
+}
+
+void CheckpointCalls::refuse(const control::CheckpointCut& cut) {
   ways_.tell_scheduler({.number = cut.number,
                         .why = {Code::kTimeout, "a worker gave up before the servers had cut"}});
 }

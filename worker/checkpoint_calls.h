@@ -55,7 +55,10 @@ class CheckpointCalls {
   /// then, and of what workers write. `alike`: control::Barrier.
   void begin(std::uint64_t step, std::uint64_t alike, const Begun& begun) {
     ways_.enter(step, alike, [this, begun](const Result<std::uint64_t>& attempt) {
-      if (!attempt.ok()) return begun(attempt.status());
+      if (!attempt.ok()) {
+        if (cut_) refuse(*std::exchange(cut_, std::nullopt));
+        return begun(attempt.status());
+      }
       offers_.taken();
       calls_[++last_] = {.attempt = *attempt};
       begun(CheckpointShare{.call = last_, .cut = std::exchange(cut_, std::nullopt)});
@@ -112,6 +115,8 @@ class CheckpointCalls {
     calls_.erase(call);
     ended.done(*ended.ended);
   }
+
+  void refuse(const control::CheckpointCut& cut);
 
   const Clock& clock_;
   const Duration patience_;

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
 
 #include "checkpoint/attached.h"
+#include "common/interruptible.h"
 #include "common/mutex.h"
 #include "common/real_disk.h"
 #include "worker/worker_impl.h"
@@ -41,8 +43,12 @@ Result<checkpoint::WrittenFile> write_share(const Config& config, NodeId node,
   if (config.checkpoint.folder.empty()) return no_folder();
   RealDisk disk;
   checkpoint::Folder folder(disk, config.checkpoint.folder);
-  return write_attached(folder, {.job = cut.job, .number = cut.number, .step = cut.step},
-                        attachments, seat);
+  try {
+    return write_attached(folder, {.job = cut.job, .number = cut.number, .step = cut.step},
+                          attachments, seat, [] { return Interruptible::goes_on(); });
+  } catch (const std::bad_alloc&) {  // The others are told, who wait.
+    return Status(Code::kResource, "there is no memory left to write what this worker holds");
+  }
 }
 
 // A call that waits for its cut, on the loop.

@@ -71,7 +71,9 @@ class Checkpoints(jobs.PythonTest):
                 self.assertEqual(self.ends(job), wanted)
 
     def test_another_number_of_workers_goes_on(self):
-        self.ends(self.keep("sync", 4, 4, workers=2))
+        saved = self.ends(self.keep("sync", 4, 4, workers=2))
+        job = self.keep("sync", 4, 0, workers=3, servers=1)
+        self.assertEqual(self.ends(job, 3), [*saved, saved[1]], "nothing was left to do")
         job = self.keep("sync", 6, 3, workers=3, servers=1)
         ends = self.ends(job, 3)
         self.assertEqual(len(set(ends[1:])), 1, ends)
@@ -80,7 +82,9 @@ class Checkpoints(jobs.PythonTest):
         self.assertIn("from 6 of", self.ends(job, 1) and job.output())
 
     def test_modes_without_rounds_go_on(self):
-        self.ends(self.keep("async", 6, 6))
+        saved = self.ends(self.keep("async", 6, 6))
+        job = self.keep("async", 6, 0, workers=3, servers=1)
+        self.assertEqual(self.ends(job, 3), [*saved, saved[1]], "nothing was left to do")
         job = self.keep("async", 9, 3, workers=3, servers=1)
         self.ends(job, 3)
         self.assertIn("from 6 of", job.output())
@@ -109,6 +113,68 @@ class Checkpoints(jobs.PythonTest):
             path.write_text(path.read_text(encoding="utf-8").replace("300", "400"),
                             encoding="utf-8")
         self.assertIn("from checkpoint 3 of step 300", job.output())
+
+    def misuse(self, way, **options):
+        """What worker 0 says, line by line."""
+        job = self.python("checkpoints_misuse_worker.py", way,
+                          flags=("--checkpoint", self.folder), **options)
+        self.assert_done(job)
+        lines = [job.lines_of(f"worker {rank}") for rank in (0, 1)]
+        for rank in (0, 1):
+            lines[rank] = [line for line in lines[rank] if line and line[0] != " "]
+        return lines
+
+    def test_all_of_several_models_is_in_it(self):
+        for way in ("gan", "state"):
+            with self.subTest(way):
+                self.folder = self.folder.with_name(way)
+                saved = self.misuse(way)
+                again = self.misuse(f"{way}_again")
+                for rank in (0, 1):
+                    self.assertIn("returned True", saved[rank])
+                    self.assertIn("from 3", again[rank])
+                    self.assertEqual([line for line in saved[rank] if line.startswith("sums")],
+                                     [line for line in again[rank] if line.startswith("sums")])
+                if way == "gan":
+                    self.assertIn("restore() is called once", "".join(again[0]))
+
+    def test_another_program_is_refused_before_anything_is_changed(self):
+        self.misuse("gan")
+        self.folder = self.folder.with_name("one")
+        self.misuse("state")
+        for way, words in (("kind", "['SGD', "), ("groups", "optimizers and their groups are"),
+                           ("width", "0.weight' is float32[5, 3] here and float32[4, 3] there")):
+            with self.subTest(way):
+                lines = self.misuse(way)
+                for rank in (0, 1):
+                    self.assertIn("Mismatch", lines[rank][0])
+                    self.assertIn("checkpoint 1 is of a program that trains something else",
+                                  lines[rank][0])
+                    self.assertIn(words, lines[rank][0])
+        lines = self.misuse("first")
+        self.assertIn("has not called stretto.torch.restore()", lines[0][0])
+        self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-1")
+
+    def test_what_cannot_be_saved_is_told(self):
+        lines = self.misuse("names")[0]
+        for line, words in zip(lines, ("TypeError: what is attached as 'x' is a int",
+                                       "ValueError: the name is ''", "something else is attached",
+                                       "ValueError: step is -1",
+                                       "TypeError: what is attached as 'x' cannot be saved")):
+            self.assertIn(words, line)
+        self.assertIn("Unsupported: checkpoint: checkpoints are not of LocalSteps",
+                      self.misuse("local")[0][0])
+        self.assertIn("there is nothing to save", self.misuse("nothing")[0][0])
+
+    def test_a_folder_that_cannot_be_written_is_told_and_the_third_time_raises(self):
+        job = self.python("checkpoints_misuse_worker.py", "full",
+                          flags=("--checkpoint", self.folder))
+        self.assert_done(job)
+        said = job.lines_of("worker 1")
+        self.assertIn("1 returned False", said)
+        self.assertIn("2 returned False", said)
+        self.assertTrue(any(line.startswith("3 InvalidArgument") for line in said), said)
+        self.assertIn("no checkpoint of step 1 was made", job.output())
 
     def test_a_program_that_does_not_restore_is_stopped_before_it_trains(self):
         self.ends(self.keep("sync", 2, 2))

@@ -174,7 +174,19 @@ TEST_F(AttachedTest, NamesThatCannotBeAreRefused) {
   const auto check = [](std::vector<Attachment> all) { return check_attachments(all); };
   EXPECT_TRUE(check({model, own}).ok()) << "one is of all, one each worker's";
   EXPECT_EQ(check({model, model}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(check({attachment(std::string(256, 'x'), 1, Held::kAlike)}).code(),
+  const auto shaped = [&](const std::string& shape) {
+    Attachment floats = model;
+    floats.dtype = Dtype::kF32;
+    floats.shape = shape;
+    return check({floats}).ok();
+  };
+  EXPECT_TRUE(shaped("2"));
+  EXPECT_TRUE(shaped("1x2x1"));
+  for (const char* wrong :
+       {"3", "2x", "x2", "2x1x", "0x2", "2 x1", "-2", "two", "2x18446744073709551615"}) {
+    EXPECT_FALSE(shaped(wrong)) << wrong;
+  }
+  EXPECT_EQ(check({attachment(std::string(1101, 'x'), 1, Held::kAlike)}).code(),
             Code::kInvalidArgument);
 }
 

@@ -40,8 +40,8 @@ class CheckpointKeeperTest : public testing::Test {
     }
     return *keeper_;
   }
-  void begin(std::uint64_t barrier = 1) {
-    keeper().begin({.number = barrier, .checkpoint = 8}, 7,
+  void begin(std::uint64_t barrier = 1, std::uint64_t step = 7) {
+    keeper().begin({.number = barrier, .checkpoint = step + 1}, step,
                    {.id = 5, .shards = shards_, .workers = workers_});
   }
   // Each shard has a part of its own.
@@ -127,6 +127,19 @@ TEST_F(CheckpointKeeperTest, OneThatIsAskedForWhileAnotherIsWrittenIsThatOne) {
   for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
   EXPECT_THAT(ended_, SizeIs(1));
   EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
+}
+
+TEST_F(CheckpointKeeperTest, OneOfAnotherStepIsRefusedWhileAnotherIsWritten) {
+  begin(1);
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  begin(2, 8);
+  ASSERT_THAT(opened_, SizeIs(2));
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].number, opened_[1].checkpoint);
+  EXPECT_NE(ended_[0].number, opened_[0].checkpoint);
+  EXPECT_EQ(ended_[0].why.code(), Code::kRefused);
+  for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
+  EXPECT_TRUE(ended_.at(1).why.ok()) << "the first goes on";
 }
 
 TEST_F(CheckpointKeeperTest, AShardThatFailsCostsTheCheckpoint) {
@@ -219,12 +232,14 @@ TEST_F(CheckpointKeeperTest, AWorkerThatIsLostCostsTheCheckpoint) {
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_EQ(ended_[0].why.code(), Code::kPeerLost);
   keeper().on_lost(7);
+  cuts_.clear();
   begin(2);
   keeper().on_lost(9);
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
   keeper().on_saved(7, {.number = 2});
   EXPECT_EQ(ended_.at(1).why.code(), Code::kPeerLost) << "before the cut, too";
+  EXPECT_FALSE(cuts_.contains(9)) << "who is lost is told nothing";
 }
 
 TEST_F(CheckpointKeeperTest, OneIsDueSoLongAfterTheLastWasBegun) {

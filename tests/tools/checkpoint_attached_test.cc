@@ -48,7 +48,7 @@ class AttachedCommands : public testing::Test {
       manifest.files.push_back({.name = "server-0.0.parts", .seal = seal, .entries = 1});
     }
     for (std::uint32_t position = 0; position < workers; ++position) {
-      const Seat seat{.position = position, .of = workers};
+      const StripeSeat seat{.position = position, .of = workers};
       const WrittenFile file =
           write_attached(*folder_, manifest.origin, attachments, seat).or_exit();
       if (file.name.empty()) continue;

@@ -80,6 +80,18 @@ TEST_F(CheckpointCallsTest, WhoDoesNotWaitForACutSaysThatItWritesNothing) {
   EXPECT_FALSE(begin(1).cut);
 }
 
+TEST_F(CheckpointCallsTest, ACutWhoseCallEndsBeforeTheBarrierOpensIsAnswered) {
+  Status ended;
+  calls_.begin(7, 5, [&ended](const Result<CheckpointShare>& share) { ended = share.status(); });
+  calls_.on_cut({.number = 3, .workers = {7, 8}});
+  EXPECT_TRUE(told_.empty());
+  std::exchange(entered_, nullptr)(Status(Code::kTimeout, "late"));
+  EXPECT_EQ(ended.code(), Code::kTimeout);
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].number, 3U);
+  EXPECT_FALSE(begin(1).cut);
+}
+
 TEST_F(CheckpointCallsTest, WhatEndsBeforeAnybodyAsksIsToldWhenTheyDo) {
   const CheckpointShare first = begin(1);
   calls_.on_ended({.number = 1, .why = {Code::kResource, "full"}});

@@ -253,7 +253,7 @@ TEST_F(CheckpointTest, WhatCannotBeAttachedIsToldBeforeAnybodyWaits) {
       EXPECT_EQ(made.code(), Code::kInvalidArgument);
       return made.text();
     };
-    EXPECT_THAT(refused({{.name = "", .bytes = bytes}}), HasSubstr("wanted 1 to 255"));
+    EXPECT_THAT(refused({{.name = "", .bytes = bytes}}), HasSubstr("wanted 1 to 1100"));
     EXPECT_THAT(refused({{.name = "a", .bytes = bytes}, {.name = "a", .bytes = bytes}}),
                 HasSubstr("'a' is attached twice"));
     EXPECT_THAT(refused({{.name = "a", .bytes = bytes, .dtype = Dtype::kF32}}),

@@ -199,17 +199,18 @@ Result<bool> Parameters::Impl::go_on() {
     ++lacking;
     lacks = model_[i].name();
   }
-  if (lacking == model_.size()) {
+  // What the caller's own optimizer works on, the caller may have restored.
+  if (lacking == model_.size() && !has_own_optimizer(options_)) {
     log(Level::kWarning,
-        "checkpoint {} has nothing of the parameters '{}' and so on: they begin anew; "
-        "Checkpoints::save() takes what Parameters::attachments() returns",
+        "checkpoint {} has no values of '{}' and so on: they begin with those that they are given",
         number, lacks);
     return false;
   }
   if (lacking > 0) {
     return Status(Code::kMismatch,
                   fmt::format("checkpoint {} has {} of the model's {} tensors, and lacks '{}': it "
-                              "is of another model; begin anew (--resume no)",
+                              "is of another model or mode, or Checkpoints::save() was not given "
+                              "what Parameters::attachments() returns; begin anew (--resume no)",
                               number, model_.size() - lacking, model_.size(), lacks));
   }
   for (ModelTensor& tensor : model_) {
@@ -235,8 +236,16 @@ Status Parameters::Impl::load(const Checkpoints& checkpoints, const std::vector<
   const std::string name = tensor.name() + kRemembered;
   const Attached* remembered = find_attached(saved, name, worker_.rank());
   if (remembered == nullptr) remembered = find_attached(saved, name, 0);
-  std::vector<std::byte> bytes(remembered == nullptr ? 0 : remembered->bytes);
-  Status read = remembered == nullptr ? Status() : checkpoints.read(*remembered, bytes);
+  if (remembered == nullptr) {
+    if (tensor.optimizer().save().empty()) return {};
+    return {Code::kMismatch,
+            fmt::format("the checkpoint that the job goes on from has nothing of what the "
+                        "optimizer of '{}' remembered: Checkpoints::save() was not given what "
+                        "Parameters::attachments() returns; begin anew (--resume no)",
+                        tensor.name())};
+  }
+  std::vector<std::byte> bytes(remembered->bytes);
+  Status read = checkpoints.read(*remembered, bytes);
   return read.ok() ? tensor.optimizer().load(bytes) : read;
 }
 

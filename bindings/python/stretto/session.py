@@ -18,7 +18,6 @@ from typing import NamedTuple, Optional
 
 from stretto import _core, closing, environment, errors, interrupts, notices
 
-
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
 
 
@@ -62,6 +61,7 @@ class Session:
         self.healing = None  # What those who came lack, while they do: for stretto.torch.
         self.pace = None  # Of the program's steps.
         self.keeping = None  # What is known of checkpoints, for stretto.torch.
+        self.resumed = False  # It has left a job before, in which things may have been wrapped.
         self.listens = False  # This one gives no gradients, as it lacks parameters.
         if place.rank < 0:
             self.worker()  # The scheduler chooses the rank.
@@ -162,13 +162,13 @@ class Session:
     def successor(self, former):
         """This process in the same job again, as a newcomer; `former` is who it was there. Raises
         what prevents it."""
+        self._let_go()
         self._worker, self._left = None, True  # It listens where the next one will.
         place = dataclasses.replace(self.place, rank=-1, late=True)
         after = Session(place, former)
         after.has_state, after.step_scope = self.has_state, self.step_scope
-        after.told_of_loss, after.alike = self.told_of_loss, self.alike
+        after.told_of_loss, after.alike, after.keeping = self.told_of_loss, self.alike, self.keeping
         after.optimizers, after.modules, after.apart = self.optimizers, self.modules, self.apart
-        after.keeping = self.keeping
         return after
 
     @property
@@ -354,6 +354,7 @@ class Session:
         was left before."""
         if os.getpid() != self._owner:
             return
+        self._let_go()
         with self._lock:
             worker, self._worker, self._left = self._worker, None, True
         if worker is None:
@@ -363,6 +364,10 @@ class Session:
         except (errors.Timeout, KeyboardInterrupt):
             worker.abandon()  # With the memory that is in use.
             raise
+
+    def _let_go(self):
+        if self.keeping is not None:
+            self.keeping.let_go()
 
     def abandon(self):
         """Leaves without waiting for anything, so that the others learn at once that this worker
@@ -389,6 +394,7 @@ class Left(NamedTuple):
 
     place: environment.Place
     job: Optional[tuple]  # None: it had not joined.
+    keeping: object
 
 
 def _job_at(place):
@@ -448,6 +454,9 @@ def begin(lazy=True, resumed=False):
         if mistaken := environment.mistaken_for_alone():
             notices.warn(mistaken)
         _current = Session(place)
+        _current.resumed = resumed
+        if resumed and _before is not None:
+            _current.keeping = _before.keeping
         atexit.register(_at_exit)
         # Before the end of threads that are no daemons is waited for: atexit comes after.
         getattr(threading, "_register_atexit", atexit.register)(_note_ending)
@@ -469,7 +478,7 @@ def end(patience=None):
     ending, _current = _current, None
     atexit.unregister(_at_exit)
     if ending is not None:
-        _before = Left(ending.place, ending.job)
+        _before = Left(ending.place, ending.job, ending.keeping)
         ending.leave(patience)
 
 
@@ -484,8 +493,7 @@ def _at_exit():
         if _current is not None:
             _current.abandon()
         return
-    # An error in leaving is no reason to fail after the work was done, but worth a line. What the
-    # program did not wait for, others may never join: it may have ended by sys.exit() midway.
+    # After the work an error is worth a line. What was not waited for, others may never join.
     try:
         end(_LAST_PATIENCE_S)
     except errors.Error as error:

@@ -22,7 +22,7 @@ enum class Held : std::uint8_t {
 };
 
 struct Attachment {
-  std::string name;  ///< 1 to 255 bytes. Once among those that all hold, once among the others.
+  std::string name;  ///< 1 to 1,100 bytes. Once among those that all hold, once among the others.
   std::span<const std::byte> bytes;  ///< Must not change until the call returns.
   Held held = Held::kByEach;
   /// A tensor's, for programs that read checkpoints without this one; none: it is bytes.

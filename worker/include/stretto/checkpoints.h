@@ -39,12 +39,12 @@ class Checkpoints {
   /// attached here. All workers call it at the same place of the program and with the same step,
   /// each with nothing in flight; until the servers have cut nothing can be begun. Each writes what
   /// it attaches itself, from the memory where it is. It returns when the checkpoint is complete in
-  /// the job's folder and on its device. One that is asked for while another one is being written
-  /// is that one. kUnsupported if the job has no folder (stretto-launch --checkpoint);
-  /// kInvalidArgument if there is nothing to save: servers keep nothing of sums and means of
-  /// rounds, whose parameters the workers have, and nothing is attached; kMismatch where others are
-  /// at a barrier or another step; otherwise why it could not be written. Then earlier ones are as
-  /// they were, and training can go on.
+  /// the job's folder and on its device. One that is asked for while one of the same step is being
+  /// written is that one; of another step kRefused. kUnsupported if the job has no folder
+  /// (stretto-launch --checkpoint); kInvalidArgument if there is nothing to save: servers keep
+  /// nothing of sums and means of rounds, whose parameters the workers have, and nothing is
+  /// attached; kMismatch where others are at a barrier or another step; otherwise why it could not
+  /// be written. Then earlier ones are as they were, and training can go on.
   Status save(std::uint64_t step, std::span<const Attachment> attachments = {});
 
   /// Whether a checkpoint is due by the clock (stretto-launch --checkpoint-every; 60 s): true at

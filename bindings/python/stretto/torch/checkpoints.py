@@ -6,6 +6,7 @@ cut as what the servers hold. What all workers have alike each of them writes a 
 In the folder a checkpoint is tensors by name, and one description of them, which is no pickle.
 """
 
+import operator
 import random
 import re
 from typing import Any, Dict, Mapping, NamedTuple, Optional
@@ -13,21 +14,22 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional
 import numpy
 import torch
 
-from stretto import errors, notices, session
-from stretto.torch import broadcasting, healing, keeping, newcomers, objects, wire
+from stretto import errors, notices, returning, session
+from stretto.torch import (broadcasting, healing, keeping, newcomers, objects, owners, wire)
 
 _DESCRIPTION = "stretto.torch"
 _PREFIX = "attached/"
+_STATE = "state "
 _MOST_FAILURES = 3  # In a row, of which the last one raises.
-_MOST_NAME = 255
+_MOST_NAME = 1000
 _MADE_ALIKE = "tensors/"  # Of what newcomers.Training describes.
 _SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
-    (r"^tensors/(trained 0/|trained module1/|Parameter\.(module1/)?)?", ""),
+    (r"^tensors/(trained 0/|trained module1/|model 0/|Parameter\.(module1/)?)?", ""),
     ("^(optimizers|plain/states)/0/state/state/(module1/)?", "optimizer/"),
     ("^(optimizers|plain/states)/([0-9]+)/state/state/", r"optimizer\2/")))
 # What is wrong with the program or the job, and not with a disk.
-_RAISED = (errors.Mismatch, errors.Unsupported, errors.Cancelled, errors.ServerLost,
-           errors.SchedulerLost, errors.UsedAfterFork)
+_RAISED = (errors.Mismatch, errors.Cancelled, errors.ServerLost, errors.SchedulerLost,
+           errors.UsedAfterFork)
 
 
 class Restored(NamedTuple):
@@ -96,33 +98,70 @@ def _names(paths):
     taken = {_DESCRIPTION}
     for index, path in enumerate(paths):
         fits = [name for name in (_name_of(path), path, f"#{index}")
-                if name not in taken and 0 < len(name.encode()) <= _MOST_NAME]
+                if name not in taken and 0 < len(name.encode()) <= _MOST_NAME
+                and not name.startswith((_PREFIX, _STATE))]
         taken.add(fits[0])
         names.append(fits[0])
     return names
 
 
-def _held(path):
+def _held(path, frozen):
     # Who holds the tensor there.
     if path.startswith("apart/"):
         return "each"
     if not path.startswith(_MADE_ALIKE):
         return "alike"
-    return "alike" if newcomers.is_trained(path.removeprefix(_MADE_ALIKE)) else "first"
+    key = path.removeprefix(_MADE_ALIKE)
+    return "alike" if newcomers.is_trained(key) or key in frozen else "first"
+
+
+def _besides(now):
+    # (key, tensor) of what the models have besides parameters that are trained.
+    exchanges = [*(each._stretto_exchange for each in _wrapped(now)),
+                 *(each for each in (one() for one in now.modules) if each is not None)]
+    return [(f"model {index}/{name}", tensor) for index, each in enumerate(exchanges)
+            for name, tensor in owners.tensors_besides(each)]
+
+
+def _facts(now):
+    # What must be the same of each optimizer: its kind, and what is in which group.
+    return [[type(each._stretto_original).__name__,
+             sorted(sorted(group["params"])
+                    for group in broadcasting.state_by_label(each)["param_groups"])]
+            for each in _wrapped(now)]
 
 
 def _gather(now, given):
     # What is trained, and what was made alike. What optimizers in modes apart remember differs.
-    training = newcomers.Training(now, may_heal=False)
+    besides = _besides(now)
+    training = newcomers.Training(now, may_heal=False, besides=_detached(besides))
     described, tensors = training.described()
+    _tell_lacking(described)
+    if not (tensors or _wrapped(now) or keeping.of(now).attached or keeping.of(now).states):
+        raise errors.InvalidArgument(
+            "there is nothing to save: no optimizer or module is wrapped, nothing was broadcast, "
+            "and nothing is attached", operation="checkpoint")
+    frozen = {key for key, tensor in besides if isinstance(tensor, torch.nn.Parameter)}
     paths = broadcasting.paths_of(described)
     names = _names(paths)
     for name, path, tensor in zip(names, paths, tensors):
         kind = wire.NAMES.get(tensor.dtype)
         shape = "x".join(map(str, tensor.shape)) if kind and tensor.dim() > 1 else ""
-        given.add(name, tensor, _held(path), kind, shape)
-    given.add_object(_DESCRIPTION, {"format": 1, "told": described, "names": names},
+        given.add(name, tensor, _held(path, frozen), kind, shape)
+    given.add_object(_DESCRIPTION, {"format": 1, "told": described, "names": names,
+                                    "optimizers": _facts(now)},
                      "each" if described["apart"] else "first")
+
+
+def _detached(pairs):
+    return [(key, tensor.detach()) for key, tensor in pairs]
+
+
+def _tell_lacking(described):
+    lacking = [] if described["plain"] is None else described["plain"]["lacking"]
+    if lacking:
+        notices.warn("this program's checkpoints lack " + "; ".join(lacking) + ". Wrap the "
+                     "optimizer by DistributedOptimizer, or attach() it")
 
 
 def _wrapped(now):
@@ -130,6 +169,11 @@ def _wrapped(now):
 
 
 def _check(now, operation):
+    modules = [each for each in (one() for one in now.modules) if each is not None]
+    if now.resumed and not _wrapped(now) and not modules:
+        raise errors.Unsupported(
+            "this process has resumed in another job, where nothing has been wrapped; wrap its "
+            "optimizers and modules again, or save them by torch.save", operation=operation)
     if any(getattr(each, "_stretto_kind", "") == "LocalSteps" for each in _wrapped(now)):
         raise errors.Unsupported(
             "checkpoints are not of LocalSteps, and this program has one; save the model and "
@@ -149,7 +193,8 @@ def checkpoint(step: int) -> bool:
     different places, Unsupported for LocalSteps. TypeError if a state holds objects that cannot be
     saved: nothing is pickled. It calls finish() of each wrapped optimizer."""
     now = session.current()
-    return _may_save(now, step) and _saved(now, step)
+    number = _step_of(step)
+    return _without_folder() if now.alone else _saved(now, number)
 
 
 def checkpoint_if_due(step: int) -> bool:
@@ -158,35 +203,59 @@ def checkpoint_if_due(step: int) -> bool:
     steps, with the same steps, which grow; while none is due that costs a microsecond. True, at all
     workers alike, if one was made."""
     now = session.current()
-    if not _may_save(now, step) or not keeping.core(now).due(step):
+    number = _step_of(step)
+    if now.alone or not keeping.core(now).due(number):
         return False
-    return _saved(now, step)
+    return _saved(now, number)
 
 
-def _may_save(now, step):
-    if not isinstance(step, int) or step < 0:
+def _step_of(step):
+    try:
+        number = operator.index(step)
+    except TypeError:
+        number = -1
+    if number < 0:
         raise ValueError(f"step is {step!r}, wanted a whole number from 0")
-    if not now.alone and keeping.has_folder():
-        return True
+    return number
+
+
+def _without_folder():
     notices.warn("no checkpoint is made: this job has no folder for them; start it by "
                  "stretto-launch --checkpoint DIR")
     return False
 
 
 def _saved(now, step):
+    keeping.check_restored(now)
     _check(now, "checkpoint")
-    for each in _wrapped(now):
-        each.finish()
-    kept = keeping.of(now)
     given = _Given()
-    _gather(now, given)
-    for index, state in enumerate(kept.states):
-        given.add_object(f"state {index}", state.saved(), "first")
-    for name, (one, each) in kept.attached.items():
-        given.add_object(_PREFIX + name, one.state_dict(), "each" if each else "first")
+    if keeping.has_folder():
+        try:
+            for each in _wrapped(now):
+                each.finish()
+        except errors.Error as error:
+            if not returning.between_steps(error):
+                raise
+            returning.come_again(error)
+        if session.current() is not now:
+            return False  # This worker was lost, and has come again.
+        _gather(now, given)
+        for index, state in enumerate(keeping.of(now).states):
+            given.add_object(f"{_STATE}{index}", state.saved(), "first")
+        for name, (one, each) in keeping.of(now).attached.items():
+            given.add_object(_PREFIX + name, one.state_dict(), "each" if each else "first")
+    else:  # If the others have one, this worker's part fails, which all hear.
+        given.add_object(_DESCRIPTION, {}, "each")
+    return _written(now, step, given)
+
+
+def _written(now, step, given):
+    kept = keeping.of(now)
     try:
         with now.pause("checkpoint"):
             keeping.core(now).save(step, given.tuples)
+    except errors.Unsupported:  # The job has no folder.
+        return _without_folder()
     except _RAISED:
         raise
     except errors.Error as error:
@@ -203,7 +272,7 @@ def restored() -> Restored:
     """The checkpoint that this job goes on from: its number and step, both 0, and false, if the
     job has begun anew."""
     now = session.current()
-    return Restored(0, 0) if now.alone else Restored(*keeping.core(now).restored)
+    return Restored(0, 0) if now.place.alone else Restored(*keeping.core(now).restored)
 
 
 def restore() -> int:
@@ -212,10 +281,16 @@ def restore() -> int:
     models and optimizers have been wrapped and broadcast. What was attached gets its state back;
     states of stretto.torch.elastic too, before their sync().
 
-    Mismatch if this program trains something else than what was saved. A worker that comes into a
+    Mismatch if this program trains something else than what was saved; InvalidArgument if it is
+    called again, which would undo the steps since. A worker that comes into a
     job while that runs gets everything from the others, and nothing from here."""
     now = session.current()
-    keeping.of(now).has_restored = True
+    kept = keeping.of(now)
+    if kept.has_restored:
+        raise errors.InvalidArgument(
+            "restore() is called once, before the first step and before checkpoint(): what the "
+            "job goes on from is older than what there is now", operation="restore")
+    kept.has_restored = True
     found = restored()
     if not found or now.came_late:
         return found.step
@@ -237,31 +312,43 @@ class _Reading:
         """Whatever is there, for what is here."""
         told = self._object(_DESCRIPTION, is_shared=True)
         if told is not None:
-            self._fill(told)
+            self._fill_checked(told)
         kept = keeping.of(self._now)
         for index, state in enumerate(kept.states):
-            saved = self._object(f"state {index}")
+            saved = self._object(f"{_STATE}{index}")
             if saved is not None:
                 state.load_saved(saved)
         for name, (one, _) in kept.attached.items():
             self.attached(name, one)
+        unused = {name.removeprefix(_PREFIX) for name, _ in self._found
+                  if name.startswith(_PREFIX)} - set(kept.attached)
+        if unused:
+            notices.warn(f"checkpoint {self._number} has what was attached as "
+                         f"{', '.join(sorted(unused))}, and nothing is attached by that name yet: "
+                         "call attach() before restore(), or it is lost with the next checkpoints")
 
     def attached(self, name, one):
         """Gives what was attached its state, if it is there."""
         saved = self._object(_PREFIX + name)
-        if saved is not None:
+        if saved is None:
+            return
+        try:
             one.load_state_dict(saved)
+        except errors.Error as error:
+            raise errors.Mismatch(f"what was attached as '{name}' cannot be loaded: {error.cause}",
+                                  operation="restore") from error
 
-    def _find(self, name, is_shared=False):
-        # Of this worker, or else of all; None: there is none. `is_shared`: that of the first serves
+    def _find(self, name, is_each=True, is_shared=False):
+        # Of this worker, or of all; None: there is none. `is_shared`: that of the first serves
         # where there are more workers than there were.
-        for rank in (self._now.present_rank, -1, 0)[:3 if is_shared else 2]:
+        own = [self._now.present_rank] if is_each else []
+        for rank in (*own, -1, *([0] if is_shared else [])):
             if (name, rank) in self._found:
                 return self._found[name, rank]
         return None
 
     def _object(self, name, is_shared=False):
-        found = self._find(name, is_shared)
+        found = self._find(name, is_shared=is_shared)
         if found is None:
             return None
         data = torch.empty(found.bytes, dtype=torch.uint8)
@@ -272,25 +359,53 @@ class _Reading:
             raise errors.Malformed(f"'{name}' of checkpoint {self._number} cannot be used: "
                                    f"{error}", operation="restore") from error
 
-    def _fill(self, saved):
-        if saved.get("format") != 1:
+    def _fill_checked(self, saved):
+        # It may be of another program, such as a test of somebody's.
+        if not isinstance(saved, dict) or saved.get("format") != 1:
             raise errors.Unsupported(
-                f"checkpoint {self._number} was made by a later version of Stretto",
-                operation="restore")
-        training = newcomers.Training(
-            self._now, may_heal=False, operation="restore",
-            other=f"checkpoint {self._number} is of a program that trains something else "
-                  "(--resume no begins anew)")
-        templates = training.templates(saved["told"])
-        for name, tensor in zip(saved["names"], templates):
-            found = self._find(name, is_shared=True)
+                f"checkpoint {self._number} was made by a later version of Stretto, or is none of "
+                "stretto.torch", operation="restore")
+        try:
+            self._fill(saved)
+        except errors.Error:
+            raise
+        except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
+            raise errors.Malformed(
+                f"the description in checkpoint {self._number} cannot be used: "
+                f"{type(error).__name__}: {error}", operation="restore") from error
+
+    def _fill(self, saved):
+        told, mine = saved["told"], _facts(self._now)
+        other = (f"checkpoint {self._number} is of a program that trains something else (--resume "
+                 "no begins anew)")
+        if [list(each) for each in saved["optimizers"]] != mine:
+            raise errors.Mismatch(f"{other}: optimizers and their groups are {mine} here, and were "
+                                  f"{saved['optimizers']}", operation="restore")
+        training = newcomers.Training(self._now, may_heal=False, operation="restore", other=other,
+                                      besides=_detached(_besides(self._now)))
+        self._tell_missing(told["tensors"].keys(), training.keys)
+        paths = broadcasting.paths_of(told)
+        templates = training.templates(told)
+        for name, path, tensor in zip(saved["names"], paths, templates):
+            found = self._find(name, path.startswith("apart/"), is_shared=True)
             size = tensor.numel() * tensor.element_size()
             if found is None or found.bytes != size:
                 raise errors.Malformed(f"checkpoint {self._number} has no tensor '{name}' of "
                                        f"{size} bytes", operation="restore")
             if size:
                 self._core.read(found, wire.place_of(healing.flat(tensor)))
-        training.load_apart(saved["told"], training.fill(saved["told"], templates))
+        training.load_apart(told, training.fill(told, templates))
+
+    def _tell_missing(self, theirs, mine):
+        # Of what is not trained: that may be another one each time.
+        for keys, words in ((theirs - mine, "is not here, and left out: broadcast it before "
+                             "restore()"),
+                            (mine - theirs, "was not saved, and stays as it is")):
+            names = sorted(_name_of(_MADE_ALIKE + key) for key in keys
+                           if not newcomers.is_trained(key))
+            if names:
+                more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+                notices.warn(f"checkpoint {self._number}: '{names[0]}'{more} {words}")
 
 
 def attach(name: str, kept: Any, each: Optional[bool] = None) -> None:
@@ -313,7 +428,8 @@ def attach(name: str, kept: Any, each: Optional[bool] = None) -> None:
     known = keeping.of(now)
     if name in known.attached and known.attached[name][0] is not kept:
         raise ValueError(f"something else is attached as {name!r} already")
+    is_new = name not in known.attached
     known.attached[name] = (kept, getattr(kept, "_stretto_of_each", False) if each is None
                             else each)
-    if known.has_restored and not now.came_late and restored():
+    if is_new and known.has_restored and not now.came_late and restored():
         _Reading(now).attached(name, kept)

@@ -22,9 +22,13 @@ class Keeping:
 
     def core(self, worker):
         """Its checkpoints, in C++."""
-        if self._worker is None or self._worker() is not worker:
-            self._worker, self._core = weakref.ref(worker), _core.Checkpoints(worker)
+        if self._worker is not worker:
+            self._worker, self._core = worker, _core.Checkpoints(worker)
         return self._core
+
+    def let_go(self):
+        """Of the C++ worker, which is about to go."""
+        self._worker = self._core = None
 
     @property
     def states(self):
@@ -59,7 +63,7 @@ def check_restored(now):
     keeping = of(now)
     if keeping.has_restored:
         return
-    if has_folder() and not (now.alone or now.came_late):
+    if has_folder() and not (now.alone or now.came_late or now.resumed):
         number = core(now).restored[0]
         if number:
             raise errors.InvalidArgument(

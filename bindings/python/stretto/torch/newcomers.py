@@ -129,11 +129,12 @@ class Training:
     """The parameters, other tensors that were made alike, and the optimizers of a program. What
     modules train comes at once: nobody sees their optimizers' steps.
 
+    besides    other tensors, by keys that no tensor has that was made alike
     other      what is said where this program is another one
     operation  of the program's, for the error
     """
 
-    def __init__(self, now, may_heal=True,
+    def __init__(self, now, may_heal=True, besides=(),
                  other="this worker comes into a job that trains something else",
                  operation="join"):
         self._now = now
@@ -151,10 +152,15 @@ class Training:
                    for parameter, name in each._stretto_exchange.names.items())
         others = ((f"trained {name}", parameter.detach())
                   for name, parameter in (*self._modules.trained(), *self._apart.trained()))
-        for key, tensor in (*trained, *others, *now.alike.items()):
+        for key, tensor in (*trained, *others, *besides, *now.alike.items()):
             if tensor.numel() and tensor.data_ptr() not in seen:
                 seen.add(tensor.data_ptr())
                 self._tensors[key] = tensor
+
+    @property
+    def keys(self):
+        """Of the tensors that are here, but for optimizers' states."""
+        return self._tensors.keys()
 
     def givers(self, givers):
         """Who of these gives."""

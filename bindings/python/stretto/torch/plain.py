@@ -10,6 +10,7 @@ from typing import Any, List, NamedTuple
 
 import torch
 
+from stretto import errors
 from stretto.torch import broadcasting, objects
 
 
@@ -72,6 +73,11 @@ class Modules:
         taken, lacking = [], list(told["lacking"])
         for each, state in zip(told["states"], states):
             optimizer = mine.get((each["kind"], *each["labels"]))
+            if optimizer is None and operation == "restore":
+                raise errors.Mismatch(
+                    f"the checkpoint has the state of {each['kind']} of these modules' parameters, "
+                    "and there is no such optimizer here; call restore() when it has been made",
+                    operation=operation)
             if optimizer is None:
                 lacking.append(f"the state of {each['kind']}, which is not here yet")
                 continue
@@ -82,7 +88,7 @@ class Modules:
     def _steppers(self):
         # Also what nobody holds any more, until it is collected.
         gc.collect()
-        found = [each for each in gc.get_objects() if isinstance(each, torch.optim.Optimizer)]
+        found = [each for each in gc.get_objects() if issubclass(type(each), torch.optim.Optimizer)]
         wrapped = {id(each._stretto_original) for each in found
                    if hasattr(each, "_stretto_original")}
         steppers = []

@@ -125,7 +125,7 @@ class Parameters {
   /// For Checkpoints::save(), after finish(): what optimizers remember, and in kSync, where the
   /// workers hold them, the values. Its memory stays as it is until the next call of this object.
   /// In a job that goes on from such a checkpoint open() begins with what was saved, and initial
-  /// values do not count; kMismatch if that was another model.
+  /// values do not count; kMismatch if that has another model, or not this.
   std::vector<Attachment> attachments();
 
   /// For a schedule of learning rates: the optimizer's rate from the next step on. At least 0.

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker that makes checkpoints in ways of which some are wrong, and says what came of it.
+
+    checkpoints_misuse_worker.py WAY
+"""
+
+import os
+import sys
+
+import torch
+import stretto.torch as st
+
+way = sys.argv[1]
+st.init()
+torch.manual_seed(1)
+
+
+def model_of(width=4):
+    """With statistics, and a layer that is not trained."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, width), torch.nn.BatchNorm1d(width),
+                                torch.nn.Linear(width, 1))
+    model[2].weight.requires_grad_(False)
+    return model
+
+
+def wrapped(model, kind=torch.optim.Adam, groups=1):
+    """An optimizer."""
+    trained = [each for each in model.parameters() if each.requires_grad]
+    sets = [trained] if groups == 1 else [trained[:1], trained[1:]]
+    inner = kind([{"params": each} for each in sets], lr=0.01)
+    return st.DistributedOptimizer(inner, model.named_parameters())
+
+
+def train(*pairs, steps=3):
+    """Some steps."""
+    for _ in range(steps):
+        for model, optimizer in pairs:
+            optimizer.zero_grad()
+            model(torch.randn(8, 3)).square().mean().backward()
+            optimizer.step()
+
+
+def sums(*models):
+    """What tells whether they are the same: of all but the ranks' own statistics."""
+    return " ".join(f"{tensor.double().sum().item():.9f}" for model in models
+                    for name, tensor in model.state_dict().items()
+                    if st.rank() == 0 or "running" not in name)
+
+
+def tried(call):
+    """What it raises, or returns."""
+    try:
+        return f"returned {call()}"
+    except (st.Error, ValueError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+if way in ("gan", "gan_again"):
+    # Two models of one make; one of them is not broadcast, and its statistics count all the same.
+    first, second = model_of(), model_of()
+    st.broadcast_parameters(first.state_dict(), root_rank=0)
+    pairs = [(each, wrapped(each)) for each in (first, second)]
+    if way == "gan_again":
+        print("from", st.restore(), flush=True)
+        print("again", tried(st.restore), flush=True)
+    else:
+        train(*pairs)
+        print(tried(lambda: st.checkpoint(3)), flush=True)
+    print("sums", sums(first, second), flush=True)
+elif way in ("state", "state_again"):
+    model = model_of()
+    optimizer = wrapped(model)
+    state = st.elastic.TorchState(model=model, optimizer=optimizer, batch=0)
+    if way == "state_again":
+        print("from", st.restore(), flush=True)
+        state.sync()
+    else:
+        state.sync()
+        train((model, optimizer))
+        state.batch = 17
+        print(tried(lambda: st.checkpoint(3)), flush=True)
+    print("sums", sums(model), state.batch, flush=True)
+elif way == "first":
+    model = model_of()
+    optimizer = wrapped(model)
+    print(tried(lambda: st.checkpoint(0)), flush=True)
+elif way == "kind":
+    model = model_of()
+    optimizer = wrapped(model, torch.optim.SGD)
+    print(tried(st.restore), flush=True)
+elif way == "groups":
+    model = model_of()
+    optimizer = wrapped(model, groups=2)
+    print(tried(st.restore), flush=True)
+elif way == "width":
+    model = model_of(5)
+    optimizer = wrapped(model)
+    print(tried(st.restore), flush=True)
+elif way == "nothing":
+    print(tried(lambda: st.checkpoint(0)), flush=True)
+elif way == "names":
+    class Odd:
+        """Something to attach."""
+        def state_dict(self):
+            """None of the kinds that are known."""
+            return {"it": self}
+
+        def load_state_dict(self, state):
+            """Nothing."""
+    print(tried(lambda: st.attach("x", 5)), flush=True)
+    print(tried(lambda: st.attach("", Odd())), flush=True)
+    st.attach("x", Odd())
+    print(tried(lambda: st.attach("x", Odd())), flush=True)
+    print(tried(lambda: st.checkpoint(-1)), flush=True)
+    model = model_of()
+    optimizer = wrapped(model)
+    print(tried(lambda: st.checkpoint(1)), flush=True)
+elif way == "local":
+    model = model_of()
+    optimizer = st.LocalSteps(torch.optim.SGD(
+        [each for each in model.parameters() if each.requires_grad], lr=0.1),
+                              model.named_parameters(), every=2)
+    print(tried(lambda: st.checkpoint(1)), flush=True)
+elif way == "full":
+    model = model_of()
+    optimizer = wrapped(model)
+    st.barrier()
+    if st.rank() == 0:
+        os.rmdir(os.environ["STRETTO_CHECKPOINT"])
+    st.barrier()
+    for number in range(1, 5):
+        train((model, optimizer), steps=1)
+        print(number, tried(lambda: st.checkpoint(number)), flush=True)
+print("done", flush=True)
