@@ -40,6 +40,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_CODEC_MIN_BYTES",
     "STRETTO_MEMORY_LIMIT_MIB",
     "STRETTO_CHECKPOINT",
+    "STRETTO_CHECKPOINT_EVERY_S",
     "STRETTO_RESUME",
     "STRETTO_TRANSPORT",
     "STRETTO_HAND_OVER",

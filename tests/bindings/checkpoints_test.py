@@ -143,7 +143,7 @@ class Checkpoints(jobs.PythonTest):
         self.folder = self.folder.with_name("one")
         self.misuse("state")
         for way, words in (("kind", "['SGD', "), ("groups", "optimizers and their groups are"),
-                           ("width", "0.weight' is float32[5, 3] here and float32[4, 3] there")):
+                           ("width", "is float32[5] here and float32[4] there")):
             with self.subTest(way):
                 lines = self.misuse(way)
                 for rank in (0, 1):

@@ -269,9 +269,8 @@ TEST_F(CheckpointTest, ByTheClockAllMakeItAtTheSameStep) {
     const Rank rank = worker.rank();
     Checkpoints checkpoints(worker);
     const Holdings mine(rank, 1);
-    // Each at its own pace; until there were some.
+    // Each at its own pace, until there were some.
     for (std::uint64_t step = 1; made[rank].size() < 4; ++step) {
-      if (rank == 1 && step % 64 == 0) std::this_thread::sleep_for(1ms);
       if (!checkpoints.due(step).or_exit()) continue;
       const Status saved = checkpoints.save(step, mine.attachments());
       ASSERT_TRUE(saved.ok()) << saved.text();

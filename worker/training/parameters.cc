@@ -40,6 +40,36 @@ const Attached* find_attached(const std::vector<Attached>& all, const std::strin
   return found == all.end() ? nullptr : &*found;
 }
 
+// Where there are more workers than there were, some begin with what the first remembered.
+Status load(const Checkpoints& checkpoints, const std::vector<Attached>& saved, bool holds_values,
+            Rank rank, ModelTensor& tensor) {
+  if (holds_values) {
+    const Attached* values = find_attached(saved, tensor.name(), rank);
+    Status read = checkpoints.read(*values, std::as_writable_bytes(tensor.values()));
+    if (read.code() == Code::kInvalidArgument) {
+      return {Code::kMismatch,
+              fmt::format("'{}' has {} elements, and had {} in the checkpoint that the job goes on "
+                          "from",
+                          tensor.name(), tensor.size(), values->bytes / sizeof(float))};
+    }
+    if (!read.ok()) return read;
+  }
+  const std::string name = tensor.name() + kRemembered;
+  const Attached* remembered = find_attached(saved, name, rank);
+  if (remembered == nullptr) remembered = find_attached(saved, name, 0);
+  if (remembered == nullptr) {
+    if (tensor.optimizer().save().empty()) return {};
+    return {Code::kMismatch,
+            fmt::format("the checkpoint that the job goes on from has nothing of what the "
+                        "optimizer of '{}' remembered: Checkpoints::save() was not given what "
+                        "Parameters::attachments() returns; begin anew (--resume no)",
+                        tensor.name())};
+  }
+  std::vector<std::byte> bytes(remembered->bytes);
+  Status read = checkpoints.read(*remembered, bytes);
+  return read.ok() ? tensor.optimizer().load(bytes) : read;
+}
+
 }  // namespace
 
 /// Thread: one at a time.
@@ -71,8 +101,6 @@ class Parameters::Impl {
   Status perform(StepAction action, std::size_t tensor, Gradients gradients);
   Status exchange(Gradients gradients);
   Result<bool> go_on();
-  Status load(const Checkpoints& checkpoints, const std::vector<Attached>& saved,
-              ModelTensor& tensor);
   Status judge(bool late);
   Status note(std::size_t tensor, const Ticket& ticket);
   std::span<const float> compensated(std::size_t tensor, std::span<const float> gradient);
@@ -214,39 +242,10 @@ Result<bool> Parameters::Impl::go_on() {
                               number, model_.size() - lacking, model_.size(), lacks));
   }
   for (ModelTensor& tensor : model_) {
-    if (Status status = load(checkpoints, *saved, tensor); !status.ok()) return status;
+    Status status = load(checkpoints, *saved, options_.mode == Mode::kSync, worker_.rank(), tensor);
+    if (!status.ok()) return status;
   }
   return true;
-}
-
-// Where there are more workers than there were, some begin with what the first remembered.
-Status Parameters::Impl::load(const Checkpoints& checkpoints, const std::vector<Attached>& saved,
-                              ModelTensor& tensor) {
-  if (options_.mode == Mode::kSync) {
-    const Attached* values = find_attached(saved, tensor.name(), worker_.rank());
-    Status read = checkpoints.read(*values, std::as_writable_bytes(tensor.values()));
-    if (read.code() == Code::kInvalidArgument) {
-      return {Code::kMismatch,
-              fmt::format("'{}' has {} elements, and had {} in the checkpoint that the job goes on "
-                          "from",
-                          tensor.name(), tensor.size(), values->bytes / sizeof(float))};
-    }
-    if (!read.ok()) return read;
-  }
-  const std::string name = tensor.name() + kRemembered;
-  const Attached* remembered = find_attached(saved, name, worker_.rank());
-  if (remembered == nullptr) remembered = find_attached(saved, name, 0);
-  if (remembered == nullptr) {
-    if (tensor.optimizer().save().empty()) return {};
-    return {Code::kMismatch,
-            fmt::format("the checkpoint that the job goes on from has nothing of what the "
-                        "optimizer of '{}' remembered: Checkpoints::save() was not given what "
-                        "Parameters::attachments() returns; begin anew (--resume no)",
-                        tensor.name())};
-  }
-  std::vector<std::byte> bytes(remembered->bytes);
-  Status read = checkpoints.read(*remembered, bytes);
-  return read.ok() ? tensor.optimizer().load(bytes) : read;
 }
 
 // ---- a step
