@@ -13,7 +13,7 @@
 namespace stretto::fuzz {
 namespace {
 
-constexpr std::size_t kBodies = 28;  // With none.
+constexpr std::size_t kBodies = 32;  // With none.
 
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
@@ -100,10 +100,36 @@ void fill(wire::Declared& declared, Input& input) {
 }
 
 // Of newcomers, and of a session that goes on over a new link.
+// False: it is about none.
+bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (body == wire::Control::kCheckpointCut) {
+    wire::CheckpointCut& cut = *message.mutable_checkpoint_cut();
+    cut.set_number(input.number());
+    cut.set_step(input.number());
+    cut.set_alike(input.flag());
+    for (std::size_t left = input.below(6); left > 0; --left) cut.add_workers(input.small());
+    return true;
+  }
+  if (body == wire::Control::kCheckpointSaved) {
+    wire::CheckpointSaved& saved = *message.mutable_checkpoint_saved();
+    saved.set_number(input.number());
+    saved.set_file(input.text());
+    saved.set_bytes(input.number());
+    saved.set_code(input.small());
+    return true;
+  }
+  if (body != wire::Control::kCheckpointEnded) return false;
+  message.mutable_checkpoint_ended()->set_number(input.number());
+  message.mutable_checkpoint_ended()->set_code(input.small());
+  return true;
+}
+
 void fill_of_links_and_steps(wire::Control& message, wire::Control::BodyCase body, Input& input) {
+  if (fill_of_checkpoints(message, body, input)) return;
   if (body == wire::Control::kAtStep) {
     message.mutable_at_step()->set_number(input.number());
     message.mutable_at_step()->set_step(input.number());
+    message.mutable_at_step()->set_checkpoint(input.rarely(4));
     return;
   }
   if (body == wire::Control::kTakeIn) {
@@ -354,6 +380,7 @@ wire::Control control_from(Input& input) {
     case wire::Control::kBarrier:
       message.mutable_barrier()->set_number(input.number());
       message.mutable_barrier()->set_sits_out(input.rarely(4));
+      message.mutable_barrier()->set_checkpoint(input.rarely(4) ? input.number() : 0);
       break;
     case wire::Control::kHeartbeat:
       fill(*message.mutable_heartbeat(), input);
