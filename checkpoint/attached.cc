@@ -144,23 +144,30 @@ std::uint64_t digest_of_alike(std::span<const Attachment> attachments) {
   return sum;
 }
 
-Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
-                                   std::span<const Attachment> attachments, const StripeSeat& seat,
-                                   const std::function<bool()>& goes_on) {
-  const std::vector<AttachedPiece> pieces = pieces_of(attachments, seat);
+std::vector<WrittenPiece> pieces_to_write(std::span<const Attachment> attachments,
+                                          const StripeSeat& seat) {
+  std::vector<WrittenPiece> all;
+  for (const AttachedPiece& piece : pieces_of(attachments, seat)) {
+    const Attachment& attachment = attachments[piece.item];
+    all.push_back({.entry = {.key = piece.key,
+                             .total = attachment.bytes.size(),
+                             .dtype = attachment.dtype,
+                             .shape = attachment.shape},
+                   .bytes = attachment.bytes.subspan(piece.first, piece.bytes)});
+  }
+  return all;
+}
+
+Result<WrittenFile> write_pieces(Folder& folder, const Origin& origin, std::uint32_t position,
+                                 std::span<const WrittenPiece> pieces,
+                                 const std::function<bool()>& goes_on) {
   if (pieces.empty()) return WrittenFile();
-  WrittenFile file{.name = fmt::format("{}{}.parts", kFilePrefix, seat.position), .seal = {}};
+  WrittenFile file{.name = fmt::format("{}{}.parts", kFilePrefix, position), .seal = {}};
   Result<PartsWriter> writer = folder.write(origin, file.name);
   if (!writer.ok()) return writer.status();
-  for (const AttachedPiece& piece : pieces) {
+  for (const WrittenPiece& piece : pieces) {
     if (goes_on && !goes_on()) return Status(Code::kCancelled, "writing was interrupted");
-    const Attachment& attachment = attachments[piece.item];
-    Status added = writer->add({.key = piece.key,
-                                .total = attachment.bytes.size(),
-                                .dtype = attachment.dtype,
-                                .shape = attachment.shape},
-                               {attachment.bytes.subspan(piece.first, piece.bytes)});
-    if (!added.ok()) return added;
+    if (Status added = writer->add(piece.entry, {piece.bytes}); !added.ok()) return added;
   }
   const Result<Seal> seal = writer->finish();
   if (!seal.ok()) return seal.status();

@@ -47,11 +47,19 @@ struct WrittenFile {
   Seal seal;
   std::uint64_t entries = 0;
 };
-/// Writes what this worker has to, and it is on the device. Calls block. kCancelled once
-/// `goes_on` says no: it is asked now and then.
-Result<WrittenFile> write_attached(Folder& folder, const Origin& origin,
-                                   std::span<const Attachment> attachments, const StripeSeat& seat,
-                                   const std::function<bool()>& goes_on = nullptr);
+/// One of these, with what a file says of it.
+struct WrittenPiece {
+  SavedEntry entry;
+  std::span<const std::byte> bytes;
+};
+/// pieces_of(), with their bytes, which are the attachments'.
+std::vector<WrittenPiece> pieces_to_write(std::span<const Attachment> attachments,
+                                          const StripeSeat& seat);
+/// Writes them to the file of the worker of this position, and they are on the device. Calls block.
+/// kCancelled once `goes_on` says no: it is asked now and then.
+Result<WrittenFile> write_pieces(Folder& folder, const Origin& origin, std::uint32_t position,
+                                 std::span<const WrittenPiece> pieces,
+                                 const std::function<bool()>& goes_on = nullptr);
 
 /// The attachments of a complete checkpoint. Thread: any, one at a time; calls block.
 class AttachedReader {

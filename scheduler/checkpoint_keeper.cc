@@ -260,7 +260,8 @@ void CheckpointKeeper::commit() {
 }
 
 void CheckpointKeeper::tick() {
-  if (const Time now = clock_.now(); timer_.is_looking(now)) timer_.follow(now, ways_.workers());
+  const Time now = clock_.now();
+  if (!active_ && timer_.is_looking(now)) timer_.follow(now, ways_.workers());
   if (!active_ || !active_->work) return;
   std::optional<Status> status;
   {

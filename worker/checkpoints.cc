@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <new>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "common/interruptible.h"
 #include "common/mutex.h"
 #include "common/real_disk.h"
+#include "common/start_thread.h"
 #include "worker/worker_impl.h"
 
 namespace stretto {
@@ -27,29 +29,90 @@ Status no_folder() {
           "STRETTO_CHECKPOINT"};
 }
 
-// What this worker writes of that checkpoint.
-Result<checkpoint::WrittenFile> write_share(const Config& config, NodeId node,
-                                            const control::CheckpointCut& cut,
-                                            std::span<const Attachment> attachments) {
-  const auto place = std::ranges::find(cut.workers, node);
-  if (place == cut.workers.end()) {
+// A call whose cut has been made, and where its worker stands.
+struct CutMade {
+  CheckpointShare share;
+  NodeId node = 0;
+};
+
+Result<checkpoint::StripeSeat> seat_of(const CutMade& made) {
+  const std::vector<NodeId>& workers = made.share.cut->workers;
+  const auto place = std::ranges::find(workers, made.node);
+  if (place == workers.end()) {
     return Status(Code::kMalformed, "the scheduler does not count this worker among the others");
   }
-  const checkpoint::StripeSeat seat{
-      .position = static_cast<std::uint32_t>(place - cut.workers.begin()),
-      .of = static_cast<std::uint32_t>(cut.workers.size()),
-      .striped = cut.alike};
-  if (attachments.empty()) return checkpoint::WrittenFile();
-  if (config.checkpoint.folder.empty()) return no_folder();
-  RealDisk disk;
-  checkpoint::Folder folder(disk, config.checkpoint.folder);
+  return checkpoint::StripeSeat{.position = static_cast<std::uint32_t>(place - workers.begin()),
+                                .of = static_cast<std::uint32_t>(workers.size()),
+                                .striped = made.share.cut->alike};
+}
+
+// What this worker writes of a checkpoint, from the program's memory or from a copy of it.
+class ShareToWrite {
+ public:
+  static Result<ShareToWrite> of(const Config& config, const CutMade& made,
+                                 std::span<const Attachment> attachments) {
+    const Result<checkpoint::StripeSeat> seat = seat_of(made);
+    if (!seat.ok()) return seat.status();
+    if (!attachments.empty() && config.checkpoint.folder.empty()) return no_folder();
+    ShareToWrite share;
+    share.folder_ = config.checkpoint.folder;
+    share.cut_ = *made.share.cut;
+    share.position_ = seat->position;
+    share.pieces_ = pieces_to_write(attachments, *seat);
+    return share;
+  }
+
+  // The program's memory may change from now on.
+  void copy() {
+    for (checkpoint::WrittenPiece& piece : pieces_) {
+      copies_.emplace_back(piece.bytes.begin(), piece.bytes.end());
+      piece.bytes = copies_.back();
+    }
+  }
+  Result<checkpoint::WrittenFile> write() const {
+    RealDisk disk;
+    checkpoint::Folder folder(disk, folder_);
+    return write_pieces(folder, {.job = cut_.job, .number = cut_.number, .step = cut_.step},
+                        position_, pieces_, [] { return Interruptible::goes_on(); });
+  }
+
+ private:
+  std::string folder_;
+  control::CheckpointCut cut_;
+  std::uint32_t position_ = 0;
+  std::vector<checkpoint::WrittenPiece> pieces_;
+  std::deque<std::vector<std::byte>> copies_;
+};
+
+// The others wait for this worker's word, also where it has no memory left.
+template <typename Call>
+auto unless_out_of_memory(Call call) -> decltype(call()) {
   try {
-    return write_attached(folder, {.job = cut.job, .number = cut.number, .step = cut.step},
-                          attachments, seat, [] { return Interruptible::goes_on(); });
-  } catch (const std::bad_alloc&) {  // The others are told, who wait.
-    return Status(Code::kResource, "there is no memory left to write what this worker holds");
+    return call();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kResource, "there is no memory left for what this worker holds");
   }
 }
+
+// How a checkpoint ended, for whoever has the ticket; also if nobody can say it any more.
+class LastWord {
+ public:
+  LastWord() = default;
+  LastWord(const LastWord&) = delete;
+  LastWord& operator=(const LastWord&) = delete;
+  ~LastWord() {
+    if (!said_) say(Status(Code::kCancelled, "this worker ended before it was complete"));
+  }
+  void say(const Status& status) {
+    said_ = true;
+    promise_.set_value(status.ok() ? status : Status(status).with_operation("checkpoint"));
+  }
+  std::shared_future<Status> future() { return promise_.get_future().share(); }
+
+ private:
+  std::promise<Status> promise_;
+  bool said_ = false;
+};
 
 // A call that waits for its cut, on the loop.
 struct Waiting {
@@ -90,8 +153,11 @@ class Checkpoints::Files {
 
 Checkpoints::Checkpoints(Worker& worker) : worker_(&worker), files_(std::make_shared<Files>()) {}
 
-Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachments) {
-  detail::WorkerImpl& impl = *worker_->impl_;
+namespace {
+
+// All workers are there, and the servers have cut.
+Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
+                         std::span<const Attachment> attachments) {
   if (impl.loop().is_here()) return not_here("checkpoint");
   Status wrong = checkpoint::check_attachments(attachments);
   if (step == std::numeric_limits<std::uint64_t>::max()) {
@@ -100,8 +166,7 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
   if (!wrong.ok()) return std::move(wrong).with_operation("checkpoint");
   const std::uint64_t alike = checkpoint::digest_of_alike(attachments);
   const auto waiting = std::make_shared<Waiting>();
-  using Begun = Result<std::pair<CheckpointShare, NodeId>>;
-  const std::optional<Begun> begun = impl.loop().ask_until<Begun>(
+  const std::optional<Result<CutMade>> made = impl.loop().ask_until<Result<CutMade>>(
       Time::max(), [step, alike, waiting](WorkerNode& node, const auto& done) {
         const Status& refusal = node.work().refusal();
         if (!refusal.ok()) return done(Status(refusal).with_operation("checkpoint"));
@@ -110,27 +175,93 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
               if (!share.ok()) return done(share.status());
               if (waiting->given_up) return give_up(node, *share);
               waiting->share = *share;
-              done(std::pair(*share, node.membership().node()));
+              done(CutMade{.share = *share, .node = node.membership().node()});
             });
       });
-  if (!begun) {
-    impl.loop().post([waiting](WorkerNode& node) {
-      waiting->given_up = true;
-      if (waiting->share) give_up(node, *waiting->share);
+  if (made) return *made;
+  impl.loop().post([waiting](WorkerNode& node) {
+    waiting->given_up = true;
+    if (waiting->share) give_up(node, *waiting->share);
+  });
+  return detail::interrupted("checkpoint");
+}
+
+}  // namespace
+
+Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachments) {
+  detail::WorkerImpl& impl = *worker_->impl_;
+  const Result<CutMade> made = make_cut(impl, step, attachments);
+  if (!made.ok()) return made.status();
+  Result<checkpoint::WrittenFile> file = checkpoint::WrittenFile();
+  if (made->share.cut) {
+    file = unless_out_of_memory([&]() -> Result<checkpoint::WrittenFile> {
+      const Result<ShareToWrite> share = ShareToWrite::of(impl.config(), *made, attachments);
+      return share.ok() ? share->write() : share.status();
     });
-    return detail::interrupted("checkpoint");
   }
-  if (!begun->ok()) return begun->status();
-  const auto& [share, node] = **begun;
-  const Result<checkpoint::WrittenFile> file =
-      share.cut ? write_share(impl.config(), node, *share.cut, attachments)
-                : Result<checkpoint::WrittenFile>(checkpoint::WrittenFile());
   return impl.loop()
-      .ask_until<Status>(Time::max(),
-                         [share = share, file](WorkerNode& here, const WorkerNode::Done& done) {
-                           here.work().checkpoints().end(share, file, done);
-                         })
+      .ask_until<Status>(
+          Time::max(),
+          [share = made->share, file](WorkerNode& node, const WorkerNode::Done& done) {
+            node.work().checkpoints().end(share, file, done);
+          })
       .value_or(detail::interrupted("checkpoint"));
+}
+
+CheckpointTicket Checkpoints::begin(std::uint64_t step, std::span<const Attachment> attachments) {
+  detail::WorkerImpl& impl = *worker_->impl_;
+  const auto last_word = std::make_shared<LastWord>();
+  CheckpointTicket ticket(last_word->future());
+  const Result<CutMade> made = make_cut(impl, step, attachments);
+  if (!made.ok()) {
+    last_word->say(made.status());
+    return ticket;
+  }
+  const auto end = [door = impl.loop().door(), share = made->share,
+                    last_word](const Result<checkpoint::WrittenFile>& file) {
+    door->run([share, file, last_word](WorkerNode& node) {
+      node.work().checkpoints().end(share, file,
+                                    [last_word](const Status& status) { last_word->say(status); });
+    });
+  };
+  if (!made->share.cut) {
+    end(checkpoint::WrittenFile());
+    return ticket;
+  }
+  const auto share =
+      std::make_shared<Result<ShareToWrite>>(unless_out_of_memory([&]() -> Result<ShareToWrite> {
+        Result<ShareToWrite> mine = ShareToWrite::of(impl.config(), *made, attachments);
+        if (mine.ok()) mine->copy();
+        return mine;
+      }));
+  std::jthread thread;
+  Status started = share->status();
+  if (started.ok()) {
+    started = start_thread(
+        thread, [share, end] { end(unless_out_of_memory([&] { return (*share)->write(); })); });
+  }
+  if (!started.ok()) end(started);
+  if (thread.joinable()) thread.detach();  // What it uses it has; a disk may hang.
+  return ticket;
+}
+
+Status CheckpointTicket::wait_for(Duration limit) const {
+  if (!end_.valid()) return {};
+  const SteadyClock clock;
+  const Time deadline = after(clock.now(), limit);
+  while (!done()) {
+    const Duration left = deadline - clock.now();
+    if (left <= Duration::zero()) {
+      return Status(Code::kTimeout, "it is still being written").with_operation("checkpoint");
+    }
+    end_.wait_for(std::min(left, Interruptible::kBetween));
+    if (!Interruptible::goes_on()) return detail::interrupted("checkpoint");
+  }
+  return end_.get();
+}
+
+bool CheckpointTicket::done() const {
+  return !end_.valid() || end_.wait_for(Duration::zero()) == std::future_status::ready;
 }
 
 Result<bool> Checkpoints::due(std::uint64_t step) {

@@ -121,6 +121,17 @@ elif way == "local":
         [each for each in model.parameters() if each.requires_grad], lr=0.1),
                               model.named_parameters(), every=2)
     print(tried(lambda: st.checkpoint(1)), flush=True)
+elif way == "due":
+    model = model_of()
+    optimizer = wrapped(model)
+    made = []
+    step = 0
+    while len(made) < 3:
+        step += 1
+        train((model, optimizer), steps=1)
+        if st.checkpoint_if_due(step):
+            made.append(step)
+    print("made", made, flush=True)
 elif way == "full":
     model = model_of()
     optimizer = wrapped(model)

@@ -138,6 +138,28 @@ class Checkpoints(jobs.PythonTest):
                 if way == "gan":
                     self.assertIn("restore() is called once", "".join(again[0]))
 
+    def test_what_comes_after_the_cut_is_not_in_it(self):
+        """Though it is written later; and a job that ends waits for it."""
+        wanted = self.ends(self.keep("sync", 12, 6, "later"))
+        self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-2")
+        self.tool("verify", self.folder)
+        self.assertEqual(self.ends(self.keep("sync", 12, 6, servers=1)), wanted)
+        for path in (self.folder / "ckpt-2").iterdir():
+            path.unlink()
+        job = self.keep("sync", 12, 6, "later", servers=3)
+        job.expect(r"\[worker 1\] from 6 of", jobs.TORCH_PATIENCE)
+        self.assertEqual(self.ends(job), wanted)
+
+    def test_by_the_clock_all_make_it_at_the_same_step(self):
+        job = self.python("checkpoints_misuse_worker.py", "due", flags=(
+            "--checkpoint", self.folder, "--checkpoint-every", "0.2s"))
+        self.assert_done(job)
+        made = [[line for line in job.lines_of(f"worker {rank}") if line.startswith("made")]
+                for rank in (0, 1)]
+        self.assertEqual(made[0], made[1])
+        self.assertIn(f"checkpoint 3 of step {made[0][0].split()[-1][:-1]} is complete",
+                      job.output())
+
     def test_another_program_is_refused_before_anything_is_changed(self):
         self.misuse("gan")
         self.folder = self.folder.with_name("one")

@@ -4,7 +4,9 @@
 is not ("parallel"). Batches are random ones of its own; a schedule, random states and statistics of
 batch normalisation are among what it keeps from step to step.
 
-    checkpoints_worker.py WAY STEPS EVERY [lacking]   lacking: it does not restore
+    checkpoints_worker.py WAY STEPS EVERY [lacking] [later]
+
+lacking: it does not restore; later: it does not wait until they are written
 """
 
 import hashlib
@@ -43,7 +45,7 @@ for step in range(first, steps):
     schedule.step()
     model.seen.fill_(True)
     if every and step % every == every - 1:
-        print(f"checkpoint {step + 1} {st.checkpoint(step + 1)}", flush=True)
+        print(f"checkpoint {step + 1} {st.checkpoint(step + 1, 'later' not in sys.argv)}", flush=True)
 if way == "layerwise":
     optimizer.synchronize()
 elif way != "parallel":

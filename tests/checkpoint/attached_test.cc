@@ -35,8 +35,9 @@ class AttachedTest : public testing::Test {
     CheckpointManifest manifest{.origin = kMade, .workers = workers, .part_bytes = 64};
     for (std::uint32_t position = 0; position < workers; ++position) {
       const WrittenFile file =
-          write_attached(folder_, kMade, attachments,
-                         {.position = position, .of = workers, .striped = striped})
+          write_pieces(folder_, kMade, position,
+                       pieces_to_write(attachments,
+                                       {.position = position, .of = workers, .striped = striped}))
               .or_exit();
       if (file.name.empty()) continue;
       manifest.files.push_back({.name = file.name, .seal = file.seal, .entries = file.entries});
@@ -124,6 +125,15 @@ TEST_F(AttachedTest, WhatIsNotAlikeIsWrittenByTheFirst) {
   EXPECT_EQ(bytes_of(reader, "model", -1), copy(attachments[0].bytes));
   EXPECT_EQ(bytes_of(reader, "bias", -1), copy(attachments[1].bytes));
   EXPECT_THAT(folder_.open(1).or_exit().files, testing::SizeIs(1));
+}
+
+TEST_F(AttachedTest, WritingEndsWhenItIsToldTo) {
+  const std::vector<Attachment> attachments = {attachment("a", 9, Held::kByEach),
+                                               attachment("b", 9, Held::kByEach)};
+  int asked = 0;
+  const Result<WrittenFile> file = write_pieces(folder_, kMade, 0, pieces_to_write(attachments, {}),
+                                                [&asked] { return ++asked < 2; });
+  EXPECT_EQ(file.status().code(), Code::kCancelled);
 }
 
 TEST_F(AttachedTest, ADigestIsOfWhatIsAlikeOnly) {

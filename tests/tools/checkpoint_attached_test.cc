@@ -50,7 +50,8 @@ class AttachedCommands : public testing::Test {
     for (std::uint32_t position = 0; position < workers; ++position) {
       const StripeSeat seat{.position = position, .of = workers};
       const WrittenFile file =
-          write_attached(*folder_, manifest.origin, attachments, seat).or_exit();
+          write_pieces(*folder_, manifest.origin, seat.position, pieces_to_write(attachments, seat))
+              .or_exit();
       if (file.name.empty()) continue;
       manifest.files.push_back({.name = file.name, .seal = file.seal, .entries = file.entries});
     }
@@ -151,8 +152,9 @@ TEST_F(AttachedCommands, WhatWorkersWroteIsRightUntilAStripeLacks) {
   manifest.origin.number = folder_->begin().or_exit();
   manifest.files.clear();
   for (const std::uint32_t position : {0U, 2U}) {
-    const WrittenFile file =
-        write_attached(*folder_, manifest.origin, all, {.position = position, .of = 3}).or_exit();
+    const WrittenFile file = write_pieces(*folder_, manifest.origin, position,
+                                          pieces_to_write(all, {.position = position, .of = 3}))
+                                 .or_exit();
     manifest.files.push_back({.name = file.name, .seal = file.seal, .entries = file.entries});
   }
   folder_->commit(manifest).or_exit();

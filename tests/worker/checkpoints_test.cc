@@ -261,6 +261,43 @@ TEST_F(CheckpointTest, WhatCannotBeAttachedIsToldBeforeAnybodyWaits) {
   });
 }
 
+TEST_F(CheckpointTest, OneThatIsBegunIsOfTheCutWhateverComesNext) {
+  std::vector<Floats> at_the_cut;
+  Cluster(plan(1)).run([&](Worker& worker) {
+    std::vector<Floats> values = train(worker, 0, 2);
+    if (worker.rank() == 0) at_the_cut = std::move(values);
+    Holdings mine(worker.rank(), 4);
+    const CheckpointTicket ticket = Checkpoints(worker).begin(4, mine.attachments());
+    std::ranges::fill(mine.model, -1.0F);
+    std::ranges::fill(mine.own, std::byte{0xff});
+    (void)train(worker, 2, 6);
+    const Status made = ticket.wait();
+    ASSERT_TRUE(made.ok()) << made.text();
+    EXPECT_TRUE(ticket.done());
+    EXPECT_EQ(Checkpoints(worker).begin(4, {{{.name = "", .bytes = {}}}}).wait().code(),
+              Code::kInvalidArgument);
+  });
+  Cluster(plan(2)).run([&](Worker& worker) {
+    const Checkpoints checkpoints(worker);
+    EXPECT_EQ(checkpoints.restored().step, 4U);
+    EXPECT_EQ(floats_of(checkpoints.read("model").or_exit()), Holdings(0, 4).model);
+    EXPECT_EQ(checkpoints.read("random state").or_exit(), Holdings(worker.rank(), 4).own);
+    EXPECT_TRUE(train(worker, 0, 0) == at_the_cut);
+  });
+}
+
+TEST_F(CheckpointTest, WhoLeavesWaitsForOneThatIsBeingWritten) {
+  std::array<CheckpointTicket, 2> tickets;
+  Cluster(plan(1)).run([&](Worker& worker) {
+    const Holdings mine(worker.rank(), 4);
+    tickets[worker.rank()] = Checkpoints(worker).begin(4, mine.attachments());
+    EXPECT_TRUE(worker.leave().ok());
+    EXPECT_TRUE(tickets[worker.rank()].done());
+  });
+  for (const CheckpointTicket& ticket : tickets) EXPECT_TRUE(ticket.wait().ok());
+  EXPECT_TRUE(CheckpointTicket().wait().ok());
+}
+
 TEST_F(CheckpointTest, ByTheClockAllMakeItAtTheSameStep) {
   live::Plan plan = this->plan(1);
   plan.checkpoint.every = 50ms;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <tuple>
 
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/heard.h"
@@ -22,10 +24,7 @@ Held held_named(const std::string& name) {
   return static_cast<Held>(found - kNames.begin());
 }
 
-}  // namespace
-
-void PyCheckpoints::save(std::uint64_t step, const std::vector<PyAttachment>& attachments) const {
-  worker_->process().refuse_others();
+std::vector<Attachment> attachments_of(const std::vector<PyAttachment>& attachments) {
   std::vector<Attachment> all;
   all.reserve(attachments.size());
   for (const PyAttachment& each : attachments) {
@@ -35,7 +34,34 @@ void PyCheckpoints::save(std::uint64_t step, const std::vector<PyAttachment>& at
                    .dtype = each.dtype ? std::optional(dtype_named(*each.dtype)) : std::nullopt,
                    .shape = each.shape});
   }
+  return all;
+}
+
+using Given = std::tuple<std::string, std::uintptr_t, std::size_t, std::string,
+                         std::optional<std::string>, std::string>;
+
+std::vector<PyAttachment> from_tuples(const std::vector<Given>& given) {
+  std::vector<PyAttachment> attachments;
+  attachments.reserve(given.size());
+  for (const auto& [name, address, bytes, held, dtype, shape] : given) {
+    attachments.push_back({name, address, bytes, held, dtype, shape});
+  }
+  return attachments;
+}
+
+}  // namespace
+
+void PyCheckpoints::save(std::uint64_t step, const std::vector<PyAttachment>& attachments) const {
+  worker_->process().refuse_others();
+  const std::vector<Attachment> all = attachments_of(attachments);
   raise_unless_ok(heard([&all, step, saves = checkpoints_] { return saves->save(step, all); }));
+}
+
+CheckpointTicket PyCheckpoints::begin(std::uint64_t step,
+                                      const std::vector<PyAttachment>& attachments) const {
+  worker_->process().refuse_others();
+  const std::vector<Attachment> all = attachments_of(attachments);
+  return heard([&all, step, saves = checkpoints_] { return saves->begin(step, all); });
 }
 
 bool PyCheckpoints::due(std::uint64_t step) const {
@@ -56,8 +82,6 @@ void PyCheckpoints::read(const Attached& which, Memory target) const {
 }
 
 void bind_checkpoints(py::module_& module) {
-  using Given = std::tuple<std::string, std::uintptr_t, std::size_t, std::string,
-                           std::optional<std::string>, std::string>;
   using Place = std::tuple<std::uintptr_t, std::size_t>;
   py::class_<Attached>(module, "Attached")
       .def_readonly("name", &Attached::name)
@@ -67,18 +91,29 @@ void bind_checkpoints(py::module_& module) {
       .def_property_readonly("dtype", [](const Attached& self) {
         return self.dtype ? std::optional(std::string(name_of(*self.dtype))) : std::nullopt;
       });
+  py::class_<CheckpointTicket>(module, "CheckpointTicket")
+      .def(
+          "wait",
+          [](const CheckpointTicket& self, double limit) {
+            const auto longest = std::chrono::duration_cast<Duration>(
+                std::chrono::duration<double>(std::clamp(limit, 0.0, 1e9)));
+            raise_unless_ok(heard([&self, longest] { return self.wait_for(longest); }));
+          },
+          py::arg("limit") = 1e9)
+      .def("done", &CheckpointTicket::done);
   py::class_<PyCheckpoints>(module, "Checkpoints")
       .def(py::init([](PyWorker& worker) { return std::make_unique<PyCheckpoints>(worker); }),
            py::arg("worker"), py::keep_alive<1, 2>())
       .def(
           "save",
           [](const PyCheckpoints& self, std::uint64_t step, const std::vector<Given>& given) {
-            std::vector<PyAttachment> attachments;
-            attachments.reserve(given.size());
-            for (const auto& [name, address, bytes, held, dtype, shape] : given) {
-              attachments.push_back({name, address, bytes, held, dtype, shape});
-            }
-            self.save(step, attachments);
+            self.save(step, from_tuples(given));
+          },
+          py::arg("step"), py::arg("attachments"))
+      .def(
+          "begin",
+          [](const PyCheckpoints& self, std::uint64_t step, const std::vector<Given>& given) {
+            return self.begin(step, from_tuples(given));
           },
           py::arg("step"), py::arg("attachments"))
       .def("due", &PyCheckpoints::due, py::arg("step"))

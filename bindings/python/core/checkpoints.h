@@ -31,6 +31,8 @@ class PyCheckpoints {
   /// Returns when all is complete; raises why it is not. The owners of the memory are kept by who
   /// calls.
   void save(std::uint64_t step, const std::vector<PyAttachment>& attachments) const;
+  /// The same, but it returns when what is attached may change again.
+  CheckpointTicket begin(std::uint64_t step, const std::vector<PyAttachment>& attachments) const;
   bool due(std::uint64_t step) const;
   RestoredFrom restored() const;
   std::vector<Attached> attached() const;

@@ -12,9 +12,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stretto/attachment.h"
@@ -28,6 +30,26 @@ struct RestoredFrom {
   std::uint64_t number = 0;  ///< In its folder; 0: the job has begun anew.
   std::uint64_t step = 0;    ///< As save() was told.
   explicit operator bool() const { return number != 0; }
+};
+
+/// The rest of a checkpoint whose cut has been made. Thread: any.
+class CheckpointTicket {
+ public:
+  /// One that is complete.
+  CheckpointTicket() = default;
+
+  /// Waits until it is complete in the job's folder and on its device, or says why it is not. Also
+  /// after the worker has gone: leave() waits for it, and one that was torn away is kCancelled.
+  Status wait() const { return wait_for(Duration::max()); }
+  /// The same, for at most so long; then kTimeout, and nothing has changed.
+  Status wait_for(Duration limit) const;
+  bool done() const;
+
+ private:
+  friend class Checkpoints;
+  explicit CheckpointTicket(std::shared_future<Status> end) : end_(std::move(end)) {}
+
+  std::shared_future<Status> end_;
 };
 
 /// Thread: any. The worker must outlive it.
@@ -46,6 +68,11 @@ class Checkpoints {
   /// attached; kMismatch where others are at a barrier or another step; otherwise why it could not
   /// be written. Then earlier ones are as they were, and training can go on.
   Status save(std::uint64_t step, std::span<const Attachment> attachments = {});
+
+  /// The same, but it returns when the cut has been made: what this worker writes of the
+  /// attachments is copied, and they may change again. Servers and a thread of this worker write
+  /// meanwhile. While that goes on one of another step is kRefused, and none is due().
+  CheckpointTicket begin(std::uint64_t step, std::span<const Attachment> attachments = {});
 
   /// Whether a checkpoint is due by the clock (stretto-launch --checkpoint-every; 60 s): true at
   /// all workers for the same step, and then all call save() with it. They ask between their steps,

@@ -180,7 +180,7 @@ def _check(now, operation):
             "optimizer.state_dict() of each worker by torch.save", operation=operation)
 
 
-def checkpoint(step: int) -> bool:
+def checkpoint(step: int, wait: bool = True) -> bool:
     """Saves all that this job consists of, as it is now: the parameters and states of wrapped
     optimizers and modules, tensors that were broadcast (such as buffers: those of rank 0), states
     of stretto.torch.elastic, what was attached, and what servers hold. All workers call it between
@@ -191,22 +191,26 @@ def checkpoint(step: int) -> bool:
     can go on, and earlier checkpoints are as they were. The third time in a row raises why. False
     as well, with a warning once, in a job that has no folder. Mismatch where workers are at
     different places, Unsupported for LocalSteps. TypeError if a state holds objects that cannot be
-    saved: nothing is pickled. It calls finish() of each wrapped optimizer."""
+    saved: nothing is pickled. It calls finish() of each wrapped optimizer.
+
+    wait   False: it returns when all is copied that this worker writes, and the rest goes on
+           meanwhile. True, if that has begun; what comes of it the next call says, or the end
+    """
     now = session.current()
     number = _step_of(step)
-    return _without_folder() if now.alone else _saved(now, number)
+    return _without_folder() if now.alone else _saved(now, number, wait)
 
 
 def checkpoint_if_due(step: int) -> bool:
     """checkpoint(step), if one is due by the clock: so long after the last one was begun as
     stretto-launch --checkpoint-every says (60 s without). All workers call it after each of their
-    steps, with the same steps, which grow; while none is due that costs a microsecond. True, at all
-    workers alike, if one was made."""
+    steps, with the same steps, which grow; while none is due that costs a microsecond. It does not
+    wait until it is written. True, at all workers alike, if one was begun."""
     now = session.current()
     number = _step_of(step)
     if now.alone or not keeping.core(now).due(number):
         return False
-    return _saved(now, number)
+    return _saved(now, number, wait=False)
 
 
 def _step_of(step):
@@ -225,9 +229,12 @@ def _without_folder():
     return False
 
 
-def _saved(now, step):
+def _saved(now, step, wait):
     keeping.check_restored(now)
     _check(now, "checkpoint")
+    kept = keeping.of(now)
+    if kept.pending is not None:
+        _outcome(kept, kept.pending[0], kept.end_pending)
     given = _Given()
     if keeping.has_folder():
         try:
@@ -240,20 +247,32 @@ def _saved(now, step):
         if session.current() is not now:
             return False  # This worker was lost, and has come again.
         _gather(now, given)
-        for index, state in enumerate(keeping.of(now).states):
+        for index, state in enumerate(kept.states):
             given.add_object(f"{_STATE}{index}", state.saved(), "first")
-        for name, (one, each) in keeping.of(now).attached.items():
+        for name, (one, each) in kept.attached.items():
             given.add_object(_PREFIX + name, one.state_dict(), "each" if each else "first")
     else:  # If the others have one, this worker's part fails, which all hear.
         given.add_object(_DESCRIPTION, {}, "each")
-    return _written(now, step, given)
+    with now.pause("checkpoint"):
+        return _outcome(kept, step, lambda: _written(now, step, given, wait))
 
 
-def _written(now, step, given):
-    kept = keeping.of(now)
+def _written(now, step, given, wait):
+    core = keeping.core(now)
+    if wait:
+        core.save(step, given.tuples)
+        return
+    ticket = core.begin(step, given.tuples)
+    if ticket.done():
+        ticket.wait()  # It has failed, most likely.
+    else:
+        keeping.of(now).pending = (step, ticket)
+
+
+def _outcome(kept, step, call):
+    # True if the call raised nothing, or else what the program can go on with.
     try:
-        with now.pause("checkpoint"):
-            keeping.core(now).save(step, given.tuples)
+        call()
     except errors.Unsupported:  # The job has no folder.
         return _without_folder()
     except _RAISED:
@@ -264,7 +283,8 @@ def _written(now, step, given):
             raise
         notices.warn(f"no checkpoint of step {step} was made: {error}")
         return False
-    kept.failures = 0
+    if kept.pending is None:
+        kept.failures = 0
     return True
 
 

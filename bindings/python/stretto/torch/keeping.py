@@ -6,7 +6,9 @@ program goes on from one.
 import weakref
 from typing import Any, Dict, List
 
-from stretto import _core, environment, errors
+from stretto import _core, environment, errors, notices
+
+_PATIENCE_S = 310.0  # As operations have.
 
 
 class Keeping:
@@ -17,6 +19,7 @@ class Keeping:
         self._states: List[Any] = []  # Weakly.
         self.has_restored = False
         self.failures = 0  # In a row.
+        self.pending: Any = None  # (step, ticket) of one that was begun.
         self._core = None  # The C++ worker's, of this worker.
         self._worker = None
 
@@ -26,8 +29,20 @@ class Keeping:
             self._worker, self._core = worker, _core.Checkpoints(worker)
         return self._core
 
+    def end_pending(self, limit=_PATIENCE_S):
+        """Waits for one that was begun, and raises why it was not written."""
+        if self.pending is None:
+            return
+        _, ticket = self.pending
+        self.pending = None
+        ticket.wait(limit)
+
     def let_go(self):
         """Of the C++ worker, which is about to go."""
+        try:
+            self.end_pending()
+        except errors.Error as error:
+            notices.warn(f"the last checkpoint was not made: {error}")
         self._worker = self._core = None
 
     @property
