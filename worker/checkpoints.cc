@@ -14,7 +14,6 @@
 #include "common/interruptible.h"
 #include "common/mutex.h"
 #include "common/real_disk.h"
-#include "common/start_thread.h"
 #include "worker/worker_impl.h"
 
 namespace stretto {
@@ -234,14 +233,12 @@ CheckpointTicket Checkpoints::begin(std::uint64_t step, std::span<const Attachme
         if (mine.ok()) mine->copy();
         return mine;
       }));
-  std::jthread thread;
-  Status started = share->status();
-  if (started.ok()) {
-    started = start_thread(
-        thread, [share, end] { end(unless_out_of_memory([&] { return (*share)->write(); })); });
+  Status posted = share->status();
+  if (posted.ok()) {
+    posted = impl.post_to_disk(
+        [share, end] { end(unless_out_of_memory([&] { return (*share)->write(); })); });
   }
-  if (!started.ok()) end(started);
-  if (thread.joinable()) thread.detach();  // What it uses it has; a disk may hang.
+  if (!posted.ok()) end(posted);
   return ticket;
 }
 

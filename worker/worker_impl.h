@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "checkpoint/disk_work.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/mutex.h"
@@ -53,6 +54,18 @@ class WorkerImpl {
   Standing& standing() { return standing_; }
   bool tracing() { return node_.tracer().on(); }
   StepCount& steps() { return *step_count_; }
+  /// It is done on a thread of its own, which is started for the first; what was posted is done
+  /// before this ends.
+  Status post_to_disk(checkpoint::DiskWork::Job job) {
+    MutexLock lock(disk_mutex_);
+    if (disk_ == nullptr) {
+      auto started = checkpoint::DiskThread::start();
+      if (!started.ok()) return started.status();
+      disk_ = *std::move(started);
+    }
+    disk_->post(std::move(job));
+    return {};
+  }
   OfferWord& offers() { return *offers_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value);
@@ -78,6 +91,8 @@ class WorkerImpl {
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> complained_{false};  // Of a report.
   Standing standing_;
+  Mutex disk_mutex_;
+  std::unique_ptr<checkpoint::DiskThread> disk_ GUARDED_BY(disk_mutex_);
   Mutex groups_mutex_;
   std::map<std::string, std::uint32_t> groups_ GUARDED_BY(groups_mutex_);
   WorkerNode node_;

@@ -45,7 +45,8 @@ for step in range(first, steps):
     schedule.step()
     model.seen.fill_(True)
     if every and step % every == every - 1:
-        print(f"checkpoint {step + 1} {st.checkpoint(step + 1, 'later' not in sys.argv)}", flush=True)
+        made = st.checkpoint(step + 1, wait="later" not in sys.argv)
+        print(f"checkpoint {step + 1} {made}", flush=True)
 if way == "layerwise":
     optimizer.synchronize()
 elif way != "parallel":

@@ -23,6 +23,7 @@ class Seat:
     """In the place of a session, of a job in which nothing is exchanged."""
 
     alone = elastic = is_new = False
+    keeping = None
     lost_as = 0
 
     def __init__(self, seat, seats):

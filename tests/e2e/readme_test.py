@@ -50,7 +50,7 @@ class Readme(cluster.ClusterTest):
     def test_every_public_header_is_named(self):
         named = set(re.findall(r"\]\(\.\./(\S+include/stretto/\w+\.h)\)",
                                API.read_text(encoding="utf-8")))
-        tops = ("common", "worker", "input", "rpc")
+        tops = ("common", "checkpoint", "worker", "input", "rpc")
         there = {path.relative_to(cluster.SOURCE).as_posix() for top in tops
                  for path in (cluster.SOURCE / top).rglob("include/stretto/*.h")}
         self.assertEqual(named, there)

@@ -229,8 +229,9 @@ class Worker {
   Worker(Worker&&) noexcept;
   Worker& operator=(Worker&&) noexcept;
   /// Leaves, if leave() was not called or has not ended, and blocks at most 10 s for that; after
-  /// them the others see this worker lost. Tickets can be cancelled and resumed until then. When
-  /// this returns every ticket has ended, and no memory is lent any more.
+  /// them the others see this worker lost. A file of a checkpoint that it is writing it writes to
+  /// its end. Tickets can be cancelled and resumed until then. When this returns every ticket has
+  /// ended, and no memory is lent any more.
   ~Worker();
 
   /// From 0 to size() - 1, and how many workers are in. Constant, but in an elastic job.
