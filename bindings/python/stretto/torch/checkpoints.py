@@ -302,8 +302,8 @@ def restore() -> int:
     states of stretto.torch.elastic too, before their sync().
 
     Mismatch if this program trains something else than what was saved; InvalidArgument if it is
-    called again, which would undo the steps since. A worker that comes into a
-    job while that runs gets everything from the others, and nothing from here."""
+    called again, which would undo the steps since. A worker that comes into a job while that runs
+    gets everything from the others, and nothing from here."""
     now = session.current()
     kept = keeping.of(now)
     if kept.has_restored:
@@ -333,6 +333,11 @@ class _Reading:
         told = self._object(_DESCRIPTION, is_shared=True)
         if told is not None:
             self._fill_checked(told)
+        elif _wrapped(self._now):
+            raise errors.Mismatch(
+                f"checkpoint {self._number} was not made by stretto.torch.checkpoint(), and has "
+                "nothing for the optimizers of this program (--resume no begins anew)",
+                operation="restore")
         kept = keeping.of(self._now)
         for index, state in enumerate(kept.states):
             saved = self._object(f"{_STATE}{index}")
