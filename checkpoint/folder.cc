@@ -174,20 +174,33 @@ Result<Folder::Found> Folder::newest(Depth depth) {
   if (!there.ok()) return there.status();
   Found found;
   for (const std::uint64_t number : newest_first(*there)) {
-    Result<CheckpointManifest> manifest = open(number);
-    if (manifest.ok() && depth == Depth::kAll) {
-      if (Status status = verify(*manifest); !status.ok()) manifest = status;
-    }
+    Result<CheckpointManifest> manifest = open(number, depth);
     if (manifest.ok()) {
       found.newest = *std::move(manifest);
       break;
     }
-    found.refused.push_back({.number = number, .why = manifest.status()});
+    const Result<bool> complete = disk_.exists(path_of(number, kManifestName));
+    found.refused.push_back(
+        {.number = number, .was_complete = complete.ok() && *complete, .why = manifest.status()});
   }
   return found;
 }
 
-Status Folder::prune(std::size_t keep, std::uint64_t spared) {
+Result<CheckpointManifest> Folder::open(std::uint64_t number, Depth depth) {
+  Result<CheckpointManifest> manifest = open(number);
+  if (!manifest.ok() || depth == Depth::kFrame) return manifest;
+  const Status whole = verify(*manifest);
+  return whole.ok() ? std::move(manifest) : Result<CheckpointManifest>(whole);
+}
+
+Status Folder::probe() {
+  const std::string path = path_ + "/probe";
+  static_cast<void>(disk_.remove(path));  // Somebody may have been killed in between.
+  Status status = disk_.make_folder(path);
+  return status.ok() ? disk_.remove(path) : status;
+}
+
+Status Folder::prune(std::size_t keep, std::uint64_t spared, Depth depth) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
   std::size_t complete = 0;
@@ -196,7 +209,8 @@ Status Folder::prune(std::size_t keep, std::uint64_t spared) {
     const Result<bool> finished = disk_.exists(path_of(number, kManifestName));
     if (!finished.ok()) return finished.status();
     if (*finished && complete < std::max<std::size_t>(keep, 1)) {
-      complete += open(number).ok() ? 1 : 0;  // A damaged one stays: it may be of use to somebody.
+      // A damaged one stays: it may be of use to somebody.
+      complete += open(number, depth).ok() ? 1 : 0;
       continue;
     }
     if (complete == 0 || number == spared) continue;  // It may be being written.

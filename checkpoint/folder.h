@@ -37,6 +37,7 @@ class Folder {
   /// A checkpoint that could not be used, and why: whoever restores says it.
   struct Refused {
     std::uint64_t number = 0;
+    bool was_complete = false;  ///< It has a manifest.
     Status why;
   };
   struct Found {
@@ -75,13 +76,16 @@ class Folder {
   Result<Found> newest(Depth depth = Depth::kFrame);
   /// Removes those before the newest `keep` complete ones, at least one, and what was left
   /// unfinished before the newest. Damaged ones among these stay. What cannot be removed stays, and
-  /// is the error. `spared` stays too.
-  Status prune(std::size_t keep = kKept, std::uint64_t spared = 0);
+  /// is the error. `spared` stays too. kAll: every byte of those that count has been read.
+  Status prune(std::size_t keep = kKept, std::uint64_t spared = 0, Depth depth = Depth::kFrame);
+  /// Makes a folder in it and removes that: whether this process may write there.
+  Status probe();
   /// Removes one that was not completed and that nobody writes to.
   Status abandon(std::uint64_t number) { return remove(number); }
 
  private:
   Status remove(std::uint64_t number);
+  Result<CheckpointManifest> open(std::uint64_t number, Depth depth);
 
   Disk& disk_;
   std::string path_;

@@ -57,17 +57,36 @@ Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std
 
 }  // namespace
 
+namespace {
+
+// Not where there was something: it would be pushed out by what is made next.
+Status begins_anew(const Config& config, const checkpoint::Folder::Found& found) {
+  const auto damaged =
+      std::ranges::find(found.refused, true, &checkpoint::Folder::Refused::was_complete);
+  if (damaged == found.refused.end()) {
+    log(Level::kInfo, "no checkpoint is in '{}': the job begins anew", config.checkpoint.folder);
+    return {};
+  }
+  return {Code::kMalformed,
+          fmt::format("no checkpoint in '{}' can be used, the newest because: {}; bring back what "
+                      "is missing, or begin anew (--resume no), which removes them in time",
+                      config.checkpoint.folder, damaged->why.cause())};
+}
+
+}  // namespace
+
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored) {
   if (config.checkpoint.folder.empty()) return {};
   checkpoint::Folder folder(disk, config.checkpoint.folder);
   if (Status status = folder.make(); !status.ok()) return status;
+  if (Status status = folder.probe(); !status.ok()) return status;
   if (!config.checkpoint.resumes) return {};
   const Result<checkpoint::Folder::Found> found = folder.newest(checkpoint::Depth::kAll);
   if (!found.ok()) return found.status();
   for (const checkpoint::Folder::Refused& refused : found->refused) {
     log(Level::kWarning, "checkpoint {} is passed over: {}", refused.number, refused.why.cause());
   }
-  if (!found->newest) return {};
+  if (!found->newest) return begins_anew(config, *found);
   const checkpoint::CheckpointManifest& newest = *found->newest;
   const std::uint32_t part_bytes = newest.part_bytes;
   if (part_bytes > config.job.part_bytes || part_bytes < 64 || part_bytes % 64 != 0) {
@@ -284,7 +303,7 @@ void CheckpointKeeper::end(Status why) {
   if (why.ok()) {
     last_ = origin.number;
     log(Level::kInfo, "checkpoint {} of step {} is complete", origin.number, origin.step);
-  } else {
+  } else if (folder_ || !std::exchange(said_, true)) {
     log(Level::kWarning, "no checkpoint was made: {}", why.cause());
   }
   ways_.tell_workers({.number = attempt, .why = std::move(why)});

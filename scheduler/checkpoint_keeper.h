@@ -109,6 +109,7 @@ class CheckpointKeeper {
   const Ways ways_;
   std::optional<checkpoint::Folder> folder_;
   std::uint64_t last_;  // Of what this job has made, or else goes on from; 0: none.
+  bool said_ = false;   // That there is no folder.
   std::uint64_t attempts_ = 0;
   std::uint64_t begun_ = 0;  // The last, whatever came of it: who was lost may still write to it.
   std::unique_ptr<Active> active_;

@@ -109,12 +109,13 @@ elif way == "names":
             """Nothing."""
     print(tried(lambda: st.attach("x", 5)), flush=True)
     print(tried(lambda: st.attach("", Odd())), flush=True)
+    print(tried(lambda: st.attach("x", Odd)), flush=True)
     st.attach("x", Odd())
     print(tried(lambda: st.attach("x", Odd())), flush=True)
     print(tried(lambda: st.checkpoint(-1)), flush=True)
     model = model_of()
     optimizer = wrapped(model)
-    print(tried(lambda: st.checkpoint(1)), flush=True)
+    print(tried(st.restore), flush=True)
 elif way == "local":
     model = model_of()
     optimizer = st.LocalSteps(torch.optim.SGD(

@@ -180,7 +180,9 @@ class Checkpoints(jobs.PythonTest):
     def test_what_cannot_be_saved_is_told(self):
         lines = self.misuse("names")[0]
         for line, words in zip(lines, ("TypeError: what is attached as 'x' is a int",
-                                       "ValueError: the name is ''", "something else is attached",
+                                       "ValueError: the name is ''",
+                                       "TypeError: what is attached as 'x' is a type",
+                                       "something else is attached",
                                        "ValueError: step is -1",
                                        "TypeError: what is attached as 'x' cannot be saved")):
             self.assertIn(words, line)

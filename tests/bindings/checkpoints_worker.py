@@ -22,8 +22,15 @@ torch.manual_seed(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 300), torch.nn.BatchNorm1d(300), torch.nn.ReLU(),
                             torch.nn.Linear(300, 1))
 model.register_buffer("seen", torch.zeros((), dtype=torch.bool))
+if way == "parallel":
+    model[3].bias.requires_grad_(False)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+if way in ("sync", "async"):
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+elif way == "parallel":
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [5, 8, 11])
+else:
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.02, total_steps=2000)
 forward = model
 if way == "parallel":
     forward = st.DistributedDataParallel(model)

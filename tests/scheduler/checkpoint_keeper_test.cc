@@ -315,6 +315,21 @@ TEST_F(CheckpointKeeperTest, OneWhoseBytesAreDamagedIsPassedOver) {
   EXPECT_EQ(config_.job.restored, 1U);
 }
 
+TEST_F(CheckpointKeeperTest, WhereAllAreDamagedTheJobDoesNotBeginAnew) {
+  std::set<std::string> restored;
+  EXPECT_TRUE(go_on_from_newest(config_, disk_, restored).ok()) << "there is none";
+  begin();
+  EXPECT_TRUE(go_on_from_newest(config_, disk_, restored).ok()) << "none was finished";
+  keeper_.reset();
+  make();
+  damage(folder_.path_of(cuts_[50].number, "server-50.parts"));
+  const Status status = go_on_from_newest(config_, disk_, restored);
+  EXPECT_EQ(status.code(), Code::kMalformed);
+  EXPECT_THAT(status.cause(), HasSubstr("--resume no"));
+  config_.checkpoint.resumes = false;
+  EXPECT_TRUE(go_on_from_newest(config_, disk_, restored).ok());
+}
+
 TEST_F(CheckpointKeeperTest, PartsLargerThanThisJobBearsAreToldOf) {
   make();
   config_.job.part_bytes /= 2;

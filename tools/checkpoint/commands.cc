@@ -151,7 +151,7 @@ Status verify(Disk& disk, Folder& folder, const Say& say) {
 Status prune(Disk& disk, Folder& folder, std::size_t keep, const Say& say) {
   const Result<std::vector<std::uint64_t>> before = checkpoints_in(disk, folder);
   if (!before.ok()) return before.status();
-  Status pruned = folder.prune(keep);
+  Status pruned = folder.prune(keep, 0, Depth::kAll);
   const Result<std::vector<std::uint64_t>> after = folder.numbers();
   if (!after.ok()) return pruned.ok() ? after.status() : pruned;
   std::vector<std::uint64_t> gone;

@@ -24,9 +24,14 @@ _MOST_FAILURES = 3  # In a row, of which the last one raises.
 _MOST_NAME = 1000
 _MADE_ALIKE = "tensors/"  # Of what newcomers.Training describes.
 _SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
-    (r"^tensors/(trained 0/|trained module1/|model 0/|Parameter\.(module1/)?)?", ""),
-    ("^(optimizers|plain/states)/0/state/state/(module1/)?", "optimizer/"),
-    ("^(optimizers|plain/states)/([0-9]+)/state/state/", r"optimizer\2/")))
+    (r"^tensors/(trained (apart)?0/|trained module1/|model 0/|Parameter\.(module1/)?)", ""),
+    ("^tensors/trained (apart|module)?([0-9]+)/(optimizer[0-9]+/)?", r"model\2/"),
+    ("^tensors/model ([0-9]+)/", r"model\1/"),
+    ("^tensors/", ""),
+    ("^(optimizers|plain/states|apart)/0/(state/)?state/(optimizer[0-9]+/|module1/)?",
+     "optimizer/"),
+    ("^(optimizers|plain/states|apart)/([0-9]+)/(state/)?state/(optimizer[0-9]+/|module[0-9]+/)?",
+     r"optimizer\2/")))
 # What is wrong with the program or the job, and not with a disk.
 _RAISED = (errors.Mismatch, errors.Cancelled, errors.ServerLost, errors.SchedulerLost,
            errors.UsedAfterFork)
@@ -78,12 +83,16 @@ class _Given:
 
     def add_object(self, name, value, held):
         """What encodes it. TypeError for what cannot be encoded."""
-        try:
-            data = objects.encode(value)
-        except TypeError as error:
-            raise TypeError(f"what is attached as '{name.removeprefix(_PREFIX)}' cannot be saved: "
-                            f"{error}") from error
-        self.add(name, torch.frombuffer(bytearray(data), dtype=torch.uint8), held)
+        self.add(name, torch.frombuffer(bytearray(_encoded(name, value)), dtype=torch.uint8), held)
+
+
+def _encoded(name, value):
+    try:
+        return objects.encode(value)
+    except TypeError as error:
+        words = str(error).split(". Broadcast what")[0].replace("be broadcast", "be saved")
+        raise TypeError(f"what is attached as '{name.removeprefix(_PREFIX)}' cannot be saved: "
+                        f"{words}. Nothing is pickled: attach what it is made of") from error
 
 
 def _name_of(path):
@@ -160,8 +169,7 @@ def _detached(pairs):
 def _tell_lacking(described):
     lacking = [] if described["plain"] is None else described["plain"]["lacking"]
     if lacking:
-        notices.warn("this program's checkpoints lack " + "; ".join(lacking) + ". Wrap the "
-                     "optimizer by DistributedOptimizer, or attach() it")
+        notices.warn("this program's checkpoints lack " + "; ".join(lacking) + ": attach() it")
 
 
 def _wrapped(now):
@@ -218,7 +226,7 @@ def _step_of(step):
         number = operator.index(step)
     except TypeError:
         number = -1
-    if number < 0:
+    if not 0 <= number < 1 << 63:
         raise ValueError(f"step is {step!r}, wanted a whole number from 0")
     return number
 
@@ -250,7 +258,7 @@ def _saved(now, step, wait):
         for index, state in enumerate(kept.states):
             given.add_object(f"{_STATE}{index}", state.saved(), "first")
         for name, (one, each) in kept.attached.items():
-            given.add_object(_PREFIX + name, one.state_dict(), "each" if each else "first")
+            given.add_object(_PREFIX + name, keeping.state_of(one), "each" if each else "first")
     else:  # If the others have one, this worker's part fails, which all hear.
         given.add_object(_DESCRIPTION, {}, "each")
     with now.pause("checkpoint"):
@@ -311,6 +319,8 @@ def restore() -> int:
             "restore() is called once, before the first step and before checkpoint(): what the "
             "job goes on from is older than what there is now", operation="restore")
     kept.has_restored = True
+    for name, (one, _) in kept.attached.items():
+        _encoded(_PREFIX + name, keeping.state_of(one))  # Now, and not after hours.
     found = restored()
     if not found or now.came_late:
         return found.step
@@ -404,8 +414,10 @@ class _Reading:
         other = (f"checkpoint {self._number} is of a program that trains something else (--resume "
                  "no begins anew)")
         if [list(each) for each in saved["optimizers"]] != mine:
+            early = ("; call restore() when all optimizers have been wrapped"
+                     if len(mine) < len(saved["optimizers"]) else "")
             raise errors.Mismatch(f"{other}: optimizers and their groups are {mine} here, and were "
-                                  f"{saved['optimizers']}", operation="restore")
+                                  f"{saved['optimizers']}{early}", operation="restore")
         training = newcomers.Training(self._now, may_heal=False, operation="restore", other=other,
                                       besides=_detached(_besides(self._now)))
         self._tell_missing(told["tensors"].keys(), training.keys)
@@ -443,8 +455,8 @@ def attach(name: str, kept: Any, each: Optional[bool] = None) -> None:
            rank 0 is saved, and all get it. None: as the object is. Where there are more workers
            than there were some find none, and keep what they have
     """
-    if not all(callable(getattr(kept, method, None))
-               for method in ("state_dict", "load_state_dict")):
+    if isinstance(kept, type) or not all(callable(getattr(kept, method, None))
+                                         for method in ("state_dict", "load_state_dict")):
         raise TypeError(f"what is attached as {name!r} is a {type(kept).__name__}, wanted "
                         "something with state_dict() and load_state_dict()")
     if not isinstance(name, str) or not 0 < len(name.encode()) <= _MOST_NAME - len(_PREFIX):

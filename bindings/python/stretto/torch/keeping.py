@@ -6,6 +6,8 @@ program goes on from one.
 import weakref
 from typing import Any, Dict, List
 
+import torch
+
 from stretto import _core, environment, errors, notices
 
 _PATIENCE_S = 310.0  # As operations have.
@@ -70,6 +72,16 @@ def core(now):
 def has_folder():
     """The job has a folder for checkpoints, as far as this process knows."""
     return bool(environment.text("STRETTO_CHECKPOINT"))
+
+
+def state_of(one):
+    """What is saved of what is attached: of a schedule of PyTorch's without functions and
+    references, which a new one has of its own."""
+    state = one.state_dict()
+    if isinstance(one, torch.optim.lr_scheduler._LRScheduler) and isinstance(state, dict):
+        return {key: value for key, value in state.items()
+                if not callable(value) and not isinstance(value, weakref.ref)}
+    return state
 
 
 def check_restored(now):

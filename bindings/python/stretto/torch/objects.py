@@ -50,7 +50,10 @@ def _pack_data(value):
         return {"is": type(value).__name__, "of": _text(value)}
     if isinstance(value, complex):
         return {"is": "complex", "of": [value.real, value.imag]}
-    if isinstance(value, torch.Tensor) and value.layout == torch.strided:
+    if type(value) is collections.Counter:
+        return {"is": "Counter", "of": [[_pack(key), count] for key, count in value.items()]}
+    if (isinstance(value, torch.Tensor) and value.layout == torch.strided
+            and value.dtype in _DTYPES.values()):
         return {"is": "tensor", "dtype": str(value.dtype), "shape": list(value.shape),
                 "of": _text(_tensor_bytes(value))}
     if isinstance(value, (numpy.ndarray, numpy.generic)) and value.dtype.kind in _NUMPY_KINDS:
@@ -77,6 +80,8 @@ def _unpack(value):
     kind, content = value["is"], value["of"]
     if kind in _LISTS:
         return _LISTS[kind](_unpack(content))
+    if kind == "Counter":
+        return collections.Counter({_unpack(key): count for key, count in content})
     if kind in _MAPS:
         return _MAPS[kind]((_unpack(key), _unpack(item)) for key, item in content)
     if kind in _SPACES:

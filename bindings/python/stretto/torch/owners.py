@@ -47,3 +47,11 @@ def tensors_besides(exchange):
     trained = {parameter.data_ptr() for parameter in exchange.names}
     return [(name, tensor) for name, tensor in module.state_dict(keep_vars=True).items()
             if isinstance(tensor, torch.Tensor) and tensor.data_ptr() not in trained]
+
+
+def frozen_of(exchange):
+    """(name, parameter) of its module's parameters that are not trained."""
+    module = owner_of(exchange)
+    return [] if module is None else [(name, parameter) for name, parameter
+                                      in module.named_parameters()
+                                      if parameter not in exchange.names]

@@ -11,7 +11,7 @@ from typing import Any, List, NamedTuple
 import torch
 
 from stretto import errors
-from stretto.torch import broadcasting, objects
+from stretto.torch import broadcasting, objects, owners
 
 
 class Stepper(NamedTuple):
@@ -28,15 +28,24 @@ class Modules:
     def __init__(self, now):
         self._exchanges = [exchange for exchange in (each() for each in now.modules)
                            if exchange is not None]
-        self._names = {parameter: name for each in self._exchanges
-                       for parameter, name in each.names.items()}
+        self._trained = {parameter: name for each in self._exchanges
+                         for parameter, name in each.names.items()}
+        self._all: Any = None  # With those that are not trained.
 
     def __bool__(self):
         return bool(self._exchanges)
 
     def trained(self):
         """(name, parameter) of all that they train."""
-        return [(name, parameter) for parameter, name in self._names.items()]
+        return [(name, parameter) for parameter, name in self._trained.items()]
+
+    @property
+    def _names(self):
+        if self._all is None:
+            self._all = {**{parameter: f"frozen{index}/{name}"
+                            for index, each in enumerate(self._exchanges)
+                            for name, parameter in owners.frozen_of(each)}, **self._trained}
+        return self._all
 
     @property
     def layouts(self):
@@ -96,7 +105,7 @@ class Modules:
             trains = [parameter for group in each.param_groups for parameter in group["params"]]
             if hasattr(each, "_stretto_original") or id(each) in wrapped:
                 continue
-            if any(parameter in self._names for parameter in trains):
+            if any(parameter in self._trained for parameter in trains):
                 labels = sorted(self._names.get(parameter, "") for parameter in trains)
                 steppers.append(Stepper(type(each).__name__, labels, each))
         return sorted(steppers, key=lambda each: (each.kind, each.labels))

@@ -188,7 +188,19 @@ class ObjectState(State):
             found = self._bcast_object({name: getattr(self, name) for name in self._names})
             for name, value in found.items():
                 setattr(self, name, value)
+        self._sync_attached(now)
         ObjectState.save(self)
+
+    def _sync_attached(self, now):
+        # What the program has attached to checkpoints, but for what each worker has of its own.
+        attached = {name: one for name, (one, each) in keeping.of(now).attached.items() if not each}
+        if not attached:
+            return
+        found = self._bcast_object({name: keeping.state_of(one) for name, one in attached.items()}
+                                   if now.rank == 0 else None)
+        for name, one in attached.items():
+            if now.rank != 0:
+                one.load_state_dict(found[name])
 
 
 class _Model:
