@@ -3,10 +3,8 @@
 servers and workers, and ends as an undisturbed one does, to the bit (checkpoints_worker.py)."""
 
 import json
-import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -35,17 +33,6 @@ class Checkpoints(jobs.PythonTest):
         ends = [re.findall(r"^end (.*)$", "\n".join(job.lines_of(f"worker {rank}")), re.M)
                 for rank in range(workers)]
         return [end[0] for end in ends]
-
-    def kill_all(self, job):
-        pids = job.members()
-        for pid in (job.pid, *pids.values()):
-            os.kill(pid, signal.SIGKILL)
-        job.end()
-        for pid in self.survivors():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
     def tool(self, *arguments):
         return subprocess.run([TOOL, *map(str, arguments)], check=True, capture_output=True,

@@ -6,7 +6,6 @@ import os
 import pathlib
 import random
 import resource
-import signal
 import tempfile
 import unittest
 
@@ -39,18 +38,6 @@ class Checkpoints(cluster.ClusterTest):
         job = self.launch(KEEPING, *arguments, "--every", 0)
         job.expect(r"\[worker 0\] from checkpoint=0 step=0$")
         return self.digest(job)
-
-    def kill_all(self, job):
-        """As a power cut would, but for what the kernel has."""
-        pids = job.members()
-        for pid in (job.pid, *pids.values()):
-            os.kill(pid, signal.SIGKILL)
-        job.end()
-        for pid in self.survivors():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
     def latest(self):
         return (self.folder / "LATEST").read_text(encoding="ascii").strip()
@@ -128,6 +115,10 @@ class Checkpoints(cluster.ClusterTest):
         job = self.keep("--steps", 12, flags=("--resume", "yes"))
         self.assertEqual(job.end(), 2)
         self.one_error(job, "InvalidArgument", "--resume is 'yes'", "auto or no")
+        for wrong in ("0", "-1", "5x", "1e9h", "m"):
+            job = self.keep("--steps", 12, flags=("--checkpoint-every", wrong))
+            self.assertEqual(job.end(), 2, job.output())
+            self.one_error(job, "InvalidArgument", f"--checkpoint-every is '{wrong}'", "10m or 2h")
 
     def test_a_job_without_a_folder_says_so(self):
         job = self.launch(KEEPING, "--steps", 15)

@@ -298,6 +298,18 @@ class ClusterTest(unittest.TestCase):
                 found.append(int(entry.name))
         return found
 
+    def kill_all(self, job):
+        """As a power cut would, but for what the kernel has."""
+        pids = job.members()
+        for pid in (job.pid, *pids.values()):
+            os.kill(pid, signal.SIGKILL)
+        job.end()
+        for pid in self.survivors():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
     def assert_nobody_left(self):
         left = {pid: variables_of(pid).get("STRETTO_ROLE") for pid in self.survivors()}
         self.assertEqual(left, {}, "processes outlived their job")
