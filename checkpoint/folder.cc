@@ -195,7 +195,7 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number, Depth depth) {
 
 Status Folder::probe() {
   const std::string path = path_ + "/.stretto-probe";  // Nobody else's.
-  static_cast<void>(disk_.remove(path));  // Somebody may have been killed in between.
+  static_cast<void>(disk_.remove(path));               // Somebody may have been killed in between.
   Status status = disk_.make_folder(path);
   return status.ok() ? disk_.remove(path) : status;
 }
