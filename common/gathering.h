@@ -40,8 +40,9 @@ inline constexpr std::string_view kReturnBegin = "again there comes worker ";
 inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
 
 /// None: those are no digits, or not only.
-inline std::optional<std::uint32_t> whole_number(std::string_view digits) {
-  std::uint32_t number = 0;
+template <typename Number = std::uint32_t>
+std::optional<Number> whole_number(std::string_view digits) {
+  Number number = 0;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
   return number;
@@ -65,6 +66,15 @@ inline std::optional<LossNews> loss_news_in(std::string_view line) {
     if (worker) return LossNews{.worker = *worker, .is_back = is_back};
   }
   return std::nullopt;
+}
+
+/// The step of the program that the newest checkpoint of this job is of.
+inline constexpr std::string_view kSavedBegin = "a checkpoint is complete, of step ";
+
+/// The step that a line says has been saved; none: it says nothing like that.
+inline std::optional<std::uint64_t> saved_step_in(std::string_view line) {
+  if (!line.starts_with(kSavedBegin)) return std::nullopt;
+  return whole_number<std::uint64_t>(line.substr(kSavedBegin.size()));
 }
 
 /// How many a line says have joined; none: it says nothing like that.

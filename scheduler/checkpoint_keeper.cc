@@ -302,6 +302,7 @@ void CheckpointKeeper::end(Status why) {
   active_.reset();
   if (why.ok()) {
     last_ = origin.number;
+    ways_.saved(origin.step);
     log(Level::kInfo, "checkpoint {} of step {} is complete", origin.number, origin.step);
   } else if (folder_ || !std::exchange(said_, true)) {
     log(Level::kWarning, "no checkpoint was made: {}", why.cause());

@@ -44,6 +44,8 @@ class CheckpointKeeper {
     /// Those who are in the job while it runs; and asks one of them.
     std::function<std::vector<NodeId>()> workers;
     CheckpointTimer::Tell ask;
+    /// One is complete, of this step.
+    std::function<void(std::uint64_t)> saved;
     /// All that were declared.
     std::function<std::vector<TensorSpec>()> tensors;
   };

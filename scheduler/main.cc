@@ -106,6 +106,19 @@ std::uint32_t guests_in(const View& view, const Config& config) {
   }));
 }
 
+ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config) {
+  ReadyLine::Changes changes;
+  if (config.job.elastic()) {
+    changes.losses = [&scheduler]() -> const std::vector<LossNews>& {
+      return scheduler.watch().loss_news();
+    };
+    changes.guests = [&] { return guests_in(scheduler.view(), config); };
+  }
+  if (!config.checkpoint.folder.empty())
+    changes.saved = [&scheduler] { return scheduler.watch().saved_step(); };
+  return changes;
+}
+
 Status serve() {
   const SignalBlock block;
   ignore_file_limit();
@@ -151,16 +164,9 @@ Status serve() {
   MetricsFile agent(
       config->metrics_file, disk, outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
-  std::optional<ReadyLine::Changes> changes;
-  if (config->job.elastic()) {
-    changes = {.losses = [&scheduler]() -> const std::vector<LossNews>& {
-                 return scheduler.watch().loss_news();
-               },
-               .guests = [&] { return guests_in(scheduler.view(), *config); }};
-  }
   ReadyLine ready(
       FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); }, clock,
-      std::move(changes));
+      changes_told(scheduler, *config));
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   const auto give_up = [&scheduler](Status why) {
     scheduler.stop(std::move(why).with_peer("scheduler"));

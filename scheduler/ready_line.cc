@@ -26,29 +26,32 @@ void ReadyLine::step(Duration wait) {
   agent_.step(wait);
   if (descriptor_ < 0) return;
   tell_gathering();
-  if (descriptor_ < 0 || !changes_ || told_ != Gathering::kComplete) return;
-  tell_losses();
-  if (descriptor_ >= 0) tell_guests();
+  if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
+  if (changes_.losses) tell_losses();
+  if (descriptor_ >= 0 && changes_.guests) tell_guests();
+  if (descriptor_ >= 0 && changes_.saved) tell_saved();
+}
+
+void ReadyLine::tell_saved() {
+  const std::optional<std::uint64_t> saved = changes_.saved();
+  if (!saved || saved == told_saved_) return;
+  if (settles(say(fmt::format("{}{}", kSavedBegin, *saved)))) told_saved_ = saved;
 }
 
 void ReadyLine::tell_losses() {
-  const std::vector<LossNews>& lost = changes_->losses();
+  const std::vector<LossNews>& lost = changes_.losses();
   while (told_losses_ < lost.size()) {
-    const Said said =
-        say(fmt::format("{}{}", begin_of(lost[told_losses_]), lost[told_losses_].worker));
-    if (said == Said::kNever) return close();
-    if (said == Said::kNotYet) return;
+    const LossNews& news = lost[told_losses_];
+    if (!settles(say(fmt::format("{}{}", begin_of(news), news.worker)))) return;
     ++told_losses_;
   }
 }
 
 void ReadyLine::tell_guests() {
-  const std::uint32_t guests = changes_->guests();
+  const std::uint32_t guests = changes_.guests();
   const Time now = clock_.now();
   if (guests == told_guests_ && (guests == 0 || now < guests_due_)) return;
-  const Said said = say(fmt::format("{}{}", guests, kGuestsEnd));
-  if (said == Said::kNever) return close();
-  if (said == Said::kNotYet) return;
+  if (!settles(say(fmt::format("{}{}", guests, kGuestsEnd)))) return;
   told_guests_ = guests;
   guests_due_ = now + kGuestsEvery;
 }
@@ -59,8 +62,14 @@ void ReadyLine::tell_gathering() {
   const Said said = say(line_of(now));
   if (said == Said::kNotYet) return;
   told_ = now;
-  const bool all_said = now == Gathering::kComplete && !changes_;
+  const bool all_said = now == Gathering::kComplete && changes_.none();
   if (said == Said::kNever || all_said) close();
+}
+
+// False: it is to be said again, or nobody listens any more.
+bool ReadyLine::settles(Said said) {
+  if (said == Said::kNever) close();
+  return said == Said::kYes;
 }
 
 // A pipe takes a line this short whole, or not at all.

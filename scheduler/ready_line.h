@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReadyLine: tells whoever started the scheduler, over a descriptor, where it listens, whether
-// workers wait for others, later that all nodes have come, and of an elastic job without whom it
-// goes on, and how many are in that have joined by themselves. A launcher needs to know that: a job
-// that has not come together need not be waited for, who has ended is missed while others wait, and
-// a job whose last worker was started elsewhere is not over.
+// workers wait for others, later that all nodes have come, which step has been saved, and of an
+// elastic job without whom it goes on, and how many are in that have joined by themselves. A
+// launcher needs to know that: a job that has not come together need not be waited for, who has
+// ended is missed while others wait, a job that has saved something may begin again from there, and
+// one whose last worker was started elsewhere is not over.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +25,20 @@ namespace stretto {
 class ReadyLine final : public Agent {
  public:
   using State = std::function<Gathering()>;
-  /// Of an elastic job.
+  /// What may change once all have come; each may be missing.
   struct Changes {
     std::function<const std::vector<LossNews>&()> losses;  ///< In order.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
+    std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
+
+    bool none() const { return !losses && !guests && !saved; }
   };
   /// Guests are told of at least as often.
   static constexpr Duration kGuestsEvery = 1s;
 
   /// The agent outlives this. `descriptor` becomes ours, and is closed once all is said; -1: none.
   /// Without `changes` that is when all have come.
-  ReadyLine(int descriptor, Agent& agent, State state, const Clock& clock,
-            std::optional<Changes> changes = std::nullopt)
+  ReadyLine(int descriptor, Agent& agent, State state, const Clock& clock, Changes changes = {})
       : descriptor_(descriptor),
         agent_(agent),
         state_(std::move(state)),
@@ -59,15 +62,18 @@ class ReadyLine final : public Agent {
   void tell_gathering();
   void tell_losses();
   void tell_guests();
+  void tell_saved();
+  bool settles(Said said);
   void close();
 
   int descriptor_;
   Agent& agent_;
   State state_;
   const Clock& clock_;
-  const std::optional<Changes> changes_;
+  const Changes changes_;
   std::size_t told_losses_ = 0;
   std::uint32_t told_guests_ = 0;
+  std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};
   Gathering told_ = Gathering::kUnawaited;
 };

@@ -103,7 +103,8 @@ void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why
 
 // All outlive what is returned.
 CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
-                                           const ViewMachine& machine, Agreements& agreements) {
+                                           const ViewMachine& machine, Agreements& agreements,
+                                           JobWatch& watch) {
   return {.tell = [&van, &links](
                       NodeId node,
                       const control::CheckpointCut& cut) { van.send_control(links.of(node), cut); },
@@ -125,6 +126,7 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
           .ask = [&van, &links](
                      NodeId node,
                      const control::AtStep& said) { van.send_control(links.of(node), said); },
+          .saved = [&watch](std::uint64_t step) { watch.on_saved(step); },
           .tensors = [&agreements] { return agreements.registry().specs(); }};
 }
 
@@ -158,7 +160,8 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
             checkpoints_.begin(all, step, job_of(machine_.next_view(), began_, std::move(call)));
           },
           [this](std::uint64_t barrier) { checkpoints_.withdraw(barrier); }),
-      checkpoints_(config, clock, files, ways_of_checkpoints(van_, links_, machine_, agreements_)),
+      checkpoints_(config, clock, files,
+                   ways_of_checkpoints(van_, links_, machine_, agreements_, watch_)),
       watch_(config),
       waiting_(2 * config.job.dead_after) {
   agreements_.set_restored(files.restored);

@@ -34,6 +34,9 @@ class JobWatch {
   bool comes_again(const Member& member);
   /// What has been said of lost workers, in that order.
   const std::vector<LossNews>& loss_news() const { return loss_news_; }
+  void on_saved(std::uint64_t step) { saved_step_ = step; }
+  /// The step of the last checkpoint that this job has made.
+  std::optional<std::uint64_t> saved_step() const { return saved_step_; }
   /// Logs what people should know by now.
   void look(Time now);
 
@@ -55,6 +58,7 @@ class JobWatch {
   TraceSession trace_;
   Stacks stacks_;
   std::vector<LossNews> loss_news_;
+  std::optional<std::uint64_t> saved_step_;
 };
 
 }  // namespace stretto

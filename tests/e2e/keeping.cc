@@ -7,6 +7,7 @@
 #include <stretto/checkpoints.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ DEFINE_uint64(steps, 100, "Steps in all, of this job and those that it goes on f
 DEFINE_uint64(every, 10, "Steps from one checkpoint to the next; 0: none");
 DEFINE_uint64(elements, 100'000, "Elements of each tensor");
 DEFINE_uint64(tensors, 3, "Tensors");
+DEFINE_uint64(fail_at, 0, "The step at which worker 0 ends with status 7; 0: none");
 DEFINE_bool(untouched, false, "Leaves the last tensor as it is, and looks at it at the end only");
 
 namespace stretto {
@@ -94,6 +96,7 @@ void run() {
       const Status made = checkpoints.save(number);
       say(made.ok() ? fmt::format("checkpoint step={}", number) : made.text());
     }
+    if (FLAGS_fail_at != 0 && number == FLAGS_fail_at && worker.rank() == 0) std::_Exit(7);
     step(worker, parameters, number);
   }
   for (Parameter& parameter : parameters) {

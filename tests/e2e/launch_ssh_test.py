@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import unittest
 
 import cluster
@@ -150,6 +151,24 @@ class Jobs(Hosts):
 
     def test_a_lost_worker_is_replaced(self):
         self.assert_replaced(lambda program, flags: self.over(*program, flags=flags))
+
+    def test_a_job_that_has_lost_a_host_begins_again_on_the_others(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        job = self.over(cluster.BUILD / "tests" / "keeping", "--steps", 100_000, on="one:2,two:2",
+                        flags=["--workers", 2, "-s", 2, "--checkpoint", folder.name,
+                               "--restarts", 1])
+        job.expect(r"\[worker 1\] checkpoint step=\d+$", count=3)
+        server = self.members()["server 1"]
+        os.kill(next(pid for pid in hosts.agents() if server in cluster.children_of(pid)),
+                signal.SIGKILL)
+        found = job.expect(r"two is lost.*: the job begins again from its checkpoint of step "
+                           r"(\d+) \(0 more restarts may follow\), without two$")
+        job.expect(rf"\[worker 0\] from checkpoint=\d+ step={found[1]}$")
+        self.assertEqual(len(hosts.agents()), 1)
+        # Another one is more than was asked for, and would find no host.
+        os.kill(hosts.agents()[0], signal.SIGKILL)
+        self.refused(job, "Network", "one is lost")
 
     def test_fewer_slots_than_an_elastic_job_may_have(self):
         job = self.over(HELLO, flags=["--workers", "1:3"])

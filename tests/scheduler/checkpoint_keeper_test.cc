@@ -36,6 +36,7 @@ class CheckpointKeeperTest : public testing::Test {
                           .tell_workers = [this](const auto& ended) { ended_.push_back(ended); },
                           .workers = [this] { return workers_; },
                           .ask = [this](NodeId node, const auto& said) { asked_[node] = said; },
+                          .saved = [this](std::uint64_t step) { saved_ = step; },
                           .tensors = [this] { return tensors_; }});
     }
     return *keeper_;
@@ -90,6 +91,7 @@ class CheckpointKeeperTest : public testing::Test {
   std::map<NodeId, control::AtStep> asked_;
   std::vector<control::Barrier> opened_;
   std::vector<control::CheckpointEnded> ended_;
+  std::optional<std::uint64_t> saved_;
 };
 
 TEST_F(CheckpointKeeperTest, WorkersGoOnWhenAllShardsHaveCut) {
@@ -104,6 +106,7 @@ TEST_F(CheckpointKeeperTest, WorkersGoOnWhenAllShardsHaveCut) {
   ASSERT_THAT(opened_, SizeIs(1));
   EXPECT_EQ(opened_[0].checkpoint, 1U);
   EXPECT_THAT(ended_, IsEmpty()) << "it is being written";
+  EXPECT_FALSE(saved_);
 }
 
 TEST_F(CheckpointKeeperTest, ItIsCompleteWhenAllFilesAre) {
@@ -111,6 +114,7 @@ TEST_F(CheckpointKeeperTest, ItIsCompleteWhenAllFilesAre) {
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_EQ(ended_[0].number, opened_[0].checkpoint);
   EXPECT_TRUE(ended_[0].why.ok()) << ended_[0].why.text();
+  EXPECT_EQ(saved_, 7U);
   const checkpoint::CheckpointManifest manifest = folder_.open(1).or_exit();
   EXPECT_EQ(manifest.origin, (checkpoint::Origin{.job = 5, .number = 1, .step = 7}));
   EXPECT_THAT(manifest.files, SizeIs(2));

@@ -112,6 +112,31 @@ TEST(ReadyLine, AReaderThatLeftAfterTheFirstLineChangesNothing) {
   EXPECT_EQ(agent.steps, 1);
 }
 
+TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  const sim::VirtualClock clock;
+  std::optional<std::uint64_t> saved;
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kComplete; }, clock,
+      ReadyLine::Changes{.losses = {}, .guests = {}, .saved = [&saved] { return saved; }});
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "all are here\n");
+  for (const std::uint64_t step : {0ULL, 300ULL, 18446744073709551615ULL}) {
+    saved = step;
+    line.step(0ns);
+    line.step(0ns);  // Said once.
+    const std::string said = taken(ends[0]);
+    ASSERT_TRUE(said.ends_with('\n'));
+    EXPECT_EQ(saved_step_in(said.substr(0, said.size() - 1)), step) << said;
+  }
+  EXPECT_FALSE(saved_step_in("a checkpoint is complete, of step "));
+  EXPECT_FALSE(saved_step_in("a checkpoint is complete, of step 3x"));
+  EXPECT_FALSE(saved_step_in("a checkpoint is complete, of step 18446744073709551616"));
+  ::close(ends[0]);
+}
+
 class ReadyLineElastic : public testing::Test {
  protected:
   void SetUp() override {
@@ -119,7 +144,8 @@ class ReadyLineElastic : public testing::Test {
     line_.emplace(
         ends_[1], agent_, [] { return Gathering::kComplete; }, clock_,
         ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
-                           .guests = [this] { return guests_; }});
+                           .guests = [this] { return guests_; },
+                           .saved = {}});
     ASSERT_EQ(said(), "all are here\n");
   }
   void TearDown() override { ::close(ends_[0]); }

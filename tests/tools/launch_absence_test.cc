@@ -55,7 +55,7 @@ TEST_F(LaunchAbsence, WhoGaveUpWaitingMissesNobody) {
   now_ += 7s;
   end({{kFirstWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchAbsence, WhatAnEndedWorkerLeftBehindMayJoinForIt) {

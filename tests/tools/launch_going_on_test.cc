@@ -34,7 +34,7 @@ TEST_F(LaunchGoingOn, AKilledWorkerIsForgivenOnceTheSchedulerSaysSo) {
                                      "(killed by SIGKILL)"});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, TheWordMayComeBeforeTheEnd) {
@@ -42,7 +42,7 @@ TEST_F(LaunchGoingOn, TheWordMayComeBeforeTheEnd) {
   goes_on_without(kFirstWorker);
   EXPECT_TRUE(end({{kFirstWorker, kStatus3}}).notes.empty());
   end_others();
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, WithoutThatWordAFailureEndsTheJob) {
@@ -61,7 +61,7 @@ TEST_F(LaunchGoingOn, ASchedulerMayStandStillBeforeItSaysSo) {
   now_ += JobSettings().dead_after;
   EXPECT_EQ(goes_on_without(kFirstWorker).notes.size(), 1U);
   end_others();
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, ASchedulerThatEndsSaysNothingMore) {
@@ -82,7 +82,7 @@ TEST_F(LaunchGoingOn, OneThatStandsStillIsKilledWhenItDoesNotComeAgain) {
   EXPECT_EQ(elapsed(), Limits().again);
   EXPECT_TRUE(end({{kFirstWorker, kKilled}}).notes.empty());
   end_others();
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, AndWhenTheJobIsDone) {
@@ -93,7 +93,7 @@ TEST_F(LaunchGoingOn, AndWhenTheJobIsDone) {
   EXPECT_EQ(done.orders, to({kFirstWorker}, SIGKILL, Scope::kGroup));
   end({{kFirstWorker, kKilled}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, OneThatHasComeAgainIsAsOthersAre) {
@@ -106,7 +106,7 @@ TEST_F(LaunchGoingOn, OneThatHasComeAgainIsAsOthersAre) {
   end({{kFirstWorker, kStatus3}});
   EXPECT_EQ(goes_on_without(kFirstWorker).notes.size(), 1U) << "it may be lost again";
   end_others();
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
@@ -118,7 +118,7 @@ TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
   end({{kSecondWorker, {false, 1}}});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 3);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 3);
 }
 
 TEST_F(LaunchGoingOn, AJobMayBeDoneBeforeWhoComesAgainIsIn) {
@@ -129,7 +129,7 @@ TEST_F(LaunchGoingOn, AJobMayBeDoneBeforeWhoComesAgainIsIn) {
   end({{kServer, kFine}, {kScheduler, kFine}});
   end({{kFirstWorker, kStatus3}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, AndThatMayBeSeenLater) {
@@ -140,7 +140,7 @@ TEST_F(LaunchGoingOn, AndThatMayBeSeenLater) {
   end({{kFirstWorker, kStatus3}});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, WhoHasEndedDoesNotComeAgain) {
@@ -149,7 +149,7 @@ TEST_F(LaunchGoingOn, WhoHasEndedDoesNotComeAgain) {
   goes_on_without(kFirstWorker);
   EXPECT_TRUE(supervisor_.on_loss_news(kFirstWorker, true, now_).notes.empty());
   end_others();
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGoingOn, AServerIsNotForgiven) {
@@ -183,7 +183,7 @@ TEST_F(LaunchGuests, TheJobLastsUntilTheLastOfThemHasLeft) {
   EXPECT_EQ(guests(0).notes.size(), 1U) << "the job was done without two that it had lost";
   EXPECT_TRUE(end({{kServer, kFine}, {kScheduler, kFine}}).orders.empty());
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchGuests, SoItDoesWhereThoseFromHereHaveLeftInOrder) {
@@ -242,7 +242,7 @@ TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
   end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
   EXPECT_TRUE(end({{kFirstSpare, kStatus3}}).restarts.empty()) << "nor is another one started";
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
@@ -264,7 +264,7 @@ TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
   end({{kSecondWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {
@@ -283,7 +283,7 @@ TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {
   end({{kSecondWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchReplacing, WhoIsNotNeededIsNotMissed) {
@@ -291,7 +291,7 @@ TEST_F(LaunchReplacing, WhoIsNotNeededIsNotMissed) {
   end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 }  // namespace

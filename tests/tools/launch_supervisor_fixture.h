@@ -66,7 +66,7 @@ class SupervisorFixture : public testing::Test {
   }
 
   std::string verdict() const {
-    const Verdict verdict = supervisor_.verdict();
+    const Verdict verdict = supervisor_.outcome().verdict;
     return std::to_string(verdict.exit_status) + " " +
            verdict.error.error_line(name_of(verdict.who->role), verdict.who->rank);
   }

@@ -15,8 +15,8 @@ TEST_F(LaunchSupervisor, ASuccessfulJobIsLeftAlone) {
   EXPECT_TRUE(end({{kSecondWorker, kFine}}).orders.empty());
   EXPECT_TRUE(end({{kServer, kFine}, {kScheduler, kFine}}).notes.empty());
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
-  EXPECT_TRUE(supervisor_.verdict().error.ok());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+  EXPECT_TRUE(supervisor_.outcome().verdict.error.ok());
 }
 
 TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
@@ -33,7 +33,7 @@ TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
   EXPECT_EQ(late.notes[0], "warning: still running 10 s after the last worker: server 0");
   end({{kServer, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
@@ -48,7 +48,7 @@ TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
             "all workers have ended, and never came together in a job: nobody needs its servers");
   end({{kServer, kTerminated}, {kScheduler, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, AFailureBeforeTheJobIsTogetherLeavesLittleTime) {
@@ -83,7 +83,7 @@ TEST_F(LaunchSupervisor, AServerThatFailsAfterTheWorkIsOnlyAWarning) {
   EXPECT_EQ(end({{kServer, kStatus3}}).notes,
             std::vector<std::string>{"warning: server 0 exited with status 3"});
   end({{kScheduler, kFine}});
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, AFailedWorkerIsNamedAndOthersMaySettle) {
@@ -127,7 +127,7 @@ TEST_F(LaunchSupervisor, WhatTheKernelDoesNotEndIsNotWaitedForForEver) {
   EXPECT_EQ(wait().notes, std::vector<std::string>{
                               "warning: the kernel does not end scheduler, server 0, worker 1"});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 3);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 3);
 }
 
 TEST_F(LaunchSupervisor, OfFailuresSeenTogetherASignalIsTheCause) {
@@ -155,7 +155,7 @@ TEST_F(LaunchSupervisor, WorkersThatSurviveALostServerSucceed) {
   end({{kSecondWorker, kFine}});
   end({{kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, SigtermIsForwardedOnceToTheProcessesAlone) {
@@ -198,7 +198,7 @@ TEST_F(LaunchSupervisor, WorkersThatFinishAfterTheNoticeSucceed) {
   end({{kServer, kTerminated}, {kFirstWorker, kFine}});
   end({{kSecondWorker, kFine}, {kScheduler, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, AnInterruptDoesNotHideAnEarlierFailure) {
@@ -206,8 +206,8 @@ TEST_F(LaunchSupervisor, AnInterruptDoesNotHideAnEarlierFailure) {
   end({{kFirstWorker, kStatus3}});
   EXPECT_EQ(signal(SIGTERM).orders.size(), 4u);
   end({{kSecondWorker, kTerminated}, {kServer, kTerminated}, {kScheduler, kTerminated}});
-  EXPECT_EQ(supervisor_.verdict().exit_status, 3);
-  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kPeerLost);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 3);
+  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kPeerLost);
 }
 
 TEST_F(LaunchSupervisor, ANoticeExplainsEndsThatAreSeenBeforeIt) {
@@ -225,8 +225,8 @@ TEST_F(LaunchSupervisor, ANoticeExplainsWorkersThatDiedOfIt) {
   end({{kFirstWorker, kTerminated}});
   supervisor_.on_notice(SIGTERM, now_);
   end({{kSecondWorker, kTerminated}, {kServer, kTerminated}, {kScheduler, kTerminated}});
-  EXPECT_EQ(supervisor_.verdict().exit_status, 143);
-  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 143);
+  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kInterrupted);
 }
 
 TEST_F(LaunchSupervisor, ANoticeDoesNotExplainWhatWasLongBefore) {
@@ -235,8 +235,8 @@ TEST_F(LaunchSupervisor, ANoticeDoesNotExplainWhatWasLongBefore) {
   now_ += 1s;
   supervisor_.on_notice(SIGTERM, now_);
   end({{kFirstWorker, kStatus3}, {kSecondWorker, kStatus3}, {kScheduler, kTerminated}});
-  EXPECT_EQ(supervisor_.verdict().exit_status, 1);
-  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kServerLost);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 1);
+  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kServerLost);
 }
 
 // A wrapper dies of the notice; what it wrapped gets the notice then, and its time to end.
@@ -314,7 +314,7 @@ TEST_F(LaunchSupervisor, AWorkerThatCannotBeRunEndsAllAtOnce) {
 TEST_F(LaunchSupervisor, ASchedulerThatCannotBeRunIsTheEnd) {
   supervisor_.on_refused(kScheduler, 127, {Code::kInvalidArgument, "cannot"}, now_);
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 127);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 127);
 }
 
 TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
@@ -324,8 +324,8 @@ TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
   EXPECT_FALSE(supervisor_.may_start());
   end({{kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
-  EXPECT_EQ(supervisor_.verdict().exit_status, 130);
-  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 130);
+  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kInterrupted);
 }
 
 TEST_F(LaunchSupervisor, WhoIsLostToTheOthersIsKilledAtOnce) {
@@ -367,8 +367,8 @@ TEST_F(LaunchSupervisor, WhatIsSaidAfterTheNoticeIsAnAnswerToIt) {
   supervisor_.on_statement(kFirstWorker, {Code::kServerLost, "server 0", "it has gone"}, now_);
   end({{kFirstWorker, {false, 1}}, {kServer, kTerminated}});
   end({{kSecondWorker, kFine}, {kScheduler, kTerminated}});
-  EXPECT_EQ(supervisor_.verdict().error.code(), Code::kInterrupted);
-  EXPECT_EQ(supervisor_.verdict().who, (JobMember{Role::kWorker, 0}));
+  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kInterrupted);
+  EXPECT_EQ(supervisor_.outcome().verdict.who, (JobMember{Role::kWorker, 0}));
 }
 
 TEST_F(LaunchSupervisor, AHostMayBeSilentForLongerWhileTheWholeJobRuns) {
@@ -411,7 +411,7 @@ TEST_F(LaunchSupervisor, AHostThatHadNothingLeftIsNotMissed) {
                   .orders.empty());
   end({{kSecondWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});
-  EXPECT_EQ(supervisor_.verdict().exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchSupervisor, AHostThatCannotBeReachedEndsTheStart) {

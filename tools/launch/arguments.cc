@@ -308,17 +308,26 @@ class Parser {
     if (!plan_.resume.empty() && plan_.resume != "auto" && plan_.resume != "no") {
       return invalid(fmt::format("--resume is '{}', wanted auto or no", plan_.resume));
     }
-    if (plan_.restarts != 0 && plan_.least_workers == 0) {
-      return invalid(
-          "--restarts is for jobs that go on without a worker that is lost: give --workers "
-          "MIN:MAX");
-    }
+    if (Status status = check_restarts(); !status.ok()) return status;
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
           "no PROGRAM: say after the flags what each worker runs, as in "
           "stretto-launch --workers 2 -- python3 train.py");
     }
     return plan_;
+  }
+
+  Status check_restarts() const {
+    if (plan_.restarts == 0 || plan_.least_workers != 0) return {};
+    if (plan_.action == Action::kPrint) {
+      return invalid(
+          "--restarts with --print is for jobs that go on without a worker that is lost: give "
+          "--workers MIN:MAX");
+    }
+    if (!plan_.checkpoint.empty()) return {};
+    return invalid(
+        "--restarts is for jobs that go on without a worker that is lost (give --workers MIN:MAX), "
+        "and for those that begin again from their last checkpoint (give --checkpoint DIR)");
   }
 
   Status check_without_servers() const {

@@ -19,12 +19,12 @@ token is STRETTO_JOB_TOKEN, or on the launcher's host that of the job's file.
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
   --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
-  --restarts K                           such a job: replaces the first K workers that are lost
+  --restarts K                           such a job: replaces the first K workers that are lost;
+                                         with --checkpoint: a job that fails begins again from there
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
   --checkpoint-every TIME                when one is due again: 30, 30s, 10m or 2h (60s)
   --resume auto|no                       no: does not go on from the newest of these (auto)
-  -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange what they do
-                                         among themselves alone
+  -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once

@@ -126,14 +126,46 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   return job;
 }
 
-int run_job(const Job& job, const Variables& inherited) {
+// The job as it begins again: elsewhere, if a host was lost.
+Result<Job> placed_anew(Job job, Plan plan, const Variables& inherited) {
+  const bool moved = plan.hosts != job.plan.hosts || plan.server_hosts != job.plan.server_hosts ||
+                     plan.scheduler_host != job.plan.scheduler_host;
+  const bool elsewhere = moved && !job.plan.hosts.empty() && plan.hosts.empty();
+  if (elsewhere) return Status(Code::kInvalidArgument, "no host is left");
+  job.plan = std::move(plan);
+  if (!moved) return job;
+  if (Status status = fit_to_slots(job.plan, inherited); !status.ok()) return status;
+  Result<Placement> placement = place(job.plan, inherited, is_this_host);
+  if (!placement.ok()) return placement.status();
+  job.placement = std::move(*placement);
+  return job;
+}
+
+int run_job(Job job, const Variables& inherited) {
   Result<Programs> programs = find_programs(job.plan, job.placement, inherited);
   if (!programs.ok()) return refuse(programs.status(), "start", kCannotExecuteStatus);
-  Result<std::string> token = job_token(inherited);
-  if (!token.ok()) return refuse(token.status(), "start", 1);
   const SteadyClock clock;
-  const Ingredients ingredients{inherited, *programs, *token, job.placement, job.directory};
-  return Runner(job.plan, ingredients, clock).run();
+  Signals signals;
+  for (bool first = true;; first = false) {
+    // Of its own each time: who was lost to the one before does not come to this.
+    Result<std::string> token = job_token(inherited);
+    if (!token.ok()) return refuse(token.status(), "start", 1);
+    const Ingredients ingredients{inherited, *programs, *token, job.placement, job.directory};
+    Runner runner(job.plan, ingredients, signals, clock, first);
+    const AttemptOutcome outcome = runner.run();
+    Next next = next_after(job.plan, outcome);
+    if (next.plan) {
+      Result<Job> again = placed_anew(job, *std::move(next.plan), inherited);
+      if (again.ok()) {
+        runner.conclude(next.notes, {});
+        job = *std::move(again);
+        continue;
+      }
+      next.notes = {"the job does not begin again: " + again.status().cause()};
+    }
+    runner.conclude(next.notes, outcome.verdict);
+    return outcome.verdict.exit_status;
+  }
 }
 
 int show_job(const Job& job, const Variables& inherited) {

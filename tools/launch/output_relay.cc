@@ -27,11 +27,11 @@ bool same_file(int a, int b) {
 
 }  // namespace
 
-OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
-                         std::string log_directory, OnLine on_line)
+OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members, Logs logs,
+                         OnLine on_line)
     : poller_(poller),
       members_(members),
-      log_directory_(std::move(log_directory)),
+      logs_(std::move(logs)),
       on_line_(std::move(on_line)),
       outputs_(members.size()) {
   sinks_.reserve(2);
@@ -42,25 +42,26 @@ OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
 }
 
 Status OutputRelay::prepare() {
-  if (log_directory_.empty()) return {};
+  if (logs_.directory.empty()) return {};
   std::error_code error;
-  std::filesystem::create_directories(log_directory_, error);
+  std::filesystem::create_directories(logs_.directory, error);
   if (!error) return {};
-  return {Code::kInvalidArgument,
-          fmt::format("cannot create the log directory '{}': {}", log_directory_, error.message())};
+  return {Code::kInvalidArgument, fmt::format("cannot create the log directory '{}': {}",
+                                              logs_.directory, error.message())};
 }
 
 void OutputRelay::open(std::size_t member) {
   STRETTO_CHECK(!has(member));
   outputs_[member] = std::make_unique<Output>();
   outputs_[member]->prefix = fmt::format("[{}] ", label_of(members_[member]));
-  if (!log_directory_.empty()) open_log(member);
+  if (!logs_.directory.empty()) open_log(member);
 }
 
 void OutputRelay::open_log(std::size_t member) {
-  const std::string path = fmt::format("{}/{}-{}.log", log_directory_,
+  const std::string path = fmt::format("{}/{}-{}.log", logs_.directory,
                                        name_of(members_[member].role), members_[member].rank);
-  outputs_[member]->log.open(path, std::ios::binary | std::ios::trunc);
+  outputs_[member]->log.open(path,
+                             std::ios::binary | (logs_.go_on ? std::ios::app : std::ios::trunc));
   if (!outputs_[member]->log.is_open()) {
     say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
   }
@@ -99,7 +100,7 @@ void OutputRelay::flush_log(std::size_t member) {
   say(
       fmt::format("warning: cannot write the log of {} any more: {}; make room in '{}', or name "
                   "another folder (--log-dir); its lines still come here",
-                  label_of(members_[member]), why, log_directory_));
+                  label_of(members_[member]), why, logs_.directory));
 }
 
 void OutputRelay::write() {

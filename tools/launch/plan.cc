@@ -15,6 +15,7 @@ std::vector<JobMember> members_of(const Plan& plan) {
 
 std::vector<JobMember> spares_of(const Plan& plan) {
   std::vector<JobMember> spares;
+  if (plan.least_workers == 0) return spares;
   for (Rank i = 0; i < plan.restarts; ++i) spares.push_back({Role::kWorker, plan.workers + i});
   return spares;
 }

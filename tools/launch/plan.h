@@ -51,7 +51,7 @@ struct Plan {
   std::string name;  ///< --name: what the job is called; empty: as its program.
   std::uint32_t workers = 1;
   std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
-  std::uint32_t restarts = 0;       ///< Workers that are started for others that are lost.
+  std::uint32_t restarts = 0;       ///< --restarts: of workers that are lost, and of the whole job.
   std::string checkpoint;           ///< --checkpoint: a folder; empty: none is kept.
   std::string resume;               ///< --resume: "auto" or "no"; empty: as the variable says.
   std::optional<Duration> checkpoint_every;  ///< --checkpoint-every.
@@ -87,8 +87,8 @@ struct JobMember {
 /// In starting order: the scheduler, the servers, the workers.
 std::vector<JobMember> members_of(const Plan& plan);
 
-/// Workers that may be started for others that are lost, in the order in which they are: they have
-/// the ranks that follow.
+/// An elastic job's workers that may be started for others that are lost, in the order in which
+/// they are: they have the ranks that follow.
 std::vector<JobMember> spares_of(const Plan& plan);
 
 /// "local", "ssh", "mpi", "slurm".

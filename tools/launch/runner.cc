@@ -49,14 +49,17 @@ std::size_t place_for(const Restart& restart, const std::vector<JobMember>& memb
 
 }  // namespace
 
-Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& clock)
+Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signals,
+               const Clock& clock, bool first)
     : plan_(plan),
       ingredients_(ingredients),
       placement_(ingredients.placement),
       clock_(clock),
       members_(with_spares(plan)),
-      supervisor_(members_, plan.limits, clock.now(), plan.least_workers != 0, plan.restarts),
-      relay_(poller_, members_, plan.log_directory,
+      supervisor_(members_, plan.limits, clock.now(), plan.least_workers != 0,
+                  spares_of(plan).size()),
+      signals_(signals),
+      relay_(poller_, members_, {plan.log_directory, !first},
              [this](std::size_t member, std::string_view line) {
                std::optional<Statement> said = statement_of(line, members_[member]);
                if (!said) return;
@@ -65,29 +68,37 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, const Clock& cl
       here_(poller_, *this, signals_.before(), clock),
       far_(poller_, *this, clock, plan, ingredients, relay_,
            [this](pid_t child) { here_.except(child); }) {
-  STRETTO_CHECK(placement_.site_of.size() + plan.restarts == members_.size());
+  STRETTO_CHECK(placement_.site_of.size() + spares_of(plan).size() == members_.size());
   placement_.site_of.resize(members_.size(), kNowhere);
 }
 
-int Runner::run() {
+AttemptOutcome Runner::run() {
   Status status = prepare();
   if (status.ok()) status = far_.gather(signals_.before());
   if (!status.ok()) {
-    relay_.line({}, std::move(status).with_operation("start").error_line("launcher", -1));
-    relay_.flush(signals_);
-    return 1;
+    AttemptOutcome never_began;
+    never_began.verdict.exit_status = 1;
+    never_began.verdict.error = std::move(status).with_operation("start");
+    return never_began;
   }
   begin_if_all_are_here();
   while (!supervisor_.over()) turn();
   finish();
-  const Verdict verdict = supervisor_.verdict();
+  AttemptOutcome outcome = supervisor_.outcome();
+  outcome.interrupted = outcome.interrupted || signals_.asked_to_end();
+  outcome.saved_step = saved_step_;
+  outcome.lost_hosts = lost_hosts_;
+  return outcome;
+}
+
+void Runner::conclude(const std::vector<std::string>& notes, const Verdict& verdict) {
+  for (const std::string& note : notes) relay_.say(note);
   if (!verdict.error.ok()) {
     const std::string_view role = verdict.who ? name_of(verdict.who->role) : "launcher";
     const std::int64_t rank = verdict.who ? std::int64_t{verdict.who->rank} : -1;
     relay_.line({}, verdict.error.error_line(role, rank));
   }
   relay_.flush(signals_);
-  return verdict.exit_status;
 }
 
 Status Runner::prepare() {
@@ -134,7 +145,7 @@ void Runner::turn() {
     // All that is seen in one look: the supervisor compares ends.
     const std::vector<Ended> ended = std::exchange(ended_, {});
     for (const Ended& one : ended) tell_of_end(one.member);
-    react(supervisor_.on_ended(ended, orphans(), clock_.now()));
+    react(supervisor_.on_ended(ended, here_.orphans() + far_.orphans(), clock_.now()));
   }
   react(supervisor_.on_time(clock_.now()));
   balance();
@@ -191,6 +202,8 @@ void Runner::on_ready(std::string_view text) {
     }
     const std::optional<std::uint32_t> guests = guests_named(text.substr(0, end));
     if (guests) react(supervisor_.on_guests(*guests, clock_.now()));
+    const std::optional<std::uint64_t> saved = saved_step_in(text.substr(0, end));
+    if (saved) saved_step_ = saved;
     return;
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));
@@ -223,12 +236,14 @@ void Runner::on_lost(FarHost& host, Status why, Time since) {
     relay_.say(fmt::format("warning: {}", why.cause()));
     return;
   }
+  lost_hosts_.push_back(host.name());
   // Whoever is told twice to have ended is not here any more.
   const std::vector<std::size_t> lost = placement_.members_at(far_.site_of(host));
   const std::vector<Ended> known = std::exchange(ended_, {});
   for (const Ended& one : known) tell_of_end(one.member);
   for (const std::size_t member : lost) tell_of_end(member);
-  if (!known.empty()) react(supervisor_.on_ended(known, orphans(), clock_.now()));
+  if (!known.empty())
+    react(supervisor_.on_ended(known, here_.orphans() + far_.orphans(), clock_.now()));
   react(supervisor_.on_host_lost(lost, std::move(why), since, clock_.now()));
 }
 

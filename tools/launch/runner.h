@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runner: one launch from its first process to its last. One thread and one epoll loop turn what
-// hosts tell into the Supervisor's events, and its orders into starts and signals. Nothing here
-// decides what a failure means, how a host is reached, or where output goes.
+// Runner: one attempt at a job, from its first process to its last. One thread and one epoll loop
+// turn what hosts tell into the Supervisor's events, and its orders into starts and signals.
+// Nothing here decides what a failure means, how a host is reached, or where output goes.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "tools/launch/attempts.h"
 #include "tools/launch/far_hosts.h"
 #include "tools/launch/ingredients.h"
 #include "tools/launch/job_announcement.h"
@@ -24,11 +25,14 @@ namespace stretto::launch {
 /// Thread: loop. Descriptors 0 to 2 must be open.
 class Runner final : private FarEvents {
  public:
-  Runner(const Plan& plan, const Ingredients& ingredients, const Clock& clock);
+  /// `first`: no attempt was made before.
+  Runner(const Plan& plan, const Ingredients& ingredients, Signals& signals, const Clock& clock,
+         bool first = true);
 
-  /// Runs everything to its end; leaves no process behind. The launcher's exit status; what there
-  /// is to say has been said, with the error line last.
-  int run();
+  /// Runs everything to its end; leaves no process behind.
+  AttemptOutcome run();
+  /// The last that there is to say: that there is another attempt, or the error line.
+  void conclude(const std::vector<std::string>& notes, const Verdict& verdict);
 
  private:
   void on_refused(std::size_t member, Status why) override;
@@ -54,7 +58,6 @@ class Runner final : private FarEvents {
   void finish();
   void wait_for_far_hosts();
   Host& host_of(std::size_t member);
-  std::size_t orphans() const { return here_.orphans() + far_.orphans(); }
 
   const Plan& plan_;
   const Ingredients& ingredients_;
@@ -62,7 +65,7 @@ class Runner final : private FarEvents {
   const Clock& clock_;
   const std::vector<JobMember> members_;
   Supervisor supervisor_;
-  Signals signals_;
+  Signals& signals_;
   Poller poller_;
   OutputRelay relay_;
   LocalHost here_;
@@ -70,6 +73,8 @@ class Runner final : private FarEvents {
   std::vector<Ended> ended_;  // In this turn.
   Meeting meeting_;
   std::vector<LocalRank> local_ranks_;
+  std::optional<std::uint64_t> saved_step_;
+  std::vector<std::string> lost_hosts_;
   HostPort scheduler_{"127.0.0.1", 0};
   JobAnnouncement announcement_;
   bool gathering_ = true;

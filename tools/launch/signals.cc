@@ -35,7 +35,9 @@ std::optional<int> Signals::next() {
   signalfd_siginfo found{};
   if (::read(descriptor_.get(), &found, sizeof found) != sizeof found) return std::nullopt;
   sender_ = static_cast<pid_t>(found.ssi_pid);
-  return static_cast<int>(found.ssi_signo);
+  const int signal = static_cast<int>(found.ssi_signo);
+  asked_to_end_ = asked_to_end_ || signal != SIGCHLD;
+  return signal;
 }
 
 }  // namespace stretto::launch

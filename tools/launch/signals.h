@@ -24,6 +24,8 @@ class Signals {
   const SignalState& before() const { return before_; }
   /// The next one that has come, if any. Does not wait.
   std::optional<int> next();
+  /// next() has given one of the first three.
+  bool asked_to_end() const { return asked_to_end_; }
   /// The process that sent the last one that next() gave.
   pid_t sender() const { return sender_; }
 
@@ -31,6 +33,7 @@ class Signals {
   SignalState before_;
   Descriptor descriptor_;
   pid_t sender_ = 0;
+  bool asked_to_end_ = false;
 };
 
 }  // namespace stretto::launch

@@ -334,9 +334,17 @@ Duration Supervisor::silence_limit() const {
   return all_run ? limits_.silence : limits_.late_silence;
 }
 
-Verdict Supervisor::verdict() const {
+AttemptOutcome Supervisor::outcome() const {
   STRETTO_CHECK(over());
-  return judge(evidence_);
+  AttemptOutcome outcome;
+  outcome.verdict = judge(evidence_);
+  outcome.gathered = losses_.gathered();
+  outcome.interrupted = evidence_.interrupt.has_value();
+  outcome.replaced = static_cast<std::uint32_t>(
+      std::ranges::count_if(evidence_.members, [](const Witness& witness) {
+        return witness.spare && witness.life != Witness::Life::kUnborn;
+      }));
+  return outcome;
 }
 
 }  // namespace stretto::launch

@@ -14,6 +14,7 @@
 #include "common/gathering.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
+#include "tools/launch/attempts.h"
 #include "tools/launch/evidence.h"
 #include "tools/launch/going_on.h"
 #include "tools/launch/lifecycle.h"
@@ -101,7 +102,7 @@ class Supervisor {
   /// it would be missed, that is longer: the way to it may only be slow.
   Duration silence_limit() const;
   /// Once over().
-  Verdict verdict() const;
+  AttemptOutcome outcome() const;
 
  private:
   using Phase = Lifecycle::Phase;

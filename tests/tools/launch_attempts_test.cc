@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which jobs begin again, from what, where, and what is said of it.
+#include <gtest/gtest.h>
+
+#include "tools/launch/attempts.h"
+
+namespace stretto::launch {
+namespace {
+
+const JobMember kServer{Role::kServer, 0};
+const JobMember kWorker{Role::kWorker, 1};
+
+class LaunchAttempts : public testing::Test {
+ protected:
+  LaunchAttempts() {
+    plan_.restarts = 2;
+    plan_.checkpoint = "/run";
+    outcome_.gathered = true;
+    outcome_.saved_step = 300;
+    outcome_.verdict = lost(kServer, 137, true);
+  }
+
+  static Verdict lost(const JobMember& who, int status, bool ended) {
+    Verdict verdict;
+    verdict.exit_status = status;
+    verdict.error = Status(Code::kServerLost, "killed by SIGKILL");
+    verdict.who = who;
+    verdict.ended = ended;
+    return verdict;
+  }
+  Next next() const { return next_after(plan_, outcome_); }
+  std::string said() const {
+    const Next found = next();
+    return found.notes.size() == 1 ? found.notes.front() : std::string();
+  }
+
+  Plan plan_;
+  AttemptOutcome outcome_;
+};
+
+TEST_F(LaunchAttempts, GoesOnFromTheLastCheckpoint) {
+  const Next found = next();
+  ASSERT_TRUE(found.plan);
+  EXPECT_EQ(found.plan->restarts, 1U);
+  EXPECT_EQ(found.plan->resume, "auto");
+  EXPECT_EQ(said(),
+            "server 0 killed by SIGKILL: the job begins again from its checkpoint of step 300 (1 "
+            "more restart may follow)");
+}
+
+TEST_F(LaunchAttempts, EndAfterAsManyAsWereAskedFor) {
+  plan_.restarts = 0;
+  EXPECT_FALSE(next().plan);
+  plan_.restarts = 1;
+  ASSERT_TRUE(next().plan);
+  EXPECT_EQ(next().plan->restarts, 0U);
+}
+
+TEST_F(LaunchAttempts, WorkersThatWereReplacedCount) {
+  plan_.least_workers = 1;
+  outcome_.replaced = 1;
+  ASSERT_TRUE(next().plan);
+  EXPECT_EQ(next().plan->restarts, 0U);
+  outcome_.replaced = 2;
+  EXPECT_FALSE(next().plan);
+}
+
+TEST_F(LaunchAttempts, WhatHasEndedWellOrWasAskedToEndIsOver) {
+  outcome_.interrupted = true;
+  EXPECT_FALSE(next().plan);
+  EXPECT_TRUE(next().notes.empty());
+  outcome_.interrupted = false;
+  outcome_.verdict = {};
+  EXPECT_FALSE(next().plan);
+  EXPECT_TRUE(next().notes.empty());
+}
+
+TEST_F(LaunchAttempts, WithoutAFolderThereIsNothingToBeginFrom) {
+  plan_.checkpoint.clear();
+  EXPECT_FALSE(next().plan);
+}
+
+TEST_F(LaunchAttempts, WhatNeverCameTogetherWouldNotDoSoNow) {
+  outcome_.gathered = false;
+  EXPECT_FALSE(next().plan);
+  EXPECT_EQ(said(), "the job does not begin again: it has not come together");
+}
+
+TEST_F(LaunchAttempts, AProgramThatFailsNeedsACheckpointOfItsOwn) {
+  outcome_.verdict = lost(kWorker, 3, true);
+  EXPECT_TRUE(next().plan) << "it got further";
+  outcome_.saved_step.reset();
+  EXPECT_FALSE(next().plan);
+  EXPECT_EQ(said(),
+            "the job does not begin again: its program failed before it had made a checkpoint, and "
+            "would again");
+  outcome_.verdict = lost(kWorker, 137, true);
+  EXPECT_TRUE(next().plan) << "it was killed";
+  outcome_.verdict = lost(kWorker, 1, false);
+  EXPECT_TRUE(next().plan) << "it was lost";
+}
+
+TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
+  plan_.resume = "no";
+  EXPECT_EQ(next().plan->resume, "auto");
+  outcome_.saved_step.reset();
+  EXPECT_EQ(next().plan->resume, "no");
+  EXPECT_NE(said().find("begins again from the start, as it has made no checkpoint"),
+            std::string::npos);
+}
+
+TEST_F(LaunchAttempts, LostHostsAreLeftOut) {
+  plan_.hosts = {{"a", 2}, {"b", 2}};
+  plan_.server_hosts = {{"b", 1}};
+  plan_.scheduler_host = "b";
+  outcome_.lost_hosts = {"b"};
+  const Next found = next();
+  ASSERT_TRUE(found.plan);
+  EXPECT_EQ(found.plan->hosts, (std::vector<HostSlots>{{"a", 2}}));
+  EXPECT_TRUE(found.plan->server_hosts.empty());
+  EXPECT_TRUE(found.plan->scheduler_host.empty());
+  EXPECT_TRUE(said().ends_with(", without b"));
+}
+
+}  // namespace
+}  // namespace stretto::launch

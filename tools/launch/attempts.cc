@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may begin again, where, and from what.
+#include "tools/launch/attempts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto::launch {
+namespace {
+
+// A worker that ended by itself, and not because somebody else was lost.
+bool by_its_program(const Verdict& verdict) {
+  return verdict.ended && verdict.who && verdict.who->role == Role::kWorker &&
+         verdict.exit_status < 128;
+}
+
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+void leave_out(const std::vector<std::string>& lost, Plan& plan) {
+  const auto is_lost = [&](const HostSlots& host) { return among(lost, host.host); };
+  std::erase_if(plan.hosts, is_lost);
+  std::erase_if(plan.server_hosts, is_lost);
+  if (among(lost, plan.scheduler_host)) plan.scheduler_host.clear();
+}
+
+std::string origin_of(const Plan& plan, const AttemptOutcome& outcome) {
+  if (outcome.saved_step) {
+    return fmt::format("from its checkpoint of step {}", *outcome.saved_step);
+  }
+  if (plan.resume == "no") return "from the start, as it has made no checkpoint";
+  return "from where it began, as it has made no checkpoint since";
+}
+
+Next over(std::string_view why) {
+  Next next;
+  next.notes = {fmt::format("the job does not begin again: {}", why)};
+  return next;
+}
+
+}  // namespace
+
+Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
+  const Verdict& verdict = outcome.verdict;
+  if (verdict.exit_status == 0 || outcome.interrupted || plan.checkpoint.empty()) return {};
+  const std::uint32_t used = std::min(outcome.replaced + 1, plan.restarts + 1);
+  if (plan.restarts < used) return {};
+  if (!outcome.gathered) {
+    return over("it has not come together");
+  }
+  if (by_its_program(verdict) && !outcome.saved_step) {
+    return over("its program failed before it had made a checkpoint, and would again");
+  }
+  Plan next = plan;
+  next.restarts = plan.restarts - used;
+  if (outcome.saved_step) next.resume = "auto";  // "no" was said of older ones.
+  leave_out(outcome.lost_hosts, next);
+  std::string note = fmt::format("{}: the job begins again {} ({} more {} may follow)",
+                                 verdict.sentence(), origin_of(plan, outcome), next.restarts,
+                                 next.restarts == 1 ? "restart" : "restarts");
+  if (!outcome.lost_hosts.empty()) {
+    note += fmt::format(", without {}", fmt::join(outcome.lost_hosts, ", "));
+  }
+  return {.plan = std::move(next), .notes = {std::move(note)}};
+}
+
+}  // namespace stretto::launch
