@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "checkpoint/parts_reader.h"
+#include "common/text.h"
 
 namespace stretto::checkpoint {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr std::string_view kPrefix = "ckpt-";
 constexpr const char* kLatest = "LATEST";
 constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;  // Nobody comes there.
+constexpr std::size_t kMostOfHolder = 300;
 constexpr std::size_t kMostNames = std::size_t{1} << 20;
 
 std::string name_of(std::uint64_t number) { return fmt::format("{}{}", kPrefix, number); }
@@ -191,6 +193,30 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number, Depth depth) {
   if (!manifest.ok() || depth == Depth::kFrame) return manifest;
   const Status whole = verify(*manifest);
   return whole.ok() ? std::move(manifest) : Result<CheckpointManifest>(whole);
+}
+
+Result<std::unique_ptr<FileHold>> Folder::hold(const std::string& who) {
+  const std::string path = path_ + "/.stretto-held";
+  Result<std::unique_ptr<FileHold>> hold = disk_.hold(path);
+  if (!hold.ok()) return std::unique_ptr<FileHold>();
+  std::string text(kMostOfHolder, '\0');
+  if (*hold == nullptr) {
+    const Result<std::unique_ptr<File>> file = disk_.open(path, Open::kRead);
+    const Result<std::size_t> size =
+        file.ok() ? (*file)->read(0, std::as_writable_bytes(std::span(text))) : file.status();
+    text.resize(size.ok() ? *size : 0);
+    text = text.substr(0, text.find('\n'));
+    return Status(Code::kInvalidArgument,
+                  fmt::format("the folder of checkpoints '{}' is in use by {}; wait until that has "
+                              "ended, or name another folder",
+                              path_, text.empty() ? "another process" : printable(text)));
+  }
+  const std::string line = who.substr(0, kMostOfHolder - 1) + "\n";
+  // Who we are is for people: without it the folder is ours as well.
+  if (const auto file = disk_.open(path, Open::kWrite); file.ok()) {
+    static_cast<void>((*file)->write(0, std::as_bytes(std::span(line))));
+  }
+  return hold;
 }
 
 Status Folder::probe() {

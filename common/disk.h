@@ -66,6 +66,15 @@ class File {
   Status dead_;  // Why nothing more is done with it, once a sync has failed.
 };
 
+/// Nobody else holds the file as long as this is there, and its process. Thread: any.
+class FileHold {
+ public:
+  FileHold() = default;
+  virtual ~FileHold() = default;
+  FileHold(const FileHold&) = delete;
+  FileHold& operator=(const FileHold&) = delete;
+};
+
 /// Of a file system, as far as this user may use it. Quotas are not in it: they show when something
 /// is written.
 struct Space {
@@ -101,6 +110,10 @@ class Disk {
   virtual Result<std::vector<std::string>> list(const std::string& path, std::size_t most) = 0;
   virtual Result<bool> exists(const std::string& path) = 0;
   virtual Result<Space> space(const std::string& path) = 0;
+  /// Holds a file, which is made if it is not there, against all who hold it too, on any host that
+  /// sees it; its bytes are read and written by others as ever. Null: somebody else holds it. Not
+  /// every file system can: an error.
+  virtual Result<std::unique_ptr<FileHold>> hold(const std::string& path) = 0;
 };
 
 /// What a file must survive that is replaced as a whole.

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -44,6 +45,14 @@ class RealFile final : public File {
   }
 
   Descriptor file_;
+};
+
+class RealHold final : public FileHold {
+ public:
+  explicit RealHold(Descriptor file) : file_(std::move(file)) {}
+
+ private:
+  Descriptor file_;  // The kernel lets go when it is closed.
 };
 
 int flags_of(Open how) {
@@ -123,6 +132,16 @@ Result<Space> RealDisk::space(const std::string& path) {
   }
   return Space{.available_bytes = std::uint64_t{found.f_bavail} * found.f_frsize,
                .total_bytes = std::uint64_t{found.f_blocks} * found.f_frsize};
+}
+
+Result<std::unique_ptr<FileHold>> RealDisk::hold(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kNewFile));
+  if (!file.is_open()) return disk_error("open", path, errno);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+    return std::unique_ptr<FileHold>(std::make_unique<RealHold>(std::move(file)));
+  }
+  if (errno == EWOULDBLOCK) return std::unique_ptr<FileHold>();
+  return disk_error("lock", path, errno);
 }
 
 }  // namespace stretto

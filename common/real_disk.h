@@ -21,6 +21,7 @@ class RealDisk final : public Disk {
   Result<std::vector<std::string>> list(const std::string& path, std::size_t most) override;
   Result<bool> exists(const std::string& path) override;
   Result<Space> space(const std::string& path) override;
+  Result<std::unique_ptr<FileHold>> hold(const std::string& path) override;
 };
 
 }  // namespace stretto

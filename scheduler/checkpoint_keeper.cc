@@ -75,11 +75,25 @@ Status begins_anew(const Config& config, const checkpoint::Folder::Found& found)
 
 }  // namespace
 
-Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored) {
-  if (config.checkpoint.folder.empty()) return {};
+Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
+                                              const std::string& who) {
+  if (config.checkpoint.folder.empty()) return std::unique_ptr<FileHold>();
   checkpoint::Folder folder(disk, config.checkpoint.folder);
   if (Status status = folder.make(); !status.ok()) return status;
   if (Status status = folder.probe(); !status.ok()) return status;
+  Result<std::unique_ptr<FileHold>> hold = folder.hold(who);
+  if (hold.ok() && *hold == nullptr) {
+    log(Level::kInfo,
+        "nothing guards '{}' against another job that writes there: its file system "
+        "has no locks",
+        config.checkpoint.folder);
+  }
+  return hold;
+}
+
+Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored) {
+  if (config.checkpoint.folder.empty()) return {};
+  checkpoint::Folder folder(disk, config.checkpoint.folder);
   if (!config.checkpoint.resumes) return {};
   const Result<checkpoint::Folder::Found> found = folder.newest(checkpoint::Depth::kAll);
   if (!found.ok()) return found.status();

@@ -21,9 +21,14 @@
 
 namespace stretto {
 
-/// Before the job begins: makes its folder of checkpoints, and has it go on from the newest
-/// complete one, if that is wanted and there is one, with its parts as they were cut then. What is
-/// passed over is logged. Calls block.
+/// Before the job begins: makes its folder of checkpoints, if it has one, and has it for this
+/// process alone, as long as what is returned is there; null where there is nothing to hold. `who`
+/// is what others read of us. Calls block.
+Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
+                                              const std::string& who);
+
+/// And then has it go on from the newest complete one, if that is wanted and there is one, with its
+/// parts as they were cut then. What is passed over is logged. Calls block.
 /// The tensors that it has are added to `restored`.
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored);
 

@@ -2,8 +2,10 @@
 // stretto-scheduler: the program. Flags first, then STRETTO_* and DMLC_* variables.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <ctime>
 
@@ -106,6 +108,23 @@ std::uint32_t guests_in(const View& view, const Config& config) {
   }));
 }
 
+std::string this_process() {
+  std::array<char, 256> host{};
+  static_cast<void>(::gethostname(host.data(), host.size() - 1));
+  return fmt::format("the job whose scheduler is process {} on {}", ::getpid(), host.data());
+}
+
+// Who has forgotten to call it finds out before it is needed.
+void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
+  const bool none = !config.checkpoint.folder.empty() && !scheduler.watch().saved_step() &&
+                    config.job.restored == 0;
+  if (!none || !scheduler.status().ok() || scheduler.gathering() != Gathering::kComplete) return;
+  log(Level::kWarning,
+      "the job has made no checkpoint in '{}': its program asked for none (Checkpoints::save, "
+      "stretto.torch.checkpoint), or none came due",
+      config.checkpoint.folder);
+}
+
 ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config) {
   ReadyLine::Changes changes;
   if (config.job.elastic()) {
@@ -129,6 +148,8 @@ Status serve() {
   if (Status status = raise_file_limit(nodes + 64); !status.ok()) return status;
 
   RealDisk disk;
+  const Result<std::unique_ptr<FileHold>> folder = hold_folder(*config, disk, this_process());
+  if (!folder.ok()) return folder.status();
   std::set<std::string> restored;
   if (Status status = go_on_from_newest(*config, disk, restored); !status.ok()) return status;
   Result<std::unique_ptr<checkpoint::DiskThread>> disk_thread = checkpoint::DiskThread::start();
@@ -177,6 +198,7 @@ Status serve() {
                        .with_peer("scheduler"));
     run_or_give_up(scheduler, clock, std::atomic<bool>(false), give_up);
   }
+  warn_of_no_checkpoint(scheduler, *config);
   return scheduler.status();
 }
 

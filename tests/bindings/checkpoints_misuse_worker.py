@@ -5,6 +5,7 @@
 """
 
 import os
+import shutil
 import sys
 
 import torch
@@ -138,7 +139,7 @@ elif way == "full":
     optimizer = wrapped(model)
     st.barrier()
     if st.rank() == 0:
-        os.rmdir(os.environ["STRETTO_CHECKPOINT"])
+        shutil.rmtree(os.environ["STRETTO_CHECKPOINT"])
     st.barrier()
     for number in range(1, 5):
         train((model, optimizer), steps=1)

@@ -35,6 +35,7 @@ class FolderTest : public testing::Test {
         .or_exit();
     return number;
   }
+  std::unique_ptr<FileHold> hold(const std::string& who) { return folder_.hold(who).or_exit(); }
   std::uint64_t newest() {
     const Folder::Found found = folder_.newest().or_exit();
     return found.newest ? found.newest->origin.number : 0;
@@ -173,6 +174,27 @@ TEST_F(FolderTest, WhatCannotBeWrittenIsAnErrorAndChangesNothing) {
   disk_.fail(sim::DiskCall::kSync, EIO);
   EXPECT_FALSE(folder_.commit({.origin = {.number = number}, .part_bytes = 1}).ok());
   EXPECT_EQ(newest(), 1U);
+}
+
+TEST_F(FolderTest, IsForOneAtATime) {
+  std::unique_ptr<FileHold> first = hold("a job with a long name");
+  ASSERT_NE(first, nullptr);
+  const Result<std::unique_ptr<FileHold>> second = Folder(disk_, "run").hold("another");
+  EXPECT_EQ(second.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(second.status().cause(),
+              HasSubstr("'run' is in use by a job with a long name; wait until that has ended"));
+  first.reset();
+  first = hold("a tool");
+  ASSERT_NE(first, nullptr);
+  EXPECT_THAT(folder_.hold("one more").status().cause(), HasSubstr("in use by a tool; wait"));
+  disk_.restart(sim::Crash::kProcess);
+  EXPECT_NE(hold("whoever comes next"), nullptr) << "who held it is gone";
+  EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty());
+}
+
+TEST_F(FolderTest, WithoutLocksNobodyIsKeptOut) {
+  disk_.make_folder("run/.stretto-held").or_exit();  // Cannot be opened as a file.
+  EXPECT_EQ(hold("a job"), nullptr);
 }
 
 }  // namespace

@@ -192,6 +192,23 @@ TEST_P(DiskTest, AFileIsReplacedAsAWhole) {
   EXPECT_THAT(names(), ElementsAre("a", "x")) << "the draft is removed";
 }
 
+TEST_P(DiskTest, AFileIsHeldByOneAtATime) {
+  std::unique_ptr<FileHold> first = disk_->hold(at("a")).or_exit();
+  ASSERT_NE(first, nullptr);
+  EXPECT_THAT(names(), ElementsAre("a"));
+  EXPECT_EQ(disk_->hold(at("a")).or_exit(), nullptr);
+  EXPECT_NE(disk_->hold(at("b")).or_exit(), nullptr) << "another file";
+  ASSERT_TRUE(open("a", Open::kWrite)->write(0, bytes_of("by us")).ok());
+  EXPECT_EQ(text_of("a"), "by us");
+  first.reset();
+  first = disk_->hold(at("a")).or_exit();
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(text_of("a"), "by us") << "what was there stays";
+  expect_refused(disk_->hold(at("x/a")).status(), at("x/a"));
+  ASSERT_TRUE(disk_->make_folder(at("x")).ok());
+  expect_refused(disk_->hold(at("x")).status(), at("x"));
+}
+
 template <typename T>
 std::unique_ptr<Disk> make() {
   return std::make_unique<T>();

@@ -120,6 +120,32 @@ class Checkpoints(cluster.ClusterTest):
             self.assertEqual(job.end(), 2, job.output())
             self.one_error(job, "InvalidArgument", f"--checkpoint-every is '{wrong}'", "10m or 2h")
 
+    def test_how_without_where_is_refused(self):
+        for flags in (("--checkpoint-every", "5s"), ("--resume", "auto")):
+            job = self.launch(KEEPING, flags=flags)
+            self.assertEqual(job.end(), 2, job.output())
+            self.one_error(job, "InvalidArgument", f"{flags[0]} is for jobs that keep checkpoints",
+                           "--checkpoint DIR")
+
+    def test_one_job_at_a_time_writes_to_a_folder(self):
+        job = self.keep("--steps", 100_000)
+        job.expect(r"\[worker 0\] checkpoint step=10$")
+        other = self.keep("--steps", 12)
+        self.assertNotEqual(other.end(), 0)
+        scheduler = job.members()["scheduler"]
+        other.expect(r"\[scheduler\] ERROR InvalidArgument .*run' is in use by the job whose "
+                     rf"scheduler is process {scheduler} on .*; wait until")
+        tool = self.start("prune", [cluster.BIN / "stretto-checkpoint", "prune", self.folder])
+        self.assertEqual(tool.end(), 1)
+        tool.expect(r"ERROR InvalidArgument .* is in use by the job whose scheduler")
+        self.kill_all(job)
+        self.digest(self.keep("--steps", 12))
+
+    def test_a_job_that_makes_none_says_so(self):
+        job = self.keep("--steps", 12, "--every", 0)
+        self.digest(job)
+        job.expect(r"\[scheduler\] .*warning.* the job has made no checkpoint in '.*run': its ")
+
     def test_a_job_without_a_folder_says_so(self):
         job = self.launch(KEEPING, "--steps", 15)
         job.expect(r"\[worker 0\] Unsupported: .*--checkpoint DIR")

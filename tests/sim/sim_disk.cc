@@ -298,7 +298,34 @@ void SimDisk::fail(DiskCall call, int error, std::uint64_t after) {
   planned_[call] = {.error = error, .after = after};
 }
 
+namespace {
+
+class SimHold final : public FileHold {
+ public:
+  SimHold(std::shared_ptr<std::set<std::string>> held, std::string path)
+      : held_(std::move(held)), path_(std::move(path)) {}
+  ~SimHold() override { held_->erase(path_); }
+
+ private:
+  std::shared_ptr<std::set<std::string>> held_;
+  const std::string path_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FileHold>> SimDisk::hold(const std::string& path) {
+  const Place place = find(path);
+  if (place.node && place.node->is_folder) return disk_error("open", path, EISDIR);
+  if (!place.node) {
+    const Result<std::unique_ptr<File>> made = open(path, Open::kCreate);
+    if (!made.ok()) return made.status();
+  }
+  if (!held_->insert(path).second) return std::unique_ptr<FileHold>();
+  return std::unique_ptr<FileHold>(std::make_unique<SimHold>(held_, path));
+}
+
 void SimDisk::restart(Crash crash) {
+  held_ = std::make_shared<std::set<std::string>>();  // Whoever held a file is gone.
   if (crash == Crash::kMachine) settle(*root_);
   crashed_ = false;
   planned_.clear();

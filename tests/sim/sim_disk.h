@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ class SimDisk final : public Disk {
   Result<std::vector<std::string>> list(const std::string& path, std::size_t most) override;
   Result<bool> exists(const std::string& path) override;
   Result<Space> space(const std::string& path) override;
+  Result<std::unique_ptr<FileHold>> hold(const std::string& path) override;
 
   /// After `calls` more calls that change something the next one happens in part, or not, and from
   /// then on all fail, until restart().
@@ -100,6 +102,7 @@ class SimDisk final : public Disk {
   bool crashed_ = false;
   std::map<DiskCall, Planned> planned_;
   Duration spent_{};
+  std::shared_ptr<std::set<std::string>> held_ = std::make_shared<std::set<std::string>>();
 };
 
 }  // namespace stretto::sim

@@ -151,6 +151,8 @@ Status verify(Disk& disk, Folder& folder, const Say& say) {
 Status prune(Disk& disk, Folder& folder, std::size_t keep, const Say& say) {
   const Result<std::vector<std::uint64_t>> before = checkpoints_in(disk, folder);
   if (!before.ok()) return before.status();
+  const Result<std::unique_ptr<FileHold>> hold = folder.hold("stretto-checkpoint prune");
+  if (!hold.ok()) return hold.status();
   Status pruned = folder.prune(keep, 0, Depth::kAll);
   const Result<std::vector<std::uint64_t>> after = folder.numbers();
   if (!after.ok()) return pruned.ok() ? after.status() : pruned;

@@ -128,12 +128,27 @@ std::string value_of(const Variables& variables, const std::string& name) {
   return found == variables.end() ? std::string() : found->second;
 }
 
-Duration time_told(const Plan& plan, const Variables& inherited, const std::string& variable,
-                   Duration otherwise) {
+std::string told(const Plan& plan, const Variables& inherited, const std::string& variable) {
   std::string text = value_of(inherited, variable);
   for (const auto& [name, value] : plan.added_environment) {
     if (name == variable) text = value;
   }
+  return text;
+}
+
+Status check_checkpoints(const Plan& plan, const Variables& inherited) {
+  const bool where =
+      !plan.checkpoint.empty() || !told(plan, inherited, "STRETTO_CHECKPOINT").empty();
+  const bool how = plan.checkpoint_every || !plan.resume.empty();
+  if (where || !how) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("{} is for jobs that keep checkpoints: say where by --checkpoint DIR",
+                      plan.checkpoint_every ? "--checkpoint-every" : "--resume")};
+}
+
+Duration time_told(const Plan& plan, const Variables& inherited, const std::string& variable,
+                   Duration otherwise) {
+  const std::string text = told(plan, inherited, variable);
   double parsed = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
   const bool read = error == std::errc() && stop == text.data() + text.size();

@@ -16,6 +16,12 @@ using Variables = std::map<std::string, std::string>;
 /// A variable's value; empty if it is not set.
 std::string value_of(const Variables& variables, const std::string& name);
 
+/// What the variable is to a job's members, if anything sets it; else empty.
+std::string told(const Plan& plan, const Variables& inherited, const std::string& variable);
+
+/// Errors: InvalidArgument, where it is said how checkpoints are made or used, and not where.
+Status check_checkpoints(const Plan& plan, const Variables& inherited);
+
 /// What a variable of seconds says to a job's members; the other time if it is none that they will
 /// take.
 Duration time_told(const Plan& plan, const Variables& inherited, const std::string& variable,

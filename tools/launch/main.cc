@@ -102,6 +102,7 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
     if (allocation->has_value()) plan.workers = (*allocation)->all_slots();
   }
   if (Status status = fit_to_slots(plan, inherited); !status.ok()) return status;
+  if (Status status = check_checkpoints(plan, inherited); !status.ok()) return status;
   // A scheduler that stands still for less than the dead time is not lost, and speaks again.
   plan.limits.word =
       time_told(plan, inherited, "STRETTO_DEAD_AFTER_S", JobSettings().dead_after) + 1s;
