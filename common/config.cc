@@ -249,6 +249,17 @@ void read_codecs(ConfigReader& reader, CodecPolicy& codecs) {
   }
 }
 
+void read_non_finite(ConfigReader& reader, NonFinite& policy) {
+  const auto name = reader.text({"STRETTO_NONFINITE"});
+  if (!name) return;
+  const Result<NonFinite> named = non_finite_named(*name);
+  if (named.ok()) {
+    policy = *named;
+  } else {
+    reader.fail(wrong("STRETTO_NONFINITE", *name, "pass, count, reject or raise"));
+  }
+}
+
 void read_trace(ConfigReader& reader, TraceSettings& trace) {
   trace.folder = reader.text({"STRETTO_TRACE"}).value_or("");
   reader.number({"STRETTO_TRACE_RECORDS"}, trace.records, 1024, 1 << 22);
@@ -382,6 +393,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   reader.number({"STRETTO_MEMORY_LIMIT_MIB"}, limit_mib, 0, std::int64_t{1} << 40);
   config.memory_limit_bytes = limit_mib << 20;
   read_codecs(reader, config.codecs);
+  read_non_finite(reader, config.non_finite);
   refuse_retired(reader);
   read_job(reader, config.job);
   if (!reader.status().ok()) return reader.status();

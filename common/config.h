@@ -12,6 +12,7 @@
 
 #include "stretto/codec.h"
 #include "stretto/status.h"
+#include "stretto/tensor.h"
 #include "stretto/types.h"
 
 namespace stretto {
@@ -143,6 +144,7 @@ struct Config {
   Duration look_ahead{};
   /// Whether the scheduler limits what workers read that take others' share of a storage.
   bool balance_input = true;
+  NonFinite non_finite = NonFinite::kPass;  ///< Of a worker's tensors that do not say it.
   CodecPolicy codecs;  ///< Which of a worker's tensors get a codec, where the program says nothing.
   JobSettings job;
 };

@@ -45,6 +45,8 @@ std::string_view name_of(Code code) {
       return "Network";
     case Code::kMembersChanged:
       return "MembersChanged";
+    case Code::kNotFinite:
+      return "NotFinite";
     case Code::kInterrupted:
       return "Interrupted";
   }

@@ -16,6 +16,7 @@ constexpr std::string_view kRuleNames[] = {"sum",     "mean", "sgd", "momentum",
 
 constexpr std::string_view kExchangeNames[] = {"servers", "direct",       "ring", "halving",
                                                "tree",    "hierarchical", "auto"};
+constexpr std::string_view kNonFiniteNames[] = {"pass", "count", "reject", "raise"};
 constexpr std::string_view kLateNames[] = {"next", "own", "drop"};
 
 }  // namespace
@@ -59,6 +60,19 @@ Result<Exchange> exchange_named(std::string_view name) {
   }
   return Status(Code::kInvalidArgument, fmt::format("exchange '{}' is not known; there are {}",
                                                     name, fmt::join(kExchangeNames, ", ")));
+}
+
+std::string_view name_of(NonFinite policy) {
+  const auto index = static_cast<std::size_t>(policy);
+  return index < std::size(kNonFiniteNames) ? kNonFiniteNames[index] : "unknown";
+}
+
+Result<NonFinite> non_finite_named(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kNonFiniteNames); ++i) {
+    if (kNonFiniteNames[i] == name) return static_cast<NonFinite>(i);
+  }
+  return Status(Code::kInvalidArgument, fmt::format("'{}' is not known; there are {}", name,
+                                                    fmt::join(kNonFiniteNames, ", ")));
 }
 
 std::string_view name_of(Late late) {

@@ -37,6 +37,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_RENDEZVOUS_TIMEOUT_S",
     "STRETTO_OPERATION_TIMEOUT_S",
     "STRETTO_CODEC",
+    "STRETTO_NONFINITE",
     "STRETTO_CODEC_MIN_BYTES",
     "STRETTO_MEMORY_LIMIT_MIB",
     "STRETTO_CHECKPOINT",

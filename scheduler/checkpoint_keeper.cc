@@ -94,6 +94,7 @@ Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored) {
   if (config.checkpoint.folder.empty()) return {};
   checkpoint::Folder folder(disk, config.checkpoint.folder);
+  if (Status status = folder.make(); !status.ok()) return status;
   if (!config.checkpoint.resumes) return {};
   const Result<checkpoint::Folder::Found> found = folder.newest(checkpoint::Depth::kAll);
   if (!found.ok()) return found.status();

@@ -40,8 +40,16 @@ Result<OwnedSlots::Place> OwnedSlots::place_of(const wire::Key& key, const std::
   if (const auto failed = unrestored_.find(key); failed != unrestored_.end()) {
     return failed->second;
   }
+  if (!known->second.doomed.ok()) return known->second.doomed;
   return make_part(known->second, key, slot_of((known->second.first_slot + key.part) % job_.slots),
                    left);
+}
+
+bool OwnedSlots::doom(std::uint32_t tensor, const Status& why) {
+  const auto known = tensors_.find(tensor);
+  if (known == tensors_.end()) return false;
+  if (known->second.doomed.ok()) known->second.doomed = why;
+  return true;
 }
 
 Slot& OwnedSlots::slot_of(std::uint32_t number) {

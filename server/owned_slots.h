@@ -47,6 +47,9 @@ class OwnedSlots {
   /// The part of a key, made if it is new. `left`: workers that will contribute no more.
   Result<Place> place_of(const wire::Key& key, const std::set<NodeId>& left);
 
+  /// No more parts of this tensor are made, for this reason. False if it is not known.
+  bool doom(std::uint32_t tensor, const Status& why);
+
   template <typename Visit>
   void for_each_slot(Visit visit) {
     for (auto& [number, slot] : slots_) visit(slot);
@@ -74,6 +77,7 @@ class OwnedSlots {
     TensorSpec spec;
     Cut cut;
     std::uint32_t first_slot;
+    Status doomed = {};
   };
 
   Result<Place> make_part(const OpenTensor& tensor, const wire::Key& key, Slot& slot,

@@ -59,6 +59,17 @@ void regroup(OwnedSlots& slots, const ContributorGroup& workers, const std::set<
   }
 }
 
+// A worker has no part in a tensor's rounds any more, and says why: neither have others.
+void doom(OwnedSlots& slots, Announcer& announcer, const control::Fault& said, Rank number) {
+  const Status why = Status(said.why).with_peer(fmt::format("worker {}", number));
+  if (!slots.doom(said.tensor, why)) return;
+  slots.for_each_part([&](Part& part) {
+    if (part.key.tensor != said.tensor || !part.doomed.ok()) return;
+    announcer.fail(part, why);
+    part.doomed = why;
+  });
+}
+
 }  // namespace
 
 Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
@@ -136,6 +147,9 @@ void Shard::on_control(LinkId link, const control::Message& message) {
     workers_.leave(link);
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     on_take_in(link, *taken);
+  } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
+    const WorkerLinks::Worker* worker = workers_.find(link);
+    if (worker != nullptr) doom(slots_, announcer_, *fault, worker->number);
   } else if (const auto* said = std::get_if<control::SitOut>(&message)) {
     if (workers_.find(link) != nullptr) on_sit_out(workers_.find(link)->node, *said);
   }

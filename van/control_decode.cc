@@ -476,7 +476,7 @@ Result<Message> body_of(const wire::Control& message) {
 }  // namespace
 
 Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer) {
-  const bool known = code > 0 && code <= static_cast<std::uint64_t>(Code::kMembersChanged);
+  const bool known = code > 0 && code <= static_cast<std::uint64_t>(Code::kNotFinite);
   constexpr std::size_t kMost = 4096;  // Whoever sent more wants no reader.
   return Status(known ? static_cast<Code>(code) : Code::kCancelled, shortened(cause, kMost))
       .with_peer(shortened(peer, kMost));

@@ -6,9 +6,26 @@
 
 namespace stretto {
 
+namespace {
+
+// On the caller's thread, before any part of it may leave.
+void look_at(Batch& batch, Rank worker) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Operation& operation = *batch.operation(i);
+    if (operation.tensor.non_finite == NonFinite::kPass) continue;
+    const std::optional<ops::NotFinite> found =
+        ops::find_not_finite(operation.tensor.dtype, operation.source);
+    if (found) operation.not_finite = {*found, worker};
+  }
+}
+
+}  // namespace
+
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
              const Standing::Root& root) {
   auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
+  if (kind == Operation::Kind::kPush || kind == Operation::Kind::kPushPull)
+    look_at(*batch, impl.standing().number());
   if (batch->size() == 1) {
     impl.loop().post(LoopRequest(batch->operation(0)));
   } else {

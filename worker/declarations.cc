@@ -67,7 +67,10 @@ void Declarations::declare(TensorSpec spec, Declared done, std::vector<Rank> gro
   if (Status status = ways_.fits(spec); !status.ok()) return done(status);
   if (const TensorState* known = tensors_.find(spec.name);
       known != nullptr && known->spec == spec) {
-    return done(Tensor{known->id, spec.dtype, spec.elements, known->restored});
+    return done(Tensor{.id = known->id,
+                       .dtype = spec.dtype,
+                       .elements = spec.elements,
+                       .restored = known->restored});
   }
   auto [pending, is_new] = pending_.try_emplace(spec.name);
   if (!is_new && !(pending->second.spec == spec)) {
@@ -114,7 +117,10 @@ Result<Tensor> Declarations::add(const Pending& pending, const control::Declared
   const control::Open open = open_of(declared, spec);
   for (LinkId link : std::set<LinkId>(links.begin(), links.end())) ways_.tell_shard(link, open);
   tensors_.find(declared.tensor)->restored = declared.restored;
-  return Tensor{declared.tensor, spec.dtype, spec.elements, declared.restored};
+  return Tensor{.id = declared.tensor,
+                .dtype = spec.dtype,
+                .elements = spec.elements,
+                .restored = declared.restored};
 }
 
 // Its parts have no owners, and so no links of their own.

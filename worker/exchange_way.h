@@ -16,6 +16,7 @@ struct ExchangeProgress {
   std::uint64_t most_rounds = 0;     ///< Rounds pushed, of the part with most.
   std::uint64_t last_staleness = 0;  ///< Of the value that came last.
   StalenessCounts staleness;         ///< Of all values.
+  std::uint64_t not_finite = 0;      ///< Contributions with NaN or Inf, of tensors that look.
 };
 
 /// What a way tells of what becomes of operations. Thread: loop.

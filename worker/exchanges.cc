@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "worker/not_finite.h"
+
 namespace stretto {
 namespace {
 
@@ -52,6 +54,12 @@ void Exchanges::start(const OperationPtr& operation) {
   const Status refused = refusal_of(*operation);
   if (!refused.ok()) return operations_.end(operation, refused);
   TensorState& tensor = tensors_.of(*operation);
+  if (operation->not_finite) {
+    const NotFiniteVerdict verdict = judge_not_finite(*operation, tensor, ++progress_.not_finite);
+    if (verdict.next != NotFiniteVerdict::Next::kBegin) operations_.end(operation, verdict.why);
+    if (verdict.next == NotFiniteVerdict::Next::kFail) fail_tensor(tensor.id, verdict.why);
+    if (verdict.next != NotFiniteVerdict::Next::kBegin) return;
+  }
   if (tensor.parts.empty() && operation->call == nullptr) return operations_.end(operation, {});
   operations_.begin(operation);
   way_of(tensor).begin(tensor, operation);

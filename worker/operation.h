@@ -8,11 +8,13 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "common/buffer.h"
+#include "ops/finite.h"
 #include "stretto/worker.h"
 #include "van/frame_views.h"
 #include "worker/ticket.h"
@@ -50,7 +52,14 @@ struct Operation {
   Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
   std::shared_ptr<detail::TicketState> ticket;
 
+  struct NotFinite {
+    ops::NotFinite found;
+    Rank worker = 0;  ///< Ours.
+  };
+  std::optional<NotFinite> not_finite = {};  ///< Of a source whose tensor wants to know.
+
   // The exchange's:
+  Status rejected;  // What its ticket ends with although all went well.
   std::uint64_t id = 0;
   OperationList::iterator place;  // Among those in flight, if it is.
   bool in_flight = false;

@@ -256,12 +256,21 @@ void ServerExchange::on_fault(const wire::Key& key, const Status& why) {
 
 // ---- ends
 
+// Of what this worker will not contribute others hear from the servers.
+void ServerExchange::failed(const TensorState& tensor, const Status& why) {
+  if (why.code() != Code::kNotFinite || !why.peer().empty()) return;
+  for (const std::uint32_t part : tensor.probed) {  // One for each link.
+    van_.send_control(tensor.parts[part].link(), control::Fault{.why = why, .tensor = tensor.id});
+  }
+}
+
 void ServerExchange::end_part(TensorState& tensor, std::uint32_t part, PartState::LaneName lane) {
   if (lane == PartState::kShares) codings_.free(tensor, part);
   const OperationPtr operation = tensor.parts[part].end(lane);
   STRETTO_CHECK(operation->cancelled || operation->parts_left > 0);
   if (!operation->cancelled && --operation->parts_left == 0) {
-    outcomes_.end(operation, operation->made_nothing ? without_root(*operation) : Status());
+    outcomes_.end(operation,
+                  operation->made_nothing ? without_root(*operation) : operation->rejected);
   }
   advance(tensor, part, lane);
 }

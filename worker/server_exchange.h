@@ -31,7 +31,7 @@ class ServerExchange final : public ExchangeWay {
   void begin(TensorState& tensor, const OperationPtr& operation) override;
   void advance(TensorState& tensor, const Operation& operation) override;
   void forget(Operation& operation) override { codings_.discard(operation); }
-  void failed(const TensorState&, const Status&) override {}
+  void failed(const TensorState& tensor, const Status& why) override;
 
   void on_data(const wire::Header& header, const Buffer& payload);
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
 
 #include "common/config.h"
 #include "common/last_words.h"
@@ -131,14 +132,20 @@ JobView Worker::on_view(std::function<void(const JobView&)> then) {
 Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t elements,
                                const TensorOptions& options) {
   if (impl_->loop().is_here()) return not_here("declare");
-  const TensorSpec spec{
+  TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
-  return impl_->loop()
-      .ask_until<Result<Tensor>>(Time::max(),
-                                 [spec](WorkerNode& node, WorkerNode::Declared done) {
-                                   node.work().declare(spec, std::move(done));
-                                 })
-      .value_or(detail::interrupted("declare"));
+  // What is this worker's own the others need not have alike.
+  const NonFinite non_finite =
+      std::exchange(spec.options.non_finite, {}).value_or(impl_->config().non_finite);
+  Result<Tensor> declared =
+      impl_->loop()
+          .ask_until<Result<Tensor>>(Time::max(),
+                                     [spec](WorkerNode& node, WorkerNode::Declared done) {
+                                       node.work().declare(spec, std::move(done));
+                                     })
+          .value_or(detail::interrupted("declare"));
+  if (declared.ok()) declared->non_finite = non_finite;
+  return declared;
 }
 
 Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int priority) {

@@ -17,6 +17,9 @@ metrics::Metrics worker_metrics(const Van& van, const Exchanges& exchange, Rank 
       "Rounds that this worker has pushed, of the tensor with most.");
   add("stretto_parts_total", Type::kCounter, progress.staleness.count,
       "Values of parts that have come.");
+  add("stretto_not_finite_total", Type::kCounter, progress.not_finite,
+      "Contributions of this worker with elements that are NaN or infinite, of tensors that are "
+      "looked at.");
   add("stretto_operations_under_way", Type::kGauge, exchange.operations().count(),
       "Operations that have begun and not ended.");
   add("stretto_heartbeats_total", Type::kCounter, heartbeats.sent(),

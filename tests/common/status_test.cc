@@ -54,7 +54,7 @@ TEST(Status, EqualsInCodeAndCause) {
 
 TEST(Code, EveryOneHasItsOwnName) {
   std::set<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(Code::kMembersChanged); ++code) {
+  for (int code = 0; code <= static_cast<int>(Code::kNotFinite); ++code) {
     const std::string_view name = name_of(static_cast<Code>(code));
     EXPECT_NE(name, "Unknown") << code;
     EXPECT_EQ(name.find(' '), std::string_view::npos) << "scripts split at blanks";
@@ -70,6 +70,7 @@ TEST(Code, NumbersNeverChange) {
   EXPECT_EQ(static_cast<int>(Code::kMalformed), 10);
   EXPECT_EQ(static_cast<int>(Code::kInterrupted), 15);
   EXPECT_EQ(static_cast<int>(Code::kMembersChanged), 16);
+  EXPECT_EQ(static_cast<int>(Code::kNotFinite), 17);
 }
 
 TEST(Result, IsAValueOrAnError) {

@@ -56,7 +56,7 @@ void check_spec(const TensorSpec& spec) {
 }
 
 void check_status(const Status& status) {
-  STRETTO_CHECK(!status.ok() && status.code() <= Code::kMembersChanged);
+  STRETTO_CHECK(!status.ok() && status.code() <= Code::kNotFinite);
   STRETTO_CHECK(!status.text().empty());
 }
 

@@ -83,6 +83,18 @@ class MembersChanged(PeerLost):
     code = "MembersChanged"
 
 
+class NotFinite(Error):
+    """A contribution had elements that are NaN or infinite (STRETTO_NONFINITE)."""
+
+    code = "NotFinite"
+
+    @property
+    def is_rejected(self):
+        """Only this contribution is missing: the round was made of the others', and the result is
+        theirs."""
+        return self.cause.endswith("nothing of it was sent")
+
+
 class LinkBroken(Error):
     """A connection ended."""
 
@@ -138,8 +150,8 @@ class UsedAfterFork(Error):
 
 _CLASSES = {kind.code: kind for kind in (
     InvalidArgument, Mismatch, Timeout, RendezvousTimeout, Refused, PeerLost, ServerLost,
-    SchedulerLost, MembersChanged, LinkBroken, Malformed, Unsupported, Resource, Cancelled,
-    Network, Interrupted)}
+    SchedulerLost, MembersChanged, NotFinite, LinkBroken, Malformed, Unsupported, Resource,
+    Cancelled, Network, Interrupted)}
 
 
 def of_status(code, cause, peer, operation):

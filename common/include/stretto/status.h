@@ -63,6 +63,9 @@ enum class Code : std::uint8_t {
   /// The job goes on, but without a worker that this call needed: a broadcast's root. Nothing was
   /// changed. All workers that take part get it, so that all can begin again.
   kMembersChanged = 16,
+  /// A contribution had elements that are NaN or infinite, and its tensor is told not to take those
+  /// (NonFinite). The text names worker, tensor and element.
+  kNotFinite = 17,
 };
 
 /// "PeerLost" and so on, as error lines have it; "Unknown" for a number that is no Code.

@@ -167,6 +167,26 @@ struct CloseOptions {
   bool waits_for_all() const { return quorum == 0 && backups == 0; }
 };
 
+/// What this worker does where elements of a contribution of its (push, push_pull) are NaN or
+/// infinite. All but kPass read each contribution of a floating type once before it is sent, on the
+/// caller's thread.
+enum class NonFinite : std::uint8_t {
+  kPass = 0,   ///< It counts like any other: scaled losses of mixed precision need that.
+  kCount = 1,  ///< The same; and it is counted, and the log names tensor, worker and element.
+  /// Nothing of it is sent, and its ticket ends with kNotFinite. In modes with rounds the round is
+  /// made of the others' contributions, means are over these, and a target has that value. Needs
+  /// exchange servers.
+  kReject = 2,
+  /// Nothing of it is sent. The tensor has failed: its operations end with kNotFinite at all
+  /// workers.
+  kRaise = 3,
+};
+
+/// "pass", "count", "reject" or "raise"; "unknown" for a number that is no NonFinite.
+std::string_view name_of(NonFinite policy);
+/// The NonFinite of that name; others are kInvalidArgument, with a list of those that there are.
+Result<NonFinite> non_finite_named(std::string_view name);
+
 /// How a tensor is exchanged. Every worker must declare a name with the same options: otherwise all
 /// who declared it get kMismatch, with both descriptions.
 struct TensorOptions {
@@ -192,6 +212,8 @@ struct TensorOptions {
   std::string shape = {};
   Exchange exchange = Exchange::kServers;
   CloseOptions close = {};
+  /// Of this worker alone, others may have another. None: what STRETTO_NONFINITE says, or kPass.
+  std::optional<NonFinite> non_finite = {};
 };
 
 /// True where a value is made of its round's contributions alone, and nothing of it stays for the

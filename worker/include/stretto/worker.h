@@ -51,6 +51,7 @@ struct Tensor {
   /// Its values are at the servers already: the checkpoint that the job goes on from has them, and
   /// broadcast() would set them back.
   bool restored = false;
+  NonFinite non_finite = NonFinite::kPass;  ///< As it was declared by this worker.
   /// What source and target of an operation must have.
   std::size_t bytes() const { return elements * bytes_of(dtype); }
 };

@@ -213,6 +213,15 @@ def attendance(label, mine=()):
     return {seat: row[1:] for seat, row in enumerate(rows.tolist()) if row[0]}
 
 
+def wait_for_mean(ticket):
+    """Waits for gradients' mean; where this worker's was rejected it is the others'."""
+    try:
+        ticket.wait()
+    except errors.NotFinite as error:
+        if not error.is_rejected:
+            raise
+
+
 def from_root(root, label, give):
     """What give(is_root) returns, which all workers call to exchange something that comes from the
     one of rank `root`. In an elastic job, where that one may be lost meanwhile, it is called again

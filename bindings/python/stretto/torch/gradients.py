@@ -422,7 +422,7 @@ class GradientExchange:
         if self._layouts is not None:
             self._agree_on_layouts()
         ticket, source = self._taken(bucket)
-        ticket.wait()
+        exchange.wait_for_mean(ticket)
         if not bucket.in_place:
             self._unpack(bucket, source)
         elif bucket.slots[0].left_alone:

@@ -207,7 +207,7 @@ class LateExchange(gradients.GradientExchange):
         return _SPARSE if slot.is_sparse else _DENSE
 
     def _landed(self, bucket, sent):
-        sent.ticket.wait()
+        exchange.wait_for_mean(sent.ticket)
         if sent.source is None:
             return {slot.parameter: gradient
                     for slot, gradient in zip(bucket.slots, sent.gradients)}

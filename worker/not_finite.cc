@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for it, and what follows.
+#include "worker/not_finite.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "common/log.h"
+
+namespace stretto {
+namespace {
+
+std::string words_for(const Operation& operation, const TensorState& tensor) {
+  const ops::NotFinite& found = operation.not_finite->found;
+  return fmt::format(
+      "{}: of the contribution of worker {} {} of {} elements are NaN or infinite, "
+      "the first is {} at {}",
+      tensor.describe(), operation.not_finite->worker, found.count, operation.tensor.elements,
+      found.value, found.first);
+}
+
+}  // namespace
+
+NotFiniteVerdict judge_not_finite(Operation& operation, const TensorState& tensor,
+                                  std::uint64_t count) {
+  using Next = NotFiniteVerdict::Next;
+  const std::string words = words_for(operation, tensor);
+  if (std::has_single_bit(count)) {
+    log(Level::kWarning, "{} (contribution {} of this kind here)", words, count);
+  }
+  const NonFinite policy = operation.tensor.non_finite;
+  if (policy == NonFinite::kCount) return {};
+  const bool among = tensor.spec.options.exchange != Exchange::kServers;
+  if (policy == NonFinite::kRaise || among) return {Next::kFail, {Code::kNotFinite, words}};
+  Status rejected(Code::kNotFinite, words + "; nothing of it was sent");
+  if (!has_rounds(tensor.spec.options.mode)) return {Next::kEnd, std::move(rejected)};
+  // Others' round is not to wait for it.
+  operation.kind = Operation::Kind::kListen;
+  operation.source = {};
+  operation.rejected = std::move(rejected);
+  return {};
+}
+
+}  // namespace stretto
