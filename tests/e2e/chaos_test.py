@@ -11,6 +11,7 @@ import tempfile
 import types
 import unittest
 
+import again
 import cluster
 import endurance
 import endurance_plan
@@ -32,6 +33,15 @@ def plan(*faults):
     """A job of three workers, under the launcher."""
     return endurance_plan.Plan(0, "local", "zmq", ("sync", "async"), 3, 1, 1, 640, 0,
                                list(faults), False)
+
+
+class BeginAgain(unittest.TestCase):
+    """Jobs that keep checkpoints."""
+
+    def test_a_few_faults_of_any_process(self):
+        totals = again.run(6, 5, faults_a_job=6)
+        self.assertEqual(totals.attempts, 6)
+        self.assertTrue(totals.fine(), totals)
 
 
 class Elastic(unittest.TestCase):

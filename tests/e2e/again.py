@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of `tools/chaos again`: jobs that keep checkpoints and begin again (--restarts
+--checkpoint), of which any process is killed or stopped, or several at once, at any moment, also
+while a checkpoint is written; whether each goes on from what was complete, and ends with the bits
+of an undisturbed job."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import tempfile
+import threading
+import time
+
+import cluster
+
+KEEPING = cluster.BUILD / "tests" / "keeping"
+PATIENCE = 60.0
+FROM = r"\[worker 0\] from checkpoint=\d+ step=(\d+)$"
+SAVED = r"\[worker 0\] checkpoint step=(\d+)$"
+DEAD_AFTER = 2.0
+
+
+@dataclasses.dataclass
+class Totals:
+    """Of all jobs."""
+    faults: int = 0
+    attempts: int = 0
+    hangs: int = 0
+    gone_back: int = 0  # Further than to the last checkpoint that was told.
+    wrong_bits: int = 0
+    killed: list = dataclasses.field(default_factory=list)  # Seconds until it had begun again.
+    stopped: list = dataclasses.field(default_factory=list)
+
+    def fine(self):
+        return not (self.hangs or self.gone_back or self.wrong_bits)
+
+
+def at(values, share):
+    """The value that this share of them does not exceed."""
+    return round(sorted(values)[min(int(len(values) * share), len(values) - 1)], 3) \
+        if values else None
+
+
+class Again(cluster.ClusterTest):
+    """Jobs one after another."""
+
+    def runTest(self):
+        """Not run as a test."""
+
+    def start_job(self, folder, servers, workers, *arguments, restarts=0, **variables):
+        flags = ("--checkpoint", folder, *(("--restarts", restarts) if restarts else ()))
+        return self.launch(KEEPING, *arguments, workers=workers, servers=servers, flags=flags,
+                           **variables)
+
+    def strike(self, job, dice, totals):
+        """One fault; how long it took until the job had begun again."""
+        members = job.members()
+        victims = dice.sample(sorted(members), 2 if dice.random() < 0.25 else 1)
+        stops = dice.random() < 0.15
+        begun = sum(1 for line in job.lines if re.search(FROM, line))
+        told = [int(found[1]) for found in map(re.compile(SAVED).search, job.lines) if found]
+        struck = time.monotonic()
+        for victim in victims:
+            os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        totals.faults += 1
+        found = job.expect(FROM, PATIENCE, count=begun + 1)
+        (totals.stopped if stops else totals.killed).append(time.monotonic() - struck)
+        totals.attempts += 1
+        if told and int(found[1]) < told[-1]:
+            totals.gone_back += 1
+            print(f"{victims}: told of step {told[-1]}, went on from {found[1]}", flush=True)
+
+    def one(self, number, faults, totals):
+        dice = random.Random(number)
+        servers, workers = dice.randrange(1, 4), dice.randrange(1, 4)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "run"
+            job = self.start_job(folder, servers, workers, "--steps", 10**9, "--every",
+                                 dice.choice((1, 5, 20)), restarts=1000,
+                                 STRETTO_DEAD_AFTER_S=DEAD_AFTER)
+            job.expect(FROM, PATIENCE)
+            for _ in range(faults):
+                threading.Event().wait(dice.random())  # At any moment.
+                self.strike(job, dice, totals)
+            self.kill_all(job)
+            last = self.start_job(folder, dice.randrange(1, 4), workers, "--steps", 10**9,
+                                  "--every", 1)
+            steps = int(last.expect(FROM, PATIENCE)[1]) + 50
+            self.kill_all(last)
+            ends = [self.start_job(folder, servers, workers, "--steps", steps, "--every", 0),
+                    self.launch(KEEPING, "--steps", steps, "--every", 0, workers=workers,
+                                servers=servers)]
+            digests = {line.split("digest=")[1] for end in ends if end.end(PATIENCE * 5) == 0
+                       for line in end.lines if "digest=" in line}
+            if len(digests) != 1:
+                totals.wrong_bits += 1
+                print(f"job {number}: {digests}", flush=True)
+
+
+def run(faults, seed, faults_a_job=8):
+    """So many faults, in jobs of so many each."""
+    totals = Totals()
+    for number in range(-(-faults // faults_a_job)):
+        test = Again()
+        test.setUp()
+        try:
+            test.one(f"{seed}.{number}", faults_a_job, totals)
+        except AssertionError as error:
+            totals.hangs += 1
+            print(f"job {number}: {error}", flush=True)
+        finally:
+            test.doCleanups()
+    return totals
+
+
+def campaign(options):
+    """Prints what happened; the exit status."""
+    totals = run(options.faults, options.seed)
+    result = {"faults": totals.faults, "attempts": totals.attempts, "hangs": totals.hangs,
+              "gone_back": totals.gone_back, "wrong_bits": totals.wrong_bits,
+              "killed_p50_s": at(totals.killed, 0.5), "killed_p99_s": at(totals.killed, 0.99),
+              "stopped_p50_s": at(totals.stopped, 0.5), "stopped_p99_s": at(totals.stopped, 0.99)}
+    print(json.dumps(result) if options.json else
+          "\n".join(f"{name:20} {value}" for name, value in result.items()))
+    return 0 if totals.fine() else 1
