@@ -198,7 +198,8 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number, Depth depth) {
 Result<std::unique_ptr<FileHold>> Folder::hold(const std::string& who) {
   const std::string path = path_ + "/.stretto-held";
   Result<std::unique_ptr<FileHold>> hold = disk_.hold(path);
-  if (!hold.ok()) return std::unique_ptr<FileHold>();
+  if (hold.status().code() == Code::kUnsupported) return std::unique_ptr<FileHold>();
+  if (!hold.ok()) return hold.status();
   std::string text(kMostOfHolder, '\0');
   if (*hold == nullptr) {
     const Result<std::unique_ptr<File>> file = disk_.open(path, Open::kRead);

@@ -79,8 +79,8 @@ class Folder {
   /// is the error. `spared` stays too. kAll: every byte of those that count has been read.
   Status prune(std::size_t keep = kKept, std::uint64_t spared = 0, Depth depth = Depth::kFrame);
   /// As long as what is returned is there nobody else gets it: one job writes to a folder at a
-  /// time. `who` is what others read of us. Null: this file system has no locks, or we may not
-  /// write here. Errors: InvalidArgument, with who has it.
+  /// time. `who` is what others read of us. Null: this file system has no locks. Errors:
+  /// InvalidArgument, with who has it; and the disk's.
   Result<std::unique_ptr<FileHold>> hold(const std::string& who);
   /// Makes a folder in it and removes that: whether this process may write there.
   Status probe();

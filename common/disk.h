@@ -111,8 +111,8 @@ class Disk {
   virtual Result<bool> exists(const std::string& path) = 0;
   virtual Result<Space> space(const std::string& path) = 0;
   /// Holds a file, which is made if it is not there, against all who hold it too, on any host that
-  /// sees it; its bytes are read and written by others as ever. Null: somebody else holds it. Not
-  /// every file system can: an error.
+  /// sees it; its bytes are read and written by others as ever. Null: somebody else holds it.
+  /// Unsupported where the file system has no locks.
   virtual Result<std::unique_ptr<FileHold>> hold(const std::string& path) = 0;
 };
 

@@ -136,12 +136,17 @@ Result<Space> RealDisk::space(const std::string& path) {
 
 Result<std::unique_ptr<FileHold>> RealDisk::hold(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kNewFile));
+  const bool is_others = !file.is_open() && errno == EACCES;  // Another user's: read only.
+  if (is_others) file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) return disk_error("open", path, errno);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
     return std::unique_ptr<FileHold>(std::make_unique<RealHold>(std::move(file)));
   }
   if (errno == EWOULDBLOCK) return std::unique_ptr<FileHold>();
-  return disk_error("lock", path, errno);
+  const int error = errno;
+  const Status status = disk_error("lock", path, error);
+  const bool cannot = error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
+  return cannot ? Status(Code::kUnsupported, status.cause()) : status;
 }
 
 }  // namespace stretto

@@ -331,6 +331,7 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
   const Result<OwnedSlots::Place> place = slots_.place_of(pull.key, workers_.left());
   if (!place.ok()) return announcer_.fault(link, pull.key, pull.least_version, place.status());
   Part& part = *place->part;
+  if (!part.doomed.ok()) return announcer_.fault(link, pull.key, pull.least_version, part.doomed);
   if (pull.probes) return announcer_.answer_probe(link, worker.node, pull, part);
   if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
   const std::uint64_t before = part.collector.rounds().rounds_before(worker.node);

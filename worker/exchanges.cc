@@ -56,9 +56,11 @@ void Exchanges::start(const OperationPtr& operation) {
   TensorState& tensor = tensors_.of(*operation);
   if (operation->not_finite) {
     const NotFiniteVerdict verdict = judge_not_finite(*operation, tensor, ++progress_.not_finite);
-    if (verdict.next != NotFiniteVerdict::Next::kBegin) operations_.end(operation, verdict.why);
+    // Others first: who hears of it here may end its process.
     if (verdict.next == NotFiniteVerdict::Next::kFail) fail_tensor(tensor.id, verdict.why);
-    if (verdict.next != NotFiniteVerdict::Next::kBegin) return;
+    if (verdict.next != NotFiniteVerdict::Next::kBegin) {
+      return operations_.end(operation, verdict.why);
+    }
   }
   if (tensor.parts.empty() && operation->call == nullptr) return operations_.end(operation, {});
   operations_.begin(operation);

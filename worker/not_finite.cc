@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <string_view>
 
 #include "common/log.h"
 
 namespace stretto {
 namespace {
+
+constexpr std::string_view kRejected = "; nothing of it was sent";
 
 std::string words_for(const Operation& operation, const TensorState& tensor) {
   const ops::NotFinite& found = operation.not_finite->found;
@@ -22,6 +25,10 @@ std::string words_for(const Operation& operation, const TensorState& tensor) {
 
 }  // namespace
 
+bool is_rejected(const Status& status) {
+  return status.code() == Code::kNotFinite && status.cause().ends_with(kRejected);
+}
+
 NotFiniteVerdict judge_not_finite(Operation& operation, const TensorState& tensor,
                                   std::uint64_t count) {
   using Next = NotFiniteVerdict::Next;
@@ -31,9 +38,11 @@ NotFiniteVerdict judge_not_finite(Operation& operation, const TensorState& tenso
   }
   const NonFinite policy = operation.tensor.non_finite;
   if (policy == NonFinite::kCount) return {};
-  const bool among = tensor.spec.options.exchange != Exchange::kServers;
-  if (policy == NonFinite::kRaise || among) return {Next::kFail, {Code::kNotFinite, words}};
-  Status rejected(Code::kNotFinite, words + "; nothing of it was sent");
+  // Others would wait for what never comes.
+  const bool is_missed = tensor.spec.options.exchange != Exchange::kServers ||
+                         tensor.spec.options.mode == Mode::kBounded;
+  if (policy == NonFinite::kRaise || is_missed) return {Next::kFail, {Code::kNotFinite, words}};
+  Status rejected(Code::kNotFinite, words + std::string(kRejected));
   if (!has_rounds(tensor.spec.options.mode)) return {Next::kEnd, std::move(rejected)};
   // Others' round is not to wait for it.
   operation.kind = Operation::Kind::kListen;

@@ -29,6 +29,7 @@ std::string_view name_of(Operation::Kind kind) {
 }
 
 std::string_view name_of(const Operation& operation) {
+  if (!operation.rejected.ok()) return operation.target.empty() ? "push" : "push_pull";
   if (operation.call == nullptr) return name_of(operation.kind);
   const CallKind kind = operation.call->call.kind;
   if (kind == CallKind::kSend && !operation.target.empty()) return "receive";

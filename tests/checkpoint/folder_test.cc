@@ -193,8 +193,12 @@ TEST_F(FolderTest, IsForOneAtATime) {
 }
 
 TEST_F(FolderTest, WithoutLocksNobodyIsKeptOut) {
-  disk_.make_folder("run/.stretto-held").or_exit();  // Cannot be opened as a file.
+  disk_.fail(sim::DiskCall::kLook, ENOLCK);
   EXPECT_EQ(hold("a job"), nullptr);
+  disk_.fail(sim::DiskCall::kLook, EIO);
+  EXPECT_EQ(folder_.hold("a job").status().code(), Code::kResource);
+  disk_.make_folder("run/.stretto-held").or_exit();
+  EXPECT_EQ(folder_.hold("a job").status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

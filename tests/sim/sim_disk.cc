@@ -316,6 +316,10 @@ class SimHold final : public FileHold {
 Result<std::unique_ptr<FileHold>> SimDisk::hold(const std::string& path) {
   const Place place = find(path);
   if (place.node && place.node->is_folder) return disk_error("open", path, EISDIR);
+  if (const int error = begin(DiskCall::kLook); error != 0) {
+    const Status status = disk_error("lock", path, error);
+    return error == ENOLCK ? Status(Code::kUnsupported, status.cause()) : status;
+  }
   if (!place.node) {
     const Result<std::unique_ptr<File>> made = open(path, Open::kCreate);
     if (!made.ok()) return made.status();

@@ -88,21 +88,22 @@ TEST_F(LaunchAttempts, WhatNeverCameTogetherWouldNotDoSoNow) {
 
 TEST_F(LaunchAttempts, AProgramThatFailsNeedsACheckpointOfItsOwn) {
   outcome_.verdict = lost(kWorker, 3, true);
+  outcome_.by_program = true;
   EXPECT_TRUE(next().plan) << "it got further";
   outcome_.saved_step.reset();
   EXPECT_FALSE(next().plan);
   EXPECT_EQ(said(),
             "the job does not begin again: its program failed before it had made a checkpoint, and "
             "would again");
-  outcome_.verdict = lost(kWorker, 137, true);
-  EXPECT_TRUE(next().plan) << "it was killed";
-  outcome_.verdict = lost(kWorker, 1, false);
-  EXPECT_TRUE(next().plan) << "it was lost";
+  outcome_.by_program = false;
+  EXPECT_TRUE(next().plan) << "it was killed, or lost";
 }
 
 TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
   plan_.resume = "no";
+  plan_.added_environment = {{"STRETTO_RESUME", "no"}, {"OTHER", "x"}};
   EXPECT_EQ(next().plan->resume, "auto");
+  EXPECT_EQ(next().plan->added_environment.size(), 1U);
   outcome_.saved_step.reset();
   EXPECT_EQ(next().plan->resume, "no");
   EXPECT_NE(said().find("begins again from the start, as it has made no checkpoint"),
@@ -120,6 +121,8 @@ TEST_F(LaunchAttempts, LostHostsAreLeftOut) {
   EXPECT_TRUE(found.plan->server_hosts.empty());
   EXPECT_TRUE(found.plan->scheduler_host.empty());
   EXPECT_TRUE(said().ends_with(", without b"));
+  outcome_.lost_hosts = {"node 1 of Slurm job 7"};
+  EXPECT_TRUE(said().ends_with(" may follow)")) << "Slurm places it there again";
 }
 
 }  // namespace

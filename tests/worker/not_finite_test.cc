@@ -90,6 +90,41 @@ TEST(NotFiniteVerdict, WhereAllAreRejectedAMeanIsOfNothing) {
   });
 }
 
+TEST(NotFiniteVerdict, WhereOthersWouldWaitForItItIsRaised) {
+  const live::Cluster cluster({.workers = 2});
+  cluster.run([](Worker& worker) {
+    TensorOptions options = options_of(NonFinite::kReject, Rule::kSum);
+    options.mode = Mode::kBounded;
+    const Tensor tensor = worker.declare("w", Dtype::kF32, kLookedAt, options).or_exit();
+    std::vector<float> value(kLookedAt);
+    Status status;
+    for (int round = 0; status.ok(); ++round) {
+      status = worker.push_pull(tensor, contribution_of(worker, round == 1), value).wait();
+    }
+    expect_named(status);
+    EXPECT_EQ(worker.pull(tensor, value).wait().code(), Code::kNotFinite);
+    EXPECT_EQ(worker.probe(tensor).wait().code(), Code::kNotFinite);
+  });
+}
+
+TEST(NotFiniteVerdict, WhatElseIsWrongIsSaidFirst) {
+  const live::Cluster cluster({.workers = 1});
+  cluster.run([](Worker& worker) {
+    const TensorOptions options = options_of(NonFinite::kReject);
+    const Tensor rejected = worker.declare("r", Dtype::kF32, 1, options).or_exit();
+    const Tensor unknown{.id = 77, .dtype = Dtype::kF32, .elements = 1};
+    const float nan = kNan;
+    float value = 0;
+    const std::span source = std::as_bytes(std::span(&nan, 1));
+    const std::span target = std::as_writable_bytes(std::span(&value, 1));
+    const Transfer transfers[] = {{rejected, source, target}, {unknown, source, target}};
+    const Status both = worker.push_pull(std::span(transfers)).wait();
+    EXPECT_EQ(both.code(), Code::kInvalidArgument) << both.text();
+    EXPECT_FALSE(is_rejected(both));
+    EXPECT_TRUE(is_rejected(worker.push_pull(std::span(transfers, 1)).wait()));
+  });
+}
+
 TEST(NotFiniteVerdict, WhereThereAreNoRoundsNothingIsSent) {
   const live::Cluster cluster({.workers = 1});
   cluster.run([](Worker& worker) {

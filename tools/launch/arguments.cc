@@ -318,16 +318,11 @@ class Parser {
   }
 
   Status check_restarts() const {
-    if (plan_.restarts == 0 || plan_.least_workers != 0) return {};
-    if (plan_.action == Action::kPrint) {
-      return invalid(
-          "--restarts with --print is for jobs that go on without a worker that is lost: give "
-          "--workers MIN:MAX");
-    }
-    if (!plan_.checkpoint.empty()) return {};
+    const bool by_itself = plan_.action == Action::kPrint && plan_.least_workers == 0;
+    if (plan_.restarts == 0 || !by_itself) return {};
     return invalid(
-        "--restarts is for jobs that go on without a worker that is lost (give --workers MIN:MAX), "
-        "and for those that begin again from their last checkpoint (give --checkpoint DIR)");
+        "--restarts with --print is for jobs that go on without a worker that is lost: give "
+        "--workers MIN:MAX");
   }
 
   Status check_without_servers() const {

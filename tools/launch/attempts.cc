@@ -5,25 +5,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace stretto::launch {
 namespace {
-
-// A worker that ended by itself, and not because somebody else was lost.
-bool by_its_program(const Verdict& verdict) {
-  return verdict.ended && verdict.who && verdict.who->role == Role::kWorker &&
-         verdict.exit_status < 128;
-}
 
 bool among(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-void leave_out(const std::vector<std::string>& lost, Plan& plan) {
-  const auto is_lost = [&](const HostSlots& host) { return among(lost, host.host); };
+// Those that the plan names; where others place processes they stay where they are put.
+std::vector<std::string> leave_out(const std::vector<std::string>& lost, Plan& plan) {
+  std::set<std::string> left_out;
+  const auto is_lost = [&](const HostSlots& host) {
+    if (among(lost, host.host)) left_out.insert(host.host);
+    return among(lost, host.host);
+  };
   std::erase_if(plan.hosts, is_lost);
   std::erase_if(plan.server_hosts, is_lost);
-  if (among(lost, plan.scheduler_host)) plan.scheduler_host.clear();
+  if (among(lost, plan.scheduler_host)) left_out.insert(std::exchange(plan.scheduler_host, {}));
+  return {left_out.begin(), left_out.end()};
 }
 
 std::string origin_of(const Plan& plan, const AttemptOutcome& outcome) {
@@ -50,19 +52,21 @@ Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
   if (!outcome.gathered) {
     return over("it has not come together");
   }
-  if (by_its_program(verdict) && !outcome.saved_step) {
+  if (outcome.by_program && !outcome.saved_step) {
     return over("its program failed before it had made a checkpoint, and would again");
   }
   Plan next = plan;
   next.restarts = plan.restarts - used;
-  if (outcome.saved_step) next.resume = "auto";  // "no" was said of older ones.
-  leave_out(outcome.lost_hosts, next);
+  if (outcome.saved_step) {  // "no" was said of older ones.
+    next.resume = "auto";
+    std::erase_if(next.added_environment,
+                  [](const auto& variable) { return variable.first == "STRETTO_RESUME"; });
+  }
+  const std::vector<std::string> left_out = leave_out(outcome.lost_hosts, next);
   std::string note = fmt::format("{}: the job begins again {} ({} more {} may follow)",
                                  verdict.sentence(), origin_of(plan, outcome), next.restarts,
                                  next.restarts == 1 ? "restart" : "restarts");
-  if (!outcome.lost_hosts.empty()) {
-    note += fmt::format(", without {}", fmt::join(outcome.lost_hosts, ", "));
-  }
+  if (!left_out.empty()) note += fmt::format(", without {}", fmt::join(left_out, ", "));
   return {.plan = std::move(next), .notes = {std::move(note)}};
 }
 

@@ -20,6 +20,7 @@ struct AttemptOutcome {
   Verdict verdict;
   bool gathered = false;                    ///< All members came together.
   bool interrupted = false;                 ///< Somebody asked for the end.
+  bool by_program = false;                  ///< A worker's program ended it, by itself.
   std::uint32_t replaced = 0;               ///< Workers that were started for others.
   std::optional<std::uint64_t> saved_step;  ///< Of the last checkpoint that it made; none: none.
   std::vector<std::string> lost_hosts;      ///< By the names that the plan has.

@@ -136,11 +136,16 @@ std::string told(const Plan& plan, const Variables& inherited, const std::string
   return text;
 }
 
-Status check_checkpoints(const Plan& plan, const Variables& inherited) {
-  const bool where =
-      !plan.checkpoint.empty() || !told(plan, inherited, "STRETTO_CHECKPOINT").empty();
+Status check_checkpoints(const Plan& plan) {
   const bool how = plan.checkpoint_every || !plan.resume.empty();
-  if (where || !how) return {};
+  if (!plan.checkpoint.empty()) return {};
+  if (plan.restarts != 0 && plan.least_workers == 0) {
+    return {Code::kInvalidArgument,
+            "--restarts is for jobs that go on without a worker that is lost (give --workers "
+            "MIN:MAX), and for those that begin again from their last checkpoint (give "
+            "--checkpoint DIR)"};
+  }
+  if (!how) return {};
   return {Code::kInvalidArgument,
           fmt::format("{} is for jobs that keep checkpoints: say where by --checkpoint DIR",
                       plan.checkpoint_every ? "--checkpoint-every" : "--resume")};

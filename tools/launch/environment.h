@@ -20,7 +20,7 @@ std::string value_of(const Variables& variables, const std::string& name);
 std::string told(const Plan& plan, const Variables& inherited, const std::string& variable);
 
 /// Errors: InvalidArgument, where it is said how checkpoints are made or used, and not where.
-Status check_checkpoints(const Plan& plan, const Variables& inherited);
+Status check_checkpoints(const Plan& plan);
 
 /// What a variable of seconds says to a job's members; the other time if it is none that they will
 /// take.

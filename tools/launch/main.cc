@@ -89,6 +89,18 @@ Status fit_to_slots(Plan& plan, const Variables& inherited) {
   return {};
 }
 
+// Elsewhere the folder may be there although it is not here.
+Status enter_directory(Job& job) {
+  std::error_code error;
+  const bool used_here = job.placement.members_at(0).size() > 1 || job.placement.only_here();
+  if (!job.directory.empty() && used_here) std::filesystem::current_path(job.directory, error);
+  if (error) {
+    return {Code::kInvalidArgument, "--chdir is '" + job.directory + "': " + error.message()};
+  }
+  if (job.directory.empty() || used_here) job.directory = std::filesystem::current_path(error);
+  return {};
+}
+
 // What the surroundings add to the command line.
 Result<Job> settled(Plan plan, const Variables& inherited) {
   if (Status status = require_one_launcher(plan, inherited); !status.ok()) return status;
@@ -102,7 +114,8 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
     if (allocation->has_value()) plan.workers = (*allocation)->all_slots();
   }
   if (Status status = fit_to_slots(plan, inherited); !status.ok()) return status;
-  if (Status status = check_checkpoints(plan, inherited); !status.ok()) return status;
+  if (plan.checkpoint.empty()) plan.checkpoint = told(plan, inherited, "STRETTO_CHECKPOINT");
+  if (Status status = check_checkpoints(plan); !status.ok()) return status;
   // A scheduler that stands still for less than the dead time is not lost, and speaks again.
   plan.limits.word =
       time_told(plan, inherited, "STRETTO_DEAD_AFTER_S", JobSettings().dead_after) + 1s;
@@ -116,14 +129,8 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   Result<Placement> placement = place(plan, inherited, is_this_host);
   if (!placement.ok()) return placement.status();
   Job job{std::move(plan), std::move(*placement), {}};
-  // Elsewhere the folder may be there although it is not here.
-  const bool used_here = job.placement.members_at(0).size() > 1 || job.placement.only_here();
   job.directory = job.plan.directory;
-  if (!job.directory.empty() && used_here) std::filesystem::current_path(job.directory, error);
-  if (error) {
-    return Status(Code::kInvalidArgument, "--chdir is '" + job.directory + "': " + error.message());
-  }
-  if (job.directory.empty() || used_here) job.directory = std::filesystem::current_path(error);
+  if (Status status = enter_directory(job); !status.ok()) return status;
   return job;
 }
 
@@ -139,15 +146,16 @@ Result<Job> placed_anew(Job job, Plan plan, const Variables& inherited) {
   Result<Placement> placement = place(job.plan, inherited, is_this_host);
   if (!placement.ok()) return placement.status();
   job.placement = std::move(*placement);
+  if (Status status = enter_directory(job); !status.ok()) return status;
   return job;
 }
 
 int run_job(Job job, const Variables& inherited) {
-  Result<Programs> programs = find_programs(job.plan, job.placement, inherited);
-  if (!programs.ok()) return refuse(programs.status(), "start", kCannotExecuteStatus);
   const SteadyClock clock;
   Signals signals;
   for (bool first = true;; first = false) {
+    Result<Programs> programs = find_programs(job.plan, job.placement, inherited);
+    if (!programs.ok()) return refuse(programs.status(), "start", kCannotExecuteStatus);
     // Of its own each time: who was lost to the one before does not come to this.
     Result<std::string> token = job_token(inherited);
     if (!token.ok()) return refuse(token.status(), "start", 1);
@@ -160,9 +168,10 @@ int run_job(Job job, const Variables& inherited) {
       if (again.ok()) {
         runner.conclude(next.notes, {});
         job = *std::move(again);
-        continue;
+        if (!signals.asked_to_end()) continue;
+        next.notes.clear();  // In between.
       }
-      next.notes = {"the job does not begin again: " + again.status().cause()};
+      if (!again.ok()) next.notes = {"the job does not begin again: " + again.status().cause()};
     }
     runner.conclude(next.notes, outcome.verdict);
     return outcome.verdict.exit_status;

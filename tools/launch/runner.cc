@@ -232,11 +232,11 @@ void Runner::on_ended(std::size_t member, Exit exit) {
 }
 
 void Runner::on_lost(FarHost& host, Status why, Time since) {
+  lost_hosts_.push_back(host.name());
   if (finishing_) {
     relay_.say(fmt::format("warning: {}", why.cause()));
     return;
   }
-  lost_hosts_.push_back(host.name());
   // Whoever is told twice to have ended is not here any more.
   const std::vector<std::size_t> lost = placement_.members_at(far_.site_of(host));
   const std::vector<Ended> known = std::exchange(ended_, {});

@@ -340,6 +340,9 @@ AttemptOutcome Supervisor::outcome() const {
   outcome.verdict = judge(evidence_);
   outcome.gathered = losses_.gathered();
   outcome.interrupted = evidence_.interrupt.has_value();
+  outcome.by_program = std::ranges::any_of(evidence_.members, [&](const Witness& witness) {
+    return outcome.verdict.who == witness.member && ended_by_itself(witness);
+  });
   outcome.replaced = static_cast<std::uint32_t>(
       std::ranges::count_if(evidence_.members, [](const Witness& witness) {
         return witness.spare && witness.life != Witness::Life::kUnborn;

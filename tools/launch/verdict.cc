@@ -254,6 +254,12 @@ Verdict cause_of(const JobEvidence& evidence) {
   return interrupted(evidence, signal).value_or(not_ended(evidence));
 }
 
+bool ended_by_itself(const Witness& witness) {
+  const bool follows = witness.said && names_a_loss(witness.said->code);
+  return witness.member.role == Role::kWorker && !witness.told && witness.exit &&
+         !witness.exit->by_signal && !follows;
+}
+
 std::vector<std::size_t> given_up(const JobEvidence& evidence) {
   const auto alive = [&](std::size_t i) {
     return evidence.members[i].life == Witness::Life::kAlive && !evidence.members[i].told;

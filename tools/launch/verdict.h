@@ -35,6 +35,9 @@ Verdict judge(const JobEvidence& evidence);
 /// The same, whether it mattered or not.
 Verdict cause_of(const JobEvidence& evidence);
 
+/// A worker whose program ended it: not by a signal, and not because somebody else was lost to it.
+bool ended_by_itself(const Witness& witness);
+
 /// Members that still run, were not told to end, and are given up by who must know: by the
 /// scheduler, or the scheduler by all others. To ask them to end would be in vain.
 std::vector<std::size_t> given_up(const JobEvidence& evidence);

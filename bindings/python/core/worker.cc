@@ -110,7 +110,11 @@ PyTicket PyWorker::push_pull(const std::vector<PyTransfer>& transfers, int prior
                      .target = Memory{transfer.target, transfer.bytes}.target(),
                      .priority = priority});
   }
-  return keep(here()->push_pull(spans), std::move(owner));
+  const bool looks = std::ranges::any_of(
+      spans, [](const Transfer& one) { return one.tensor.non_finite != NonFinite::kPass; });
+  if (!looks) return keep(here()->push_pull(spans), std::move(owner));
+  Ticket ticket = without_gil([&, worker = here()] { return worker->push_pull(spans); });
+  return keep(std::move(ticket), std::move(owner));
 }
 
 PyTicket PyWorker::broadcast(const Tensor& tensor, Memory data, Rank root, int priority,

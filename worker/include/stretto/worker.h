@@ -56,6 +56,11 @@ struct Tensor {
   std::size_t bytes() const { return elements * bytes_of(dtype); }
 };
 
+/// True if an operation ended with `status` because its contribution was rejected
+/// (NonFinite::kReject), and nothing else was wrong: in modes with rounds the target has the value
+/// that the others made.
+bool is_rejected(const Status& status);
+
 /// What is known of the value that an operation brought. For tensors of several parts, the oldest
 /// part speaks for version and slowest, the most spread for spread.
 struct ValueInfo {

@@ -33,7 +33,12 @@ class Handle:
     def wait(self) -> torch.Tensor:
         """Waits for the end and returns the tensor with the result. Raises what went wrong, at
         the latest after the operation timeout."""
-        self._ticket.wait()
+        try:
+            self._ticket.wait()
+        except errors.NotFinite as error:
+            if error.is_rejected:
+                self._finish_once()  # It is the others' result.
+            raise
         self._complete()
         return self._result
 
@@ -48,21 +53,25 @@ class Handle:
     def _complete(self):
         if self._finish is not None:
             self._ticket.wait()  # It has ended; an error is no result to complete.
+            self._finish_once()
+
+    def _finish_once(self):
+        if self._finish is not None:
             self._finish()
             self._finish = None  # Now, so that who asks again after an error gets it again.
 
 
-def _finish_of(buffer, output, divisor):
+def _finish_of(buffer, output, divisor, ticket):
     # What remains to be done with what came: averages, and the way back from a buffer.
-    if buffer is None:
-        if divisor == 1:
-            return None
-        return lambda: wire.average_in_place(output, divisor)
+    if buffer is None and divisor == 1:
+        return None
+    came = output if buffer is None else buffer
 
     def finish():
-        if divisor != 1:
-            wire.average_in_place(buffer, divisor)
-        wire.store(buffer, output)
+        if divisor != 1:  # By those whose contributions are in it.
+            wire.average_in_place(came, ticket.info().contributors or divisor)
+        if buffer is not None:
+            wire.store(buffer, output)
 
     return finish
 
@@ -125,7 +134,7 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
                            exchange=way)
     route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
     ticket = now.push_pull([route], priority, (source, target))
-    return Handle(ticket, output, _finish_of(buffer, output, divisor))
+    return Handle(ticket, output, _finish_of(buffer, output, divisor, ticket))
 
 
 def _is_widened(tensor, now):

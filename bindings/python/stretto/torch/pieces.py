@@ -155,7 +155,7 @@ class Piece:
         """Waits for the mean, and makes the outer step by `factor` times it. Parameters become the
         values, less the progress that was made since send()."""
         if self._ticket is not None:
-            self._ticket.wait()
+            exchange.wait_for_mean(self._ticket)
         mean = how.compression.decompress(self._wire, self._context)
         if factor != 1.0:
             mean.mul_(factor)
