@@ -230,7 +230,8 @@ void ViewMachine::take(const Lost& lost) {
     return remove(lost.node, lost.round);
   }
   if (changes_size(sizing_) && worker) {
-    cause += fmt::format("; the job goes on with {} workers at least", least_workers(config_));
+    cause +=
+        fmt::format("; the job may not go on with fewer than {} workers", least_workers(config_));
   }
   end(Status(code_of_loss(member->role), std::move(cause)).with_peer(who));
 }

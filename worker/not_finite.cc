@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <string_view>
 
 #include "common/log.h"
@@ -20,7 +21,7 @@ std::string words_for(const Operation& operation, const TensorState& tensor) {
       "{}: of the contribution of worker {} {} of {} elements are NaN or infinite, "
       "the first is {} at {}",
       tensor.describe(), operation.not_finite->worker, found.count, operation.tensor.elements,
-      found.value, found.first);
+      std::isnan(found.value) ? "nan" : fmt::format("{}", found.value), found.first);
 }
 
 }  // namespace

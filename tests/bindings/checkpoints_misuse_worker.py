@@ -134,6 +134,14 @@ elif way == "due":
         if st.checkpoint_if_due(step):
             made.append(step)
     print("made", made, flush=True)
+elif way == "newcomer":
+    model = model_of()
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    optimizer = wrapped(model)
+    print("begins at", st.restore(), flush=True)
+    while not os.path.exists(sys.argv[2]):
+        train((model, optimizer), steps=1)
+    os._exit(0)  # Others may not have seen it yet.
 elif way == "full":
     model = model_of()
     optimizer = wrapped(model)

@@ -3,8 +3,10 @@
 servers and workers, and ends as an undisturbed one does, to the bit (checkpoints_worker.py)."""
 
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -194,6 +196,18 @@ class Checkpoints(jobs.PythonTest):
         self.assertIn("has not called stretto.torch.restore() before its first step", job.output())
         self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-1")
         self.ends(self.keep("sync", 4, 2, "lacking", flags=("--resume", "no")))
+
+    def test_who_comes_later_hears_that_it_cannot_know_the_step(self):
+        stop = self.folder.with_name("stop")
+        job = self.python("checkpoints_misuse_worker.py", "newcomer", stop, workers="1:2",
+                          flags=("--checkpoint", self.folder, "--restarts", 1))
+        for rank in (0, 1):
+            job.expect(rf"\[worker {rank}\] begins at 0$", jobs.TORCH_PATIENCE)
+        os.kill(job.member("worker 1"), signal.SIGKILL)
+        job.expect(r"\[worker 2\] stretto.errors.InvalidArgument: .*TorchState\(step=0\)",
+                   jobs.TORCH_PATIENCE)
+        stop.touch()
+        job.end(jobs.TORCH_PATIENCE)
 
     def test_a_job_without_a_folder_trains_without_checkpoints(self):
         job = self.python("checkpoints_worker.py", "sync", 4, 2)

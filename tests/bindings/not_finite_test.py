@@ -30,6 +30,8 @@ class NotFinite(jobs.PythonTest):
         for rank in range(2):
             job.expect(rf"\[worker {rank}\] stretto.errors.NotFinite: NotFinite: .*'Gradient\..*"
                        r"of the contribution of worker 1 \d+ of")
+        job.expect(r"\[worker 1\] .*; in this worker's gradients of 0.bias, 0.weight, ")
+        job.expect(r"^ERROR PeerLost role=worker rank=1 .*saying 'NotFinite: ")
 
     def test_what_is_not_looked_at_makes_all_parameters_nan(self):
         job, status, said = self.ends("pass")

@@ -202,7 +202,7 @@ TEST_F(ViewMachineTest, TooFewWorkersEndTheJobUnlessTheOthersHaveFinished) {
   config_.job.min_workers = 2;
   gather(Sizing::kWorkers);
   EXPECT_EQ(only<EndJob>(on(Lost{.node = workers_[1], .cause = "reset"}))->why.cause(),
-            "worker 1 is lost: reset; the job goes on with 2 workers at least");
+            "worker 1 is lost: reset; the job may not go on with fewer than 2 workers");
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   on(Left{.node = workers_[0]});

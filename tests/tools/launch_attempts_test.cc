@@ -86,15 +86,26 @@ TEST_F(LaunchAttempts, WhatNeverCameTogetherWouldNotDoSoNow) {
   EXPECT_EQ(said(), "the job does not begin again: it has not come together");
 }
 
+TEST_F(LaunchAttempts, WhatHasBegunOnceMayFailToComeTogether) {
+  outcome_.first = false;
+  outcome_.gathered = false;
+  outcome_.saved_step.reset();
+  EXPECT_TRUE(next().plan) << "it was lost while it began again";
+  plan_.restarts = 0;
+  EXPECT_FALSE(next().plan);
+  EXPECT_EQ(said(), "the job does not begin again: it has done so as often as it may (--restarts)");
+}
+
 TEST_F(LaunchAttempts, AProgramThatFailsNeedsACheckpointOfItsOwn) {
   outcome_.verdict = lost(kWorker, 3, true);
   outcome_.by_program = true;
   EXPECT_TRUE(next().plan) << "it got further";
   outcome_.saved_step.reset();
   EXPECT_FALSE(next().plan);
-  EXPECT_EQ(said(),
-            "the job does not begin again: its program failed before it had made a checkpoint, and "
-            "would again");
+  EXPECT_EQ(
+      said(),
+      "the job does not begin again: its program failed before it had made a checkpoint since, "
+      "and would again");
   outcome_.by_program = false;
   EXPECT_TRUE(next().plan) << "it was killed, or lost";
 }

@@ -266,6 +266,20 @@ TEST(LaunchVerdict, AnErrorLineIsAStatementOfItsOwnSpeaker) {
   EXPECT_EQ(statement_of(status.error_line("worker", 3), worker),
             (Statement{Code::kPeerLost, "worker 1", "it ended"}));
   EXPECT_EQ(statement_of(status.error_line("worker", -1), worker)->peer, "worker 1");
+  const std::string python =
+      "stretto.errors.PeerLost: PeerLost: push_pull 'w': worker 1 has left (the job) (peer: worker "
+      "1)";
+  EXPECT_EQ(statement_of(python, worker),
+            (Statement{Code::kPeerLost, "worker 1", "push_pull 'w': worker 1 has left (the job)"}));
+  EXPECT_FALSE(statement_of(python, {Role::kServer, 3})) << "no Python there";
+  EXPECT_EQ(statement_of("stretto.errors.NotFinite: NotFinite: at 3: nan", worker),
+            (Statement{Code::kNotFinite, "-", "at 3: nan"}));
+  for (const char* other :
+       {"stretto.errors.PeerLost", "stretto.errors.PeerLost: Mismatch: x (peer: worker 1)",
+        "stretto.errors.Ok: Ok: (peer: x)",
+        "  stretto.errors.PeerLost: PeerLost: x (peer: worker 1)"}) {
+    EXPECT_FALSE(statement_of(other, worker)) << other;
+  }
   for (const std::string& line :
        {status.error_line("worker", 2), status.error_line("server", 3), std::string("ERROR"),
         std::string("ERROR PeerLost role=worker rank=3 peer=worker 1"), std::string(),

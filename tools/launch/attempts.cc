@@ -33,7 +33,7 @@ std::string origin_of(const Plan& plan, const AttemptOutcome& outcome) {
     return fmt::format("from its checkpoint of step {}", *outcome.saved_step);
   }
   if (plan.resume == "no") return "from the start, as it has made no checkpoint";
-  return "from where it began, as it has made no checkpoint since";
+  return "from where it had begun this time, as it has made no checkpoint since";
 }
 
 Next over(std::string_view why) {
@@ -47,13 +47,12 @@ Next over(std::string_view why) {
 Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
   const Verdict& verdict = outcome.verdict;
   if (verdict.exit_status == 0 || outcome.interrupted || plan.checkpoint.empty()) return {};
+  if (plan.restarts == 0 && outcome.first) return {};
   const std::uint32_t used = std::min(outcome.replaced + 1, plan.restarts + 1);
-  if (plan.restarts < used) return {};
-  if (!outcome.gathered) {
-    return over("it has not come together");
-  }
+  if (plan.restarts < used) return over("it has done so as often as it may (--restarts)");
+  if (!outcome.gathered && outcome.first) return over("it has not come together");
   if (outcome.by_program && !outcome.saved_step) {
-    return over("its program failed before it had made a checkpoint, and would again");
+    return over("its program failed before it had made a checkpoint since, and would again");
   }
   Plan next = plan;
   next.restarts = plan.restarts - used;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a job that has ended begins again, from its last checkpoint. Pure: what came of one
 // attempt goes in, the plan of the next one comes out. Not again begins what was asked to end, what
-// never came together, and what ended by an error of its program before it had saved anything new:
-// it would fail again.
+// did not come together when it first began, and what ended by an error of its program before it
+// had saved anything new: it would fail again.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ namespace stretto::launch {
 /// What came of one attempt.
 struct AttemptOutcome {
   Verdict verdict;
+  bool first = true;                        ///< The job has not begun before.
   bool gathered = false;                    ///< All members came together.
   bool interrupted = false;                 ///< Somebody asked for the end.
   bool by_program = false;                  ///< A worker's program ended it, by itself.

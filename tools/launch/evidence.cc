@@ -18,7 +18,7 @@ constexpr std::string_view kErrorLine = "ERROR ";
 constexpr std::size_t kMaxNames = 8;
 
 Code code_named(std::string_view name) {
-  for (int number = 0; number <= static_cast<int>(Code::kInterrupted); ++number) {
+  for (int number = 0; number <= static_cast<int>(Code::kNotFinite); ++number) {
     const auto code = static_cast<Code>(number);
     if (name == stretto::name_of(code)) return code;
   }
@@ -49,7 +49,33 @@ std::string Exit::text() const {
   return fmt::format("exited with status {}", number);
 }
 
+namespace {
+
+// As the last line of a traceback: "stretto.errors.CODE: CODE: CAUSE (peer: PEER)", if one is
+// named.
+std::optional<Statement> statement_of_python(std::string_view line) {
+  constexpr std::string_view kBegin = "stretto.errors.";
+  constexpr std::string_view kPeer = " (peer: ";
+  if (!line.starts_with(kBegin)) return std::nullopt;
+  line.remove_prefix(kBegin.size());
+  const auto name = take_until(line, ": ");
+  const auto code = take_until(line, ": ");
+  if (!name || code != name || code_named(*code) == Code::kOk) return std::nullopt;
+  const std::size_t peer = line.rfind(kPeer);
+  if (peer == std::string_view::npos || !line.ends_with(')')) {
+    return Statement{code_named(*code), "-", std::string(line)};
+  }
+  std::string_view who = line.substr(peer + kPeer.size());
+  who.remove_suffix(1);
+  return Statement{code_named(*code), std::string(who), std::string(line.substr(0, peer))};
+}
+
+}  // namespace
+
 std::optional<Statement> statement_of(std::string_view line, const JobMember& speaker) {
+  if (speaker.role == Role::kWorker) {
+    if (auto statement = statement_of_python(line)) return statement;
+  }
   if (!line.starts_with(kErrorLine)) return std::nullopt;
   line.remove_prefix(kErrorLine.size());
   const auto code = take_until(line, " role=");

@@ -51,7 +51,8 @@ std::size_t place_for(const Restart& restart, const std::vector<JobMember>& memb
 
 Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signals,
                const Clock& clock, bool first)
-    : plan_(plan),
+    : first_(first),
+      plan_(plan),
       ingredients_(ingredients),
       placement_(ingredients.placement),
       clock_(clock),
@@ -77,6 +78,7 @@ AttemptOutcome Runner::run() {
   if (status.ok()) status = far_.gather(signals_.before());
   if (!status.ok()) {
     AttemptOutcome never_began;
+    never_began.first = first_;
     never_began.verdict.exit_status = 1;
     never_began.verdict.error = std::move(status).with_operation("start");
     return never_began;
@@ -86,6 +88,7 @@ AttemptOutcome Runner::run() {
   finish();
   AttemptOutcome outcome = supervisor_.outcome();
   outcome.interrupted = outcome.interrupted || signals_.asked_to_end();
+  outcome.first = first_;
   outcome.saved_step = saved_step_;
   outcome.lost_hosts = lost_hosts_;
   return outcome;

@@ -59,6 +59,7 @@ class Runner final : private FarEvents {
   void wait_for_far_hosts();
   Host& host_of(std::size_t member);
 
+  const bool first_;
   const Plan& plan_;
   const Ingredients& ingredients_;
   Placement placement_;  // Of spares once they are started.

@@ -36,7 +36,7 @@ bool names_a_loss(Code code) {
 // Other errors are reasons of the speaker's own, even if they name somebody.
 bool names_a_cause(Code code) {
   return names_a_loss(code) || code == Code::kInterrupted || code == Code::kTimeout ||
-         code == Code::kRendezvousTimeout || code == Code::kLinkBroken;
+         code == Code::kRendezvousTimeout || code == Code::kLinkBroken || code == Code::kNotFinite;
 }
 
 // "server 0 shard 1" is server 0.

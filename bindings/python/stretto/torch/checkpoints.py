@@ -311,7 +311,8 @@ def restore() -> int:
 
     Mismatch if this program trains something else than what was saved; InvalidArgument if it is
     called again, which would undo the steps since. A worker that comes into a job while that runs
-    gets everything from the others, and nothing from here."""
+    gets everything from the others, and nothing from here: its step has to be in a TorchState, or
+    this is InvalidArgument, too."""
     now = session.current()
     kept = keeping.of(now)
     if kept.has_restored:
@@ -322,6 +323,12 @@ def restore() -> int:
     for name, (one, _) in kept.attached.items():
         _encoded(_PREFIX + name, keeping.state_of(one))  # Now, and not after hours.
     found = restored()
+    if now.came_late and not kept.states:
+        raise errors.InvalidArgument(
+            "this worker has come into a job that runs, and restore() cannot tell it at which step "
+            "that is, so that it would make steps and checkpoints that others do not: keep the "
+            "step in a state that all share, state = stretto.torch.elastic.TorchState(step=0), "
+            "before restore(), then state.sync(), and count by state.step", operation="restore")
     if not found or now.came_late:
         return found.step
     _check(now, "restore")

@@ -65,6 +65,16 @@ def _staging_for(slots, note):
     return None
 
 
+def _with_names(error, bucket):
+    # Several gradients travel as one tensor; which of ours is meant their owner wants to know.
+    named = [slot.name for slot in bucket.slots if slot.parameter.grad is not None
+             and not torch.isfinite(slot.parameter.grad.detach()).all()]
+    if not named:
+        return error
+    return errors.NotFinite(f"{error.cause}; in this worker's gradients of {', '.join(named)}",
+                            error.peer, error.operation)
+
+
 class GradientExchange:
     """The means of the gradients of some parameters, over all workers. Thread: one at a time.
 
@@ -422,7 +432,10 @@ class GradientExchange:
         if self._layouts is not None:
             self._agree_on_layouts()
         ticket, source = self._taken(bucket)
-        exchange.wait_for_mean(ticket)
+        try:
+            exchange.wait_for_mean(ticket)
+        except errors.NotFinite as error:
+            raise _with_names(error, bucket) from None
         if not bucket.in_place:
             self._unpack(bucket, source)
         elif bucket.slots[0].left_alone:
