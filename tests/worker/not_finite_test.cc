@@ -169,6 +169,8 @@ TEST(NotFiniteVerdict, AmongWorkersWhatIsRejectedIsRaised) {
       const Tensor tensor = worker.declare("w", Dtype::kF32, kLookedAt, options).or_exit();
       std::vector<float> mean(kLookedAt);
       expect_named(worker.push_pull(tensor, contribution_of(worker, true), mean).wait());
+      worker.barrier()
+          .or_exit();  // Who left at once would be missed by those who have yet to push.
     });
   }
 }

@@ -11,7 +11,7 @@ import itertools
 import torch
 
 from stretto import session
-from stretto.torch import agreement, buckets, outer, wire
+from stretto.torch import agreement, buckets, exchange, outer, wire
 from stretto.torch import compression as compressions
 
 _WIDE = {torch.float64: torch.float64}
