@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "common/clock.h"
 #include "common/program.h"
@@ -150,6 +151,15 @@ Result<Job> placed_anew(Job job, Plan plan, const Variables& inherited) {
   return job;
 }
 
+// What is to be done next, if anything; why not, where it cannot be, is added to what is said.
+std::optional<Job> another_attempt(const Job& job, Next& next, const Variables& inherited) {
+  if (!next.plan) return std::nullopt;
+  Result<Job> again = placed_anew(job, *std::move(next.plan), inherited);
+  if (again.ok()) return *std::move(again);
+  next.notes = {"the job does not begin again: " + again.status().cause()};
+  return std::nullopt;
+}
+
 int run_job(Job job, const Variables& inherited) {
   const SteadyClock clock;
   Signals signals;
@@ -163,15 +173,12 @@ int run_job(Job job, const Variables& inherited) {
     Runner runner(job.plan, ingredients, signals, clock, first);
     const AttemptOutcome outcome = runner.run();
     Next next = next_after(job.plan, outcome);
-    if (next.plan) {
-      Result<Job> again = placed_anew(job, *std::move(next.plan), inherited);
-      if (again.ok()) {
-        runner.conclude(next.notes, {});
-        job = *std::move(again);
-        if (!signals.asked_to_end()) continue;
-        next.notes.clear();  // In between.
-      }
-      if (!again.ok()) next.notes = {"the job does not begin again: " + again.status().cause()};
+    std::optional<Job> again = another_attempt(job, next, inherited);
+    if (again) {
+      runner.conclude(next.notes, {});
+      job = *std::move(again);
+      if (!signals.asked_to_end()) continue;
+      next.notes.clear();  // It was said.
     }
     runner.conclude(next.notes, outcome.verdict);
     return outcome.verdict.exit_status;
