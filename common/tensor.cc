@@ -19,6 +19,17 @@ constexpr std::string_view kExchangeNames[] = {"servers", "direct",       "ring"
 constexpr std::string_view kNonFiniteNames[] = {"pass", "count", "reject", "raise"};
 constexpr std::string_view kLateNames[] = {"next", "own", "drop"};
 
+// `what` is how the error names it, before the name that was given; the first name is of `first`.
+template <typename Enum, std::size_t kCount>
+Result<Enum> named_in(const std::string_view (&names)[kCount], std::string_view what,
+                      std::string_view name, std::size_t first = 0) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i + first);
+  }
+  return Status(Code::kInvalidArgument, fmt::format("{}'{}' is not known; there are {}", what, name,
+                                                    fmt::join(names, ", ")));
+}
+
 }  // namespace
 
 std::string_view name_of(Mode mode) {
@@ -42,11 +53,7 @@ std::string_view name_of(Rule rule) {
 }
 
 Result<Rule> rule_named(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kRuleNames); ++i) {
-    if (kRuleNames[i] == name) return static_cast<Rule>(i + 1);
-  }
-  return Status(Code::kInvalidArgument, fmt::format("rule '{}' is not known; there are {}", name,
-                                                    fmt::join(kRuleNames, ", ")));
+  return named_in<Rule>(kRuleNames, "rule ", name, 1);
 }
 
 std::string_view name_of(Exchange exchange) {
@@ -55,11 +62,7 @@ std::string_view name_of(Exchange exchange) {
 }
 
 Result<Exchange> exchange_named(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kExchangeNames); ++i) {
-    if (kExchangeNames[i] == name) return static_cast<Exchange>(i);
-  }
-  return Status(Code::kInvalidArgument, fmt::format("exchange '{}' is not known; there are {}",
-                                                    name, fmt::join(kExchangeNames, ", ")));
+  return named_in<Exchange>(kExchangeNames, "exchange ", name);
 }
 
 std::string_view name_of(NonFinite policy) {
@@ -68,11 +71,7 @@ std::string_view name_of(NonFinite policy) {
 }
 
 Result<NonFinite> non_finite_named(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kNonFiniteNames); ++i) {
-    if (kNonFiniteNames[i] == name) return static_cast<NonFinite>(i);
-  }
-  return Status(Code::kInvalidArgument, fmt::format("'{}' is not known; there are {}", name,
-                                                    fmt::join(kNonFiniteNames, ", ")));
+  return named_in<NonFinite>(kNonFiniteNames, "non_finite ", name);
 }
 
 std::string_view name_of(Late late) {
@@ -80,12 +79,6 @@ std::string_view name_of(Late late) {
   return index < std::size(kLateNames) ? kLateNames[index] : "unknown";
 }
 
-Result<Late> late_named(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kLateNames); ++i) {
-    if (kLateNames[i] == name) return static_cast<Late>(i);
-  }
-  return Status(Code::kInvalidArgument, fmt::format("late '{}' is not known; there are {}", name,
-                                                    fmt::join(kLateNames, ", ")));
-}
+Result<Late> late_named(std::string_view name) { return named_in<Late>(kLateNames, "late ", name); }
 
 }  // namespace stretto
