@@ -33,6 +33,8 @@ std::string_view advice_on_disk(int error) {
       return "; raise `ulimit -n`";
     case ENOENT:
       return "; look at the path: each folder in it must be there";
+    case ENOTDIR:
+      return "; look at the path: a file is where a folder should be";
     case EACCES:
     case EPERM:
     case EROFS:
