@@ -26,7 +26,7 @@ void TicketState::end_one(const Status& status, const ValueInfo& info,
     MutexLock lock(mutex_);
     STRETTO_CHECK(pending_ > 0);
     // That a contribution was rejected is no reason not to look at the rest.
-    const bool says_more = status_.code() == Code::kNotFinite && !status.ok();
+    const bool says_more = is_rejected(status_) && !status.ok();
     if (status_.ok() || says_more) status_ = status;
     info_ = any_info_ ? combine(info_, info) : info;
     any_info_ = true;
