@@ -40,4 +40,9 @@ Buffer Buffer::copy_of(std::span<const std::byte> bytes) {
   return buffer;
 }
 
+Buffer to_keep(const Buffer& payload) {
+  const bool as_it_is = payload.empty() || payload.exclusive() || payload.lasting();
+  return as_it_is ? payload : Buffer::copy_of(payload.bytes());
+}
+
 }  // namespace stretto

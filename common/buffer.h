@@ -122,4 +122,8 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+/// The same bytes for longer than the call that brought them: a copy of what is lent for that call
+/// only. Thread: any.
+Buffer to_keep(const Buffer& payload);
+
 }  // namespace stretto

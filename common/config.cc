@@ -144,6 +144,7 @@ void read_job(ConfigReader& reader, JobSettings& job) {
     reader.fail(wrong("STRETTO_PART_BYTES", std::to_string(job.part_bytes), "a multiple of 64"));
   }
   reader.number({"STRETTO_MIN_WORKERS"}, job.min_workers, 0, kMostWorkers);
+  reader.number({"STRETTO_SERVER_RESTARTS"}, job.server_restarts, 0, kMostWorkers);
   reader.number({"STRETTO_WORKER_LINKS"}, job.worker_links, 1, JobSettings::kMostWorkerLinks);
   reader.number({"STRETTO_LINK_WINDOW_BYTES"}, job.link_window_bytes, 1, kMost);
   reader.number({"STRETTO_TOTAL_WINDOW_BYTES"}, job.total_window_bytes, 1, kMost);

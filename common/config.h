@@ -79,7 +79,11 @@ struct JobSettings {
   /// The checkpoint that the job goes on from, and its step; 0: it begins anew. The scheduler's.
   std::uint64_t restored = 0;
   std::uint64_t restored_step = 0;
+  /// So many servers that are lost in all may be replaced, in a job of fixed size, as long as all
+  /// that they hold are sums of rounds. Workers keep the last value of each part then.
+  std::uint32_t server_restarts = 0;
   bool elastic() const { return min_workers != 0; }
+  bool servers_return() const { return server_restarts != 0 && !elastic(); }
 };
 
 /// What is traced from the start, without being asked for while the job runs.

@@ -36,6 +36,8 @@ constexpr std::optional<Gathering> gathering_named(std::string_view line) {
 /// which has lived on, comes to the job again.
 inline constexpr std::string_view kLossBegin = "the job goes on without worker ";
 inline constexpr std::string_view kReturnBegin = "again there comes worker ";
+/// Of a job of fixed size: this server is lost, and the job goes on if another comes in its place.
+inline constexpr std::string_view kAwaitedBegin = "another comes for server ";
 /// How many are in that its launcher has not started; said again and again while there are any.
 inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
 
@@ -49,21 +51,24 @@ std::optional<Number> whole_number(std::string_view digits) {
 }
 
 struct LossNews {
-  std::uint32_t worker = 0;  ///< Its number.
-  bool is_back = false;      ///< It was lost before.
+  std::uint32_t number = 0;  ///< Of a worker, or a server.
+  bool is_back = false;      ///< It was lost before. Workers only.
+  bool server = false;
 };
 
 inline std::string_view begin_of(const LossNews& news) {
-  return news.is_back ? kReturnBegin : kLossBegin;
+  return news.server ? kAwaitedBegin : news.is_back ? kReturnBegin : kLossBegin;
 }
 
-/// What a line says of a lost worker; none: it says nothing like that.
+/// What a line says of a lost member; none: it says nothing like that.
 inline std::optional<LossNews> loss_news_in(std::string_view line) {
-  for (const bool is_back : {false, true}) {
-    const std::string_view begin = begin_of({.is_back = is_back});
+  for (LossNews news : {LossNews{}, LossNews{.is_back = true}, LossNews{.server = true}}) {
+    const std::string_view begin = begin_of(news);
     if (!line.starts_with(begin)) continue;
-    const std::optional<std::uint32_t> worker = whole_number(line.substr(begin.size()));
-    if (worker) return LossNews{.worker = *worker, .is_back = is_back};
+    const std::optional<std::uint32_t> number = whole_number(line.substr(begin.size()));
+    if (!number) continue;
+    news.number = *number;
+    return news;
   }
   return std::nullopt;
 }

@@ -19,6 +19,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_SERVERS",
     "STRETTO_SHARDS",
     "STRETTO_MIN_WORKERS",
+    "STRETTO_SERVER_RESTARTS",
     "STRETTO_WORKER_LINKS",
     "STRETTO_RESTARTS",
     "STRETTO_RANK",

@@ -49,7 +49,7 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
   if (!status.ok()) return refuse_tensor(worker, spec.name, status);
   const Result<Registry::Declaration> made = registry_.declare(
       spec, worker.number(),
-      [this, by_servers](const Cut& cut) { return by_servers ? place(cut) : 0; }, part_bytes);
+      [&](const Cut& cut) { return by_servers ? place(cut, spec) : 0; }, part_bytes);
   if (!made.ok()) return refuse_tensor(worker, spec.name, made.status());
   const Registry::Entry& entry = made->entry;
   if (made->breaks) return tell_mismatch(entry);
@@ -67,8 +67,10 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
                         .restored = restored_.contains(entry.spec.name)});
 }
 
-std::uint32_t Agreements::place(const Cut& cut) {
-  const std::vector<ViewOrder> orders = machine_.on(NewTensor{cut}, clock_.now());
+std::uint32_t Agreements::place(const Cut& cut, const TensorSpec& spec) {
+  const bool keeps = !is_sum_of_round(spec.options);
+  const std::vector<ViewOrder> orders =
+      machine_.on(NewTensor{.cut = cut, .kept = keeps ? spec.name : ""}, clock_.now());
   const Placed* placed = orders.empty() ? nullptr : std::get_if<Placed>(&orders.front());
   STRETTO_CHECK(placed != nullptr);  // Tensors are declared to a job that runs.
   return placed->first_slot;

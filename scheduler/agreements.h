@@ -61,7 +61,7 @@ class Agreements {
  private:
   void refuse_tensor(const Member& worker, const std::string& name, const Status& why);
   void tell_mismatch(const Registry::Entry& entry);
-  std::uint32_t place(const Cut& cut);
+  std::uint32_t place(const Cut& cut, const TensorSpec& spec);
   void complete(const control::Barrier& barrier, std::uint64_t step);
   void withdraw(const Member& worker, std::uint64_t number);
   std::set<NodeId> awaited() const;

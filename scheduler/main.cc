@@ -127,10 +127,12 @@ void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
 
 ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config) {
   ReadyLine::Changes changes;
-  if (config.job.elastic()) {
+  if (config.job.elastic() || config.job.servers_return()) {
     changes.losses = [&scheduler]() -> const std::vector<LossNews>& {
       return scheduler.watch().loss_news();
     };
+  }
+  if (config.job.elastic()) {
     changes.guests = [&] { return guests_in(scheduler.view(), config); };
   }
   if (!config.checkpoint.folder.empty())

@@ -42,7 +42,7 @@ void ReadyLine::tell_losses() {
   const std::vector<LossNews>& lost = changes_.losses();
   while (told_losses_ < lost.size()) {
     const LossNews& news = lost[told_losses_];
-    if (!settles(say(fmt::format("{}{}", begin_of(news), news.worker)))) return;
+    if (!settles(say(fmt::format("{}{}", begin_of(news), news.number)))) return;
     ++told_losses_;
   }
 }

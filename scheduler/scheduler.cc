@@ -79,9 +79,12 @@ void part_with_lost(const Publish& order, const View& view, Van& van, const Node
                     JobWatch& watch) {
   for (const Publish::Loss& loss : order.lost) {
     const Member& lost = *std::ranges::find(order.changed, loss.node, &Member::node);
-    const Status why(Code::kPeerLost, fmt::format("{} is lost: {}", lost.describe(), loss.cause));
-    log(Level::kWarning, "{}; the job goes on with {} workers", why.cause(),
-        view.ranks(Role::kWorker));
+    const bool server = lost.role == Role::kServer;
+    const Status why(server ? Code::kServerLost : Code::kPeerLost,
+                     fmt::format("{} is lost: {}", lost.describe(), loss.cause));
+    log(Level::kWarning, "{}; {}", why.cause(),
+        server ? "another is awaited in its place"
+               : fmt::format("the job goes on with {} workers", view.ranks(Role::kWorker)));
     watch.lost(lost);
     const LinkId link = links.of(loss.node);
     if (link != 0) van.links().refuse(link, Status(why).with_peer(lost.describe()));
@@ -343,6 +346,9 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       if (watch_.comes_again(member)) {
         log(Level::kInfo, "{} comes to the job again", member.describe());
       }
+    } else if (const auto* news = std::get_if<Publish>(&order); news && news->since != 0) {
+      watch_.set_members(members_of(machine_));
+      publish(*news);
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
       for (const LinkId each : links_.all()) van_.links().await(each, Return::kFull);
@@ -423,6 +429,7 @@ void Scheduler::publish(const Publish& order) {
     part_with_lost(order, view, van_, links_, watch_);
     return;
   }
+  part_with_lost(order, view, van_, links_, watch_);
   for (const Member& member : order.changed) {
     if (member.left) agreements_.left(member);
   }

@@ -71,6 +71,15 @@ void SlotTable::remove(SlotMap& map, NodeId shard) {
   }
 }
 
+void SlotTable::replace(SlotMap& map, NodeId shard, NodeId by) {
+  Shard* place = find(shard);
+  STRETTO_CHECK(place != nullptr && find(by) == nullptr);
+  place->node = by;
+  for (std::uint32_t slot = 0; slot < map.size(); ++slot) {
+    if (map.owner(slot) == shard) map.give(slot, by);
+  }
+}
+
 std::uint64_t SlotTable::load(NodeId shard) const {
   const auto found =
       std::find_if(shards_.begin(), shards_.end(), [&](const Shard& s) { return s.node == shard; });

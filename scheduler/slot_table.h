@@ -28,6 +28,9 @@ class SlotTable {
   /// The shard holds no bytes: its slots go to the others in turn.
   void remove(SlotMap& map, NodeId shard);
 
+  /// What was one shard's is another's, which is new.
+  void replace(SlotMap& map, NodeId shard, NodeId by);
+
   std::uint64_t load(NodeId shard) const;
   std::size_t shards() const { return shards_.size(); }
 

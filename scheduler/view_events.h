@@ -78,6 +78,7 @@ struct Alive {
 /// A tensor needs slots.
 struct NewTensor {
   Cut cut;
+  std::string kept = {};  ///< Its name, if servers keep more of it than the sum of its last round.
 };
 /// Somebody from outside, or the program itself, ends the job.
 struct Stop {

@@ -21,6 +21,7 @@ constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its wor
 // How long servers have to go, at least. Who has heard nothing for less than the dead time has yet
 // to hear that all is well.
 constexpr Duration kServersLeave = 3s;
+constexpr Duration kServerReturns = 10s;  // How long another may take to come in a server's place.
 
 Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
@@ -96,7 +97,8 @@ ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
       now_(now),
       deadline_(now + config.rendezvous_timeout),
       admission_(config),
-      slots_(kSlots, {}) {}
+      slots_(kSlots, {}),
+      returns_(config) {}
 
 std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
   now_ = now;
@@ -113,7 +115,7 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
 }
 
 Time ViewMachine::next_due() const {
-  Time due = deadline_;
+  Time due = phase_ == Phase::kRunning ? std::min(deadline_, returns_.next_due()) : deadline_;
   for (const auto& [node, deadline] : notices_) due = std::min(due, deadline);
   return due;
 }
@@ -121,6 +123,9 @@ Time ViewMachine::next_due() const {
 // ---- those who come
 
 void ViewMachine::take(const Join& join) {
+  if (const Member* place = returns_.place_for(join); place && phase_ == Phase::kRunning) {
+    return take_place(join, place->node);
+  }
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
   if (late && phase_ != Phase::kRunning) {
@@ -164,6 +169,25 @@ void ViewMachine::take(const Join& join) {
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
   publish();
+}
+
+// It has the place and the slots of who was lost, and nothing else of it.
+void ViewMachine::take_place(Join join, NodeId lost) {
+  join.rank = next_.members.at(lost).rank;
+  admission_.remove(lost);
+  const Result<Member> member = admission_.admit(join);
+  if (!member.ok()) {
+    orders_.emplace_back(Refuse{member.status()});
+    return;
+  }
+  linked_.insert(member->node);
+  orders_.emplace_back(Admit{*member});
+  next_.members.erase(lost);
+  next_.members[member->node] = *member;
+  slots_.replace(next_.slots, lost, member->node);
+  returns_.taken(lost);
+  changed_.insert({lost, member->node});
+  publish();  // Before anybody hears of a slot that is its own.
 }
 
 void ViewMachine::take(const StepTold& told) {
@@ -228,6 +252,15 @@ void ViewMachine::take(const Lost& lost) {
   if (sizing_ == Sizing::kElastic && spare) {
     fenced_ = true;
     return remove(lost.node, lost.round);
+  }
+  if (const auto refusal = worker ? "" : returns_.refusal(); refusal) {
+    cause += *refusal;
+  } else {
+    Member& away = next_.members.at(lost.node);
+    away.left = away.lost = true;
+    lost_[lost.node] = lost.cause;
+    changed_.insert(lost.node);
+    return returns_.await(away, lost.cause, now_ + kServerReturns);
   }
   if (changes_size(sizing_) && worker) {
     cause +=
@@ -305,6 +338,7 @@ void ViewMachine::take(const NewTensor& tensor) {
     orders_.emplace_back(Refuse{{Code::kInvalidArgument, "no server is there that could have it"}});
     return;
   }
+  if (!tensor.kept.empty()) returns_.note_kept(tensor.kept);
   orders_.emplace_back(Placed{slots_.place(next_.slots, tensor.cut)});
   if (changed_.empty()) view_.slots = next_.slots;
 }
@@ -349,6 +383,9 @@ void ViewMachine::publish() {
     if (const Member* member = next_.find(node); member != nullptr) {
       if (since != 0 && view_.find(node) == nullptr) order.fresh.push_back(node);
       order.changed.push_back(*member);
+      if (const auto lost = lost_.find(node); lost != lost_.end()) {
+        order.lost.push_back({.node = node, .cause = lost->second});
+      }
     } else if (const Member* was = view_.find(node); was != nullptr) {  // Else it came and went.
       order.changed.push_back(*was);
       order.changed.back().left = true;
@@ -374,6 +411,13 @@ void ViewMachine::take(const TimeOut&) {
   } else if (late && (phase_ == Phase::kDispersing || phase_ == Phase::kFailing)) {
     phase_ = Phase::kOver;
     orders_.emplace_back(CloseJob{});
+  }
+  if (const auto missed = returns_.overdue(now_); missed && phase_ == Phase::kRunning) {
+    const auto& [server, cause] = *missed;
+    end(Status(Code::kServerLost,
+               fmt::format("{} is lost: {}; and none came in its place within {} s",
+                           server.describe(), cause, seconds(kServerReturns)))
+            .with_peer(server.describe()));
   }
   for (const auto& [node, deadline] : std::map<NodeId, Time>(notices_)) {
     if (now_ < deadline) continue;

@@ -12,6 +12,7 @@
 #include "scheduler/admission.h"
 #include "scheduler/doubts.h"
 #include "scheduler/entrance.h"
+#include "scheduler/server_returns.h"
 #include "scheduler/slot_table.h"
 #include "scheduler/view_events.h"
 
@@ -19,7 +20,8 @@ namespace stretto {
 
 /// What a job's size does.
 enum class Sizing {
-  kFixed,    ///< Members keep their ranks, and who is lost ends the job.
+  kFixed,    ///< Members keep their ranks, and who is lost ends the job, unless it is a server in
+             ///< whose place another may come.
   kWorkers,  ///< Workers that are lost or leave are forgotten, down to JobSettings::min_workers.
              ///< Others come, and are in from a step on that nobody has begun.
   kElastic   ///< The same, but from a round on that is told; servers come and go, too.
@@ -68,6 +70,7 @@ class ViewMachine {
   void take(const TurnOver&);
   void take(const TimeOut&);
 
+  void take_place(Join join, NodeId lost);
   void disperse();
   void remove(NodeId node, std::uint64_t round);
   void end(Status why);
@@ -91,6 +94,7 @@ class ViewMachine {
   std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
   Doubts doubts_;
   Entrance entrance_;
+  ServerReturns returns_;
   std::vector<ViewOrder> orders_;
 };
 

@@ -85,6 +85,14 @@ void Consistency::resume(std::uint64_t version) {
   }
 }
 
+void Consistency::recover(std::uint64_t finished, std::uint64_t version) {
+  STRETTO_CHECK(version <= finished && has_rounds(mode_));
+  resume(finished);
+  version_ = version;
+  empty_ = finished - version;
+  before_.assign(before_.size(), 0);
+}
+
 void Consistency::make_nothing() {
   STRETTO_CHECK(!open() && version_ > 0 && empty_ < finished_);
   --version_;

@@ -90,6 +90,7 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       sitting_out_([this](NodeId worker, const control::Wanted& wanted) {
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
       }),
+      taking_over_(van_, workers_, clock),
       archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -113,6 +114,7 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
+  if (taking_over_.active()) go_on_with_parts();
   const std::optional<control::CheckpointSaved> saved = archive_.step();
   if (saved) van_.send_control(membership_->scheduler_link(), *saved);
   const Time now = clock_.now();
@@ -147,6 +149,8 @@ void Shard::on_control(LinkId link, const control::Message& message) {
     workers_.leave(link);
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     on_take_in(link, *taken);
+  } else if (const auto* told = std::get_if<control::Recall>(&message)) {
+    if (workers_.find(link) != nullptr) taking_over_.hear(workers_.find(link)->node, *told);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     const WorkerLinks::Worker* worker = workers_.find(link);
     if (worker != nullptr) doom(slots_, announcer_, *fault, worker->number);
@@ -186,6 +190,8 @@ void Shard::follow_roster() {
     const auto resign = [this](const Status& why) { membership_->resign(why); };
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
+    // All others of its size are there from the first one on.
+    if (roster.settings.servers_return() && roster.epoch > 1) taking_over_.begin();
     slots_.begin({.workers = workers_.group(),
                   .slots = roster.slots,
                   .since = roster.fence,
@@ -245,12 +251,44 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   // A worker has one operation a part in flight: it can be owed no more than this.
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
     van_.links().refuse(link, too_many_answers());
-  } else if (header.kind == wire::Kind::kPush) {
-    on_push(link, *worker, header, std::move(payload));
+  } else if (taking_over_.active() && header.kind == wire::Kind::kValue) {
+    const Status status =
+        taking_over_.take(worker->node, wire::ValueFrame::of(header), payload);
+    if (!status.ok()) van_.links().refuse(link, status);
+  } else if (!taking_over_.active() || !waits_for_others(link, *worker, header, payload)) {
+    dispatch(link, *worker, header, std::move(payload));
+  }
+}
+
+void Shard::dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
+  if (header.kind == wire::Kind::kPush) {
+    on_push(link, worker, header, std::move(payload));
   } else if (header.kind == wire::Kind::kPull) {
-    on_pull(link, *worker, header);
+    on_pull(link, worker, header);
   } else {
     van_.links().refuse(link, {Code::kMalformed, "a server takes pushes and pulls only"});
+  }
+}
+
+// ---- after a server that was lost
+
+bool Shard::waits_for_others(LinkId link, Worker worker, const wire::Header& header,
+                             const Buffer& payload) {
+  const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
+  if (!place.ok()) return false;  // It hears why.
+  const Result<bool> kept = taking_over_.keep(*place->part, link, worker.node, header, payload);
+  if (!kept.ok()) van_.links().refuse(link, kept.status());
+  return !kept.ok() || *kept;
+}
+
+void Shard::go_on_with_parts() {
+  for (TakingOver::Done& done : taking_over_.step()) {
+    announce(*done.part);
+    for (TakingOver::Frame& frame : done.frames) {
+      const LinkId link = workers_.link_of(frame.worker);
+      const WorkerLinks::Worker* worker = workers_.find(link);
+      if (worker != nullptr) dispatch(link, *worker, frame.header, std::move(frame.payload));
+    }
   }
 }
 
@@ -274,8 +312,24 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   if (verdict == Slot::Verdict::kApply) {
     count(link, worker, header, std::move(payload), *place);
   } else {  // It counted once, and that is enough.
-    van_.ack(link, header.push_sequence, true);
+    const bool owed = taking_over_.take_owed(push.key, worker.node, push.round);
+    if (owed) wait(part, worker, header, {.finished = push.round}, clock_.now());
+    van_.ack(link, header.push_sequence, !owed || !push.wants_value);
+    if (owed) announce(part);
   }
+}
+
+void Shard::wait(Part& part, Worker worker, const wire::Header& header,
+                 const Consistency::Gate& gate, Time since) {
+  const auto push = wire::PushFrame::of(header);
+  part.waiting.add({.worker = worker.node,
+                    .priority = push.priority,
+                    .deadline = deadline_in(header.deadline, clock_),
+                    .wants_value = push.wants_value,
+                    .pushed = true,
+                    .assigns = push.assigns,
+                    .gate = gate,
+                    .since = since});
 }
 
 void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
@@ -303,16 +357,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
     membership_->heartbeats().set_held(worker.number, held_.of(worker.number));
   }
   if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
-  if (push.wants_value || collects) {
-    part.waiting.add({.worker = worker.node,
-                      .priority = push.priority,
-                      .deadline = deadline_in(header.deadline, clock_),
-                      .wants_value = push.wants_value,
-                      .pushed = true,
-                      .assigns = push.assigns,
-                      .gate = counted->gate,
-                      .since = now});
-  }
+  if (push.wants_value || collects) wait(part, worker, header, counted->gate, now);
   van_.ack(link, header.push_sequence, !push.wants_value);
   announce(part);
   ended_waits_.counted(part, completed, first, now, membership_->heartbeats());

@@ -16,6 +16,7 @@
 #include "server/shard_archive.h"
 #include "server/sitting_out.h"
 #include "server/stall_watch.h"
+#include "server/taking_over.h"
 #include "server/worker_links.h"
 #include "van/loop.h"
 #include "van/membership.h"
@@ -62,10 +63,16 @@ class Shard final : public Agent, private Van::Handler {
   void on_take_in(LinkId link, const control::TakeIn& said);
   void on_sit_out(NodeId worker, const control::SitOut& said);
   void on_state_request(LinkId link, const control::StateRequest& request);
+  void dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
+  bool waits_for_others(LinkId link, Worker worker, const wire::Header& header,
+                        const Buffer& payload);
+  void go_on_with_parts();
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
   void count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
              const OwnedSlots::Place& place);
+  void wait(Part& part, Worker worker, const wire::Header& header, const Consistency::Gate& gate,
+            Time since);
   void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void announce(Part& part);
   void follow_roster();
@@ -85,6 +92,7 @@ class Shard final : public Agent, private Van::Handler {
   HeldBack held_;
   StallWatch stalls_;
   EndedWaits ended_waits_;
+  TakingOver taking_over_;
   ShardArchive archive_;
 };
 

@@ -64,6 +64,11 @@ void Store::apply(Update update) {
   value_.from = std::move(update.from);
 }
 
+void Store::recover(Buffer bytes, std::uint64_t version, std::uint32_t contributors) {
+  STRETTO_CHECK(value_.version == 0 && rule_ == nullptr && bytes.size() == layout_.bytes);
+  value_ = {.version = version, .bytes = std::move(bytes), .contributors = contributors};
+}
+
 void Store::assign(Buffer bytes) {
   if (rule_ != nullptr) rule_->reset();
   encoder_.reset();

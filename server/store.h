@@ -29,6 +29,9 @@ class Store {
   /// somebody is left as it is.
   void apply(Update update);
   const Value& value() const { return value_; }
+  /// Before anything has come: its value is this, which was made elsewhere. It has no rule.
+  void recover(Buffer bytes, std::uint64_t version, std::uint32_t contributors);
+  std::uint64_t value_bytes() const { return layout_.bytes; }
   bool has_rule() const { return rule_ != nullptr; }
   /// What the update rule remembers, which may be read and set between updates.
   Spans memory() {

@@ -232,6 +232,17 @@ struct Wanted {
   std::uint64_t round = 0;
 };
 
+/// Shard that has taken another's place to worker: how far are you with this part, or, with a
+/// round: send me its value, which you have. Worker to shard, in answer to the first: this far.
+struct Recall {
+  std::uint32_t tensor = 0;
+  std::uint32_t part = 0;
+  std::uint64_t round = 0;     ///< Of the worker's: whose value is wanted, or kept; 0: none.
+  std::uint64_t version = 0;   ///< Of that value.
+  std::uint64_t finished = 0;  ///< Rounds of the worker's that have ended.
+  bool owed = false;  ///< The next one was acknowledged, and will not be sent again.
+};
+
 /// Worker to shard: tell, or set, the piece of a rule's state that begins at an offset.
 struct StateRequest {
   std::uint64_t number = 0;  ///< Of the sender's, counted up.
@@ -420,7 +431,8 @@ using Message =
     std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
                  Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
                  StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn,
-                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded>;
+                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded,
+                 Recall>;
 
 /// True if the message is a T.
 template <typename T>

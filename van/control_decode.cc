@@ -97,7 +97,8 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
                      .min_workers = s.min_workers(),
                      .worker_links = std::max(1U, s.worker_links()),
                      .restored = s.restored(),
-                     .restored_step = s.restored_step()};
+                     .restored_step = s.restored_step(),
+                     .server_restarts = s.server_restarts()};
 }
 
 Result<Member> member_from(const wire::Member& m) {
@@ -127,7 +128,9 @@ Status add_members(const wire::Roster& message, Roster& roster) {
     if (!member.ok()) return member.status();
     const bool worker = member->role == Role::kWorker;
     // It has no place any more, or not yet.
-    const bool gone = roster.settings.elastic() && (member->left || member->joining);
+    const bool replaced = roster.settings.servers_return() && !worker && member->left;
+    const bool gone =
+        replaced || (roster.settings.elastic() && (member->left || member->joining));
     const bool fits =
         gone || (member->rank < (worker ? roster.workers : roster.servers) &&
                  places.insert({member->role, member->rank, worker ? 0 : member->shard}).second);
@@ -403,6 +406,15 @@ Result<Message> from(const wire::Observed& answer) {
                           .records = answer.records()});
 }
 
+Recall recall_from(const wire::Recall& recall) {
+  return Recall{.tensor = recall.tensor(),
+                .part = recall.part(),
+                .round = recall.round(),
+                .version = recall.version(),
+                .finished = recall.finished(),
+                .owed = recall.owed()};
+}
+
 Result<Message> body_of(const wire::Control& message) {
   switch (message.body_case()) {
     case wire::Control::kHello:
@@ -467,6 +479,8 @@ Result<Message> body_of(const wire::Control& message) {
       return Message(Rate{.bytes_per_second = message.rate().bytes_per_second()});
     case wire::Control::kRegroup:
       return from(message.regroup());
+    case wire::Control::kRecall:
+      return Message(recall_from(message.recall()));
     case wire::Control::BODY_NOT_SET:
       break;
   }

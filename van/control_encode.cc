@@ -78,6 +78,7 @@ void write(const JobSettings& settings, wire::Settings& out) {
   if (settings.worker_links > 1) out.set_worker_links(settings.worker_links);
   out.set_restored(settings.restored);
   out.set_restored_step(settings.restored_step);
+  out.set_server_restarts(settings.server_restarts);
 }
 
 void write(const Roster& roster, wire::Control& message) {
@@ -269,6 +270,16 @@ void write(const Wanted& wanted, wire::Control& message) {
   write(wanted.spec, *message.mutable_wanted()->mutable_spec());
   message.mutable_wanted()->set_part(wanted.part);
   message.mutable_wanted()->set_round(wanted.round);
+}
+
+void write(const Recall& recall, wire::Control& message) {
+  wire::Recall& out = *message.mutable_recall();
+  out.set_tensor(recall.tensor);
+  out.set_part(recall.part);
+  out.set_round(recall.round);
+  out.set_version(recall.version);
+  out.set_finished(recall.finished);
+  out.set_owed(recall.owed);
 }
 
 void write(const StateRequest& request, wire::Control& message) {

@@ -48,7 +48,8 @@ bool follows(const Roster& before, const Roster& after) {
   return std::all_of(after.members.begin(), after.members.end(), [&](const Member& member) {
     const Member* known = before.find(member.node);
     const bool comes = elastic && member.joining && member.role == Role::kWorker;
-    return known == nullptr ? comes : have_one_place(*known, member);
+    const bool replaces = after.settings.servers_return() && member.role == Role::kServer;
+    return known == nullptr ? comes || replaces : have_one_place(*known, member);
   });
 }
 

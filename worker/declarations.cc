@@ -12,11 +12,6 @@
 namespace stretto {
 namespace {
 
-// What a shard is told of a tensor before its first share.
-control::Open open_of(const control::Declared& declared, const TensorSpec& spec) {
-  return {.tensor = declared.tensor, .spec = spec, .first_slot = declared.first_slot};
-}
-
 // The owner of each part, from the runs of slots; empty if a slot has none.
 std::vector<NodeId> owners_of(const control::Declared& declared, std::uint32_t parts,
                               std::uint32_t slots) {
@@ -114,9 +109,11 @@ Result<Tensor> Declarations::add(const Pending& pending, const control::Declared
     return Status(Code::kMalformed, "the scheduler named no owner for some part");
   }
   tensors_.add(declared.tensor, spec, cut, links, rank);
-  const control::Open open = open_of(declared, spec);
+  TensorState& tensor = *tensors_.find(declared.tensor);
+  tensor.restored = declared.restored;
+  tensor.first_slot = declared.first_slot;
+  const control::Open open = open_of(tensor);
   for (LinkId link : std::set<LinkId>(links.begin(), links.end())) ways_.tell_shard(link, open);
-  tensors_.find(declared.tensor)->restored = declared.restored;
   return Tensor{.id = declared.tensor,
                 .dtype = spec.dtype,
                 .elements = spec.elements,

@@ -16,6 +16,11 @@
 
 namespace stretto {
 
+/// What a shard is told of a tensor before its first share.
+inline control::Open open_of(const TensorState& tensor) {
+  return {.tensor = tensor.id, .spec = tensor.spec, .first_slot = tensor.first_slot};
+}
+
 /// Thread: loop.
 class Declarations {
  public:

@@ -89,8 +89,8 @@ void WorkerNode::go_if_free() {
 void WorkerNode::on_control(LinkId link, const control::Message& message) {
   if (link == membership_.scheduler_link()) {
     const bool taken = membership_.on_control(link, message) || trace_.on_control(link, message);
-    if (!taken) work_.on_scheduler(message);
-    return;
+    if (!taken) return work_.on_scheduler(message);
+    return control::is<Roster>(message) ? follow_servers() : void();
   }
   const Member* shard = shards_.find(link);
   const auto* fault = std::get_if<control::Fault>(&message);
@@ -98,7 +98,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     Status refused = work_.exchange().on_peer(link, message);
     if (!refused.ok()) membership_.fail(std::move(refused));
   } else if (control::is<control::Welcome>(message)) {
-    shards_.welcome(link);
+    if (const auto moved = shards_.welcome(link)) work_.settle(*moved);
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shard->node, *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
@@ -106,6 +106,13 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   } else {
     work_.on_shard(message, *shard);
   }
+}
+
+// Before anybody hears of a tensor that lies at a shard that has just come.
+void WorkerNode::follow_servers() {
+  if (!shards_.called() || membership_.over() || !membership_.roster()) return;
+  Status status = shards_.follow(*membership_.roster(), membership_.hello(), clock_.now());
+  if (!status.ok()) membership_.fail(std::move(status));
 }
 
 void WorkerNode::on_broken(LinkId link, const Status& why) {

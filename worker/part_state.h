@@ -39,6 +39,14 @@ class LastValue {
   bool came_late_ = false;     // None has come since.
 };
 
+/// The value that came last, kept for a server that takes the place of this part's.
+struct KeptValue {
+  Buffer bytes;
+  std::uint64_t round = 0;  ///< Of ours, that it ended.
+  std::uint64_t version = 0;
+  std::uint32_t contributors = 0;
+};
+
 /// A part's work that is with its codec. Meanwhile the part is busy.
 struct PartCodec {
   std::shared_ptr<PartCoder> coder;  ///< Null without a codec.
@@ -68,6 +76,8 @@ class PartState {
 
   /// To the part's owner.
   LinkId link() const { return link_; }
+  /// The part has another owner.
+  void move_to(LinkId link) { link_ = link; }
   const OperationPtr& current(LaneName lane) const { return lanes_[lane].current; }
   /// The operation is the lane's current one, or waits there.
   bool has(LaneName lane, const Operation& operation) const {
@@ -80,6 +90,18 @@ class PartState {
   std::uint64_t rounds_begun() const;
   /// No collected round is open that we have a share in.
   bool settled() const { return !awaiting_done_; }
+  /// A round is open whose share of ours has left this worker's hands: it cannot be sent again.
+  bool cannot_resend() const {
+    const OperationPtr& share = lanes_[kShares].current;
+    if (share == nullptr || !share->pushes()) return awaiting_done_;
+    return share->cancelled;
+  }
+  /// Shares of ours whose rounds have ended.
+  std::uint64_t rounds_ended() const {
+    const OperationPtr& share = lanes_[kShares].current;
+    const bool open = awaiting_done_ || (share != nullptr && share->pushes());
+    return rounds_ - (open ? 1 : 0);
+  }
 
   /// True if the operation is the lane's current one now, and its frame is to be sent; else it
   /// waits.
@@ -104,6 +126,7 @@ class PartState {
   void clear() { lanes_ = {}; }
 
   LastValue last;
+  KeptValue kept;
   PartCodec codec;
 
  private:
@@ -115,7 +138,7 @@ class PartState {
   bool may_begin(const OperationLane& lane, const Operation& operation) const;
   void begin(OperationLane& lane, const OperationPtr& operation);
 
-  const LinkId link_;
+  LinkId link_;
   const bool collects_;
   std::uint64_t rounds_ = 0;
   bool awaiting_done_ = false;  // A collected round that we pushed to is not known finished.

@@ -25,11 +25,6 @@ ops::ReduceOp reduction_of(Rule rule) {
   }
 }
 
-Buffer to_keep(const Buffer& payload) {
-  const bool as_it_is = payload.empty() || payload.exclusive() || payload.lasting();
-  return as_it_is ? payload : Buffer::copy_of(payload.bytes());
-}
-
 void PartSum::begin(std::span<const std::byte> source, std::span<std::byte> target) {
   STRETTO_CHECK(source.empty() || target.empty() || source.size() == target.size());
   source_ = source;

@@ -16,9 +16,6 @@ namespace stretto {
 /// What a round of a tensor makes of two contributions.
 ops::ReduceOp reduction_of(Rule rule);
 
-/// The same bytes for longer than the call that brought them: a copy of what is lent for that call
-/// only. Thread: any.
-Buffer to_keep(const Buffer& payload);
 
 /// Thread: loop.
 class PartSum {

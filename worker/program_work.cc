@@ -193,6 +193,19 @@ void ProgramWork::on_shard(const control::Message& message, const Member& shard)
     on_fault(*fault, shard.describe());
   } else if (const auto* wanted = std::get_if<control::Wanted>(&message)) {
     stand_in_.on_wanted(*wanted);
+  } else if (const auto* recall = std::get_if<control::Recall>(&message)) {
+    exchange_.servers().on_recall(shards_.link_to(shard.node), *recall);
+  }
+}
+
+void ProgramWork::settle(const ShardLinks::Moved& moved) {
+  const std::vector<std::uint32_t> tensors = tensors_.move(moved.from, moved.to);
+  for (const std::uint32_t id : tensors) {
+    van_.send_control(moved.to, open_of(*tensors_.find(id)));
+  }
+  stand_in_.tell_again();
+  for (const std::uint32_t id : tensors) {
+    exchange_.servers().send_again(*tensors_.find(id), moved.to);
   }
 }
 
@@ -224,6 +237,7 @@ void ProgramWork::tick() {
     // What was before in a job that goes on from a checkpoint makes nothing stale.
     if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
       tensors_.come_late();
+    if (membership_.settings().servers_return()) exchange_.servers().keep_values();
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
     exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});

@@ -64,6 +64,8 @@ class ProgramWork {
   void on_scheduler(const control::Message& message);
   void on_shard(const control::Message& message, const Member& shard);
   Exchanges& exchange() { return exchange_; }
+  /// A shard has come in the place of another one, with this link.
+  void settle(const ShardLinks::Moved& moved);
 
   void tick();
   Time next_due() const;

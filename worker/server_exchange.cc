@@ -107,6 +107,11 @@ void ServerExchange::advance(TensorState& tensor, std::uint32_t part, PartState:
 
 void ServerExchange::send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation) {
   ++operation->parts_begun;
+  send_frame(tensor, part, operation);
+}
+
+void ServerExchange::send_frame(TensorState& tensor, std::uint32_t part,
+                                const OperationPtr& operation) {
   if (operation->pushes()) return send_share(tensor, push_of(tensor, part, *operation), operation);
   post(tensor, pull_of(tensor, part, *operation).header(), Buffer(), *operation);
 }
@@ -148,6 +153,8 @@ void ServerExchange::on_data(const wire::Header& header, const Buffer& payload) 
 std::span<std::byte> ServerExchange::landing(const wire::Header& header) {
   const TensorState* tensor = tensors_.find(header.key);
   if (tensor == nullptr || header.kind != wire::Kind::kValue) return {};
+  // The source may be there too, and is wanted whole until the value is.
+  if (keeps(*tensor)) return {};
   const auto value = wire::ValueFrame::of(header);
   const PartState::LaneName lane = tensor->lane_of(value);
   const PartState& part = tensor->parts[value.key.part];
@@ -185,6 +192,12 @@ void ServerExchange::on_value(TensorState& tensor, const wire::ValueFrame& value
   if (target != payload.data()) {  // Else it landed there.
     std::memcpy(target, payload.data(), payload.size());
     if (tracer_ != nullptr) tracer_->worked(payload.size());
+  }
+  if (keeps(tensor)) {
+    part.kept = {.bytes = to_keep(payload),
+                 .round = part.rounds(),
+                 .version = value.facts.version,
+                 .contributors = value.facts.contributors};
   }
   take_value(tensor, value);
 }
@@ -252,6 +265,59 @@ void ServerExchange::on_fault(const wire::Key& key, const Status& why) {
     }
   }
   outcomes_.fail_tensor(key.tensor, why);
+}
+
+// ---- another owner
+
+bool ServerExchange::keeps(const TensorState& tensor) const {
+  return keeps_values_ && is_sum_of_round(tensor.spec.options);
+}
+
+void ServerExchange::on_recall(LinkId link, const control::Recall& recall) {
+  const wire::Key key{recall.tensor, recall.part};
+  TensorState* tensor = tensors_.find(key);
+  control::Recall told{.tensor = recall.tensor, .part = recall.part};
+  if (tensor == nullptr) return van_.send_control(link, told);  // Then nothing has been sent.
+  const PartState& part = tensor->parts[recall.part];
+  const KeptValue& kept = part.kept;
+  if (recall.round == 0) {
+    told.round = kept.round;
+    told.version = kept.version;
+    told.finished = part.rounds_ended();
+    told.owed = part.cannot_resend();
+    return van_.send_control(link, told);
+  }
+  if (recall.round != kept.round || recall.version != kept.version) return;
+  const wire::ValueFrame value{
+      .key = key,
+      .facts = {.version = kept.version, .contributors = kept.contributors},
+      .dtype = tensor->spec.dtype};
+  van_.send(link, value.header(), kept.bytes,
+            {.tag = 0, .deadline = Time::max(), .bulk = tensor->spec.options.bulk});
+}
+
+void ServerExchange::send_again(TensorState& tensor, LinkId link) {
+  if (!tensor.failed.ok()) return;
+  for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
+    if (tensor.parts[part].link() != link) continue;
+    for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
+      send_lane_again(tensor, part, lane);
+    }
+  }
+}
+
+void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,
+                                     PartState::LaneName lane) {
+  PartState& state = tensor.parts[part];
+  if (state.take_given_up(lane)) return advance(tensor, part, lane);  // No answer will come.
+  const OperationPtr current = state.current(lane);
+  if (current == nullptr) return;
+  if (!current->cancelled) {
+    send_frame(tensor, part, current);
+    if (current->paused) van_.queue().pause(current->id);
+  } else if (!current->pushes()) {
+    end_part(tensor, part, lane);
+  }
 }
 
 // ---- ends

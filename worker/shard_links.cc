@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, answers, and who does not answer.
+// Calls, answers, successors, and who does not answer.
 #include "worker/shard_links.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "common/address.h"
 #include "common/check.h"
@@ -18,33 +20,92 @@ constexpr Duration kShardPatience = 10s;
 Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Time now) {
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
-    if (member.role != Role::kServer) continue;
+    if (member.role != Role::kServer || member.left) continue;
     Result<LinkId> link = van_.links().connect(member.address, hello);
     if (!link.ok()) return std::move(link.status()).with_peer(member.describe());
-    shards_[member.node] = {.member = member, .link = *link};
+    by_node_[member.node] = places_.size();
+    places_.push_back({.member = member, .link = *link, .deadline = now + kShardPatience});
   }
-  deadline_ = now + kShardPatience;
-  called_ = roster.servers == 0 || !shards_.empty();
+  called_ = roster.servers == 0 || !places_.empty();
   if (called_) return {};
   return Status(Code::kMalformed, "the scheduler's roster names no server")
       .with_peer("scheduler")
       .with_operation("join");
 }
 
-void ShardLinks::welcome(LinkId link) {
-  for (auto& [node, shard] : shards_) {
-    if (shard.link != link) continue;
-    van_.links().admit(link, node);
-    if (!std::exchange(shard.welcomed, true)) ++welcomed_;
-    return;
+Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
+  for (const Member& member : roster.members) {
+    if (member.role != Role::kServer) continue;
+    if (member.left && member.lost) part_with(member);
   }
+  for (const Member& member : roster.members) {
+    if (member.role != Role::kServer || member.left || by_node_.contains(member.node)) continue;
+    const auto place = std::ranges::find_if(places_, [&member](const Place& one) {
+      return one.lost && one.member.rank == member.rank && one.member.shard == member.shard;
+    });
+    if (place == places_.end()) continue;
+    if (Status status = call(*place, member, hello, now); !status.ok()) return status;
+  }
+  return {};
+}
+
+// It may have been lost before it answered.
+void ShardLinks::part_with(const Member& lost) {
+  const auto known = by_node_.find(lost.node);
+  if (known == by_node_.end()) return;
+  Place& place = places_[known->second];
+  const bool is_next = place.next && place.next->node == lost.node;
+  if (!is_next && (place.lost || place.member.node != lost.node)) return;
+  const LinkId link = is_next ? std::exchange(place.next_link, 0) : place.link;
+  if (is_next) place.next.reset();
+  place.lost = true;
+  place.deadline = Time::max();
+  van_.links().refuse(link, Status(Code::kServerLost,
+                                   fmt::format("{} is lost to the job", lost.describe()))
+                                .with_peer(lost.describe()));
+}
+
+Status ShardLinks::call(Place& place, const Member& successor, const control::Hello& hello,
+                        Time now) {
+  Result<LinkId> link = van_.links().connect(successor.address, hello);
+  if (!link.ok()) return std::move(link.status()).with_peer(successor.describe());
+  by_node_[successor.node] = static_cast<std::size_t>(&place - places_.data());
+  place.next = successor;
+  place.next_link = *link;
+  place.deadline = now + kShardPatience;
+  return {};
+}
+
+std::optional<ShardLinks::Moved> ShardLinks::welcome(LinkId link) {
+  for (Place& place : places_) {
+    const bool is_next = place.next && place.next_link == link;
+    if (!is_next && (place.link != link || place.lost)) continue;
+    if (!std::exchange(place.welcomed, true)) ++welcomed_;
+    place.deadline = Time::max();
+    if (!is_next) {
+      van_.links().admit(link, place.member.node);
+      return std::nullopt;
+    }
+    van_.links().admit(link, place.next->node);
+    const Moved moved{.from = place.link, .to = link};
+    place.member = *std::exchange(place.next, std::nullopt);
+    place.link = std::exchange(place.next_link, 0);
+    place.lost = false;
+    return moved;
+  }
+  return std::nullopt;
+}
+
+Time ShardLinks::next_due() const {
+  Time due = Time::max();
+  for (const Place& place : places_) due = std::min(due, place.deadline);
+  return due;
 }
 
 Status ShardLinks::silence(Time now) const {
-  if (now < next_due()) return {};
-  for (const auto& [node, shard] : shards_) {
-    if (shard.welcomed) continue;
-    const Member& member = shard.member;
+  for (const Place& place : places_) {
+    if (now < place.deadline) continue;
+    const Member& member = place.next ? *place.next : place.member;
     return Status(Code::kServerLost,
                   fmt::format(
                       "{} at {} did not answer within {} s: this host cannot reach it, or it "
@@ -57,19 +118,22 @@ Status ShardLinks::silence(Time now) const {
 }
 
 const Member* ShardLinks::find(LinkId link) const {
-  for (const auto& [node, shard] : shards_) {
-    if (shard.link == link) return &shard.member;
+  for (const Place& place : places_) {
+    if (place.link == link) return &place.member;
+    if (place.next && place.next_link == link) return &*place.next;
   }
   return nullptr;
 }
 
 LinkId ShardLinks::link_to(NodeId node) const {
-  const auto found = shards_.find(node);
-  return found == shards_.end() ? 0 : found->second.link;
+  const auto found = by_node_.find(node);
+  return found == by_node_.end() ? 0 : places_[found->second].link;
 }
 
 void ShardLinks::tell_all(const control::Message& message) {
-  for (const auto& [node, shard] : shards_) van_.send_control(shard.link, message);
+  for (const Place& place : places_) {
+    if (!place.lost) van_.send_control(place.link, message);
+  }
 }
 
 }  // namespace stretto

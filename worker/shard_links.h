@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ShardLinks: this worker's links to all shards of the job, from the first call to the last word.
-// In a job without servers there are none, and they are complete at once.
+// In a job without servers there are none, and they are complete at once. A shard that is lost may
+// have a successor: until that has answered the place keeps its last link, which has ended.
 #pragma once
 
 #include <map>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "common/clock.h"
 #include "van/control.h"
@@ -14,40 +18,55 @@ namespace stretto {
 /// Thread: loop.
 class ShardLinks {
  public:
+  /// A place's link before and now.
+  struct Moved {
+    LinkId from = 0;
+    LinkId to = 0;
+  };
+
   explicit ShardLinks(Van& van) : van_(van) {}
 
   /// Calls every shard of the roster, with this hello. They have some time to answer.
   Status connect(const Roster& roster, const control::Hello& hello, Time now);
+  /// A later roster: links to who is lost end, and who has come in their place is called.
+  Status follow(const Roster& roster, const control::Hello& hello, Time now);
   /// All were called.
   bool called() const { return called_; }
-  /// A shard has answered.
-  void welcome(LinkId link);
-  std::size_t count() const { return shards_.size(); }
-  /// All have answered.
-  bool complete() const { return called() && welcomed_ == shards_.size(); }
+  /// A shard has answered; and if it is another's successor that was here before, it has the place.
+  std::optional<Moved> welcome(LinkId link);
+  std::size_t count() const { return places_.size(); }
+  /// All have answered, or their predecessors.
+  bool complete() const { return called() && welcomed_ == places_.size(); }
   /// Why some cannot be reached, if their time is over; else ok.
   Status silence(Time now) const;
   /// When that will be.
-  Time next_due() const { return called() && !complete() ? deadline_ : Time::max(); }
+  Time next_due() const;
 
   /// The shard at the end of this link, or null.
   const Member* find(LinkId link) const;
-  /// The link to this shard, or 0.
+  /// The link to the place that this shard has, or had; 0: none.
   LinkId link_to(NodeId node) const;
   void tell_all(const control::Message& message);
 
  private:
-  struct Shard {
+  struct Place {
     Member member;
     LinkId link = 0;
     bool welcomed = false;
+    bool lost = false;  // The link has ended.
+    std::optional<Member> next = {};
+    LinkId next_link = 0;
+    Time deadline = Time::max();  // Of who has been called.
   };
 
+  Status call(Place& place, const Member& successor, const control::Hello& hello, Time now);
+  void part_with(const Member& lost);
+
   Van& van_;
-  std::map<NodeId, Shard> shards_;
+  std::vector<Place> places_;
+  std::map<NodeId, std::size_t> by_node_;  // Of all who had them.
   bool called_ = false;
   std::size_t welcomed_ = 0;
-  Time deadline_ = Time::max();
 };
 
 }  // namespace stretto

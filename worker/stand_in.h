@@ -28,6 +28,10 @@ class StandIn {
 
   /// From now on, until the barrier of this number (from 1) is open, the program makes no shares.
   void begin(std::uint64_t number);
+  /// A shard has come that has not been told.
+  void tell_again() const {
+    if (sitting()) ways_.tell({.number = number_});
+  }
   /// It is open: nobody sits out any more. Before the next share of ours, which opens a round that
   /// wants no empty ones.
   void end();

@@ -114,6 +114,21 @@ std::uint64_t Tensors::rounds_begun(std::uint32_t id, std::uint32_t part) const 
   return known ? tensor->parts[part].rounds_begun() : 0;
 }
 
+std::vector<std::uint32_t> Tensors::move(LinkId from, LinkId to) {
+  std::vector<std::uint32_t> moved;
+  for (auto& [id, tensor] : tensors_) {
+    bool any = false;
+    for (PartState& part : tensor.parts) {
+      if (part.link() != from) continue;
+      part.move_to(to);
+      any = true;
+    }
+    if (any) moved.push_back(id);
+  }
+  std::ranges::sort(moved);
+  return moved;
+}
+
 bool Tensors::settled() const {
   return std::ranges::all_of(tensors_, [](const auto& known) {
     const TensorState& tensor = known.second;

@@ -25,6 +25,7 @@ struct TensorState {
   bool is_group = false;              ///< Of calls, which have no parts of their own.
   Status failed;                      ///< Why operations on it end at once, or ok.
   bool restored = false;              ///< The checkpoint that the job goes on from has it.
+  std::uint32_t first_slot = 0;       ///< Of its parts.
 
   /// Its kind and name: "tensor 'w'".
   std::string describe() const;
@@ -69,6 +70,9 @@ class Tensors {
   std::set<LinkId> awaited_by(const Operation& operation) const;
   /// Shares of a part that were sent or wait to be; none of a part that is not known.
   std::uint64_t rounds_begun(std::uint32_t id, std::uint32_t part) const;
+  /// Parts whose owner was at the end of one link have it at the end of another one now. These
+  /// tensors have such.
+  std::vector<std::uint32_t> move(LinkId from, LinkId to);
   /// No collected round is open that we have a share in. Of tensors that have failed nobody knows.
   bool settled() const;
   /// Those that have not failed yet do.

@@ -53,7 +53,7 @@ void JobWatch::left(const Member& member) {
 
 void JobWatch::lost(const Member& member) {
   left(member);
-  if (member.role == Role::kWorker) loss_news_.push_back({.worker = member.number()});
+  loss_news_.push_back({.number = member.number(), .server = member.role == Role::kServer});
 }
 
 void JobWatch::look(Time now) {
@@ -72,9 +72,11 @@ void JobWatch::look(Time now) {
 }
 
 bool JobWatch::comes_again(const Member& member) {
-  const bool was_lost = std::ranges::any_of(
-      loss_news_, [&](const LossNews& news) { return news.worker == member.number(); });
-  if (was_lost) loss_news_.push_back({.worker = member.number(), .is_back = true});
+  if (member.role != Role::kWorker) return false;  // It is another, if it comes.
+  const bool was_lost = std::ranges::any_of(loss_news_, [&](const LossNews& news) {
+    return !news.server && news.number == member.number();
+  });
+  if (was_lost) loss_news_.push_back({.number = member.number(), .is_back = true});
   return was_lost;
 }
 

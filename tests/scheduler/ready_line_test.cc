@@ -168,17 +168,17 @@ class ReadyLineElastic : public testing::Test {
 };
 
 TEST_F(ReadyLineElastic, SaysWithoutWhomTheJobGoesOn) {
-  lost_ = {{.worker = 2}, {.worker = 0}, {.worker = 2, .is_back = true}};
+  lost_ = {{.number = 2}, {.number = 0}, {.number = 2, .is_back = true}};
   EXPECT_EQ(said(),
             "the job goes on without worker 2\nthe job goes on without worker 0\n"
             "again there comes worker 2\n");
   EXPECT_EQ(said(), "-");
   const std::optional<LossNews> lost = loss_news_in("the job goes on without worker 2");
   ASSERT_TRUE(lost);
-  EXPECT_TRUE(lost->worker == 2 && !lost->is_back);
+  EXPECT_TRUE(lost->number == 2 && !lost->is_back);
   const std::optional<LossNews> back = loss_news_in("again there comes worker 3");
   ASSERT_TRUE(back);
-  EXPECT_TRUE(back->worker == 3 && back->is_back);
+  EXPECT_TRUE(back->number == 3 && back->is_back);
   EXPECT_FALSE(loss_news_in("the job goes on without worker 2x"));
   EXPECT_FALSE(loss_news_in("again there comes worker "));
   EXPECT_FALSE(loss_news_in("all are here"));

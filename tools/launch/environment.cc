@@ -18,6 +18,7 @@ constexpr std::string_view kAssigned[] = {
     "DMLC_NUM_SERVER",   "DMLC_WORKER_ID",     "BYTEPS_LOCAL_RANK",
     "BYTEPS_LOCAL_SIZE", "BYTEPS_GLOBAL_RANK", "RANK",
     "LOCAL_RANK",        "WORLD_SIZE",         "LOCAL_WORLD_SIZE",
+    "STRETTO_SERVER_RESTARTS",
 };
 
 // Names, or their beginnings, of what belongs to one host, login or step.
@@ -100,6 +101,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     given["STRETTO_MIN_WORKERS"] = std::to_string(plan.least_workers);
     given["STRETTO_RESTARTS"] = std::to_string(plan.restarts);
   }
+  if (servers_return(plan)) given["STRETTO_SERVER_RESTARTS"] = std::to_string(plan.restarts);
   if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
   if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
   if (plan.checkpoint_every) {
@@ -139,11 +141,11 @@ std::string told(const Plan& plan, const Variables& inherited, const std::string
 Status check_checkpoints(const Plan& plan) {
   const bool how = plan.checkpoint_every || !plan.resume.empty();
   if (!plan.checkpoint.empty()) return {};
-  if (plan.restarts != 0 && plan.least_workers == 0) {
+  if (plan.restarts != 0 && plan.least_workers == 0 && !servers_return(plan)) {
     return {Code::kInvalidArgument,
             "--restarts is for jobs that go on without a worker that is lost (give --workers "
-            "MIN:MAX), and for those that begin again from their last checkpoint (give "
-            "--checkpoint DIR)"};
+            "MIN:MAX), for those whose servers come back (with --shards 1), and for those that "
+            "begin again from their last checkpoint (give --checkpoint DIR)"};
   }
   if (!how) return {};
   return {Code::kInvalidArgument,

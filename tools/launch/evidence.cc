@@ -96,6 +96,13 @@ void JobEvidence::record_start(std::size_t member) {
   members[member].life = Life::kAlive;
 }
 
+void JobEvidence::record_return(std::size_t member) {
+  Witness& witness = members.at(member);
+  STRETTO_CHECK(witness.life == Life::kEnded && witness.awaited);
+  witness = Witness(witness.member);
+  witness.again = true;
+}
+
 void JobEvidence::record_end(std::size_t member, const Exit& exit, Time now) {
   Witness& witness = members.at(member);
   STRETTO_CHECK(witness.life == Life::kAlive && !witness.exit);

@@ -65,10 +65,11 @@ struct Witness {
   std::optional<Statement> said;  ///< Before it was told.
   bool forgiven = false;          ///< An elastic job goes on without it, by its scheduler's word,
   std::optional<Time> word_due;   ///< or may yet: that is known by then.
+  bool awaited = false;           ///< A server: it is to be run again, by its scheduler's word.
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {
-    return !told && !forgiven && !word_due && (!lost.ok() || (exit.has_value() && exit->failed()));
+    return !told && !forgiven && !word_due && !awaited && (!lost.ok() || (exit.has_value() && exit->failed()));
   }
   bool succeeded() const { return exit.has_value() && !exit->failed(); }
 };
@@ -83,6 +84,8 @@ struct JobEvidence {
 
   /// `member`, which has not run before, runs now.
   void record_start(std::size_t member);
+  /// It has ended, and may run again: what was known of it is of no more use.
+  void record_return(std::size_t member);
   /// `member`, which runs, has ended.
   void record_end(std::size_t member, const Exit& exit, Time now);
   /// `member` is lost, whether it runs or not. A scheduler that is only silent runs on: it is told

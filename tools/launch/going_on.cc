@@ -27,8 +27,11 @@ bool only_guests(const JobEvidence& evidence) {
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
   Witness& witness = evidence.members[member];
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
+  const bool its_kind = witness.member.role == Role::kWorker ? sizing_ == Sizing::kElastic
+                                                             : sizing_ == Sizing::kServersReturn &&
+                                                                   member != kScheduler;
   const bool may_go_on =
-      elastic_ && !witness.told && !witness.forgiven && witness.member.role == Role::kWorker &&
+      its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
       (evidence.is_alive(kScheduler) || ((witness.spare || witness.again) && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
 }
@@ -40,6 +43,26 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
   if (evidence.is_alive(member)) ends_by_[member] = now + again_;
   return fmt::format("{} {}; the job goes on without it", label_of(witness.member),
                      witness.exit ? witness.exit->text() : "is lost");
+}
+
+bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
+  Witness& witness = evidence.members.at(member);
+  witness.word_due.reset();
+  return !std::exchange(witness.awaited, true) && evidence.is_alive(member);
+}
+
+std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence) {
+  std::vector<std::pair<std::size_t, std::string>> returns;
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    const Witness& witness = evidence.members[member];
+    if (!witness.awaited || witness.life != Witness::Life::kEnded) continue;
+    returns.emplace_back(
+        member, fmt::format("{} {}; another is started in its place, and no step is lost",
+                            label_of(witness.member),
+                            witness.exit ? witness.exit->text() : "is lost"));
+    evidence.record_return(member);
+  }
+  return returns;
 }
 
 void GoingOn::replace(std::size_t member, Time now) {
@@ -117,7 +140,7 @@ std::string GoingOn::farewell(const JobEvidence& evidence) {
   std::string names;
   std::size_t count = 0;
   for (const Witness& witness : evidence.members) {
-    if (!witness.forgiven) continue;
+    if (!witness.forgiven || witness.member.role != Role::kWorker) continue;
     ++count;
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", label_of(witness.member),
                          witness.exit ? fmt::format(" ({})", witness.exit->text()) : "");

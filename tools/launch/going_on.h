@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GoingOn: without whom an elastic job goes on. Its scheduler says so, which has seen links end: a
+// GoingOn: without whom an elastic job goes on, and whose place is taken in one of fixed size. Its scheduler says so, which has seen links end: a
 // worker's failure waits for that word as long as a scheduler may stand still, and one that is lost
 // and still runs has time to come to the job again, unless another has been started in its place.
 // Pure: evidence and the time go in.
@@ -18,14 +18,21 @@ namespace stretto::launch {
 /// Thread: loop.
 class GoingOn {
  public:
-  /// `elastic`: jobs of fixed size wait for no word.
-  GoingOn(const Limits& limits, bool elastic)
-      : again_(limits.again), settle_(limits.settle), word_(limits.word), elastic_(elastic) {}
+  /// Whose loss it may be that does not end the job.
+  enum class Sizing : std::uint8_t { kFixed, kServersReturn, kElastic };
+
+  GoingOn(const Limits& limits, Sizing sizing)
+      : again_(limits.again), settle_(limits.settle), word_(limits.word), sizing_(sizing) {}
 
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// The word has come of a server. True: it is to be killed, and run again once it has ended.
+  static bool await_return(JobEvidence& evidence, std::size_t member);
+  /// Servers that have ended and are to be run again; how they ended, and what the user should
+  /// read.
+  static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence);
   /// Another is started in its place, and it is to end.
   void replace(std::size_t member, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.
@@ -50,7 +57,7 @@ class GoingOn {
   const Duration again_;
   const Duration settle_;
   const Duration word_;
-  const bool elastic_;
+  const Sizing sizing_;
   Time guests_until_ = {};               // So long the word about them is good.
   std::map<std::size_t, Time> ends_by_;  // Members that are lost and run.
 };

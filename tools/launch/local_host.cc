@@ -41,12 +41,24 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   orphans_.except(process->child.process_id);
   memory_kills_.look(clock_.now());
   const int handle = process->child.handle.get();
+  bury(member);
   processes_[member] = std::move(process);
   if (tells_ready) poller_.watch(ready_.get(), EPOLLIN, [this] { take_ready(); });
   for (std::size_t stream = 0; stream < 2; ++stream) balance(member, stream);
   if (poller_.watch(handle, EPOLLIN, [this, member] { take_end(member); })) return;
   const Status why(Code::kResource, fmt::format("cannot be watched: {}", ::strerror(errno)));
   events_.on_refused(member, why);
+}
+
+// What is left of one that ran before in this place, and has ended.
+void LocalHost::bury(std::size_t member) {
+  const auto found = processes_.find(member);
+  if (found == processes_.end()) return;
+  for (Stream& stream : found->second->streams) {
+    if (stream.watched) poller_.unwatch(stream.descriptor.get());
+  }
+  kill_and_reap(found->second->child);
+  processes_.erase(found);
 }
 
 void LocalHost::signal(const SignalOrder& order) {

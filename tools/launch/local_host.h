@@ -51,6 +51,7 @@ class LocalHost final : public Host {
     std::array<Stream, 2> streams{};  // stdout, stderr.
   };
 
+  void bury(std::size_t member);
   void take_ready();
   void take_end(std::size_t member);
   /// Reads once; false if there was nothing to read.

@@ -20,6 +20,10 @@ std::vector<JobMember> spares_of(const Plan& plan) {
   return spares;
 }
 
+bool servers_return(const Plan& plan) {
+  return plan.restarts != 0 && plan.least_workers == 0 && plan.servers != 0 && plan.shards == 1;
+}
+
 std::string_view name_of(Via via) {
   switch (via) {
     case Via::kLocal:

@@ -95,6 +95,8 @@ std::vector<JobMember> spares_of(const Plan& plan);
 std::string_view name_of(Via via);
 
 /// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
+/// A server that is lost is run again: in jobs of fixed size, whose servers have one shard each.
+bool servers_return(const Plan& plan);
 std::string label_of(const JobMember& member);
 
 /// What is written down of the job for the user's other programs.

@@ -34,6 +34,11 @@ std::vector<JobMember> with_spares(const Plan& plan) {
   return members;
 }
 
+GoingOn::Sizing sizing_of(const Plan& plan) {
+  if (plan.least_workers != 0) return GoingOn::Sizing::kElastic;
+  return servers_return(plan) ? GoingOn::Sizing::kServersReturn : GoingOn::Sizing::kFixed;
+}
+
 // Where the other ran, or, if that host is lost, where some other worker runs: as this member.
 std::size_t place_for(const Restart& restart, const std::vector<JobMember>& members,
                       const Placement& placement, const FarHosts& far) {
@@ -57,8 +62,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
       placement_(ingredients.placement),
       clock_(clock),
       members_(with_spares(plan)),
-      supervisor_(members_, plan.limits, clock.now(), plan.least_workers != 0,
-                  spares_of(plan).size()),
+      supervisor_(members_, plan.limits, clock.now(), sizing_of(plan), spares_of(plan).size()),
       signals_(signals),
       relay_(poller_, members_, {plan.log_directory, !first},
              [this](std::size_t member, std::string_view line) {
@@ -197,8 +201,9 @@ void Runner::on_ready(std::string_view text) {
     const std::optional<Gathering> gathering = gathering_named(text.substr(0, end));
     const std::optional<LossNews> news = loss_news_in(text.substr(0, end));
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
-    const Rank number = news ? news->worker : 0;
-    const auto member = std::ranges::find(members_, JobMember{Role::kWorker, number});
+    const JobMember named{news && news->server ? Role::kServer : Role::kWorker,
+                          news ? news->number : 0};
+    const auto member = std::ranges::find(members_, named);
     if (news && member != members_.end()) {
       const auto index = static_cast<std::size_t>(member - members_.begin());
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now()));
@@ -263,7 +268,7 @@ void Runner::on_note(const FarHost& host, std::string_view line) {
 void Runner::start(std::size_t member) {
   STRETTO_CHECK(!gathering_ && !finishing_ && local_ranks_.size() == members_.size());
   const std::size_t site = placement_.site_of.at(member);
-  relay_.open(member);
+  if (!relay_.has(member)) relay_.open(member);  // It may have run before.
   const bool alone = placement_.only_here() && plan_.interface.empty();
   const std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
   const Seat seat{alone ? "" : bind_host, local_ranks_[member].rank, local_ranks_[member].size};

@@ -54,8 +54,8 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
 }  // namespace
 
 Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
-                       bool elastic, std::size_t spares)
-    : limits_(limits), lifecycle_(limits, now), losses_(limits), going_on_(limits, elastic) {
+                       GoingOn::Sizing sizing, std::size_t spares)
+    : limits_(limits), lifecycle_(limits, now), losses_(limits), going_on_(limits, sizing) {
   STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
   for (const JobMember& member : members) evidence_.members.emplace_back(member);
   for (std::size_t i = 0; i < spares; ++i)
@@ -82,7 +82,9 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     if (!unborn && !evidence_.is_alive(member)) continue;
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
-    if (losses_.gathered()) going_on_.await_word(evidence_, member, now);
+    const bool worker = evidence_.members[member].member.role == Role::kWorker;
+    // A server would have to come back somewhere else.
+    if (losses_.gathered() && worker) going_on_.await_word(evidence_, member, now);
   }
   if (unborn) hopeless_ = true;
   return on_time(now);
@@ -106,7 +108,11 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
 
 Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now) {
   Reaction reaction;
-  if (is_back) {
+  if (evidence_.members[member].member.role == Role::kServer) {
+    if (!lifecycle_.stop_signal() && GoingOn::await_return(evidence_, member)) {
+      reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
+    }
+  } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));
   } else if (!lifecycle_.stop_signal()) {
@@ -181,8 +187,18 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
   return on_time(now);
 }
 
+void Supervisor::take_returns(Reaction& reaction) {
+  if (!may_start() || !evidence_.is_alive(0)) return;
+  for (auto& [member, note] : GoingOn::take_returns(evidence_)) {
+    reaction.restarts.push_back({.member = member, .instead_of = member});
+    reaction.notes.push_back(std::move(note));
+    ++returned_;
+  }
+}
+
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
+  take_returns(reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
@@ -347,6 +363,7 @@ AttemptOutcome Supervisor::outcome() const {
       std::ranges::count_if(evidence_.members, [](const Witness& witness) {
         return witness.spare && witness.life != Witness::Life::kUnborn;
       }));
+  outcome.replaced += returned_;
   return outcome;
 }
 

@@ -57,10 +57,10 @@ struct Reaction {
 /// Thread: loop.
 class Supervisor {
  public:
-  /// `elastic`: the job may go on without workers that are lost. The last `spares` of the members
-  /// are started when that has happened.
+  /// `sizing`: whose loss may not end the job. The last `spares` of the members are started when a
+  /// worker has been lost.
   Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
-             bool elastic = false, std::size_t spares = 0);
+             GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, std::size_t spares = 0);
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);
@@ -112,6 +112,7 @@ class Supervisor {
   Lifecycle::Facts facts() const;
   void take_losses(Time now);
   std::string news();
+  void take_returns(Reaction& reaction);
   void take(Step step, Phase before, Reaction& reaction);
   void stop(Reaction& reaction);
 
@@ -120,6 +121,7 @@ class Supervisor {
   Lifecycle lifecycle_;
   LossDetector losses_;
   GoingOn going_on_;
+  std::uint32_t returned_ = 0;  // Servers that were run again.
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.

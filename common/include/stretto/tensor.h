@@ -222,5 +222,11 @@ constexpr bool is_of_its_round(const TensorOptions& options) {
   return options.mode == Mode::kSync && !is_optimizer(options.update.rule);
 }
 
+/// True where, beside that, servers add up plain numbers: whoever has the last value and the
+/// contributions since can make again all that a server had.
+constexpr bool is_sum_of_round(const TensorOptions& options) {
+  return is_of_its_round(options) && !options.codec;
+}
+
 }  // namespace stretto
 #pragma GCC visibility pop

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// ServerReturns: servers that are lost and whose place somebody else may take, since all that they
+// held can be made again. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/config.h"
+#include "scheduler/view_events.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class ServerReturns {
+ public:
+  explicit ServerReturns(const Config& config)
+      : wanted_(config.job.servers_return()), one_shard_(config.shards == 1),
+        left_(config.job.server_restarts) {}
+
+  /// There is a tensor of which servers keep more than the sum of its last round.
+  void note_kept(const std::string& tensor) {
+    if (kept_.empty()) kept_ = tensor;
+  }
+  /// Why the job cannot go on without a server, as an addition to why it ends; none: it can.
+  std::optional<std::string> refusal() const;
+  /// It is lost, and another is awaited so long.
+  void await(const Member& lost, const std::string& cause, Time until);
+  /// Whose place this one takes; null: nobody's.
+  const Member* place_for(const Join& join) const;
+  /// Somebody is there in its place.
+  void taken(NodeId lost) { away_.erase(lost); }
+  /// For whom nobody has come in time, and why it was lost.
+  std::optional<std::pair<Member, std::string>> overdue(Time now) const;
+  Time next_due() const;
+
+ private:
+  struct Away {
+    Member member;
+    std::string cause;
+    Time until;
+  };
+
+  const bool wanted_;
+  const bool one_shard_;
+  std::uint32_t left_;  // How many more may be replaced.
+  std::string kept_;    // The first such tensor.
+  std::map<NodeId, Away> away_;
+};
+
+}  // namespace stretto
