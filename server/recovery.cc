@@ -14,7 +14,7 @@ Status lost(std::string cause) { return {Code::kServerLost, std::move(cause)}; }
 
 }  // namespace
 
-Resumption resumption_of(const std::map<NodeId, Standing>& workers, std::uint32_t turn) {
+Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint32_t turn) {
   Resumption made;
   for (const auto& [node, one] : workers) made.finished = std::max(made.finished, one.finished);
   std::vector<NodeId> holders;

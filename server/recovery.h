@@ -16,7 +16,7 @@
 namespace stretto {
 
 /// How far a worker is with a part: control::Recall.
-struct Standing {
+struct RoundsSeen {
   std::uint64_t finished = 0;  ///< Rounds of its own that have ended.
   std::uint64_t round = 0;     ///< Whose value it has kept; 0: none.
   std::uint64_t version = 0;   ///< Of that value.
@@ -32,6 +32,6 @@ struct Resumption {
 };
 
 /// Of all who make a part's rounds; `turn` spreads the values over those who have them.
-Resumption resumption_of(const std::map<NodeId, Standing>& workers, std::uint32_t turn);
+Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint32_t turn);
 
 }  // namespace stretto

@@ -35,7 +35,7 @@ Result<bool> TakingOver::keep(Part& part, LinkId link, NodeId worker, const wire
 void TakingOver::hear(NodeId worker, const control::Recall& told) {
   const auto found = open_.find({told.tensor, told.part});
   if (found == open_.end() || !found->second.asked.contains(worker)) return;
-  found->second.told.try_emplace(worker, Standing{.finished = told.finished,
+  found->second.told.try_emplace(worker, RoundsSeen{.finished = told.finished,
                                                   .round = told.round,
                                                   .version = told.version,
                                                   .owed = told.owed});
@@ -102,7 +102,8 @@ void TakingOver::decide(Asking& asking) {
   asking.resumption = resumption_of(asking.told, asking.part->key.part);
   const Resumption& made = asking.resumption;
   if (!made.why.ok()) {
-    asking.part->doomed = made.why;
+    asking.part->doomed = {made.why.code(), fmt::format("tensor '{}': {}", asking.part->spec.name,
+                                                        made.why.cause())};
     asking.over = true;
   } else if (made.version == 0) {
     resume(asking, Buffer(), 0);

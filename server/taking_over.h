@@ -59,7 +59,7 @@ class TakingOver {
   struct Asking {
     Part* part = nullptr;
     std::set<NodeId> asked;
-    std::map<NodeId, Standing> told;
+    std::map<NodeId, RoundsSeen> told;
     Resumption resumption;  // Once all have told.
     bool fetching = false;
     bool over = false;

@@ -118,6 +118,16 @@ bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, I
     saved.set_code(input.small());
     return true;
   }
+  if (body == wire::Control::kRecall) {
+    wire::Recall& recall = *message.mutable_recall();
+    recall.set_tensor(input.small());
+    recall.set_part(input.small());
+    recall.set_round(input.number());
+    recall.set_version(input.number());
+    recall.set_finished(input.number());
+    recall.set_owed(input.rarely(2));
+    return true;
+  }
   if (body != wire::Control::kCheckpointEnded) return false;
   message.mutable_checkpoint_ended()->set_number(input.number());
   message.mutable_checkpoint_ended()->set_code(input.small());

@@ -133,6 +133,18 @@ TEST(SlotTable, AShardWithoutBytesGivesItsSlotsToTheOthers) {
   EXPECT_EQ(table.map.owners(), std::vector<NodeId>(8, 50));
 }
 
+TEST(SlotTable, AShardThatTakesAnothersPlaceHasItsSlotsAndItsLoad) {
+  Slots table(8, {50, 51});
+  placed(table, cut_of(3, kPartBytes));
+  const std::uint64_t load = table.load(51);
+  const auto slots = std::ranges::count(table.map.owners(), NodeId{51});
+  table.table.replace(table.map, 51, 60);
+  EXPECT_EQ(table.load(60), load);
+  EXPECT_EQ(table.load(51), 0U);
+  EXPECT_EQ(std::ranges::count(table.map.owners(), NodeId{60}), slots);
+  EXPECT_EQ(table.table.shards(), 2U);
+}
+
 /// Whatever tensors come: every part has an owner, loads add up, and shards differ by one part at
 /// most while there are free slots.
 TEST(SlotTable, StaysBalancedForRandomTensors) {

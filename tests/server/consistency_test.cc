@@ -286,5 +286,19 @@ TEST(ResumedRounds, GoOnBehindThoseThatOthersMade) {
   EXPECT_TRUE(async.consistent());
 }
 
+TEST(SyncRounds, GoOnFromRoundsThatWereMadeElsewhere) {
+  Consistency rounds = make(Mode::kSync, 2);
+  rounds.recover(5, 4);  // One of them made nothing.
+  EXPECT_TRUE(rounds.consistent());
+  EXPECT_EQ(rounds.version(), 4U);
+  EXPECT_EQ(rounds.next_round(), 6U);
+  EXPECT_EQ(rounds.applied_of(node_of(0)), 5U);
+  EXPECT_EQ(rounds.rounds_before(node_of(0)), 0U) << "workers count on";
+  EXPECT_TRUE(rounds.passes({.finished = 5}, node_of(1)));
+  EXPECT_FALSE(share(rounds, 0));
+  EXPECT_TRUE(share(rounds, 1));
+  EXPECT_EQ(rounds.version(), 5U);
+}
+
 }  // namespace
 }  // namespace stretto

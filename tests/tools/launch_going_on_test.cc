@@ -8,7 +8,7 @@ namespace {
 
 class LaunchGoingOn : public SupervisorFixture {
  protected:
-  LaunchGoingOn() : SupervisorFixture(true) {}
+  LaunchGoingOn() : SupervisorFixture(GoingOn::Sizing::kElastic) {}
 
   Reaction goes_on_without(std::size_t member) {
     return supervisor_.on_loss_news(member, false, now_);
@@ -228,7 +228,7 @@ TEST_F(LaunchGuests, ASchedulerThatSaysNoMoreOfThemIsLost) {
 
 class LaunchReplacing : public SupervisorFixture {
  protected:
-  LaunchReplacing() : SupervisorFixture(true, 2) {}
+  LaunchReplacing() : SupervisorFixture(GoingOn::Sizing::kElastic, 2) {}
 
   static constexpr std::size_t kFirstSpare = 4;
   static constexpr std::size_t kSecondSpare = 5;

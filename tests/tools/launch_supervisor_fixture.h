@@ -27,8 +27,8 @@ inline constexpr Exit kTerminated{true, SIGTERM};
 
 class SupervisorFixture : public testing::Test {
  protected:
-  explicit SupervisorFixture(bool elastic = false, Rank spares = 0)
-      : elastic_(elastic), spares_(spares) {}
+  explicit SupervisorFixture(GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, Rank spares = 0)
+      : sizing_(sizing), spares_(spares) {}
 
   void start_all() {
     supervisor_.on_spawned(kScheduler);
@@ -78,11 +78,11 @@ class SupervisorFixture : public testing::Test {
     return members;
   }
 
-  const bool elastic_;
+  const GoingOn::Sizing sizing_;
   const Rank spares_;
   const Time start_{100s};
   Time now_ = start_;
-  Supervisor supervisor_{members_and(spares_), Limits{}, start_, elastic_, spares_};
+  Supervisor supervisor_{members_and(spares_), Limits{}, start_, sizing_, spares_};
 };
 
 }  // namespace stretto::launch::supervised

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
 
@@ -84,6 +86,63 @@ TEST_F(ShardLinksTest, WhoCannotBeCalledIsNamed) {
   const Status refused = connect(fake::roster(2, 1));
   EXPECT_EQ(refused.code(), Code::kServerLost);
   EXPECT_THAT(refused.peer(), HasSubstr("server 0"));
+}
+
+TEST_F(ShardLinksTest, ASuccessorHasThePlaceOnceItHasAnswered) {
+  Roster roster = fake::roster(2, 2);
+  ASSERT_TRUE(connect(roster).ok());
+  links_.welcome(1);
+  links_.welcome(2);
+  Member& lost = *std::ranges::find(roster.members, NodeId{51}, &Member::node);
+  lost.left = lost.lost = true;
+  const auto follow = [&] {
+    return links_.follow(roster, fake::hello(Role::kWorker, 0), clock_.now()).ok();
+  };
+  EXPECT_TRUE(follow());
+  EXPECT_TRUE(links_.complete()) << "another is awaited, and nobody need wait to be in";
+  EXPECT_EQ(links_.next_due(), Time::max());
+  EXPECT_EQ(links_.link_to(51), 2U);
+  Member next = lost;
+  next.node = 60;
+  next.address = "shard1:2";
+  next.left = next.lost = false;
+  roster.members.push_back(next);
+  EXPECT_TRUE(follow());
+  EXPECT_TRUE(follow()) << "it is called once";
+  EXPECT_THAT(wire_.connected, ElementsAre("shard0:1", "shard1:1", "shard1:2"));
+  EXPECT_EQ(links_.link_to(60), 2U) << "as long as it has not answered";
+  ASSERT_NE(links_.find(3), nullptr);
+  EXPECT_EQ(links_.find(3)->node, 60U);
+  EXPECT_FALSE(links_.silence(links_.next_due()).ok());
+  const auto moved = links_.welcome(3);
+  ASSERT_TRUE(moved.has_value());
+  EXPECT_EQ(moved->from, 2U);
+  EXPECT_EQ(moved->to, 3U);
+  EXPECT_EQ(links_.link_to(60), 3U);
+  EXPECT_EQ(links_.link_to(51), 3U) << "who still means the one before means this one";
+  EXPECT_EQ(links_.next_due(), Time::max());
+}
+
+TEST_F(ShardLinksTest, ASuccessorMayBeLostBeforeItHasAnswered) {
+  Roster roster = fake::roster(2, 1);
+  ASSERT_TRUE(connect(roster).ok());
+  links_.welcome(1);
+  const auto replace = [&](NodeId node) {
+    Member& lost = roster.members.back();
+    lost.left = lost.lost = true;
+    Member next = lost;
+    next.node = node;
+    next.left = next.lost = false;
+    roster.members.push_back(next);
+    return links_.follow(roster, fake::hello(Role::kWorker, 0), clock_.now()).ok();
+  };
+  ASSERT_EQ(roster.members.back().role, Role::kServer);
+  EXPECT_TRUE(replace(60));
+  EXPECT_TRUE(replace(61));
+  EXPECT_FALSE(links_.welcome(2).has_value()) << "it is lost";
+  const auto moved = links_.welcome(3);
+  ASSERT_TRUE(moved.has_value());
+  EXPECT_EQ(moved->from, 1U);
 }
 
 }  // namespace

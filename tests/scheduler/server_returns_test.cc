@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that are lost and in whose place another comes: by the view machine that asks for it.
+#include "scheduler/server_returns.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/view_machine.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+class ServerReturnsTest : public testing::Test {
+ protected:
+  static Join server(std::int64_t rank, std::uint32_t port = 7000) {
+    return {.role = Role::kServer,
+            .rank = rank,
+            .shards = 1,
+            .servers = 2,
+            .host = "s",
+            .address = fmt::format("s:{}", port)};
+  }
+
+  void gather(std::uint32_t restarts = 2) {
+    config_.servers = 2;
+    config_.job.server_restarts = restarts;
+    machine_.emplace(config_, now_);
+    servers_ = {come(server(0)), come(server(1))};
+    for (const Rank rank : {0U, 1U}) {
+      workers_.push_back(come({.rank = rank, .workers = 2, .servers = 2, .host = "w"}));
+    }
+    ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+    for (int i = 0; i < 3; ++i) machine_->on(tensor(), now_);
+  }
+  static NewTensor tensor(const std::string& kept = "") {
+    return {.cut = Cut(fake::spec("x", Dtype::kU8, 1024), 64), .kept = kept};
+  }
+  NodeId come(const Join& join) {
+    const std::vector<ViewOrder> orders = machine_->on(join, now_);
+    const auto* admit = orders.empty() ? nullptr : std::get_if<Admit>(&orders.front());
+    return admit == nullptr ? 0 : admit->member.node;
+  }
+  std::vector<ViewOrder> lose(NodeId node) {
+    machine_->on(Gone{.node = node, .cause = "reset"}, now_);
+    return machine_->on(TurnOver{}, now_);
+  }
+  std::uint32_t slots_of(NodeId node) const {
+    const auto& owners = machine_->view().slots.owners();
+    return static_cast<std::uint32_t>(std::ranges::count(owners, node));
+  }
+  std::string end() const { return machine_->status().text(); }
+
+  Config config_ = fake::config(Role::kScheduler, -1);
+  Time now_ = Time(1s);
+  std::optional<ViewMachine> machine_;
+  std::vector<NodeId> servers_;
+  std::vector<NodeId> workers_;
+};
+
+TEST_F(ServerReturnsTest, AnotherHasThePlaceTheSlotsAndAnIdentityOfItsOwn) {
+  gather();
+  const std::uint32_t slots = slots_of(servers_[1]);
+  const auto orders = lose(servers_[1]);
+  ASSERT_EQ(orders.size(), 1U);
+  const auto& lost = std::get<Publish>(orders[0]);
+  ASSERT_EQ(lost.lost.size(), 1U);
+  EXPECT_EQ(lost.lost[0].cause, "reset");
+  EXPECT_TRUE(machine_->view().find(servers_[1])->lost);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  const NodeId back = come(server(1, 7001));
+  ASSERT_NE(back, 0U);
+  EXPECT_EQ(machine_->view().find(back)->rank, 1U) << "and that is published at once";
+  EXPECT_EQ(machine_->view().find(servers_[1]), nullptr);
+  EXPECT_EQ(slots_of(back), slots);
+  EXPECT_EQ(slots_of(servers_[1]), 0U);
+  now_ += 1h;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+}
+
+TEST_F(ServerReturnsTest, TheNewOneMayBeLostTooButOnlySoOften) {
+  gather(2);
+  lose(servers_[0]);
+  const NodeId back = come(server(-1));
+  EXPECT_EQ(machine_->view().find(back)->rank, 0U) << "by its place, where it asks for none";
+  lose(back);
+  const NodeId again = come(server(0));
+  ASSERT_NE(again, 0U);
+  lose(again);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
+  EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; as many servers as may have been"));
+}
+
+TEST_F(ServerReturnsTest, BothMayBeAwayAtOnce) {
+  gather();
+  lose(servers_[0]);
+  lose(servers_[1]);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_NE(come(server(1)), 0U);
+  EXPECT_EQ(come(server(1)), 0U) << "that place is taken";
+  EXPECT_NE(come(server(0)), 0U);
+}
+
+TEST_F(ServerReturnsTest, IfNobodyComesTheJobEnds) {
+  gather();
+  lose(servers_[0]);
+  EXPECT_LE(machine_->next_due(), now_ + 10s);
+  now_ += 10s - 1ns;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  now_ += 1ns;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
+  EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; and none came in its place within 10 s"));
+}
+
+TEST_F(ServerReturnsTest, WhatServersKeepEndsWithThem) {
+  gather();
+  machine_->on(tensor("w"), now_);
+  lose(servers_[0]);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
+  EXPECT_THAT(end(), HasSubstr("of tensor 'w' servers keep more than the sum"));
+}
+
+TEST_F(ServerReturnsTest, OneThatDoesNotFitLeavesThePlaceFree) {
+  gather();
+  lose(servers_[0]);
+  Join wrong = server(0);
+  wrong.address = "nowhere";
+  EXPECT_EQ(come(wrong), 0U);
+  EXPECT_NE(come(server(0)), 0U);
+}
+
+TEST_F(ServerReturnsTest, ANewTensorLiesWhereTheLostOneWas) {
+  gather();
+  lose(servers_[0]);
+  machine_->on(tensor(), now_);
+  const NodeId back = come(server(0));
+  EXPECT_EQ(slots_of(servers_[0]), 0U);
+  EXPECT_GT(slots_of(back), 0U);
+}
+
+TEST_F(ServerReturnsTest, AJobThatIsDoneNeedsNone) {
+  gather();
+  lose(servers_[0]);
+  for (const NodeId worker : workers_) machine_->on(Left{.node = worker}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kDispersing);
+  EXPECT_EQ(come(server(0)), 0U);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// In a job of fixed size a server is run again by its scheduler's word: in virtual time.
+#include <gmock/gmock.h>
+
+#include "tests/tools/launch_supervisor_fixture.h"
+
+namespace stretto::launch::supervised {
+namespace {
+
+class LaunchServersReturn : public SupervisorFixture {
+ protected:
+  LaunchServersReturn() : SupervisorFixture(GoingOn::Sizing::kServersReturn) {}
+
+  Reaction is_awaited() { return supervisor_.on_loss_news(kServer, false, now_); }
+};
+
+TEST_F(LaunchServersReturn, AKilledServerIsRunAgainOnceTheSchedulerSaysSo) {
+  run_all();
+  const Reaction ended = end({{kServer, kKilled}});
+  EXPECT_TRUE(ended.notes.empty() && ended.restarts.empty());
+  const Reaction said = is_awaited();
+  EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
+  ASSERT_EQ(said.notes.size(), 1U);
+  EXPECT_EQ(said.notes[0], "server 0 killed by SIGKILL; another is started in its place, and no "
+                           "step is lost");
+  supervisor_.on_spawned(kServer);
+  EXPECT_FALSE(supervisor_.deadline());
+  end({{kServer, kKilled}});  // And again.
+  EXPECT_EQ(is_awaited().restarts.size(), 1U);
+  supervisor_.on_spawned(kServer);
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().replaced, 2U) << "of --restarts";
+}
+
+TEST_F(LaunchServersReturn, OneThatStandsStillIsKilledFirst) {
+  run_all();
+  const Reaction said = is_awaited();
+  EXPECT_TRUE(said.restarts.empty());
+  ASSERT_EQ(said.orders.size(), 1U);
+  EXPECT_EQ(said.orders[0], (SignalOrder{kServer, SIGKILL, SignalOrder::Scope::kGroup}));
+  EXPECT_EQ(end({{kServer, kKilled}}).restarts.size(), 1U);
+}
+
+TEST_F(LaunchServersReturn, WithoutThatWordAFailureEndsTheJob) {
+  run_all();
+  end({{kServer, kKilled}});
+  EXPECT_THAT(wait().notes, testing::ElementsAre(testing::HasSubstr("server 0 killed by SIGKILL")));
+  EXPECT_EQ(elapsed(), Limits().word);
+}
+
+TEST_F(LaunchServersReturn, ASchedulerThatEndsSaysNothingMore) {
+  run_all();
+  end({{kServer, kKilled}});
+  EXPECT_FALSE(end({{kScheduler, {false, 69}}}).notes.empty());
+}
+
+TEST_F(LaunchServersReturn, WhoCameTooLateForAJobThatIsDoneHarmsNothing) {
+  run_all();
+  end({{kServer, kKilled}});
+  is_awaited();
+  supervisor_.on_spawned(kServer);
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}, {kScheduler, kFine}});
+  end({{kServer, {false, 66}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+}
+
+TEST_F(LaunchServersReturn, NobodyIsRunAgainWhileTheJobIsBeingEnded) {
+  run_all();
+  signal(SIGTERM);
+  end({{kServer, {true, SIGTERM}}});
+  const Reaction said = is_awaited();
+  EXPECT_TRUE(said.restarts.empty());
+}
+
+TEST_F(LaunchServersReturn, AWorkersLossEndsTheJobAtOnce) {
+  run_all();
+  EXPECT_FALSE(end({{kFirstWorker, kKilled}}).notes.empty());
+}
+
+TEST_F(LaunchServersReturn, AServerThatIsLostWithItsHostIsNot) {
+  run_all();
+  const std::vector<std::size_t> there = {kServer};
+  const Reaction lost =
+      supervisor_.on_host_lost(there, {Code::kPeerLost, "the host is gone"}, now_, now_);
+  EXPECT_FALSE(lost.notes.empty());
+}
+
+}  // namespace
+}  // namespace stretto::launch::supervised
