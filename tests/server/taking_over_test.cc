@@ -109,8 +109,12 @@ TEST_F(TakingOverTest, AWorkerThatComesLaterIsAskedThen) {
   push(first_, 1, {1, 2});
   asked(first_);
   tell(first_, at(0));
-  join(second_, 1);
-  EXPECT_EQ(asked(second_).tensor, 1U);
+  second_.connect();
+  second_.say(hello(Role::kWorker, 1, 11));
+  step();
+  const std::vector<control::Message> said = second_.controls();
+  ASSERT_EQ(said.size(), 2U) << "that it is welcome, and the question";
+  EXPECT_TRUE(control::is<control::Recall>(said[1]));
 }
 
 TEST_F(TakingOverTest, WhatNobodyHasAnyMoreIsAnError) {
