@@ -431,7 +431,7 @@ void Scheduler::publish(const Publish& order) {
   }
   part_with_lost(order, view, van_, links_, watch_);
   for (const Member& member : order.changed) {
-    if (member.left) agreements_.left(member);
+    if (member.left && member.role == Role::kWorker) agreements_.left(member);
   }
 }
 

@@ -150,7 +150,7 @@ void Shard::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     on_take_in(link, *taken);
   } else if (const auto* told = std::get_if<control::Recall>(&message)) {
-    if (workers_.find(link) != nullptr) taking_over_.hear(workers_.find(link)->node, *told);
+    if (workers_.find(link) != nullptr) on_recall(workers_.find(link)->node, *told);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     const WorkerLinks::Worker* worker = workers_.find(link);
     if (worker != nullptr) doom(slots_, announcer_, *fault, worker->number);
@@ -281,9 +281,23 @@ bool Shard::waits_for_others(LinkId link, Worker worker, const wire::Header& hea
   return !kept.ok() || *kept;
 }
 
+void Shard::on_recall(NodeId worker, const control::Recall& told) {
+  if (!taking_over_.active()) return;
+  const Result<OwnedSlots::Place> place =
+      slots_.place_of({told.tensor, told.part}, workers_.left());
+  if (!place.ok()) return;
+  taking_over_.open(*place->part);
+  taking_over_.hear(worker, told);
+}
+
 void Shard::go_on_with_parts() {
   for (TakingOver::Done& done : taking_over_.step()) {
     announce(*done.part);
+    // Who waits for the end of a round only has no frame here.
+    for (const Contributor& one : workers_.group()->all()) {
+      const LinkId link = done.part->doomed.ok() ? 0 : workers_.link_of(one.node);
+      if (link != 0) announcer_.fault(link, done.part->key, 0, done.part->doomed);
+    }
     for (TakingOver::Frame& frame : done.frames) {
       const LinkId link = workers_.link_of(frame.worker);
       const WorkerLinks::Worker* worker = workers_.find(link);

@@ -66,6 +66,7 @@ class Shard final : public Agent, private Van::Handler {
   void dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   bool waits_for_others(LinkId link, Worker worker, const wire::Header& header,
                         const Buffer& payload);
+  void on_recall(NodeId worker, const control::Recall& told);
   void go_on_with_parts();
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);

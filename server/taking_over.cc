@@ -23,13 +23,17 @@ Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
 Result<bool> TakingOver::keep(Part& part, LinkId link, NodeId worker, const wire::Header& header,
                               const Buffer& payload) {
   if (known_.contains(part.key)) return false;
+  open(part);
   Asking& asking = open_[part.key];
-  asking.part = &part;
   if (link == 0 || std::ranges::count(asking.frames, worker, &Frame::worker) >= kMostFrames) {
     return Status(Code::kResource, "too many frames wait for a part that is being recovered");
   }
   asking.frames.push_back({worker, header, to_keep(payload)});
   return true;
+}
+
+void TakingOver::open(Part& part) {
+  if (!known_.contains(part.key)) open_[part.key].part = &part;
 }
 
 void TakingOver::hear(NodeId worker, const control::Recall& told) {

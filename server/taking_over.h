@@ -44,6 +44,8 @@ class TakingOver {
   /// its sender do.
   Result<bool> keep(Part& part, LinkId link, NodeId worker, const wire::Header& header,
                     const Buffer& payload);
+  /// Somebody waits for something of this part: all are asked how far they are with it, once.
+  void open(Part& part);
   /// A worker says how far it is with a part.
   void hear(NodeId worker, const control::Recall& told);
   /// It sends the value that it was asked for. An error if it was not.

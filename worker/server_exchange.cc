@@ -273,20 +273,24 @@ bool ServerExchange::keeps(const TensorState& tensor) const {
   return keeps_values_ && is_sum_of_round(tensor.spec.options);
 }
 
+void ServerExchange::tell_how_far(const TensorState& tensor, std::uint32_t index) {
+  const PartState& part = tensor.parts[index];
+  van_.send_control(part.link(), control::Recall{.tensor = tensor.id,
+                                                 .part = index,
+                                                 .round = part.kept.round,
+                                                 .version = part.kept.version,
+                                                 .finished = part.rounds_ended(),
+                                                 .owed = part.cannot_resend()});
+}
+
 void ServerExchange::on_recall(LinkId link, const control::Recall& recall) {
   const wire::Key key{recall.tensor, recall.part};
   TensorState* tensor = tensors_.find(key);
-  control::Recall told{.tensor = recall.tensor, .part = recall.part};
-  if (tensor == nullptr) return van_.send_control(link, told);  // Then nothing has been sent.
-  const PartState& part = tensor->parts[recall.part];
-  const KeptValue& kept = part.kept;
-  if (recall.round == 0) {
-    told.round = kept.round;
-    told.version = kept.version;
-    told.finished = part.rounds_ended();
-    told.owed = part.cannot_resend();
-    return van_.send_control(link, told);
+  if (tensor == nullptr) {  // Then nothing has been sent.
+    return van_.send_control(link, control::Recall{.tensor = recall.tensor, .part = recall.part});
   }
+  if (recall.round == 0) return tell_how_far(*tensor, recall.part);
+  const KeptValue& kept = tensor->parts[recall.part].kept;
   if (recall.round != kept.round || recall.version != kept.version) return;
   const wire::ValueFrame value{
       .key = key,
@@ -300,6 +304,8 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
   if (!tensor.failed.ok()) return;
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
     if (tensor.parts[part].link() != link) continue;
+    // Else nobody might begin to ask.
+    if (tensor.parts[part].cannot_resend()) tell_how_far(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
       send_lane_again(tensor, part, lane);
     }

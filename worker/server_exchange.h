@@ -51,6 +51,7 @@ class ServerExchange final : public ExchangeWay {
  private:
   void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
+  void tell_how_far(const TensorState& tensor, std::uint32_t index);
   void send_lane_again(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   bool keeps(const TensorState& tensor) const;
   void send_frame(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building the job, striking its servers, starting others, and what must hold at its end.
+#include "tests/sim/servers/returns_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto::sim {
+namespace {
+
+constexpr int kMostStepsOfReturns = 400'000;
+constexpr Duration kLongestReturnsJob = 120s;
+constexpr const char* kPlace = "scheduler:9000";
+
+}  // namespace
+
+ReturnsJob::ReturnsJob(std::uint64_t seed)
+    : plan_(seed),
+      random_(seed * 37 + 11),
+      network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = seed % 5 == 0}),
+      began_(clock_.now()) {
+  add_scheduler();
+  for (std::uint32_t server = 0; server < plan_.servers; ++server) add_server(server);
+  for (std::uint32_t number = 0; number < plan_.workers; ++number) add_worker(number);
+}
+
+Config ReturnsJob::config_of(Role role, std::int64_t rank) const {
+  Config config;
+  config.role = role;
+  config.rank = rank;
+  config.workers = plan_.workers;
+  config.servers = plan_.servers;
+  config.scheduler = kPlace;
+  config.token = "secret";
+  config.operation_timeout = 60s;
+  config.job.part_bytes = 64;
+  config.job.heartbeat = 50ms;
+  config.job.dead_after = 2s;
+  config.job.server_restarts = 16;
+  return config;
+}
+
+ReturnsJob::Process& ReturnsJob::add(std::string name, const Config& config) {
+  Process& process = *processes_.emplace_back(std::make_unique<Process>());
+  process.name = std::move(name);
+  process.config = config;
+  return process;
+}
+
+void ReturnsJob::add_scheduler() {
+  Process& process = add("scheduler", config_of(Role::kScheduler, -1));
+  auto scheduler =
+      std::make_unique<Scheduler>(process.config, network_.endpoint(process.name), clock_);
+  if (!scheduler->listen(kPlace).ok()) report("set-up", "the scheduler cannot listen");
+  scheduler_ = scheduler.get();
+  process.agent = std::move(scheduler);
+}
+
+void ReturnsJob::add_server(std::uint32_t server) {
+  Process& process =
+      add(fmt::format("server-{}-{}", server, ++names_), config_of(Role::kServer, server));
+  auto shard = std::make_unique<Shard>(process.config, 0, network_.endpoint(process.name), clock_);
+  if (!shard->start(process.name + ":0", "").ok()) report("set-up", "a shard cannot start");
+  process.shard = shard.get();
+  process.agent = std::move(shard);
+}
+
+void ReturnsJob::add_worker(std::uint32_t number) {
+  Process& process = add(fmt::format("worker {}", number), config_of(Role::kWorker, number));
+  auto node = std::make_unique<WorkerNode>(process.config, network_.endpoint(process.name), clock_);
+  WorkerNode& at = *node;
+  process.agent = std::move(node);
+  process.user = std::make_unique<ReturnsUser>(
+      plan_, number, at, random_.below(1'000'000'000),
+      [this](const std::string& invariant, const std::string& text) { report(invariant, text); });
+}
+
+// ---- running
+
+std::optional<Violation> ReturnsJob::run() {
+  for (int i = 0; i < kMostStepsOfReturns && !violation_ && !over(); ++i) {
+    if (!step_one() || clock_.now() - began_ > kLongestReturnsJob) break;
+  }
+  if (!violation_ && !over()) report("no hang", describe());
+  if (!violation_) check_end();
+  return violation_;
+}
+
+bool ReturnsJob::over() const {
+  return std::ranges::all_of(processes_, [](const auto& process) {
+    const bool user_done = process->user == nullptr || process->user->finished();
+    return !process->alive || (process->agent->over() && user_done);
+  });
+}
+
+bool ReturnsJob::step_one() {
+  follow_scheduler();
+  if (last_strike_ == Time() && have_all_joined()) last_strike_ = clock_.now();
+  while (next_strike() <= clock_.now()) strike();
+  while (next_start() <= clock_.now()) {
+    const auto start = std::ranges::min_element(starts_, {}, &Start::at);
+    add_server(start->server);
+    starts_.erase(start);
+    ++returned_;
+  }
+  const auto turn =
+      turn_of(processes_, network_, clock_, random_, std::min(next_strike(), next_start()));
+  if (turn.process == nullptr) return turn.any;
+  Process& process = *turn.process;
+  process.agent->step(Duration::zero());
+  if (process.user != nullptr) process.user->act();
+  if (process.agent->over()) network_.kill(process.name);
+  return turn.any;
+}
+
+bool ReturnsJob::have_all_joined() const {
+  return std::ranges::all_of(processes_, [](const auto& process) {
+    return process->user == nullptr || process->user->joined() || process->user->outcome();
+  });
+}
+
+Time ReturnsJob::next_strike() const {
+  if (last_strike_ == Time() || struck_ == plan_.strikes.size()) return Time::max();
+  return last_strike_ + plan_.strikes[struck_].after;
+}
+
+Time ReturnsJob::next_start() const {
+  Time next = Time::max();
+  for (const Start& start : starts_) next = std::min(next, start.at);
+  return next;
+}
+
+void ReturnsJob::strike() {
+  const ReturnsPlan::Strike& strike = plan_.strikes[struck_++];
+  last_strike_ = clock_.now();
+  if (strike.blow == ReturnsPlan::Blow::kReset) return reset_a_link();
+  std::vector<Process*> servers;
+  for (const auto& process : processes_) {
+    const bool there = process->alive && process->shard != nullptr && !process->agent->over();
+    if (there) servers.push_back(process.get());
+  }
+  if (servers.empty()) return;
+  Process& victim = *servers[random_.below(servers.size())];
+  ++lost_;
+  victim.alive = false;
+  if (strike.blow == ReturnsPlan::Blow::kCrash) {
+    network_.kill(victim.name);
+  } else {
+    network_.silence(victim.name);
+  }
+}
+
+void ReturnsJob::reset_a_link() {
+  std::vector<std::string> workers;
+  std::vector<std::string> others;
+  for (const auto& process : processes_) {
+    if (!process->alive) continue;
+    (process->user != nullptr ? workers : others).push_back(process->name);
+  }
+  network_.cut(workers[random_.below(workers.size())], others[random_.below(others.size())]);
+}
+
+// As a launcher does: another is started once the scheduler says that it awaits one.
+void ReturnsJob::follow_scheduler() {
+  const std::vector<LossNews>& news = scheduler_->watch().loss_news();
+  for (; news_ < news.size(); ++news_) {
+    const std::size_t turn = news_ % plan_.strikes.size();
+    starts_.push_back(
+        {.server = news[news_].number, .at = clock_.now() + plan_.strikes[turn].absence});
+  }
+}
+
+// ---- the end
+
+void ReturnsJob::check_end() {
+  for (const auto& process : processes_) {
+    if (process->user == nullptr || process->user->outcome()->ok()) continue;
+    const Status& why = *process->user->outcome();
+    const bool lost = plan_.may_lose && lost_ > 0 && why.code() == Code::kServerLost;
+    // Who goes because of that takes the others along.
+    const bool follows = plan_.may_lose && lost_ > 0 && why.code() == Code::kPeerLost;
+    if (!lost && !follows) {
+      report("who lives goes on", fmt::format("{}: {}", process->name, why.text()));
+    }
+  }
+  if (!scheduler_->status().ok()) report("the job ends well", scheduler_->status().text());
+}
+
+std::uint64_t ReturnsJob::values() const {
+  std::uint64_t values = 0;
+  for (const auto& process : processes_) {
+    if (process->user != nullptr) values += process->user->values();
+  }
+  return values;
+}
+
+std::string ReturnsJob::describe() const {
+  std::string text =
+      fmt::format("{} workers, {} servers, {} rounds of {} tensors, {} lost, {}; ", plan_.workers,
+                  plan_.servers, plan_.rounds, plan_.tensors.size(), lost_, scheduler_->phase());
+  for (const auto& process : processes_) {
+    if (!process->alive || process->agent->over()) continue;
+    text += process->name;
+    if (process->user != nullptr) text += fmt::format(" ({} values)", process->user->values());
+    text += "; ";
+  }
+  return text;
+}
+
+void ReturnsJob::report(const std::string& invariant, const std::string& text) {
+  if (violation_) return;
+  violation_ = Violation{
+      invariant,
+      fmt::format("at {} ms: {}",
+                  std::chrono::duration<double, std::milli>(clock_.now() - began_).count(), text)};
+}
+
+}  // namespace stretto::sim

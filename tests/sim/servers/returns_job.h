@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReturnsJob: a job of fixed size in simulated time, of production's scheduler, shards and workers.
+// Servers are lost at any time, also those that have come in others' places; a launcher that is
+// played here starts another whenever the scheduler awaits one.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "server/shard.h"
+#include "tests/sim/job_steps.h"
+#include "tests/sim/servers/returns_user.h"
+#include "tests/sim/sim_network.h"
+#include "tests/sim/violation.h"
+
+namespace stretto::sim {
+
+/// Thread: the simulation's.
+class ReturnsJob {
+ public:
+  explicit ReturnsJob(std::uint64_t seed);
+
+  /// Runs it to its end, or to the first violation.
+  std::optional<Violation> run();
+  std::uint64_t lost() const { return lost_; }
+  /// Servers that have come in others' places.
+  std::uint64_t returned() const { return returned_; }
+  std::uint64_t values() const;
+  bool ended_well() const { return scheduler_->status().ok(); }
+  std::string describe() const;
+
+ private:
+  struct Process {
+    std::string name;
+    Config config;
+    std::unique_ptr<Agent> agent;
+    const Shard* shard = nullptr;
+    std::unique_ptr<ReturnsUser> user;
+    bool alive = true;
+    Time sleeps_until = {};
+  };
+  struct Start {
+    std::uint32_t server = 0;
+    Time at;
+  };
+
+  Config config_of(Role role, std::int64_t rank) const;
+  Process& add(std::string name, const Config& config);
+  void add_scheduler();
+  void add_server(std::uint32_t server);
+  void add_worker(std::uint32_t number);
+  bool step_one();
+  bool have_all_joined() const;
+  Time next_strike() const;
+  Time next_start() const;
+  void strike();
+  void reset_a_link();
+  void follow_scheduler();
+  bool over() const;
+  void check_end();
+  void report(const std::string& invariant, const std::string& text);
+
+  const ReturnsPlan plan_;
+  VirtualClock clock_;
+  Random random_;
+  SimNetwork network_;
+  const Time began_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  const Scheduler* scheduler_ = nullptr;
+  std::size_t struck_ = 0;
+  Time last_strike_ = {};
+  std::size_t news_ = 0;  // Of the scheduler's, that were acted upon.
+  std::vector<Start> starts_;
+  std::uint64_t lost_ = 0;
+  std::uint64_t returned_ = 0;
+  std::uint64_t names_ = 0;
+  std::optional<Violation> violation_;
+};
+
+}  // namespace stretto::sim

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReturnsPlan: a job of fixed size whose servers are lost and come back, drawn from a seed.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "common/clock.h"
+#include "core/tensor_spec.h"
+#include "tests/sim/random.h"
+
+namespace stretto::sim {
+
+struct ReturnsPlan {
+  enum class Blow : std::uint8_t {
+    kCrash,    ///< A server ends.
+    kSilence,  ///< It is not heard of any more, and nobody is told.
+    kReset     ///< A link of a worker's is reset.
+  };
+  struct Strike {
+    Blow blow = Blow::kCrash;
+    Duration after = {};    ///< Since the strike before, or since all have come together.
+    Duration absence = {};  ///< Until another server is started, once it is awaited.
+  };
+
+  explicit ReturnsPlan(std::uint64_t seed) {
+    Random random(seed);
+    workers = 1 + static_cast<std::uint32_t>(random.below(4));
+    servers = 1 + static_cast<std::uint32_t>(random.below(3));
+    rounds = 3 + random.below(8);
+    may_lose = random.chance(0.2);
+    for (std::uint64_t left = 1 + random.below(3); left > 0; --left) {
+      tensors.push_back({.name = fmt::format("t{}", left),
+                         .dtype = Dtype::kI64,
+                         .elements = 1 + random.below(60),
+                         .options = {}});
+    }
+    for (std::uint64_t left = 1 + random.below(5); left > 0; --left) {
+      const Blow blow = random.chance(0.6)   ? Blow::kCrash
+                        : random.chance(0.3) ? Blow::kSilence
+                                             : Blow::kReset;
+      const Duration most = random.chance(0.2) ? 8s : 4ms;
+      strikes.push_back({.blow = blow,
+                         .after = random.between(Duration::zero(), 3ms),
+                         .absence = random.between(Duration::zero(), most)});
+    }
+  }
+
+  std::uint32_t workers = 1;
+  std::uint32_t servers = 1;
+  std::uint64_t rounds = 1;
+  /// There are pushes without a pull, and workers leave without a barrier: what only a server had,
+  /// or a worker that has left, may be lost.
+  bool may_lose = false;
+  std::vector<TensorSpec> tensors;
+  std::vector<Strike> strikes;
+};
+
+}  // namespace stretto::sim

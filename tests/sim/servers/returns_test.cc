@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose servers are lost and come back, from seeds; a failure prints what replays it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "common/log.h"
+#include "tests/sim/replay.h"
+#include "tests/sim/seeds.h"
+#include "tests/sim/servers/returns_job.h"
+
+namespace stretto::sim {
+namespace {
+
+TEST(ReturnsSimulation, EverySumIsExactForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment();
+  Replay replay("ReturnsSimulation.Every*");
+  std::uint64_t lost = 0;
+  std::uint64_t returned = 0;
+  std::uint64_t values = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    ReturnsJob job(seed);
+    const auto violation = job.run();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
+    lost += job.lost();
+    returned += job.returned();
+    values += job.values();
+  }
+  if (seeds.count < 100) return;
+  fmt::print("{} servers were lost, {} came back, {} values were right\n", lost, returned, values);
+  EXPECT_GT(returned, seeds.count / 2);
+  EXPECT_GT(values, seeds.count * 10);
+}
+
+}  // namespace
+}  // namespace stretto::sim
