@@ -50,6 +50,11 @@ void ReturnsUser::declare(std::size_t index) {
 void ReturnsUser::act() {
   if (node_.over() && !outcome_) outcome_ = node_.membership().status();
   if (!joined_ || outcome_ || leaving_) return;
+  if (!failed_.ok()) {  // As a program does that ends with it.
+    outcome_ = failed_;
+    node_.abandon();
+    return;
+  }
   bool done = true;
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     Progress& progress = tensors_[index];
