@@ -48,8 +48,8 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
   }
   if (!status.ok()) return refuse_tensor(worker, spec.name, status);
   const Result<Registry::Declaration> made = registry_.declare(
-      spec, worker.number(),
-      [&](const Cut& cut) { return by_servers ? place(cut, spec) : 0; }, part_bytes);
+      spec, worker.number(), [&](const Cut& cut) { return by_servers ? place(cut, spec) : 0; },
+      part_bytes);
   if (!made.ok()) return refuse_tensor(worker, spec.name, made.status());
   const Registry::Entry& entry = made->entry;
   if (made->breaks) return tell_mismatch(entry);

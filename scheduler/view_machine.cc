@@ -83,6 +83,55 @@ bool let_in(Entrance& entrance, View& next, std::set<NodeId>& changed) {
   return true;
 }
 
+// What a view changes of the one before it, of these members.
+Publish news_of(const View& before, const View& after, const std::set<NodeId>& changed,
+                const std::map<NodeId, std::string>& lost) {
+  Publish order{.since = before.epoch};
+  for (const NodeId node : changed) {
+    const auto loss = lost.find(node);
+    const bool is_lost = loss != lost.end();
+    if (const Member* member = after.find(node); member != nullptr) {
+      if (before.epoch != 0 && before.find(node) == nullptr) order.fresh.push_back(node);
+      order.changed.push_back(*member);
+    } else if (const Member* was = before.find(node); was != nullptr) {  // Else it came and went.
+      order.changed.push_back(*was);
+      order.changed.back().left = true;
+      if (is_lost) order.changed.back().lost = true;
+    } else {
+      continue;
+    }
+    if (is_lost) order.lost.push_back({.node = node, .cause = loss->second});
+  }
+  return order;
+}
+
+// In the place of who is lost.
+Result<Member> admit_for(const Member& lost, Join join, Admission& admission) {
+  join.rank = lost.rank;
+  admission.remove(lost.node);
+  return admission.admit(join);
+}
+
+Status none_came(const Member& server, const std::string& cause) {
+  return Status(Code::kServerLost,
+                fmt::format("{} is lost: {}; and none came in its place within {} s",
+                            server.describe(), cause, seconds(kServerReturns)))
+      .with_peer(server.describe());
+}
+
+Status not_all_came(const Config& config, const std::string& missing) {
+  return Status(Code::kRendezvousTimeout, fmt::format("not everybody came within {} s; missing: {}",
+                                                      seconds(config.rendezvous_timeout), missing))
+      .with_peer(missing)
+      .with_operation("rendezvous");
+}
+
+Status link_broke(const Member& reporter, const Member& subject, const std::string& cause) {
+  return Status(Code::kLinkBroken, fmt::format("{} lost its link to {}, though both are alive: {}",
+                                               reporter.describe(), subject.describe(), cause))
+      .with_peer(fmt::format("{}, {}", reporter.describe(), subject.describe()));
+}
+
 // Of two members at the ends of a link that broke, the one that the job goes on without.
 const Member& worker_of(const Member& one, const Member& other, NodeId likelier) {
   if (one.role != other.role) return one.role == Role::kWorker ? one : other;
@@ -123,8 +172,19 @@ Time ViewMachine::next_due() const {
 // ---- those who come
 
 void ViewMachine::take(const Join& join) {
+  // It has the place and the slots of who was lost, and nothing else of it.
   if (const Member* place = returns_.place_for(join); place && phase_ == Phase::kRunning) {
-    return take_place(join, place->node);
+    const NodeId lost = place->node;
+    const Result<Member> member = admit_for(*place, join, admission_);
+    if (!member.ok()) return orders_.push_back(Refuse{member.status()});
+    linked_.insert(member->node);
+    orders_.emplace_back(Admit{*member});
+    next_.members.erase(lost);
+    next_.members[member->node] = *member;
+    slots_.replace(next_.slots, lost, member->node);
+    returns_.taken(lost);
+    changed_.insert({lost, member->node});
+    return publish();  // Before anybody hears of a slot that is its own.
   }
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
@@ -169,25 +229,6 @@ void ViewMachine::take(const Join& join) {
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
   publish();
-}
-
-// It has the place and the slots of who was lost, and nothing else of it.
-void ViewMachine::take_place(Join join, NodeId lost) {
-  join.rank = next_.members.at(lost).rank;
-  admission_.remove(lost);
-  const Result<Member> member = admission_.admit(join);
-  if (!member.ok()) {
-    orders_.emplace_back(Refuse{member.status()});
-    return;
-  }
-  linked_.insert(member->node);
-  orders_.emplace_back(Admit{*member});
-  next_.members.erase(lost);
-  next_.members[member->node] = *member;
-  slots_.replace(next_.slots, lost, member->node);
-  returns_.taken(lost);
-  changed_.insert({lost, member->node});
-  publish();  // Before anybody hears of a slot that is its own.
 }
 
 void ViewMachine::take(const StepTold& told) {
@@ -373,51 +414,25 @@ void ViewMachine::take(const TurnOver&) {
 }
 
 void ViewMachine::publish() {
-  const std::uint32_t since = view_.epoch;
-  next_.epoch = since + 1;
+  next_.epoch = view_.epoch + 1;
   if (std::exchange(fenced_, false)) next_.fence = next_.epoch;
   STRETTO_CHECK(violation(next_).empty());
   STRETTO_CHECK(violation(view_, next_).empty());
-  Publish order{.since = since};
-  for (const NodeId node : std::exchange(changed_, {})) {
-    if (const Member* member = next_.find(node); member != nullptr) {
-      if (since != 0 && view_.find(node) == nullptr) order.fresh.push_back(node);
-      order.changed.push_back(*member);
-      if (const auto lost = lost_.find(node); lost != lost_.end()) {
-        order.lost.push_back({.node = node, .cause = lost->second});
-      }
-    } else if (const Member* was = view_.find(node); was != nullptr) {  // Else it came and went.
-      order.changed.push_back(*was);
-      order.changed.back().left = true;
-      if (const auto lost = lost_.find(node); lost != lost_.end()) {
-        order.changed.back().lost = true;
-        order.lost.push_back({.node = node, .cause = lost->second});
-      }
-    }
-  }
+  orders_.emplace_back(news_of(view_, next_, std::exchange(changed_, {}), lost_));
   lost_.clear();
   view_ = next_;
-  orders_.emplace_back(std::move(order));
 }
 
 void ViewMachine::take(const TimeOut&) {
   const bool late = now_ >= deadline_;
   if (late && phase_ == Phase::kGathering) {
-    end(Status(Code::kRendezvousTimeout,
-               fmt::format("not everybody came within {} s; missing: {}",
-                           seconds(config_.rendezvous_timeout), admission_.missing()))
-            .with_peer(admission_.missing())
-            .with_operation("rendezvous"));
+    end(not_all_came(config_, admission_.missing()));
   } else if (late && (phase_ == Phase::kDispersing || phase_ == Phase::kFailing)) {
     phase_ = Phase::kOver;
     orders_.emplace_back(CloseJob{});
   }
   if (const auto missed = returns_.overdue(now_); missed && phase_ == Phase::kRunning) {
-    const auto& [server, cause] = *missed;
-    end(Status(Code::kServerLost,
-               fmt::format("{} is lost: {}; and none came in its place within {} s",
-                           server.describe(), cause, seconds(kServerReturns)))
-            .with_peer(server.describe()));
+    end(none_came(missed->first, missed->second));
   }
   for (const auto& [node, deadline] : std::map<NodeId, Time>(notices_)) {
     if (now_ < deadline) continue;
@@ -440,10 +455,7 @@ void ViewMachine::take(const TimeOut&) {
                 .round = next_.contributors.from_round});
       continue;
     }
-    end(Status(Code::kLinkBroken,
-               fmt::format("{} lost its link to {}, though both are alive: {}",
-                           reporter->describe(), subject->describe(), doubt.cause))
-            .with_peer(fmt::format("{}, {}", reporter->describe(), subject->describe())));
+    end(link_broke(*reporter, *subject, doubt.cause));
   }
   if (phase_ == Phase::kRunning && !changed_.empty()) publish();
 }

@@ -70,7 +70,6 @@ class ViewMachine {
   void take(const TurnOver&);
   void take(const TimeOut&);
 
-  void take_place(Join join, NodeId lost);
   void disperse();
   void remove(NodeId node, std::uint64_t round);
   void end(Status why);

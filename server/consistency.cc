@@ -71,26 +71,21 @@ Sources Consistency::finish_round() {
   return Sources(group_);
 }
 
-void Consistency::resume(std::uint64_t version) {
+void Consistency::resume(std::uint64_t version, std::optional<std::uint64_t> rounds) {
   STRETTO_CHECK(version_ == 0 && !open() && rounds_.most() == 0);
+  STRETTO_CHECK(!rounds || (has_rounds(mode_) && version <= *rounds));
   version_ = version;
   ++progress_;
   if (!has_rounds(mode_)) return;
-  finished_ = version;
-  before_.assign(before_.size(), version);
+  finished_ = rounds.value_or(version);
+  empty_ = finished_ - version;
+  before_.assign(before_.size(), finished_);
   const IndexSet left = rounds_.left();
   rounds_ = RoundCounts(before_);
   for (std::uint32_t index = 0; index < group_->size(); ++index) {
     if (left.contains(index)) rounds_.leave(index);
   }
-}
-
-void Consistency::recover(std::uint64_t finished, std::uint64_t version) {
-  STRETTO_CHECK(version <= finished && has_rounds(mode_));
-  resume(finished);
-  version_ = version;
-  empty_ = finished - version;
-  before_.assign(before_.size(), 0);
+  if (rounds) before_.assign(before_.size(), 0);
 }
 
 void Consistency::make_nothing() {

@@ -45,11 +45,9 @@ class Consistency {
   /// The collected round that has just been completed makes no update after all.
   void make_nothing();
   /// Before anything has come: its value is of so many rounds or contributions, which others have
-  /// made before anybody here came.
-  void resume(std::uint64_t version);
-  /// The same of rounds that those who are here have made, elsewhere: they count on from there. So
-  /// many rounds have ended, which have made so many versions.
-  void recover(std::uint64_t finished, std::uint64_t version);
+  /// made before anybody here came; or, with `rounds`, which those who are here have made elsewhere
+  /// in so many rounds, from which they count on.
+  void resume(std::uint64_t version, std::optional<std::uint64_t> rounds = {});
   /// From now on these make rounds, the open one too: it lacks who is not among them any more, and
   /// waits for who is new, whose first round it is (where there are no rounds it begins where the
   /// fastest of the others is: whoever says first that a newcomer is in has made all rounds before

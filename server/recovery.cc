@@ -33,9 +33,8 @@ Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint3
   }
   if (!made.why.ok() || made.finished == 0) return made;
   if (holders.empty()) {
-    made.why = lost(
-        fmt::format("nobody has asked for the value of round {}, and it was there only",
-                    made.finished));
+    made.why = lost(fmt::format("nobody has asked for the value of round {}, and it was there only",
+                                made.finished));
     return made;
   }
   made.holder = holders[turn % holders.size()];

@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/log.h"
 #include "server/rule_state.h"
+#include "server/shard_metrics.h"
 #include "server/share_record.h"
 
 namespace stretto {
@@ -48,6 +49,19 @@ Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
           .root_view = push.root_view,
           .codec = push.codec,
           .bytes = std::move(payload)};
+}
+
+Waiter waiter_of(WorkerLinks::Worker worker, const wire::Header& header,
+                 const Consistency::Gate& gate, const Clock& clock, Time since) {
+  const auto push = wire::PushFrame::of(header);
+  return {.worker = worker.node,
+          .priority = push.priority,
+          .deadline = deadline_in(header.deadline, clock),
+          .wants_value = push.wants_value,
+          .pushed = true,
+          .assigns = push.assigns,
+          .gate = gate,
+          .since = since};
 }
 
 // Parts whose open round cannot be made by these fail.
@@ -90,7 +104,7 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       sitting_out_([this](NodeId worker, const control::Wanted& wanted) {
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
       }),
-      taking_over_(van_, workers_, clock),
+      taking_over_(van_, workers_, slots_, announcer_, clock),
       archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -114,11 +128,13 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
-  if (taking_over_.active()) go_on_with_parts();
+  taking_over_.step([this](LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
+    dispatch(link, worker, header, std::move(payload));
+  });
   const std::optional<control::CheckpointSaved> saved = archive_.step();
   if (saved) van_.send_control(membership_->scheduler_link(), *saved);
   const Time now = clock_.now();
-  if (pen_.due(now)) pen_.put(metrics(), now);
+  if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
   if (now < stalls_.next_due()) return;
   const LongWaits waits =
       stalls_.look(slots_, membership_->settings(), now,
@@ -150,7 +166,7 @@ void Shard::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     on_take_in(link, *taken);
   } else if (const auto* told = std::get_if<control::Recall>(&message)) {
-    if (workers_.find(link) != nullptr) on_recall(workers_.find(link)->node, *told);
+    if (workers_.find(link) != nullptr) taking_over_.hear(workers_.find(link)->node, *told);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     const WorkerLinks::Worker* worker = workers_.find(link);
     if (worker != nullptr) doom(slots_, announcer_, *fault, worker->number);
@@ -251,11 +267,7 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   // A worker has one operation a part in flight: it can be owed no more than this.
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
     van_.links().refuse(link, too_many_answers());
-  } else if (taking_over_.active() && header.kind == wire::Kind::kValue) {
-    const Status status =
-        taking_over_.take(worker->node, wire::ValueFrame::of(header), payload);
-    if (!status.ok()) van_.links().refuse(link, status);
-  } else if (!taking_over_.active() || !waits_for_others(link, *worker, header, payload)) {
+  } else if (!taking_over_.takes(link, worker->node, header, payload)) {
     dispatch(link, *worker, header, std::move(payload));
   }
 }
@@ -267,42 +279,6 @@ void Shard::dispatch(LinkId link, Worker worker, const wire::Header& header, Buf
     on_pull(link, worker, header);
   } else {
     van_.links().refuse(link, {Code::kMalformed, "a server takes pushes and pulls only"});
-  }
-}
-
-// ---- after a server that was lost
-
-bool Shard::waits_for_others(LinkId link, Worker worker, const wire::Header& header,
-                             const Buffer& payload) {
-  const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
-  if (!place.ok()) return false;  // It hears why.
-  const Result<bool> kept = taking_over_.keep(*place->part, link, worker.node, header, payload);
-  if (!kept.ok()) van_.links().refuse(link, kept.status());
-  return !kept.ok() || *kept;
-}
-
-void Shard::on_recall(NodeId worker, const control::Recall& told) {
-  if (!taking_over_.active()) return;
-  const Result<OwnedSlots::Place> place =
-      slots_.place_of({told.tensor, told.part}, workers_.left());
-  if (!place.ok()) return;
-  taking_over_.open(*place->part);
-  taking_over_.hear(worker, told);
-}
-
-void Shard::go_on_with_parts() {
-  for (TakingOver::Done& done : taking_over_.step()) {
-    announce(*done.part);
-    // Who waits for the end of a round only has no frame here.
-    for (const Contributor& one : workers_.group()->all()) {
-      const LinkId link = done.part->doomed.ok() ? 0 : workers_.link_of(one.node);
-      if (link != 0) announcer_.fault(link, done.part->key, 0, done.part->doomed);
-    }
-    for (TakingOver::Frame& frame : done.frames) {
-      const LinkId link = workers_.link_of(frame.worker);
-      const WorkerLinks::Worker* worker = workers_.find(link);
-      if (worker != nullptr) dispatch(link, *worker, frame.header, std::move(frame.payload));
-    }
   }
 }
 
@@ -327,23 +303,12 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
     count(link, worker, header, std::move(payload), *place);
   } else {  // It counted once, and that is enough.
     const bool owed = taking_over_.take_owed(push.key, worker.node, push.round);
-    if (owed) wait(part, worker, header, {.finished = push.round}, clock_.now());
+    if (owed) {
+      part.waiting.add(waiter_of(worker, header, {.finished = push.round}, clock_, clock_.now()));
+    }
     van_.ack(link, header.push_sequence, !owed || !push.wants_value);
     if (owed) announce(part);
   }
-}
-
-void Shard::wait(Part& part, Worker worker, const wire::Header& header,
-                 const Consistency::Gate& gate, Time since) {
-  const auto push = wire::PushFrame::of(header);
-  part.waiting.add({.worker = worker.node,
-                    .priority = push.priority,
-                    .deadline = deadline_in(header.deadline, clock_),
-                    .wants_value = push.wants_value,
-                    .pushed = true,
-                    .assigns = push.assigns,
-                    .gate = gate,
-                    .since = since});
 }
 
 void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
@@ -371,7 +336,9 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
     membership_->heartbeats().set_held(worker.number, held_.of(worker.number));
   }
   if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
-  if (push.wants_value || collects) wait(part, worker, header, counted->gate, now);
+  if (push.wants_value || collects) {
+    part.waiting.add(waiter_of(worker, header, counted->gate, clock_, now));
+  }
   van_.ack(link, header.push_sequence, !push.wants_value);
   announce(part);
   ended_waits_.counted(part, completed, first, now, membership_->heartbeats());
@@ -414,29 +381,6 @@ void Shard::announce(Part& part) {
     return;
   }
   announcer_.check_absentee(part);
-}
-
-metrics::Metrics Shard::metrics() {
-  using metrics::Type;
-  const metrics::Labels labels = {{"role", "server"},
-                                  {"rank", std::to_string(membership_->number())},
-                                  {"shard", std::to_string(index_)}};
-  metrics::Metrics made = metrics_of(van_, labels);
-  const metrics::Adder add(made, labels);
-  add("stretto_shares_total", Type::kCounter, static_cast<double>(slots_.shares()),
-      "Shares that have been summed or applied.");
-  add("stretto_parts", Type::kGauge, static_cast<double>(slots_.parts()), "Parts that live here.");
-  add("stretto_parts_bytes", Type::kGauge, static_cast<double>(slots_.bytes()),
-      "Bytes of the parts that live here, with what their update rules remember, and what "
-      "contributions that wait may take.");
-  add("stretto_heartbeats_total", Type::kCounter,
-      static_cast<double>(membership_->heartbeats().sent()), "Heartbeats sent to the scheduler.");
-  for (Rank rank = 0; rank < held_.workers(); ++rank) {
-    add("stretto_rounds_held_seconds_total", Type::kCounter, seconds(held_.of(rank)),
-        "Time that rounds had waited for this worker's shares when the last one came.");
-    made.back().labels.emplace_back("worker", std::to_string(rank));
-  }
-  return made;
 }
 
 }  // namespace stretto

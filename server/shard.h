@@ -64,20 +64,13 @@ class Shard final : public Agent, private Van::Handler {
   void on_sit_out(NodeId worker, const control::SitOut& said);
   void on_state_request(LinkId link, const control::StateRequest& request);
   void dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
-  bool waits_for_others(LinkId link, Worker worker, const wire::Header& header,
-                        const Buffer& payload);
-  void on_recall(NodeId worker, const control::Recall& told);
-  void go_on_with_parts();
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
   void count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
              const OwnedSlots::Place& place);
-  void wait(Part& part, Worker worker, const wire::Header& header, const Consistency::Gate& gate,
-            Time since);
   void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void announce(Part& part);
   void follow_roster();
-  metrics::Metrics metrics();
 
   const Config& config_;
   std::uint32_t index_;

@@ -20,32 +20,45 @@ Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
 
 }  // namespace
 
-Result<bool> TakingOver::keep(Part& part, LinkId link, NodeId worker, const wire::Header& header,
-                              const Buffer& payload) {
-  if (known_.contains(part.key)) return false;
-  open(part);
-  Asking& asking = open_[part.key];
-  if (link == 0 || std::ranges::count(asking.frames, worker, &Frame::worker) >= kMostFrames) {
-    return Status(Code::kResource, "too many frames wait for a part that is being recovered");
+bool TakingOver::takes(LinkId link, NodeId worker, const wire::Header& header,
+                       const Buffer& payload) {
+  if (!active_) return false;
+  if (header.kind == wire::Kind::kValue) {
+    const Status status = take_value(worker, wire::ValueFrame::of(header), payload);
+    if (!status.ok()) van_.links().refuse(link, status);
+    return true;
   }
-  asking.frames.push_back({worker, header, to_keep(payload)});
+  const bool waits = header.kind == wire::Kind::kPush || header.kind == wire::Kind::kPull;
+  if (!waits || known_.contains(header.key)) return false;
+  const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
+  if (!place.ok()) return false;  // It hears why.
+  Asking& asking = open_[header.key];
+  asking.part = place->part;
+  if (std::ranges::count(asking.frames, worker, &Frame::worker) >= kMostFrames) {
+    van_.links().refuse(
+        link, {Code::kResource, "too many frames wait for a part that is being recovered"});
+  } else {
+    asking.frames.push_back({worker, header, to_keep(payload)});
+  }
   return true;
 }
 
-void TakingOver::open(Part& part) {
-  if (!known_.contains(part.key)) open_[part.key].part = &part;
-}
-
+// One that waits for the end of a round only has nothing else to say.
 void TakingOver::hear(NodeId worker, const control::Recall& told) {
-  const auto found = open_.find({told.tensor, told.part});
-  if (found == open_.end() || !found->second.asked.contains(worker)) return;
-  found->second.told.try_emplace(worker, RoundsSeen{.finished = told.finished,
-                                                  .round = told.round,
-                                                  .version = told.version,
-                                                  .owed = told.owed});
+  const wire::Key key{told.tensor, told.part};
+  if (!active_ || known_.contains(key)) return;
+  const Result<OwnedSlots::Place> place = slots_.place_of(key, workers_.left());
+  if (!place.ok()) return;
+  Asking& asking = open_[key];
+  asking.part = place->part;
+  if (!asking.asked.contains(worker)) return;
+  asking.told.try_emplace(worker, RoundsSeen{.finished = told.finished,
+                                             .round = told.round,
+                                             .version = told.version,
+                                             .owed = told.owed});
 }
 
-Status TakingOver::take(NodeId worker, const wire::ValueFrame& value, const Buffer& payload) {
+Status TakingOver::take_value(NodeId worker, const wire::ValueFrame& value, const Buffer& payload) {
   const auto found = open_.find(value.key);
   const bool wanted = found != open_.end() && found->second.fetching &&
                       found->second.resumption.holder == worker &&
@@ -55,16 +68,16 @@ Status TakingOver::take(NodeId worker, const wire::ValueFrame& value, const Buff
   const Part& part = *asking.part;
   if (value.codec != Codec::kNone || value.dtype != part.spec.dtype ||
       payload.size() != part.store.value_bytes()) {
-    return {Code::kMalformed, fmt::format("tensor '{}', part {}: a value of {} bytes of {} came",
-                                          part.spec.name, part.key.part, payload.size(),
-                                          name_of(value.dtype))};
+    return {Code::kMalformed,
+            fmt::format("tensor '{}', part {}: a value of {} bytes of {} came", part.spec.name,
+                        part.key.part, payload.size(), name_of(value.dtype))};
   }
   resume(asking, to_keep(payload), value.facts.contributors);
   return {};
 }
 
-std::vector<TakingOver::Done> TakingOver::step() {
-  std::vector<Done> done;
+void TakingOver::step(const Dispatch& dispatch) {
+  std::vector<Asking> over;
   for (auto next = open_.begin(); next != open_.end();) {
     Asking& asking = next->second;
     if (asking.fetching && workers_.link_of(asking.resumption.holder) == 0) {
@@ -80,10 +93,25 @@ std::vector<TakingOver::Done> TakingOver::step() {
       continue;
     }
     known_.insert(next->first);
-    done.push_back({asking.part, std::move(asking.frames)});
+    over.push_back(std::move(asking));
     next = open_.erase(next);
   }
-  return done;
+  for (Asking& asking : over) go_on(std::move(asking), dispatch);
+}
+
+void TakingOver::go_on(Asking asking, const Dispatch& dispatch) {
+  Part& part = *asking.part;
+  announcer_.tell_ready(part);
+  // Who waits for the end of a round only has no frame here.
+  for (const Contributor& one : workers_.group()->all()) {
+    const LinkId link = part.doomed.ok() ? 0 : workers_.link_of(one.node);
+    if (link != 0) announcer_.fault(link, part.key, 0, part.doomed);
+  }
+  for (Frame& frame : asking.frames) {
+    const LinkId link = workers_.link_of(frame.worker);
+    const WorkerLinks::Worker* worker = workers_.find(link);
+    if (worker != nullptr) dispatch(link, *worker, frame.header, std::move(frame.payload));
+  }
 }
 
 void TakingOver::ask(Asking& asking) {
@@ -106,8 +134,8 @@ void TakingOver::decide(Asking& asking) {
   asking.resumption = resumption_of(asking.told, asking.part->key.part);
   const Resumption& made = asking.resumption;
   if (!made.why.ok()) {
-    asking.part->doomed = {made.why.code(), fmt::format("tensor '{}': {}", asking.part->spec.name,
-                                                        made.why.cause())};
+    asking.part->doomed = {
+        made.why.code(), fmt::format("tensor '{}': {}", asking.part->spec.name, made.why.cause())};
     asking.over = true;
   } else if (made.version == 0) {
     resume(asking, Buffer(), 0);
@@ -127,7 +155,7 @@ void TakingOver::resume(Asking& asking, Buffer value, std::uint32_t contributors
   asking.fetching = false;
   asking.over = true;
   if (made.finished == 0) return;
-  part.collector.rounds().recover(made.finished, made.version);
+  part.collector.rounds().resume(made.version, made.finished);
   part.store.recover(std::move(value), made.version, contributors);
   for (const Contributor& one : workers_.group()->all()) part.counted.note(one.node, made.finished);
   std::set<NodeId> owed;

@@ -4,13 +4,15 @@
 // comes for it meanwhile waits.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "common/clock.h"
+#include "server/announcer.h"
+#include "server/owned_slots.h"
 #include "server/recovery.h"
-#include "server/slot.h"
 #include "server/worker_links.h"
 #include "van/frame_views.h"
 #include "van/van.h"
@@ -20,44 +22,36 @@ namespace stretto {
 /// Thread: loop.
 class TakingOver {
  public:
-  /// What a worker sent while its part was not known yet.
-  struct Frame {
-    NodeId worker = 0;
-    wire::Header header;
-    Buffer payload;
-  };
-  /// Parts that go on, or never will (Part::doomed), and what has waited for that, in order.
-  struct Done {
-    Part* part;
-    std::vector<Frame> frames;
-  };
+  /// What a shard does with a frame of a part that is known.
+  using Dispatch = std::function<void(LinkId, WorkerLinks::Worker, const wire::Header&, Buffer)>;
 
   /// All outlive this.
-  TakingOver(Van& van, const WorkerLinks& workers, const Clock& clock)
-      : van_(van), workers_(workers), clock_(clock) {}
+  TakingOver(Van& van, const WorkerLinks& workers, OwnedSlots& slots, Announcer& announcer,
+             const Clock& clock)
+      : van_(van), workers_(workers), slots_(slots), announcer_(announcer), clock_(clock) {}
 
   /// There was another in this place.
   void begin() { active_ = true; }
-  bool active() const { return active_; }
 
-  /// True if the part is not known yet: the frame waits for that. Errors: Resource, if too many of
-  /// its sender do.
-  Result<bool> keep(Part& part, LinkId link, NodeId worker, const wire::Header& header,
-                    const Buffer& payload);
-  /// Somebody waits for something of this part: all are asked how far they are with it, once.
-  void open(Part& part);
+  /// True if the frame is a value that was asked for, or waits until its part is known. The link of
+  /// who sends too many such, or another value, is refused.
+  bool takes(LinkId link, NodeId worker, const wire::Header& header, const Buffer& payload);
   /// A worker says how far it is with a part.
   void hear(NodeId worker, const control::Recall& told);
-  /// It sends the value that it was asked for. An error if it was not.
-  Status take(NodeId worker, const wire::ValueFrame& value, const Buffer& payload);
-  /// Asks those who have come, and looks at what has been answered.
-  std::vector<Done> step();
+  /// Asks those who have come, and looks at what has been answered: parts go on, or never will
+  /// (Part::doomed), and what has waited for that is dispatched, in order.
+  void step(const Dispatch& dispatch);
 
   /// True once of each worker whose share of a round that was done elsewhere comes here again: it
   /// is still to have the answer.
   bool take_owed(const wire::Key& key, NodeId worker, std::uint64_t round);
 
  private:
+  struct Frame {  // What a worker sent while its part was not known yet.
+    NodeId worker = 0;
+    wire::Header header;
+    Buffer payload;
+  };
   struct Asking {
     Part* part = nullptr;
     std::set<NodeId> asked;
@@ -68,13 +62,17 @@ class TakingOver {
     std::vector<Frame> frames;
   };
 
+  Status take_value(NodeId worker, const wire::ValueFrame& value, const Buffer& payload);
   void ask(Asking& asking);
   bool all_have_told(const Asking& asking) const;
   void decide(Asking& asking);
   void resume(Asking& asking, Buffer value, std::uint32_t contributors);
+  void go_on(Asking asking, const Dispatch& dispatch);
 
   Van& van_;
   const WorkerLinks& workers_;
+  OwnedSlots& slots_;
+  Announcer& announcer_;
   const Clock& clock_;
   bool active_ = false;
   std::map<wire::Key, Asking> open_;

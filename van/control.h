@@ -240,7 +240,7 @@ struct Recall {
   std::uint64_t round = 0;     ///< Of the worker's: whose value is wanted, or kept; 0: none.
   std::uint64_t version = 0;   ///< Of that value.
   std::uint64_t finished = 0;  ///< Rounds of the worker's that have ended.
-  bool owed = false;  ///< The next one was acknowledged, and will not be sent again.
+  bool owed = false;           ///< The next one was acknowledged, and will not be sent again.
 };
 
 /// Worker to shard: tell, or set, the piece of a rule's state that begins at an offset.
@@ -431,8 +431,7 @@ using Message =
     std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
                  Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
                  StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn,
-                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded,
-                 Recall>;
+                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded, Recall>;
 
 /// True if the message is a T.
 template <typename T>

@@ -14,6 +14,7 @@
 #include "van/control_codec.h"
 #include "van/heartbeat_decode.h"
 #include "van/known_number.h"
+#include "van/state_decode.h"
 #include "van/wire.h"
 
 namespace stretto::control {
@@ -129,8 +130,7 @@ Status add_members(const wire::Roster& message, Roster& roster) {
     const bool worker = member->role == Role::kWorker;
     // It has no place any more, or not yet.
     const bool replaced = roster.settings.servers_return() && !worker && member->left;
-    const bool gone =
-        replaced || (roster.settings.elastic() && (member->left || member->joining));
+    const bool gone = replaced || (roster.settings.elastic() && (member->left || member->joining));
     const bool fits =
         gone || (member->rank < (worker ? roster.workers : roster.servers) &&
                  places.insert({member->role, member->rank, worker ? 0 : member->shard}).second);
@@ -331,35 +331,6 @@ Result<Message> from(const wire::Wanted& wanted) {
   return Message(Wanted{.spec = *std::move(spec), .part = wanted.part(), .round = wanted.round()});
 }
 
-Status check_piece(std::string_view of, std::size_t bytes) {
-  if (bytes <= StatePiece::kMaxBytes) return {};
-  return malformed(fmt::format("{} has a piece of {} bytes, at most {} are taken", of, bytes,
-                               StatePiece::kMaxBytes));
-}
-
-Result<Message> from(const wire::StateRequest& request) {
-  if (Status status = check_piece("a request for state", request.set().size()); !status.ok()) {
-    return status;
-  }
-  return Message(StateRequest{.number = request.number(),
-                              .tensor = request.tensor(),
-                              .part = request.part(),
-                              .offset = request.offset(),
-                              .set = request.set(),
-                              .total = request.total()});
-}
-
-Result<Message> from(const wire::StatePiece& piece) {
-  if (Status status = check_piece("an answer with state", piece.piece().size()); !status.ok()) {
-    return status;
-  }
-  return Message(StatePiece{.number = piece.number(),
-                            .total = piece.total(),
-                            .version = piece.version(),
-                            .piece = piece.piece(),
-                            .why = outcome_from(piece.code(), piece.cause())});
-}
-
 Result<Message> from(const wire::Steer& steer) {
   return Message(Steer{.call = steer.call(),
                        .priority = steer.priority(),
@@ -406,15 +377,6 @@ Result<Message> from(const wire::Observed& answer) {
                           .records = answer.records()});
 }
 
-Recall recall_from(const wire::Recall& recall) {
-  return Recall{.tensor = recall.tensor(),
-                .part = recall.part(),
-                .round = recall.round(),
-                .version = recall.version(),
-                .finished = recall.finished(),
-                .owed = recall.owed()};
-}
-
 Result<Message> body_of(const wire::Control& message) {
   switch (message.body_case()) {
     case wire::Control::kHello:
@@ -458,9 +420,9 @@ Result<Message> body_of(const wire::Control& message) {
     case wire::Control::kObserved:
       return from(message.observed());
     case wire::Control::kStateRequest:
-      return from(message.state_request());
     case wire::Control::kStatePiece:
-      return from(message.state_piece());
+    case wire::Control::kRecall:
+      return state_from(message);
     case wire::Control::kSitOut:
       return from(message.sit_out());
     case wire::Control::kWanted:
@@ -479,8 +441,6 @@ Result<Message> body_of(const wire::Control& message) {
       return Message(Rate{.bytes_per_second = message.rate().bytes_per_second()});
     case wire::Control::kRegroup:
       return from(message.regroup());
-    case wire::Control::kRecall:
-      return Message(recall_from(message.recall()));
     case wire::Control::BODY_NOT_SET:
       break;
   }

@@ -25,6 +25,12 @@ void report_broken(Membership& membership, const Member& member, Code code, cons
                                .with_peer(who));
 }
 
+void follow_servers(ShardLinks& shards, Membership& membership, Time now) {
+  if (!shards.called() || membership.over() || !membership.roster()) return;
+  Status status = shards.follow(*membership.roster(), membership.hello(), now);
+  if (!status.ok()) membership.fail(std::move(status));
+}
+
 }  // namespace
 
 WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
@@ -90,29 +96,22 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   if (link == membership_.scheduler_link()) {
     const bool taken = membership_.on_control(link, message) || trace_.on_control(link, message);
     if (!taken) return work_.on_scheduler(message);
-    return control::is<Roster>(message) ? follow_servers() : void();
+    // Before anybody hears of a tensor that lies at a shard that has just come.
+    if (control::is<Roster>(message)) follow_servers(shards_, membership_, clock_.now());
+    return;
   }
   const Member* shard = shards_.find(link);
   const auto* fault = std::get_if<control::Fault>(&message);
   if (shard == nullptr) {
     Status refused = work_.exchange().on_peer(link, message);
     if (!refused.ok()) membership_.fail(std::move(refused));
-  } else if (control::is<control::Welcome>(message)) {
-    if (const auto moved = shards_.welcome(link)) work_.settle(*moved);
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shard->node, *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
     membership_.fail(Status(fault->why).with_peer(shard->describe()), Membership::State::kCutOff);
   } else {
-    work_.on_shard(message, *shard);
+    work_.on_shard(link, message, *shard);
   }
-}
-
-// Before anybody hears of a tensor that lies at a shard that has just come.
-void WorkerNode::follow_servers() {
-  if (!shards_.called() || membership_.over() || !membership_.roster()) return;
-  Status status = shards_.follow(*membership_.roster(), membership_.hello(), clock_.now());
-  if (!status.ok()) membership_.fail(std::move(status));
 }
 
 void WorkerNode::on_broken(LinkId link, const Status& why) {

@@ -77,7 +77,6 @@ class WorkerNode final : public Agent, private Van::Handler {
   }
   void on_broken(LinkId link, const Status& why) override;
 
-  void follow_servers();
   void tick();
   void go_if_free();
   void finish();

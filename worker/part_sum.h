@@ -16,7 +16,6 @@ namespace stretto {
 /// What a round of a tensor makes of two contributions.
 ops::ReduceOp reduction_of(Rule rule);
 
-
 /// Thread: loop.
 class PartSum {
  public:

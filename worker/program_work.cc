@@ -18,6 +18,15 @@ Time long_ago(const Clock& clock, const Membership& membership) {
   return clock.now() - membership.settings().heartbeat;
 }
 
+// A shard has come in the place of another one, with this link.
+void settle(const ShardLinks::Moved& moved, Van& van, Tensors& tensors, StandIn& stand_in,
+            ServerExchange& servers) {
+  const std::vector<std::uint32_t> ids = tensors.move(moved.from, moved.to);
+  for (const std::uint32_t id : ids) van.send_control(moved.to, open_of(*tensors.find(id)));
+  stand_in.tell_again();
+  for (const std::uint32_t id : ids) servers.send_again(*tensors.find(id), moved.to);
+}
+
 // All outlive what is returned.
 CheckpointCalls::Ways ways_of_checkpoints(BarrierCalls& barriers, Van& van,
                                           const Membership& membership) {
@@ -186,26 +195,18 @@ void ProgramWork::on_scheduler(const control::Message& message) {
   }
 }
 
-void ProgramWork::on_shard(const control::Message& message, const Member& shard) {
-  if (const auto* piece = std::get_if<control::StatePiece>(&message)) {
+void ProgramWork::on_shard(LinkId link, const control::Message& message, const Member& shard) {
+  if (control::is<control::Welcome>(message)) {
+    const std::optional<ShardLinks::Moved> moved = shards_.welcome(link);
+    if (moved) settle(*moved, van_, tensors_, stand_in_, exchange_.servers());
+  } else if (const auto* piece = std::get_if<control::StatePiece>(&message)) {
     states_.on_piece(*piece);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(*fault, shard.describe());
   } else if (const auto* wanted = std::get_if<control::Wanted>(&message)) {
     stand_in_.on_wanted(*wanted);
   } else if (const auto* recall = std::get_if<control::Recall>(&message)) {
-    exchange_.servers().on_recall(shards_.link_to(shard.node), *recall);
-  }
-}
-
-void ProgramWork::settle(const ShardLinks::Moved& moved) {
-  const std::vector<std::uint32_t> tensors = tensors_.move(moved.from, moved.to);
-  for (const std::uint32_t id : tensors) {
-    van_.send_control(moved.to, open_of(*tensors_.find(id)));
-  }
-  stand_in_.tell_again();
-  for (const std::uint32_t id : tensors) {
-    exchange_.servers().send_again(*tensors_.find(id), moved.to);
+    exchange_.servers().recalls().answer(link, *recall);
   }
 }
 
@@ -237,7 +238,7 @@ void ProgramWork::tick() {
     // What was before in a job that goes on from a checkpoint makes nothing stale.
     if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
       tensors_.come_late();
-    if (membership_.settings().servers_return()) exchange_.servers().keep_values();
+    if (membership_.settings().servers_return()) exchange_.servers().recalls().begin();
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
     exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});

@@ -62,10 +62,8 @@ class ProgramWork {
   void end_all(const Status& why);
 
   void on_scheduler(const control::Message& message);
-  void on_shard(const control::Message& message, const Member& shard);
+  void on_shard(LinkId link, const control::Message& message, const Member& shard);
   Exchanges& exchange() { return exchange_; }
-  /// A shard has come in the place of another one, with this link.
-  void settle(const ShardLinks::Moved& moved);
 
   void tick();
   Time next_due() const;
@@ -87,7 +85,7 @@ class ProgramWork {
   const Clock& clock_;
   Van& van_;
   const Membership& membership_;
-  const ShardLinks& shards_;
+  ShardLinks& shards_;
   Tensors tensors_;
   Exchanges exchange_;
   StateTransfers states_;

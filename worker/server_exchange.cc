@@ -68,6 +68,7 @@ ServerExchange::ServerExchange(Van& van, const Clock& clock, Tensors& tensors,
                     },
                 .decoded = [this](TensorState& tensor,
                                   const wire::ValueFrame& value) { take_value(tensor, value); }}),
+      recalls_(van, tensors),
       outcomes_(std::move(outcomes)) {}
 
 void ServerExchange::set_tracer(Tracer* tracer) {
@@ -154,7 +155,7 @@ std::span<std::byte> ServerExchange::landing(const wire::Header& header) {
   const TensorState* tensor = tensors_.find(header.key);
   if (tensor == nullptr || header.kind != wire::Kind::kValue) return {};
   // The source may be there too, and is wanted whole until the value is.
-  if (keeps(*tensor)) return {};
+  if (recalls_.keeps(*tensor)) return {};
   const auto value = wire::ValueFrame::of(header);
   const PartState::LaneName lane = tensor->lane_of(value);
   const PartState& part = tensor->parts[value.key.part];
@@ -193,12 +194,7 @@ void ServerExchange::on_value(TensorState& tensor, const wire::ValueFrame& value
     std::memcpy(target, payload.data(), payload.size());
     if (tracer_ != nullptr) tracer_->worked(payload.size());
   }
-  if (keeps(tensor)) {
-    part.kept = {.bytes = to_keep(payload),
-                 .round = part.rounds(),
-                 .version = value.facts.version,
-                 .contributors = value.facts.contributors};
-  }
+  if (recalls_.keeps(tensor)) Recalls::keep(part, value.facts, payload);
   take_value(tensor, value);
 }
 
@@ -269,43 +265,12 @@ void ServerExchange::on_fault(const wire::Key& key, const Status& why) {
 
 // ---- another owner
 
-bool ServerExchange::keeps(const TensorState& tensor) const {
-  return keeps_values_ && is_sum_of_round(tensor.spec.options);
-}
-
-void ServerExchange::tell_how_far(const TensorState& tensor, std::uint32_t index) {
-  const PartState& part = tensor.parts[index];
-  van_.send_control(part.link(), control::Recall{.tensor = tensor.id,
-                                                 .part = index,
-                                                 .round = part.kept.round,
-                                                 .version = part.kept.version,
-                                                 .finished = part.rounds_ended(),
-                                                 .owed = part.cannot_resend()});
-}
-
-void ServerExchange::on_recall(LinkId link, const control::Recall& recall) {
-  const wire::Key key{recall.tensor, recall.part};
-  TensorState* tensor = tensors_.find(key);
-  if (tensor == nullptr) {  // Then nothing has been sent.
-    return van_.send_control(link, control::Recall{.tensor = recall.tensor, .part = recall.part});
-  }
-  if (recall.round == 0) return tell_how_far(*tensor, recall.part);
-  const KeptValue& kept = tensor->parts[recall.part].kept;
-  if (recall.round != kept.round || recall.version != kept.version) return;
-  const wire::ValueFrame value{
-      .key = key,
-      .facts = {.version = kept.version, .contributors = kept.contributors},
-      .dtype = tensor->spec.dtype};
-  van_.send(link, value.header(), kept.bytes,
-            {.tag = 0, .deadline = Time::max(), .bulk = tensor->spec.options.bulk});
-}
-
 void ServerExchange::send_again(TensorState& tensor, LinkId link) {
   if (!tensor.failed.ok()) return;
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
     if (tensor.parts[part].link() != link) continue;
     // Else nobody might begin to ask.
-    if (tensor.parts[part].cannot_resend()) tell_how_far(tensor, part);
+    if (tensor.parts[part].cannot_resend()) recalls_.tell_how_far(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
       send_lane_again(tensor, part, lane);
     }

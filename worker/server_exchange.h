@@ -10,6 +10,7 @@
 #include "van/van.h"
 #include "worker/codings.h"
 #include "worker/exchange_way.h"
+#include "worker/recalls.h"
 
 namespace stretto {
 
@@ -33,11 +34,7 @@ class ServerExchange final : public ExchangeWay {
   void forget(Operation& operation) override { codings_.discard(operation); }
   void failed(const TensorState& tensor, const Status& why) override;
 
-  /// From now on the last value of each part is kept, for recalls().
-  void keep_values() { keeps_values_ = true; }
-  /// A server that has come in the place of one that was lost asks how far we are with a part, or
-  /// for its value.
-  void on_recall(LinkId link, const control::Recall& recall);
+  Recalls& recalls() { return recalls_; }
   /// Parts of a tensor have moved to this link: what was on the way to their owner goes again.
   void send_again(TensorState& tensor, LinkId link);
 
@@ -51,9 +48,7 @@ class ServerExchange final : public ExchangeWay {
  private:
   void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
-  void tell_how_far(const TensorState& tensor, std::uint32_t index);
   void send_lane_again(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
-  bool keeps(const TensorState& tensor) const;
   void send_frame(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_share(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
   void post(const TensorState& tensor, const wire::Header& header, Buffer payload,
@@ -67,7 +62,7 @@ class ServerExchange final : public ExchangeWay {
   Tensors& tensors_;
   Tracer* tracer_ = nullptr;
   Codings codings_;
-  bool keeps_values_ = false;
+  Recalls recalls_;
   const Outcomes outcomes_;
 };
 

@@ -60,9 +60,9 @@ void ShardLinks::part_with(const Member& lost) {
   if (is_next) place.next.reset();
   place.lost = true;
   place.deadline = Time::max();
-  van_.links().refuse(link, Status(Code::kServerLost,
-                                   fmt::format("{} is lost to the job", lost.describe()))
-                                .with_peer(lost.describe()));
+  van_.links().refuse(
+      link, Status(Code::kServerLost, fmt::format("{} is lost to the job", lost.describe()))
+                .with_peer(lost.describe()));
 }
 
 Status ShardLinks::call(Place& place, const Member& successor, const control::Hello& hello,

@@ -288,7 +288,7 @@ TEST(ResumedRounds, GoOnBehindThoseThatOthersMade) {
 
 TEST(SyncRounds, GoOnFromRoundsThatWereMadeElsewhere) {
   Consistency rounds = make(Mode::kSync, 2);
-  rounds.recover(5, 4);  // One of them made nothing.
+  rounds.resume(4, 5);  // One of them made nothing.
   EXPECT_TRUE(rounds.consistent());
   EXPECT_EQ(rounds.version(), 4U);
   EXPECT_EQ(rounds.next_round(), 6U);

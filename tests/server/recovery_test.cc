@@ -34,16 +34,16 @@ TEST(Recovery, TheLastValueComesFromThoseWhoHaveIt) {
 }
 
 TEST(Recovery, ARoundMayHaveMadeNoVersion) {
-  const Resumption made = resumption_of(
-      {{10, {.finished = 5, .round = 5, .version = 3}}, {11, {.finished = 5}}}, 0);
+  const Resumption made =
+      resumption_of({{10, {.finished = 5, .round = 5, .version = 3}}, {11, {.finished = 5}}}, 0);
   EXPECT_EQ(made.finished, 5U);
   EXPECT_EQ(made.version, 3U);
   EXPECT_EQ(made.holder, 10U);
 }
 
 TEST(Recovery, AnOlderValueIsNoneOfTheLastRound) {
-  const Resumption made = resumption_of(
-      {{10, {.finished = 5, .round = 3, .version = 3}}, {11, {.finished = 5}}}, 0);
+  const Resumption made =
+      resumption_of({{10, {.finished = 5, .round = 3, .version = 3}}, {11, {.finished = 5}}}, 0);
   EXPECT_EQ(made.why.code(), Code::kServerLost);
   EXPECT_THAT(made.why.cause(), HasSubstr("nobody has asked for the value of round 5"));
 }

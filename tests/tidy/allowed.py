@@ -45,6 +45,7 @@ COVERED_BY = {
     "common/disk.cc": "tests/conformance/disk_test.cc",
     "common/real_disk.cc": "tests/conformance/disk_test.cc",
     "van/checkpoint_decode.cc": "tests/van/control_decode_test.cc",
+    "van/state_decode.cc": "tests/van/control_decode_test.cc",
     "server/restored_parts.cc": "tests/server/shard_checkpoint_test.cc",
     "server/shard_archive.cc": "tests/worker/checkpoints_test.cc",
     "checkpoint/entry.cc": "tests/checkpoint/parts_file_test.cc",

@@ -187,6 +187,9 @@ std::vector<Golden> of_members_and_tensors() {
       {"CheckpointCut",
        CheckpointCut{.job = 5, .number = 6, .step = 7, .workers = {8, 9}, .alike = true},
        "ea010c080510061807220208092801"},
+      {"Recall",
+       Recall{.tensor = 1, .part = 2, .round = 3, .version = 4, .finished = 5, .owed = true},
+       "82020c080110021803200428053001"},
       {"BarrierThatIsLeft", Barrier{.number = 3, .withdraws = true}, "420408033001"},
   };
 }
@@ -256,9 +259,6 @@ std::vector<Golden> of_signs_and_sights() {
                        .entries = 8,
                        .why = {Code::kResource, "full"}},
        "f201160806120166186425070000002808300c3a0466756c6c"},
-      {"Recall",
-       Recall{.tensor = 1, .part = 2, .round = 3, .version = 4, .finished = 5, .owed = true},
-       "82020c080110021803200428053001"},
       {"CheckpointEnded", CheckpointEnded{.number = 6, .why = {Code::kResource, "full"}},
        "fa010a0806100c1a0466756c6c"},
   };

@@ -11,14 +11,17 @@ namespace stretto::launch {
 namespace {
 
 constexpr std::string_view kAssigned[] = {
-    "STRETTO_ROLE",      "STRETTO_RANK",       "STRETTO_WORLD_SIZE",
-    "STRETTO_SERVERS",   "STRETTO_SHARDS",     "STRETTO_MIN_WORKERS",
-    "STRETTO_RESTARTS",  "STRETTO_SCHEDULER",  "DMLC_ROLE",
-    "DMLC_PS_ROOT_URI",  "DMLC_PS_ROOT_PORT",  "DMLC_NUM_WORKER",
-    "DMLC_NUM_SERVER",   "DMLC_WORKER_ID",     "BYTEPS_LOCAL_RANK",
-    "BYTEPS_LOCAL_SIZE", "BYTEPS_GLOBAL_RANK", "RANK",
-    "LOCAL_RANK",        "WORLD_SIZE",         "LOCAL_WORLD_SIZE",
-    "STRETTO_SERVER_RESTARTS",
+    "STRETTO_ROLE",       "STRETTO_RANK",
+    "STRETTO_WORLD_SIZE", "STRETTO_SERVERS",
+    "STRETTO_SHARDS",     "STRETTO_MIN_WORKERS",
+    "STRETTO_RESTARTS",   "STRETTO_SCHEDULER",
+    "DMLC_ROLE",          "DMLC_PS_ROOT_URI",
+    "DMLC_PS_ROOT_PORT",  "DMLC_NUM_WORKER",
+    "DMLC_NUM_SERVER",    "DMLC_WORKER_ID",
+    "BYTEPS_LOCAL_RANK",  "BYTEPS_LOCAL_SIZE",
+    "BYTEPS_GLOBAL_RANK", "RANK",
+    "LOCAL_RANK",         "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",   "STRETTO_SERVER_RESTARTS",
 };
 
 // Names, or their beginnings, of what belongs to one host, login or step.

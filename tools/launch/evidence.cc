@@ -99,8 +99,10 @@ void JobEvidence::record_start(std::size_t member) {
 void JobEvidence::record_return(std::size_t member) {
   Witness& witness = members.at(member);
   STRETTO_CHECK(witness.life == Life::kEnded && witness.awaited);
+  const std::uint32_t returned = witness.returned + 1;
   witness = Witness(witness.member);
   witness.again = true;
+  witness.returned = returned;
 }
 
 void JobEvidence::record_end(std::size_t member, const Exit& exit, Time now) {

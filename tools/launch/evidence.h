@@ -65,11 +65,13 @@ struct Witness {
   std::optional<Statement> said;  ///< Before it was told.
   bool forgiven = false;          ///< An elastic job goes on without it, by its scheduler's word,
   std::optional<Time> word_due;   ///< or may yet: that is known by then.
-  bool awaited = false;           ///< A server: it is to be run again, by its scheduler's word.
+  bool awaited = false;           ///< A server: it is to be run again, by its scheduler's word,
+  std::uint32_t returned = 0;     ///< and has been so often.
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {
-    return !told && !forgiven && !word_due && !awaited && (!lost.ok() || (exit.has_value() && exit->failed()));
+    const bool excused = told || forgiven || word_due || awaited;
+    return !excused && (!lost.ok() || (exit.has_value() && exit->failed()));
   }
   bool succeeded() const { return exit.has_value() && !exit->failed(); }
 };

@@ -27,9 +27,9 @@ bool only_guests(const JobEvidence& evidence) {
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
   Witness& witness = evidence.members[member];
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
-  const bool its_kind = witness.member.role == Role::kWorker ? sizing_ == Sizing::kElastic
-                                                             : sizing_ == Sizing::kServersReturn &&
-                                                                   member != kScheduler;
+  const bool its_kind = witness.member.role == Role::kWorker
+                            ? sizing_ == Sizing::kElastic
+                            : sizing_ == Sizing::kServersReturn && member != kScheduler;
   const bool may_go_on =
       its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
       (evidence.is_alive(kScheduler) || ((witness.spare || witness.again) && is_done(evidence)));
@@ -57,9 +57,9 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
     const Witness& witness = evidence.members[member];
     if (!witness.awaited || witness.life != Witness::Life::kEnded) continue;
     returns.emplace_back(
-        member, fmt::format("{} {}; another is started in its place, and no step is lost",
-                            label_of(witness.member),
-                            witness.exit ? witness.exit->text() : "is lost"));
+        member,
+        fmt::format("{} {}; another is started in its place, and no step is lost",
+                    label_of(witness.member), witness.exit ? witness.exit->text() : "is lost"));
     evidence.record_return(member);
   }
   return returns;

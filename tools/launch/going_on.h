@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// GoingOn: without whom an elastic job goes on, and whose place is taken in one of fixed size. Its scheduler says so, which has seen links end: a
-// worker's failure waits for that word as long as a scheduler may stand still, and one that is lost
-// and still runs has time to come to the job again, unless another has been started in its place.
-// Pure: evidence and the time go in.
+// GoingOn: without whom an elastic job goes on, and whose place is taken in one of fixed size. The
+// job's scheduler says so, which has seen links end: a failure of such a member waits for that word
+// as long as a scheduler may stand still, and a worker that is lost and still runs has time to come
+// to the job again, unless another has been started in its place. Pure: evidence and the time go
+// in.
 #pragma once
 
 #include <map>

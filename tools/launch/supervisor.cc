@@ -38,6 +38,14 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
+// Servers that have ended and are awaited.
+void run_again(JobEvidence& evidence, Reaction& reaction) {
+  for (auto& [member, note] : GoingOn::take_returns(evidence)) {
+    reaction.restarts.push_back({.member = member, .instead_of = member});
+    reaction.notes.push_back(std::move(note));
+  }
+}
+
 // Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
 std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& losses,
                                         GoingOn& going_on, Time now, Reaction& reaction) {
@@ -187,18 +195,9 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
   return on_time(now);
 }
 
-void Supervisor::take_returns(Reaction& reaction) {
-  if (!may_start() || !evidence_.is_alive(0)) return;
-  for (auto& [member, note] : GoingOn::take_returns(evidence_)) {
-    reaction.restarts.push_back({.member = member, .instead_of = member});
-    reaction.notes.push_back(std::move(note));
-    ++returned_;
-  }
-}
-
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
-  take_returns(reaction);
+  if (may_start() && evidence_.is_alive(0)) run_again(evidence_, reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
@@ -363,7 +362,7 @@ AttemptOutcome Supervisor::outcome() const {
       std::ranges::count_if(evidence_.members, [](const Witness& witness) {
         return witness.spare && witness.life != Witness::Life::kUnborn;
       }));
-  outcome.replaced += returned_;
+  for (const Witness& witness : evidence_.members) outcome.replaced += witness.returned;
   return outcome;
 }
 

@@ -112,7 +112,6 @@ class Supervisor {
   Lifecycle::Facts facts() const;
   void take_losses(Time now);
   std::string news();
-  void take_returns(Reaction& reaction);
   void take(Step step, Phase before, Reaction& reaction);
   void stop(Reaction& reaction);
 
@@ -121,7 +120,6 @@ class Supervisor {
   Lifecycle lifecycle_;
   LossDetector losses_;
   GoingOn going_on_;
-  std::uint32_t returned_ = 0;  // Servers that were run again.
   std::size_t orphans_ = 0;
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words about what a part's server holds from their bytes.
+#pragma once
+
+#include "van/control.h"
+
+namespace stretto::wire {
+class Control;  // Protobuf's.
+}  // namespace stretto::wire
+
+namespace stretto::control {
+
+/// Of a message that is a state request, a piece of state or a recall.
+Result<Message> state_from(const wire::Control& message);
+
+}  // namespace stretto::control

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers to servers that have come in others' places.
+#include "worker/recalls.h"
+
+namespace stretto {
+
+void Recalls::keep(PartState& part, const wire::ValueFacts& facts, const Buffer& payload) {
+  part.kept = {.bytes = to_keep(payload),
+               .round = part.rounds(),
+               .version = facts.version,
+               .contributors = facts.contributors};
+}
+
+void Recalls::tell_how_far(const TensorState& tensor, std::uint32_t index) {
+  const PartState& part = tensor.parts[index];
+  van_.send_control(part.link(), control::Recall{.tensor = tensor.id,
+                                                 .part = index,
+                                                 .round = part.kept.round,
+                                                 .version = part.kept.version,
+                                                 .finished = part.rounds_ended(),
+                                                 .owed = part.cannot_resend()});
+}
+
+void Recalls::answer(LinkId link, const control::Recall& recall) {
+  const wire::Key key{recall.tensor, recall.part};
+  const TensorState* tensor = tensors_.find(key);
+  if (tensor == nullptr) {  // Then nothing has been sent.
+    return van_.send_control(link, control::Recall{.tensor = recall.tensor, .part = recall.part});
+  }
+  const PartState& part = tensor->parts[recall.part];
+  if (link != part.link()) return;
+  if (recall.round == 0) return tell_how_far(*tensor, recall.part);
+  const KeptValue& kept = part.kept;
+  if (recall.round != kept.round || recall.version != kept.version) return;
+  const wire::ValueFrame value{
+      .key = key,
+      .facts = {.version = kept.version, .contributors = kept.contributors},
+      .dtype = tensor->spec.dtype};
+  van_.send(link, value.header(), kept.bytes,
+            {.tag = 0, .deadline = Time::max(), .bulk = tensor->spec.options.bulk});
+}
+
+}  // namespace stretto
