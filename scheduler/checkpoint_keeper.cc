@@ -260,15 +260,16 @@ void CheckpointKeeper::add_file(const control::CheckpointSaved& saved) {
 }
 
 void CheckpointKeeper::on_lost(NodeId node) {
-  if (!active_ || active_->phase == Phase::kIsCommitted || active_->to_save.erase(node) == 0) {
-    return;
-  }
+  if (!active_ || active_->phase == Phase::kIsCommitted) return;
+  const bool cuts = active_->to_cut.erase(node) != 0;
+  if (active_->to_save.erase(node) == 0 && !cuts) return;
   if (active_->why.ok()) {
     active_->why = {Code::kPeerLost,
-                    "a worker was lost before it had written what it holds of the checkpoint"};
+                    "a member was lost before it had written what it holds of the checkpoint"};
   }
-  const bool over = active_->phase == Phase::kIsSaved && active_->to_cut.empty();
-  if (over && active_->to_save.empty()) commit();
+  if (active_->phase != Phase::kIsSaved) return;
+  if (cuts) return open_if_cut();
+  if (active_->to_cut.empty() && active_->to_save.empty()) commit();
 }
 
 void CheckpointKeeper::withdraw(std::uint64_t barrier) {

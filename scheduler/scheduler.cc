@@ -175,6 +175,8 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
 
 void Scheduler::step(Duration wait) {
+  // Before anybody comes in the place of one whose process has ended.
+  if (ends_ != nullptr) end_with_processes(van_, links_, machine_.next_view(), ends_->take());
   van_.step(*this, wait);
   happened(TurnOver{});
   tick();
@@ -441,7 +443,6 @@ void Scheduler::tick() {
   const Time now = clock_.now();
   checkpoints_.tick();
   const bool looks = now >= next_look_;
-  if (ends_ != nullptr) end_with_processes(van_, links_, machine_.next_view(), ends_->take());
   if (looks) {
     next_look_ = now + kJobLookEvery;
     if (wakefulness_.slept(now)) links_.forgive(now);

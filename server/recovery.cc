@@ -27,7 +27,7 @@ Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint3
       made.why = lost(fmt::format(
           "what node {} contributed to round {} had been acknowledged, and was there only", node,
           made.finished + 1));
-    } else if (last && one.round == made.finished && one.version != 0) {
+    } else if (one.round == made.finished && one.version != 0) {
       holders.push_back(node);
     }
   }

@@ -144,7 +144,7 @@ void Shard::step(Duration wait) {
 
 Time Shard::next_due() const {
   return std::min({van_.next_due(), membership_->next_due(), stalls_.next_due(),
-                   archive_.next_due(clock_.now())});
+                   taking_over_.next_due(), archive_.next_due(clock_.now())});
 }
 
 // ---- who talks to us

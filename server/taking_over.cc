@@ -12,7 +12,13 @@
 namespace stretto {
 namespace {
 
-constexpr std::ptrdiff_t kMostFrames = 4;  // Of a worker, for a part: one in each lane, and one.
+constexpr std::uint32_t kMostFrames = 4;  // Of a worker, for a part: one in each lane, and one.
+constexpr Duration kPatience = 15s;       // Who is lost is known before.
+
+// Lent memory is a link's, which has little of it.
+Buffer own(const Buffer& payload) {
+  return payload.exclusive() ? payload : Buffer::copy_of(payload.bytes());
+}
 
 Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
   return {.worker = worker, .pushed = true, .gate = {.finished = round}, .since = now};
@@ -28,19 +34,31 @@ bool TakingOver::takes(LinkId link, NodeId worker, const wire::Header& header,
     if (!status.ok()) van_.links().refuse(link, status);
     return true;
   }
-  const bool waits = header.kind == wire::Kind::kPush || header.kind == wire::Kind::kPull;
-  if (!waits || known_.contains(header.key)) return false;
-  const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
-  if (!place.ok()) return false;  // It hears why.
-  Asking& asking = open_[header.key];
-  asking.part = place->part;
-  if (std::ranges::count(asking.frames, worker, &Frame::worker) >= kMostFrames) {
+  if (header.kind != wire::Kind::kPush && header.kind != wire::Kind::kPull) return false;
+  const auto kept = kept_.find(worker);
+  const bool others_wait = kept != kept_.end() && !kept->second.frames.empty();
+  const bool is_known = known_.contains(header.key);
+  if (is_known && !others_wait) return false;
+  if (!is_known) {
+    const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
+    if (place.ok()) open(*place->part);
+    if (!place.ok() && !others_wait) return false;  // It hears why.
+  }
+  Kept& waits = kept_[worker];
+  if (++waits.of_part[header.key] > kMostFrames) {
     van_.links().refuse(
         link, {Code::kResource, "too many frames wait for a part that is being recovered"});
   } else {
-    asking.frames.push_back({worker, header, to_keep(payload)});
+    waits.frames.push_back({header, own(payload)});
   }
   return true;
+}
+
+TakingOver::Asking& TakingOver::open(Part& part) {
+  Asking& asking = open_[part.key];
+  if (asking.part == nullptr) asking.deadline = clock_.now() + kPatience;
+  asking.part = &part;
+  return asking;
 }
 
 // One that waits for the end of a round only has nothing else to say.
@@ -49,9 +67,12 @@ void TakingOver::hear(NodeId worker, const control::Recall& told) {
   if (!active_ || known_.contains(key)) return;
   const Result<OwnedSlots::Place> place = slots_.place_of(key, workers_.left());
   if (!place.ok()) return;
-  Asking& asking = open_[key];
-  asking.part = place->part;
+  Asking& asking = open(*place->part);
   if (!asking.asked.contains(worker)) return;
+  if (told.round > told.finished || told.version > told.round) {
+    return van_.links().refuse(workers_.link_of(worker),
+                               {Code::kMalformed, "a value of a round that has not ended"});
+  }
   asking.told.try_emplace(worker, RoundsSeen{.finished = told.finished,
                                              .round = told.round,
                                              .version = told.version,
@@ -63,7 +84,7 @@ Status TakingOver::take_value(NodeId worker, const wire::ValueFrame& value, cons
   const bool wanted = found != open_.end() && found->second.fetching &&
                       found->second.resumption.holder == worker &&
                       found->second.resumption.version == value.facts.version;
-  if (!wanted) return {Code::kMalformed, "a value came that was not wanted"};
+  if (!wanted) return {};  // Any more.
   Asking& asking = found->second;
   const Part& part = *asking.part;
   if (value.codec != Codec::kNone || value.dtype != part.spec.dtype ||
@@ -72,46 +93,66 @@ Status TakingOver::take_value(NodeId worker, const wire::ValueFrame& value, cons
             fmt::format("tensor '{}', part {}: a value of {} bytes of {} came", part.spec.name,
                         part.key.part, payload.size(), name_of(value.dtype))};
   }
-  resume(asking, to_keep(payload), value.facts.contributors);
+  resume(asking, own(payload), value.facts.contributors);
+  known_.insert(value.key);
   return {};
 }
 
 void TakingOver::step(const Dispatch& dispatch) {
-  std::vector<Asking> over;
   for (auto next = open_.begin(); next != open_.end();) {
     Asking& asking = next->second;
-    if (asking.fetching && workers_.link_of(asking.resumption.holder) == 0) {
-      asking.told.erase(asking.resumption.holder);  // It has gone, and with it its value.
-      asking.fetching = false;
-    }
-    if (!asking.over && !asking.fetching) {
-      ask(asking);
-      if (all_have_told(asking)) decide(asking);
-    }
-    if (!asking.over) {
+    if (!known_.contains(next->first) && !go_on(asking)) {
       ++next;
       continue;
     }
     known_.insert(next->first);
-    over.push_back(std::move(asking));
+    Part& part = *asking.part;
+    announcer_.tell_ready(part);
+    // Who waits for the end of a round only has no frame here.
+    for (const Contributor& one : workers_.group()->all()) {
+      const LinkId link = part.doomed.ok() ? 0 : workers_.link_of(one.node);
+      if (link != 0) announcer_.fault(link, part.key, 0, part.doomed);
+    }
     next = open_.erase(next);
   }
-  for (Asking& asking : over) go_on(std::move(asking), dispatch);
+  dispatch_known(dispatch);
 }
 
-void TakingOver::go_on(Asking asking, const Dispatch& dispatch) {
-  Part& part = *asking.part;
-  announcer_.tell_ready(part);
-  // Who waits for the end of a round only has no frame here.
-  for (const Contributor& one : workers_.group()->all()) {
-    const LinkId link = part.doomed.ok() ? 0 : workers_.link_of(one.node);
-    if (link != 0) announcer_.fault(link, part.key, 0, part.doomed);
+bool TakingOver::go_on(Asking& asking) {
+  if (!asking.part->doomed.ok()) return true;  // A worker has said so.
+  if (asking.fetching && workers_.link_of(asking.resumption.holder) == 0) {
+    asking.told.erase(asking.resumption.holder);  // It has gone, and with it its value.
+    asking.fetching = false;
   }
-  for (Frame& frame : asking.frames) {
-    const LinkId link = workers_.link_of(frame.worker);
-    const WorkerLinks::Worker* worker = workers_.find(link);
-    if (worker != nullptr) dispatch(link, *worker, frame.header, std::move(frame.payload));
+  ask(asking);
+  const std::string missing = asking.fetching ? "the last value" : who_has_not_told(asking);
+  if (missing.empty()) return decide(asking);
+  if (clock_.now() < asking.deadline) return false;
+  asking.part->doomed = {Code::kTimeout,
+                         fmt::format("tensor '{}': its server was lost, and another that has come "
+                                     "in its place has not heard within {} s: {}",
+                                     asking.part->spec.name, seconds(kPatience), missing)};
+  return true;
+}
+
+void TakingOver::dispatch_known(const Dispatch& dispatch) {
+  for (auto& [worker, kept] : kept_) {
+    while (!kept.frames.empty() && !open_.contains(kept.frames.front().header.key)) {
+      Frame frame = std::move(kept.frames.front());
+      kept.frames.pop_front();
+      --kept.of_part[frame.header.key];
+      const LinkId link = workers_.link_of(worker);
+      const WorkerLinks::Worker* known = workers_.find(link);
+      if (known != nullptr) dispatch(link, *known, frame.header, std::move(frame.payload));
+    }
+    if (kept.frames.empty()) kept.of_part.clear();
   }
+}
+
+Time TakingOver::next_due() const {
+  Time due = Time::max();
+  for (const auto& [key, asking] : open_) due = std::min(due, asking.deadline);
+  return due;
 }
 
 void TakingOver::ask(Asking& asking) {
@@ -124,19 +165,21 @@ void TakingOver::ask(Asking& asking) {
 }
 
 // Who has left answers nothing, and is in no round that anybody still waits for.
-bool TakingOver::all_have_told(const Asking& asking) const {
-  return std::ranges::all_of(workers_.group()->all(), [&](const Contributor& one) {
-    return asking.told.contains(one.node) || workers_.left().contains(one.node);
-  });
+std::string TakingOver::who_has_not_told(const Asking& asking) const {
+  std::string names;
+  for (const Contributor& one : workers_.group()->all()) {
+    if (asking.told.contains(one.node) || workers_.left().contains(one.node)) continue;
+    names += fmt::format("{}worker {}", names.empty() ? "" : ", ", one.rank);
+  }
+  return names;
 }
 
-void TakingOver::decide(Asking& asking) {
+bool TakingOver::decide(Asking& asking) {
   asking.resumption = resumption_of(asking.told, asking.part->key.part);
   const Resumption& made = asking.resumption;
   if (!made.why.ok()) {
     asking.part->doomed = {
         made.why.code(), fmt::format("tensor '{}': {}", asking.part->spec.name, made.why.cause())};
-    asking.over = true;
   } else if (made.version == 0) {
     resume(asking, Buffer(), 0);
   } else {
@@ -147,13 +190,13 @@ void TakingOver::decide(Asking& asking) {
                                                                      .round = made.finished,
                                                                      .version = made.version});
   }
+  return !asking.fetching;
 }
 
 void TakingOver::resume(Asking& asking, Buffer value, std::uint32_t contributors) {
   Part& part = *asking.part;
   const Resumption& made = asking.resumption;
   asking.fetching = false;
-  asking.over = true;
   if (made.finished == 0) return;
   part.collector.rounds().resume(made.version, made.finished);
   part.store.recover(std::move(value), made.version, contributors);

@@ -4,10 +4,12 @@
 // comes for it meanwhile waits.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "common/clock.h"
 #include "server/announcer.h"
@@ -41,33 +43,42 @@ class TakingOver {
   /// Asks those who have come, and looks at what has been answered: parts go on, or never will
   /// (Part::doomed), and what has waited for that is dispatched, in order.
   void step(const Dispatch& dispatch);
+  /// When it has to be called again, at the latest.
+  Time next_due() const;
 
   /// True once of each worker whose share of a round that was done elsewhere comes here again: it
   /// is still to have the answer.
   bool take_owed(const wire::Key& key, NodeId worker, std::uint64_t round);
 
  private:
-  struct Frame {  // What a worker sent while its part was not known yet.
-    NodeId worker = 0;
+  /// Of a worker, in the order in which they came: none passes another, as acknowledgments say of
+  /// each frame that those before it have counted.
+  struct Frame {
     wire::Header header;
     Buffer payload;
   };
+  struct Kept {
+    std::deque<Frame> frames;
+    std::map<wire::Key, std::uint32_t> of_part;
+  };
   struct Asking {
     Part* part = nullptr;
+    Time deadline = Time::max();
     std::set<NodeId> asked;
     std::map<NodeId, RoundsSeen> told;
     Resumption resumption;  // Once all have told.
     bool fetching = false;
-    bool over = false;
-    std::vector<Frame> frames;
   };
 
   Status take_value(NodeId worker, const wire::ValueFrame& value, const Buffer& payload);
+  Asking& open(Part& part);
   void ask(Asking& asking);
-  bool all_have_told(const Asking& asking) const;
-  void decide(Asking& asking);
+  std::string who_has_not_told(const Asking& asking) const;
+  /// True once the part is known.
+  bool go_on(Asking& asking);
+  bool decide(Asking& asking);
   void resume(Asking& asking, Buffer value, std::uint32_t contributors);
-  void go_on(Asking asking, const Dispatch& dispatch);
+  void dispatch_known(const Dispatch& dispatch);
 
   Van& van_;
   const WorkerLinks& workers_;
@@ -76,6 +87,7 @@ class TakingOver {
   const Clock& clock_;
   bool active_ = false;
   std::map<wire::Key, Asking> open_;
+  std::map<NodeId, Kept> kept_;
   std::set<wire::Key> known_;
   std::map<wire::Key, std::pair<std::uint64_t, std::set<NodeId>>> owed_;  // A round, to whom.
 };

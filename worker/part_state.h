@@ -90,14 +90,29 @@ class PartState {
   std::uint64_t rounds_begun() const;
   /// No collected round is open that we have a share in.
   bool settled() const { return !awaiting_done_; }
+  /// What our share of the last round was.
+  struct OpenShare {
+    bool empty = false;    ///< It brought nothing,
+    bool listens = false;  ///< and is counted for nothing.
+  };
+  const OpenShare& open_share() const { return open_share_; }
+  /// We have the value of our last round, and have not been told yet that it is done.
+  bool knows_round_ended() const { return awaiting_done_ && kept.round == rounds_; }
   /// A round is open whose share of ours has left this worker's hands: it cannot be sent again.
   bool cannot_resend() const {
     const OperationPtr& share = lanes_[kShares].current;
-    if (share == nullptr || !share->pushes()) return awaiting_done_;
-    return share->cancelled;
+    if (share != nullptr && share->pushes()) return share->cancelled;
+    return awaiting_done_ && !knows_round_ended() && !open_share_.empty;
+  }
+  /// The same of one that brought nothing, and so can be.
+  bool awaits_empty_share() const {
+    const OperationPtr& share = lanes_[kShares].current;
+    const bool by_operation = share != nullptr && share->pushes();
+    return !by_operation && awaiting_done_ && open_share_.empty;
   }
   /// Shares of ours whose rounds have ended.
   std::uint64_t rounds_ended() const {
+    if (kept.round == rounds_) return rounds_;
     const OperationPtr& share = lanes_[kShares].current;
     const bool open = awaiting_done_ || (share != nullptr && share->pushes());
     return rounds_ - (open ? 1 : 0);
@@ -141,6 +156,7 @@ class PartState {
   LinkId link_;
   const bool collects_;
   std::uint64_t rounds_ = 0;
+  OpenShare open_share_;
   bool awaiting_done_ = false;  // A collected round that we pushed to is not known finished.
   std::array<OperationLane, 3> lanes_;
 };
@@ -169,6 +185,7 @@ inline void PartState::begin(OperationLane& lane, const OperationPtr& operation)
   lane.current = operation;
   if (!operation->pushes()) return;
   ++rounds_;
+  open_share_ = {.empty = operation->source.empty(), .listens = operation->listens()};
   awaiting_done_ = collects_ && !operation->wants_value();
 }
 

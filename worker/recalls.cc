@@ -3,9 +3,17 @@
 #include "worker/recalls.h"
 
 namespace stretto {
+namespace {
+
+// Lent memory is a link's, which has little of it.
+Buffer own(const Buffer& payload) {
+  return payload.exclusive() ? payload : Buffer::copy_of(payload.bytes());
+}
+
+}  // namespace
 
 void Recalls::keep(PartState& part, const wire::ValueFacts& facts, const Buffer& payload) {
-  part.kept = {.bytes = to_keep(payload),
+  part.kept = {.bytes = own(payload),
                .round = part.rounds(),
                .version = facts.version,
                .contributors = facts.contributors};
@@ -21,17 +29,27 @@ void Recalls::tell_how_far(const TensorState& tensor, std::uint32_t index) {
                                                  .owed = part.cannot_resend()});
 }
 
+void Recalls::tell_failed(const TensorState& tensor, LinkId link) {
+  const Status why(tensor.failed.code(), tensor.failed.cause());
+  van_.send_control(link, control::Fault{.why = why, .tensor = tensor.id});
+}
+
 void Recalls::answer(LinkId link, const control::Recall& recall) {
   const wire::Key key{recall.tensor, recall.part};
   const TensorState* tensor = tensors_.find(key);
   if (tensor == nullptr) {  // Then nothing has been sent.
     return van_.send_control(link, control::Recall{.tensor = recall.tensor, .part = recall.part});
   }
+  if (!tensor->failed.ok()) return tell_failed(*tensor, link);
   const PartState& part = tensor->parts[recall.part];
   if (link != part.link()) return;
   if (recall.round == 0) return tell_how_far(*tensor, recall.part);
   const KeptValue& kept = part.kept;
-  if (recall.round != kept.round || recall.version != kept.version) return;
+  if (recall.round != kept.round || recall.version != kept.version) {
+    const Status why(Code::kServerLost,
+                     "its last value, which was asked for, is not here any more");
+    return van_.send_control(link, control::Fault{.why = why, .tensor = tensor->id});
+  }
   const wire::ValueFrame value{
       .key = key,
       .facts = {.version = kept.version, .contributors = kept.contributors},

@@ -266,24 +266,43 @@ void ServerExchange::on_fault(const wire::Key& key, const Status& why) {
 // ---- another owner
 
 void ServerExchange::send_again(TensorState& tensor, LinkId link) {
-  if (!tensor.failed.ok()) return;
+  if (!tensor.failed.ok()) return recalls_.tell_failed(tensor, link);
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
     if (tensor.parts[part].link() != link) continue;
+    if (tensor.parts[part].knows_round_ended()) {  // By its value, which came before that word.
+      tensor.parts[part].end_round();
+      advance(tensor, part, PartState::kShares);
+    }
     // Else nobody might begin to ask.
     if (tensor.parts[part].cannot_resend()) recalls_.tell_how_far(tensor, part);
+    if (tensor.parts[part].awaits_empty_share()) send_empty_share(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
       send_lane_again(tensor, part, lane);
     }
   }
 }
 
+// Nobody waits for it any more but others' rounds.
+void ServerExchange::send_empty_share(const TensorState& tensor, std::uint32_t part) {
+  const PartState& state = tensor.parts[part];
+  const wire::PushFrame push{.key = {tensor.id, part},
+                             .round = state.rounds(),
+                             .computed_from = state.last.version(),
+                             .absent = true,
+                             .uncounted = state.open_share().listens,
+                             .dtype = tensor.spec.dtype};
+  van_.send(state.link(), push.header(), Buffer(),
+            {.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk});
+}
+
 void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,
                                      PartState::LaneName lane) {
   PartState& state = tensor.parts[part];
-  if (state.take_given_up(lane)) return advance(tensor, part, lane);  // No answer will come.
+  state.take_given_up(lane);  // No answer will come.
   const OperationPtr current = state.current(lane);
-  if (current == nullptr) return;
+  if (current == nullptr) return advance(tensor, part, lane);
   if (!current->cancelled) {
+    ++current->parts_begun;  // It may have counted: it cannot be taken back any more.
     send_frame(tensor, part, current);
     if (current->paused) van_.queue().pause(current->id);
   } else if (!current->pushes()) {

@@ -20,7 +20,12 @@ constexpr Duration kShardPatience = 10s;
 Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Time now) {
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
-    if (member.role != Role::kServer || member.left) continue;
+    if (member.role != Role::kServer) continue;
+    if (member.left) {  // Before this worker had looked: somebody comes in its place.
+      by_node_[member.node] = places_.size();
+      places_.push_back({.member = member, .lost = true});
+      continue;
+    }
     Result<LinkId> link = van_.links().connect(member.address, hello);
     if (!link.ok()) return std::move(link.status()).with_peer(member.describe());
     by_node_[member.node] = places_.size();
@@ -60,9 +65,7 @@ void ShardLinks::part_with(const Member& lost) {
   if (is_next) place.next.reset();
   place.lost = true;
   place.deadline = Time::max();
-  van_.links().refuse(
-      link, Status(Code::kServerLost, fmt::format("{} is lost to the job", lost.describe()))
-                .with_peer(lost.describe()));
+  van_.links().close(link);  // What waited there goes again to who comes next.
 }
 
 Status ShardLinks::call(Place& place, const Member& successor, const control::Hello& hello,
@@ -91,7 +94,7 @@ std::optional<ShardLinks::Moved> ShardLinks::welcome(LinkId link) {
     place.member = *std::exchange(place.next, std::nullopt);
     place.link = std::exchange(place.next_link, 0);
     place.lost = false;
-    return moved;
+    return moved.from == 0 ? std::nullopt : std::optional(moved);
   }
   return std::nullopt;
 }

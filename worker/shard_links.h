@@ -51,7 +51,7 @@ class ShardLinks {
  private:
   struct Place {
     Member member;
-    LinkId link = 0;
+    LinkId link = 0;  // 0: it was lost before it was called.
     bool welcomed = false;
     bool lost = false;  // The link has ended.
     std::optional<Member> next = {};

@@ -124,20 +124,84 @@ TEST_F(TakingOverTest, WhatNobodyHasAnyMoreIsAnError) {
   asked(second_);
   tell(first_, {.tensor = 1, .finished = 3});
   tell(second_, {.tensor = 1, .finished = 3});
-  const Status why = fault_at(first_);
-  EXPECT_EQ(why.code(), Code::kServerLost);
-  EXPECT_THAT(why.cause(), HasSubstr("nobody has asked for the value of round 3"));
+  for (FarEnd* worker : {&first_, &second_}) {  // Whether they wait or not.
+    const auto said = worker->controls();
+    ASSERT_FALSE(said.empty());
+    const Status& why = std::get<control::Fault>(said.front()).why;
+    EXPECT_EQ(why.code(), Code::kServerLost);
+    EXPECT_THAT(why.cause(), HasSubstr("nobody has asked for the value of round 3"));
+  }
   push(second_, 4, {1, 2});
   EXPECT_EQ(fault_at(second_).code(), Code::kServerLost);
 }
 
-TEST_F(TakingOverTest, AValueThatWasNotWantedEndsItsLink) {
+TEST_F(TakingOverTest, AValueThatIsNotWantedChangesNothing) {
   begin_and_open();
   push(first_, 4, {1, 2});
   asked(first_);
   asked(second_);
   send_value(second_, 3, {30, 31});
-  EXPECT_THAT(fault_at(second_, 0).cause(), HasSubstr("was not wanted"));
+  EXPECT_FALSE(second_.closed());
+  tell(first_, at(3));
+  tell(second_, at(3));
+  EXPECT_TRUE(first_.data().empty());
+}
+
+TEST_F(TakingOverTest, RoundsThatMakeNoSenseEndTheirLink) {
+  begin_and_open();
+  push(first_, 4, {1, 2});
+  asked(first_);
+  asked(second_);
+  tell(second_, {.tensor = 1, .round = 3, .version = 9, .finished = 3});
+  EXPECT_THAT(fault_at(second_, 0).cause(), HasSubstr("of a round that has not ended"));
+}
+
+TEST_F(TakingOverTest, WhoDoesNotAnswerIsNamed) {
+  begin_and_open();
+  push(first_, 4, {1, 2});
+  asked(first_);
+  asked(second_);
+  tell(first_, at(3));
+  pass(16s);
+  const Status why = fault_at(second_);
+  EXPECT_EQ(why.code(), Code::kTimeout);
+  EXPECT_THAT(why.cause(), HasSubstr("has not heard within 15 s: worker 1"));
+}
+
+TEST_F(TakingOverTest, AWorkerWhoseTensorHasFailedEndsItForAll) {
+  begin_and_open();
+  push(first_, 4, {1, 2});
+  asked(first_);
+  asked(second_);
+  second_.say(control::Fault{.why = {Code::kNotFinite, "NaN"}, .tensor = 1});
+  step();
+  for (const control::Message& message : first_.controls()) {
+    EXPECT_EQ(std::get<control::Fault>(message).why.code(), Code::kNotFinite);
+  }
+  push(second_, 4, {1, 2});
+  EXPECT_TRUE(second_.data().empty());
+}
+
+TEST_F(TakingOverTest, NoFrameOfAWorkerPassesOneThatWaits) {
+  begin_and_open();
+  const TensorSpec other = spec("other", Dtype::kF32, 2);
+  for (FarEnd* worker : {&first_, &second_}) open_at(*worker, 2, other);
+  auto later = wire::PushFrame::of(push_header({2, 0}, 1, wire::kWantsValue));
+  second_.send(later.header(), bytes_of({5, 6}));
+  step();
+  for (FarEnd* worker : {&first_, &second_}) {
+    worker->controls();
+    tell(*worker, {.tensor = 2});
+  }
+  push(first_, 1, {1, 2});  // Tensor 1 is yet to be known,
+  first_.send(later.header(), bytes_of({5, 6}));
+  step();
+  EXPECT_TRUE(second_.data().empty()) << "and what follows waits behind";
+  for (FarEnd* worker : {&first_, &second_}) {
+    worker->controls();
+    tell(*worker, {.tensor = 1});
+  }
+  EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(10, 12));
 }
 
 TEST_F(TakingOverTest, AValueOfAnotherSizeIsRefused) {

@@ -34,9 +34,10 @@ class RecallsTest : public testing::Test {
   }
   TensorState& tensor() { return *tensors_.find(1); }
   PartState& part() { return tensor().parts[0]; }
-  OperationPtr begin(Operation::Kind kind) {
+  OperationPtr begin(Operation::Kind kind, bool brings = true) {
     auto operation = std::make_shared<Operation>();
     operation->kind = kind;
+    if (brings) operation->source = std::as_bytes(std::span(source_));
     operation->tensor = {.id = 1, .dtype = spec_.dtype, .elements = spec_.elements};
     part().enter(PartState::kShares, operation);
     return operation;
@@ -55,6 +56,7 @@ class RecallsTest : public testing::Test {
   fake::Wire wire_;
   Van van_{fake::scripted_transport(wire_), clock_};
   fake::FarEnd owner_{wire_, kOwner, 50};
+  const std::vector<float> source_ = {1, 2};
   const TensorSpec spec_ = fake::spec("w", Dtype::kF32, 2);
   Tensors tensors_;
   Recalls recalls_{van_, tensors_};
@@ -91,6 +93,33 @@ TEST_F(RecallsTest, AnAcknowledgedPushCannotBeSentAgain) {
   EXPECT_FALSE(told.owed);
   EXPECT_EQ(told.finished, 1U);
   EXPECT_EQ(told.round, 0U) << "its value was never asked for";
+}
+
+TEST_F(RecallsTest, WhoBroughtNothingCanDoSoAgain) {
+  begin(Operation::Kind::kPush, false);
+  part().end(PartState::kShares);
+  EXPECT_FALSE(asked().owed);
+  EXPECT_TRUE(part().awaits_empty_share());
+  EXPECT_EQ(asked().finished, 0U);
+}
+
+TEST_F(RecallsTest, AValueMayComeBeforeTheWordThatItsRoundIsDone) {
+  begin(Operation::Kind::kPush);
+  part().end(PartState::kShares);
+  begin(Operation::Kind::kPull);
+  finish(1, {1, 2});
+  const control::Recall told = asked();
+  EXPECT_EQ(told.finished, 1U);
+  EXPECT_EQ(told.round, 1U);
+  EXPECT_FALSE(told.owed);
+  EXPECT_TRUE(part().knows_round_ended());
+}
+
+TEST_F(RecallsTest, WhatHasFailedHereIsSaid) {
+  tensor().fail({Code::kNotFinite, "NaN"});
+  recalls_.answer(kOwner, {.tensor = 1, .part = 0});
+  step();
+  EXPECT_EQ(std::get<control::Fault>(owner_.control()).why.code(), Code::kNotFinite);
 }
 
 TEST_F(RecallsTest, ACancelledShareCannotBeSentAgain) {

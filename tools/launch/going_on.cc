@@ -48,6 +48,7 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
 bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
   witness.word_due.reset();
+  if (!witness.lost.ok()) return false;  // With its host.
   return !std::exchange(witness.awaited, true) && evidence.is_alive(member);
 }
 

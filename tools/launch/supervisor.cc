@@ -91,7 +91,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
     const bool worker = evidence_.members[member].member.role == Role::kWorker;
-    // A server would have to come back somewhere else.
+    evidence_.members[member].awaited = false;  // A server would have to come somewhere else.
     if (losses_.gathered() && worker) going_on_.await_word(evidence_, member, now);
   }
   if (unborn) hopeless_ = true;
