@@ -99,7 +99,7 @@ class BeginningAgain(cluster.ClusterTest):
         self.kill_all(job)
 
     def test_restarts_of_a_job_without_checkpoints_are_refused(self):
-        job = self.launch(KEEPING, flags=("--restarts", 2))
+        job = self.launch(KEEPING, flags=("--restarts", 2, "--shards", 2))
         self.assertEqual(job.end(), 2)
         self.one_error(job, "InvalidArgument", "--workers MIN:MAX", "--checkpoint DIR")
 
