@@ -202,10 +202,8 @@ void read_look_ahead(ConfigReader& reader, Duration& look_ahead) {
 void read_checkpoint(ConfigReader& reader, CheckpointSettings& checkpoint) {
   checkpoint.folder = reader.text({"STRETTO_CHECKPOINT"}).value_or("");
   const std::string resume = reader.text({"STRETTO_RESUME"}).value_or("auto");
-  checkpoint.resumes = resume == "auto";
-  if (resume != "auto" && resume != "no") {
-    reader.fail(wrong("STRETTO_RESUME", resume, "auto or no"));
-  }
+  checkpoint.resumes = resume != "no";
+  if (resume != "auto" && resume != "no") checkpoint.source = resume;
   reader.seconds({"STRETTO_CHECKPOINT_EVERY_S"}, checkpoint.every);
 }
 

@@ -97,8 +97,10 @@ struct TraceSettings {
 
 /// Where a job's checkpoints lie.
 struct CheckpointSettings {
-  std::string folder;                         ///< The same on all hosts; empty: the job keeps none.
-  bool resumes = true;                        ///< The job goes on from the newest complete one.
+  std::string folder;   ///< The same on all hosts; empty: the job keeps none.
+  bool resumes = true;  ///< The job goes on from one, if there is one.
+  /// One, or a folder of them, that it goes on from; empty: the newest complete one in `folder`.
+  std::string source = {};
   Duration every = std::chrono::seconds(60);  ///< When one is due again. The scheduler's.
 };
 

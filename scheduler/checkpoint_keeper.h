@@ -12,6 +12,7 @@
 
 #include "checkpoint/disk_work.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/resume_source.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/mutex.h"
@@ -27,9 +28,9 @@ namespace stretto {
 Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
                                               const std::string& who);
 
-/// And then has it go on from the newest complete one, if that is wanted and there is one, with its
-/// parts as they were cut then. What is passed over is logged. Calls block.
-/// The tensors that it has are added to `restored`.
+/// And then has it go on from the checkpoint that was named, or the newest complete one, if that is
+/// wanted and there is one, with its parts as they were cut then. What is passed over is logged.
+/// Calls block. The tensors that it has are added to `restored`.
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored);
 
 /// Thread: loop.
@@ -115,8 +116,9 @@ class CheckpointKeeper {
   const Files files_;
   const Ways ways_;
   std::optional<checkpoint::Folder> folder_;
-  std::uint64_t last_;  // Of what this job has made, or else goes on from; 0: none.
-  bool said_ = false;   // That there is no folder.
+  const checkpoint::ResumeSource source_;
+  std::uint64_t made_ = 0;  // The last complete one that this job has made; 0: none.
+  bool said_ = false;       // That there is no folder.
   std::uint64_t attempts_ = 0;
   std::uint64_t begun_ = 0;  // The last, whatever came of it: who was lost may still write to it.
   std::unique_ptr<Active> active_;

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "checkpoint/attached.h"
+#include "checkpoint/resume_source.h"
 #include "common/interruptible.h"
 #include "common/mutex.h"
 #include "common/real_disk.h"
@@ -25,7 +26,7 @@ namespace {
 Status no_folder() {
   return {Code::kInvalidArgument,
           "the scheduler knows a folder of checkpoints, and this worker none: give both the same "
-          "STRETTO_CHECKPOINT"};
+          "STRETTO_CHECKPOINT and STRETTO_RESUME"};
 }
 
 // A call whose cut has been made, and where its worker stands.
@@ -135,8 +136,9 @@ class Checkpoints::Files {
       -> decltype(use(std::declval<checkpoint::AttachedReader&>())) {
     MutexLock lock(mutex_);
     if (!reader_) {
-      if (config.checkpoint.folder.empty()) return no_folder();
-      checkpoint::Folder folder(disk_, config.checkpoint.folder);
+      const checkpoint::ResumeSource source = checkpoint::source_of(config.checkpoint);
+      if (source.folder.empty()) return no_folder();
+      checkpoint::Folder folder(disk_, source.folder);
       Result<checkpoint::AttachedReader> opened = checkpoint::AttachedReader::open(folder, number);
       if (!opened.ok()) return opened.status();
       reader_ = *std::move(opened);

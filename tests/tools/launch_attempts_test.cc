@@ -121,6 +121,14 @@ TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
             std::string::npos);
 }
 
+TEST_F(LaunchAttempts, APathIsWhereTheJobBeginsUntilItHasACheckpointOfItsOwn) {
+  plan_.resume = "old/ckpt-3";
+  EXPECT_EQ(next().plan->resume, "auto");
+  outcome_.saved_step.reset();
+  EXPECT_EQ(next().plan->resume, "old/ckpt-3");
+  EXPECT_NE(said().find("begins again from where it had begun this time"), std::string::npos);
+}
+
 TEST_F(LaunchAttempts, LostHostsAreLeftOut) {
   plan_.hosts = {{"a", 2}, {"b", 2}};
   plan_.server_hosts = {{"b", 1}};

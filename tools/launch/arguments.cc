@@ -302,12 +302,9 @@ class Parser {
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
-    if (!plan_.checkpoint.empty()) {  // Processes may run elsewhere (--chdir).
-      plan_.checkpoint = std::filesystem::absolute(plan_.checkpoint).lexically_normal();
-    }
-    if (!plan_.resume.empty() && plan_.resume != "auto" && plan_.resume != "no") {
-      return invalid(fmt::format("--resume is '{}', wanted auto or no", plan_.resume));
-    }
+    // Processes may run elsewhere (--chdir).
+    if (!plan_.checkpoint.empty()) plan_.checkpoint = absolute(plan_.checkpoint);
+    if (resumes_from_path(plan_)) plan_.resume = absolute(plan_.resume);
     if (Status status = check_restarts(); !status.ok()) return status;
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
@@ -315,6 +312,10 @@ class Parser {
           "stretto-launch --workers 2 -- python3 train.py");
     }
     return plan_;
+  }
+
+  static std::string absolute(const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
   }
 
   Status check_restarts() const {

@@ -137,7 +137,7 @@ std::string told(const Plan& plan, const Variables& inherited, const std::string
 }
 
 Status check_checkpoints(const Plan& plan) {
-  const bool how = plan.checkpoint_every || !plan.resume.empty();
+  const bool how = plan.checkpoint_every || (!plan.resume.empty() && !resumes_from_path(plan));
   if (!plan.checkpoint.empty()) return {};
   if (plan.restarts != 0 && plan.least_workers == 0) {
     return {Code::kInvalidArgument,

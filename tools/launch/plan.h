@@ -53,7 +53,7 @@ struct Plan {
   std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
   std::uint32_t restarts = 0;       ///< --restarts: of workers that are lost, and of the whole job.
   std::string checkpoint;           ///< --checkpoint: a folder; empty: none is kept.
-  std::string resume;               ///< --resume: "auto" or "no"; empty: as the variable says.
+  std::string resume;               ///< --resume: "auto", "no" or a path; empty: see the variable.
   std::optional<Duration> checkpoint_every;  ///< --checkpoint-every.
   bool workers_given = false;                ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;                 ///< 0: workers exchange among themselves alone.
@@ -75,6 +75,9 @@ struct Plan {
   std::optional<std::string> start_timeout;  ///< --start-timeout as given, in seconds.
   Limits limits;
 };
+
+/// It names one checkpoint, or a folder of them.
+bool resumes_from_path(const Plan& plan);
 
 /// One process of the job.
 struct JobMember {
