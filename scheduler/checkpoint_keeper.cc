@@ -141,7 +141,8 @@ CheckpointKeeper::CheckpointKeeper(const Config& config, const Clock& clock, con
       ways_(std::move(ways)),
       source_(checkpoint::source_of(config.checkpoint)),
       timer_(config.checkpoint.folder.empty() ? Duration::zero() : config.checkpoint.every,
-             ways_.ask) {
+             ways_.ask),
+      interval_(config.checkpoint.failures, clock.now()) {
   if (files_.disk != nullptr && !config.checkpoint.folder.empty()) {
     folder_.emplace(*files_.disk, config.checkpoint.folder);
   }
@@ -185,6 +186,7 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
   active_->to_save.insert(job.workers.begin(), job.workers.end());
   active_->workers = job.workers;
   active_->alike = job.alike;
+  interval_.cut(clock_.now(), job.workers);
   if (!job.alike) {
     log(Level::kWarning,
         "what workers hold alike, as they say, differs between them: that of worker 0 is saved");
@@ -271,7 +273,27 @@ void CheckpointKeeper::add_file(const control::CheckpointSaved& saved) {
                    .entries = saved.entries});
 }
 
+void CheckpointKeeper::on_told(NodeId worker, const control::AtStep& said) {
+  if (said.number != 0) return timer_.on_told(worker, said);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // 12 days.
+  interval_.on_held(worker, std::chrono::microseconds(std::min(said.held_us, kMost)));
+  choose_interval();
+}
+
+void CheckpointKeeper::choose_interval() {
+  const auto choice = interval_.take(clock_.now());
+  if (!choice || !config_.checkpoint.chooses_every) return;
+  timer_.set_every(choice->every);
+  if (!choice->is_news) return;
+  log(Level::kInfo,
+      "checkpoints are due every {:.0f} s: the last ones held the job up for {:.3f} s and were "
+      "written in {:.1f} s, and one failure in {:.2f} h is reckoned with",
+      seconds(choice->every), seconds(choice->cost.held), seconds(choice->cost.written),
+      seconds(choice->between_failures) / 3600);
+}
+
 void CheckpointKeeper::on_lost(NodeId node) {
+  interval_.on_lost(node);
   if (!active_ || active_->phase == Phase::kIsCommitted || active_->to_save.erase(node) == 0) {
     return;
   }
@@ -331,6 +353,8 @@ void CheckpointKeeper::end(Status why) {
   const checkpoint::Origin origin = active_->manifest.origin;
   const std::uint64_t attempt = active_->barrier.checkpoint;
   active_.reset();
+  interval_.ended(clock_.now(), why.ok());
+  choose_interval();
   if (why.ok()) {
     made_ = origin.number;
     ways_.saved(origin.step);

@@ -17,6 +17,7 @@
 #include "common/config.h"
 #include "common/mutex.h"
 #include "core/tensor_spec.h"
+#include "scheduler/checkpoint_interval.h"
 #include "scheduler/checkpoint_timer.h"
 #include "van/control.h"
 
@@ -76,8 +77,8 @@ class CheckpointKeeper {
   /// Once a turn.
   void tick();
   Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : timer_.next_due(); }
-  /// What a worker has been asked by the clock's order.
-  void on_told(NodeId worker, const control::AtStep& said) { timer_.on_told(worker, said); }
+  /// What a worker has been asked by the clock's order, or what the last one cost its program.
+  void on_told(NodeId worker, const control::AtStep& said);
   /// A worker has given up waiting at this barrier, and may have something in flight.
   void withdraw(std::uint64_t barrier);
 
@@ -110,6 +111,7 @@ class CheckpointKeeper {
   void add_file(const control::CheckpointSaved& saved);
   void commit();
   void end(Status why);
+  void choose_interval();
 
   const Config& config_;
   const Clock& clock_;
@@ -123,6 +125,7 @@ class CheckpointKeeper {
   std::uint64_t begun_ = 0;  // The last, whatever came of it: who was lost may still write to it.
   std::unique_ptr<Active> active_;
   CheckpointTimer timer_;
+  CheckpointInterval interval_;
 };
 
 }  // namespace stretto

@@ -156,6 +156,23 @@ Checkpoints::Checkpoints(Worker& worker) : worker_(&worker), files_(std::make_sh
 
 namespace {
 
+// A call that holds the program up, until it returns.
+class HoldUp {
+ public:
+  explicit HoldUp(detail::WorkerImpl& impl) : impl_(impl), called_(SteadyClock().now()) {}
+  HoldUp(const HoldUp&) = delete;
+  HoldUp& operator=(const HoldUp&) = delete;
+  ~HoldUp() {
+    impl_.loop().door()->post([called = called_](WorkerNode& node) {
+      node.work().checkpoints().offers().returned(called);
+    });
+  }
+
+ private:
+  detail::WorkerImpl& impl_;
+  const Time called_;
+};
+
 // All workers are there, and the servers have cut.
 Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
                          std::span<const Attachment> attachments) {
@@ -191,6 +208,7 @@ Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
 
 Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachments) {
   detail::WorkerImpl& impl = *worker_->impl_;
+  const HoldUp hold_up(impl);
   const Result<CutMade> made = make_cut(impl, step, attachments);
   if (!made.ok()) return made.status();
   Result<checkpoint::WrittenFile> file = checkpoint::WrittenFile();
@@ -211,6 +229,7 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
 
 CheckpointTicket Checkpoints::begin(std::uint64_t step, std::span<const Attachment> attachments) {
   detail::WorkerImpl& impl = *worker_->impl_;
+  const HoldUp hold_up(impl);
   const auto last_word = std::make_shared<LastWord>();
   CheckpointTicket ticket(last_word->future());
   const Result<CutMade> made = make_cut(impl, step, attachments);

@@ -116,7 +116,8 @@ class Checkpoints(cluster.ClusterTest):
         for wrong in ("0", "-1", "5x", "1e9h", "m"):
             job = self.keep("--steps", 12, flags=("--checkpoint-every", wrong))
             self.assertEqual(job.end(), 2, job.output())
-            self.one_error(job, "InvalidArgument", f"--checkpoint-every is '{wrong}'", "10m or 2h")
+            self.one_error(job, "InvalidArgument", f"--checkpoint-every is '{wrong}'",
+                           "auto, or a time such as 30s, 10m or 2h")
 
     def resume(self, path, *arguments, to="new", **keywords):
         """A job that goes on from there, and saves to another folder, or to none."""

@@ -362,6 +362,20 @@ TEST_F(CheckpointKeeperTest, AFolderThatWasNamedAndHasNoneEndsTheJob) {
   EXPECT_THAT(status.cause(), HasSubstr("go on from 'old'"));
 }
 
+TEST_F(CheckpointKeeperTest, TheNextOneIsDueByWhatTheLastOneHeldUp) {
+  config_.checkpoint.chooses_every = true;
+  workers_ = {7, 8};
+  keeper().tick();
+  EXPECT_EQ(keeper().next_due(clock_.now()), clock_.now() + 60s) << "nothing is known yet";
+  make();
+  for (const NodeId worker : workers_) {
+    keeper().on_saved(worker, {.number = cuts_[50].number});
+    keeper().on_told(worker, {.checkpoint = true, .held_us = 2'000'000});
+  }
+  ASSERT_TRUE(ended_.back().why.ok());
+  EXPECT_EQ(keeper().next_due(clock_.now()), clock_.now() + 240s);
+}
+
 TEST_F(CheckpointKeeperTest, WhatCannotBeCarriedOverCostsTheCheckpointAndNothingGoes) {
   make();
   go_on();

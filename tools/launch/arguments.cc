@@ -48,7 +48,12 @@ Status read_seconds(std::string_view flag, std::string_view text, double least, 
   return {};
 }
 
+// Zero: "auto".
 Status read_time(std::string_view flag, std::string_view text, std::optional<Duration>& value) {
+  if (text == "auto") {
+    value = Duration::zero();
+    return {};
+  }
   constexpr std::string_view kUnits = "smh";
   double unit = 1;
   std::string_view number = text;
@@ -60,8 +65,8 @@ Status read_time(std::string_view flag, std::string_view text, std::optional<Dur
   const Status status = read_seconds(flag, number, 0.001, parsed);
   if (!status.ok() || seconds(parsed) * unit > kMaxSeconds) {
     return invalid(
-        fmt::format("{} is '{}', wanted a time such as 30s, 10m or 2h, from 0.001 s to "
-                    "{} s",
+        fmt::format("{} is '{}', wanted auto, or a time such as 30s, 10m or 2h, from "
+                    "0.001 s to {} s",
                     flag, text, kMaxSeconds));
   }
   value = std::chrono::duration_cast<Duration>(parsed * unit);
