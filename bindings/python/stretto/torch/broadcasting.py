@@ -108,7 +108,7 @@ def broadcast_alike(params, root_rank, prefix, facts):
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
     now = session.current()
-    if keeping.has_folder() or now.is_new or now.elastic:
+    if keeping.may_go_on() or now.is_new or now.elastic:
         now.alike.update((f"{prefix}{name}", tensor.detach()) for name, tensor in pairs)
     if now.alone:
         return
