@@ -9,7 +9,10 @@ import shutil
 import sys
 
 import torch
+import torch.distributed as dist
+from torch.distributed.optim import ZeroRedundancyOptimizer
 import stretto.torch as st
+import stretto.torch.distributed
 
 way = sys.argv[1]
 st.init()
@@ -117,11 +120,16 @@ elif way == "names":
     model = model_of()
     optimizer = wrapped(model)
     print(tried(st.restore), flush=True)
-elif way == "local":
-    model = model_of()
-    optimizer = st.LocalSteps(torch.optim.SGD(
-        [each for each in model.parameters() if each.requires_grad], lr=0.1),
-                              model.named_parameters(), every=2)
+elif way in ("zero", "twins", "groups_of_one"):
+    dist.init_process_group("stretto")
+    own = dist.new_group([0]), dist.new_group([1])
+    DDP = torch.nn.parallel.DistributedDataParallel
+    if way == "groups_of_one":
+        kept = [DDP(model_of(), process_group=own[st.rank()])]
+    else:
+        kept = [DDP(model_of()) for _ in range(2 if way == "twins" else 1)]
+    if way == "zero":
+        optimizer = ZeroRedundancyOptimizer(kept[0].parameters(), torch.optim.Adam, lr=0.1)
     print(tried(lambda: st.checkpoint(1)), flush=True)
 elif way == "due":
     model = model_of()
