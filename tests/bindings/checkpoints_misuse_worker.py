@@ -131,6 +131,23 @@ elif way in ("zero", "twins", "groups_of_one"):
     if way == "zero":
         optimizer = ZeroRedundancyOptimizer(kept[0].parameters(), torch.optim.Adam, lr=0.1)
     print(tried(lambda: st.checkpoint(1)), flush=True)
+elif way in ("memory", "memory_again"):
+    model = torch.nn.Sequential(*(torch.nn.Linear(2048, 2048, bias=False) for _ in range(4)))
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    optimizer = st.DistributedOptimizer(torch.optim.Adam(model.parameters(), lr=0.01),
+                                        model.named_parameters())
+    if way == "memory":
+        model(torch.ones(1, 2048)).sum().backward()
+        optimizer.step()
+        print(tried(lambda: st.checkpoint(1)), flush=True)
+    else:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
+            refs.write("5")  # The peak begins anew.
+        st.restore()
+        with open("/proc/self/status", encoding="ascii") as status:
+            sizes = {line.split(":")[0]: line.split()[1] for line in status if line[:2] == "Vm"}
+        print("over", (int(sizes["VmHWM"]) - int(sizes["VmRSS"])) // 1024, flush=True)
+    print("sums", sums(model), flush=True)
 elif way == "due":
     model = model_of()
     optimizer = wrapped(model)

@@ -430,7 +430,7 @@ class _Reading:
                                       besides=_detached(_besides(self._now)))
         self._tell_missing(told["tensors"].keys(), training.keys)
         paths = broadcasting.paths_of(told)
-        templates = training.templates(told)
+        templates = training.in_place(told, training.templates(told))
         for name, path, tensor in zip(saved["names"], paths, templates):
             found = self._find(name, path.startswith("apart/"), is_shared=True)
             size = tensor.numel() * tensor.element_size()
