@@ -51,6 +51,12 @@ def sums(*models):
                     if st.rank() == 0 or "running" not in name)
 
 
+def mebibytes(name):
+    """Of this process's memory."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name)) // 1024
+
+
 def tried(call):
     """What it raises, or returns."""
     try:
@@ -143,10 +149,9 @@ elif way in ("memory", "memory_again"):
     else:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
             refs.write("5")  # The peak begins anew.
+        before = mebibytes("VmRSS")
         st.restore()
-        with open("/proc/self/status", encoding="ascii") as status:
-            sizes = {line.split(":")[0]: line.split()[1] for line in status if line[:2] == "Vm"}
-        print("over", (int(sizes["VmHWM"]) - int(sizes["VmRSS"])) // 1024, flush=True)
+        print("more", mebibytes("VmHWM") - before, flush=True)
     print("sums", sums(model), flush=True)
 elif way == "due":
     model = model_of()
