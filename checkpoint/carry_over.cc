@@ -92,14 +92,15 @@ Status keep_saved_tensors(Folder& folder, CheckpointManifest& manifest) {
   return {};
 }
 
-Status carry_over(Folder& folder, const CheckpointManifest& from, CheckpointManifest& to) {
+Status carry_over(Folder& source, const CheckpointManifest& from, Folder& folder,
+                  CheckpointManifest& to) {
   const Result<std::set<EntryKey>> there = keys_of(folder, to);
   if (!there.ok()) return there.status();
   CarriedTensors tensors(from, to);
   std::optional<PartsWriter> writer;
   std::uint64_t entries = 0;
   for (const CheckpointManifest::File& file : from.files) {
-    Result<PartsReader> reader = folder.read(from.origin, file);
+    Result<PartsReader> reader = source.read(from.origin, file);
     if (!reader.ok()) return reader.status();
     for (std::size_t i = 0; i < reader->entries().size(); ++i) {
       const EntryKey& key = reader->entries()[i].key;

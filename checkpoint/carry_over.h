@@ -16,8 +16,10 @@ bool is_of_use(const TensorSpec& saved, const TensorSpec& now);
 
 /// Writes the parts of `from` that no file of `to` has, unless their tensor is another one now, to
 /// a file of `to` of their own, which is added to it with the tensors that it lacks; no file if
-/// there are none. All files of `to` have been written, and it has not been committed. Calls block.
-Status carry_over(Folder& folder, const CheckpointManifest& from, CheckpointManifest& to);
+/// there are none. `from` lies in `source`. All files of `to` have been written, and it has not
+/// been committed. Calls block.
+Status carry_over(Folder& source, const CheckpointManifest& from, Folder& folder,
+                  CheckpointManifest& to);
 
 /// Takes those tensors from a manifest of which none of its files has a part: a job that goes on
 /// from it begins them anew.

@@ -22,18 +22,6 @@ constexpr std::size_t kMostNames = std::size_t{1} << 20;
 
 std::string name_of(std::uint64_t number) { return fmt::format("{}{}", kPrefix, number); }
 
-std::optional<std::uint64_t> number_of(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  std::uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool whole = error == std::errc() && stop == name.data() + name.size();
-  // "ckpt-007" is not the name of one.
-  const bool possible = number != 0 && number < kMostNumber;
-  if (!whole || !possible || std::to_string(number) != name) return std::nullopt;
-  return number;
-}
-
 std::vector<std::uint64_t> newest_first(std::vector<std::uint64_t> numbers) {
   std::ranges::reverse(numbers);
   return numbers;
@@ -60,7 +48,42 @@ Result<std::string> text_of(Disk& disk, const std::string& path) {
   return text;
 }
 
+// What those that are newer and cannot be used have grown from.
+class Lineage {
+ public:
+  void follow(const CheckpointManifest& unusable) {
+    if (unusable.from == 0) return;
+    from_ = unusable.from;
+    job_ = unusable.origin.job;
+  }
+  bool has(const CheckpointManifest& manifest) const {
+    return from_ == 0 || manifest.origin.number <= from_ || manifest.origin.job == job_;
+  }
+  Status stranger(std::uint64_t number) const {
+    return {Code::kInvalidArgument,
+            fmt::format("newer ones, which cannot be used, are of a job that went on from "
+                        "checkpoint {}, and {} is not one that it had come by",
+                        from_, number)};
+  }
+
+ private:
+  std::uint64_t from_ = 0;  // 0: not known, or from none that is here.
+  std::uint64_t job_ = 0;
+};
+
 }  // namespace
+
+std::optional<std::uint64_t> number_named(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  std::uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = error == std::errc() && stop == name.data() + name.size();
+  // "ckpt-007" is not the name of one.
+  const bool possible = number != 0 && number < kMostNumber;
+  if (!whole || !possible || std::to_string(number) != name) return std::nullopt;
+  return number;
+}
 
 std::string Folder::path_of(std::uint64_t number) const {
   return fmt::format("{}/{}", path_, name_of(number));
@@ -75,7 +98,7 @@ Result<std::vector<std::uint64_t>> Folder::numbers() {
   if (!names.ok()) return names.status();
   std::vector<std::uint64_t> numbers;
   for (const std::string& name : *names) {
-    if (const auto number = number_of(name)) numbers.push_back(*number);
+    if (const auto number = number_named(name)) numbers.push_back(*number);
   }
   std::ranges::sort(numbers);
   return numbers;
@@ -117,7 +140,7 @@ Status Folder::commit(const CheckpointManifest& manifest) {
   return status.ok() ? disk_.sync_folder(folder_of(path_)) : status;
 }
 
-Result<CheckpointManifest> Folder::open(std::uint64_t number) {
+Result<CheckpointManifest> Folder::manifest_of(std::uint64_t number) {
   const std::string path = path_of(number, kManifestName);
   const Result<bool> is_there = disk_.exists(path);
   if (!is_there.ok()) return is_there.status();
@@ -133,6 +156,12 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number) {
     return Status(Code::kMalformed, fmt::format("'{}' is the manifest of checkpoint {}", path,
                                                 manifest->origin.number));
   }
+  return manifest;
+}
+
+Result<CheckpointManifest> Folder::open(std::uint64_t number) {
+  Result<CheckpointManifest> manifest = manifest_of(number);
+  if (!manifest.ok()) return manifest;
   for (const CheckpointManifest::File& file : manifest->files) {
     const Result<PartsReader> reader = read(manifest->origin, file);
     if (!reader.ok()) return reader.status();
@@ -175,15 +204,20 @@ Result<Folder::Found> Folder::newest(Depth depth) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
   Found found;
+  Lineage lineage;
   for (const std::uint64_t number : newest_first(*there)) {
     Result<CheckpointManifest> manifest = open(number, depth);
-    if (manifest.ok()) {
+    const bool is_ours = !manifest.ok() || lineage.has(*manifest);
+    if (manifest.ok() && is_ours) {
       found.newest = *std::move(manifest);
       break;
     }
     const Result<bool> complete = disk_.exists(path_of(number, kManifestName));
-    found.refused.push_back(
-        {.number = number, .was_complete = complete.ok() && *complete, .why = manifest.status()});
+    found.refused.push_back({.number = number,
+                             .was_complete = complete.ok() && *complete,
+                             .why = is_ours ? manifest.status() : lineage.stranger(number)});
+    const Result<CheckpointManifest> readable = manifest_of(number);
+    if (readable.ok() && lineage.has(*readable)) lineage.follow(*readable);
   }
   return found;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/manifest.h"
@@ -25,6 +26,9 @@ namespace stretto::checkpoint {
 inline constexpr const char* kManifestName = "MANIFEST";
 /// Complete ones that stay, at least.
 inline constexpr std::size_t kKept = 2;
+
+/// The number of the checkpoint whose folder has this name, if it is the name of one.
+std::optional<std::uint64_t> number_named(std::string_view name);
 
 /// What of a checkpoint is looked at: its manifest and the heads, ends and indexes of its files, or
 /// the entries' bytes too.
@@ -72,7 +76,9 @@ class Folder {
   Status verify(const CheckpointManifest& manifest);
   /// A file of it, if it is what the manifest says.
   Result<PartsReader> read(const Origin& origin, const CheckpointManifest::File& file);
-  /// The newest complete one. kAll: every byte of it has been read, and is right.
+  /// The newest complete one. kAll: every byte of it has been read, and is right. Where newer ones
+  /// cannot be used that go on from an older one, those in between are none of theirs, and are
+  /// passed over.
   Result<Found> newest(Depth depth = Depth::kFrame);
   /// Removes those before the newest `keep` complete ones, at least one, and what was left
   /// unfinished before the newest. Damaged ones among these stay. What cannot be removed stays, and
@@ -89,6 +95,7 @@ class Folder {
 
  private:
   Status remove(std::uint64_t number);
+  Result<CheckpointManifest> manifest_of(std::uint64_t number);
   Result<CheckpointManifest> open(std::uint64_t number, Depth depth);
 
   Disk& disk_;

@@ -83,6 +83,9 @@ Result<CheckpointManifest> manifest_of(const Json& json) {
       manifest.part_bytes == 0 || !read_files(json, manifest.files)) {
     return Status(Code::kMalformed, "a field is missing, of another type, or cannot be so");
   }
+  if (field(json, "from") != nullptr && !read(json, "from", manifest.from)) {
+    return Status(Code::kMalformed, "'from' is no number");
+  }
   if (Status status = read_tensors(json, manifest.tensors); !status.ok()) return status;
   return manifest;
 }
@@ -118,6 +121,7 @@ std::string encode(const CheckpointManifest& manifest) {
             {"part_bytes", manifest.part_bytes},
             {"files", Json::array()},
             {"tensors", Json::array()}};
+  if (manifest.from != 0) json["from"] = manifest.from;
   for (const CheckpointManifest::File& file : manifest.files) {
     json["files"].push_back({{"name", file.name},
                              {"bytes", file.seal.bytes},

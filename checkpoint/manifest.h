@@ -28,6 +28,8 @@ struct CheckpointManifest {
   std::string release = {};  ///< Of Stretto.
   std::uint32_t workers = 0;
   std::uint32_t part_bytes = 0;  ///< STRETTO_PART_BYTES of the job: how tensors were cut.
+  /// The one in the same folder that its job went on from; 0: none, or one that lies elsewhere.
+  std::uint64_t from = 0;
   std::vector<File> files = {};
   std::vector<TensorSpec> tensors = {};  ///< All that were declared.
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;

@@ -200,14 +200,25 @@ void read_look_ahead(ConfigReader& reader, Duration& look_ahead) {
   look_ahead = std::chrono::microseconds(microseconds);
 }
 
+void read_failures(ConfigReader& reader, FailureHistory& history) {
+  constexpr std::int64_t kMostSeconds = std::int64_t{1} << 30;  // 34 years.
+  std::int64_t prior = std::chrono::duration_cast<std::chrono::seconds>(history.prior).count();
+  std::int64_t ran = 0;
+  reader.number({"STRETTO_MTBF_S"}, prior, 1, kMostSeconds);
+  reader.number({"STRETTO_FAILURES"}, history.failures, 0, kMaxNodes);
+  reader.number({"STRETTO_RAN_S"}, ran, 0, kMostSeconds);
+  history.prior = std::chrono::seconds(prior);
+  history.ran = std::chrono::seconds(ran);
+}
+
 void read_checkpoint(ConfigReader& reader, CheckpointSettings& checkpoint) {
   checkpoint.folder = reader.text({"STRETTO_CHECKPOINT"}).value_or("");
   const std::string resume = reader.text({"STRETTO_RESUME"}).value_or("auto");
-  checkpoint.resumes = resume == "auto";
-  if (resume != "auto" && resume != "no") {
-    reader.fail(wrong("STRETTO_RESUME", resume, "auto or no"));
-  }
-  reader.seconds({"STRETTO_CHECKPOINT_EVERY_S"}, checkpoint.every);
+  checkpoint.resumes = resume != "no";
+  if (resume != "auto" && resume != "no") checkpoint.source = resume;
+  checkpoint.chooses_every = reader.text({"STRETTO_CHECKPOINT_EVERY_S"}) == "auto";
+  if (!checkpoint.chooses_every) reader.seconds({"STRETTO_CHECKPOINT_EVERY_S"}, checkpoint.every);
+  read_failures(reader, checkpoint.failures);
 }
 
 void read_checksums(ConfigReader& reader, Checksums& checksums) {

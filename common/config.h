@@ -99,11 +99,22 @@ struct TraceSettings {
   std::uint32_t local_rank = 0;
 };
 
+/// What is known of a job's failures: of which it begins again from a checkpoint.
+struct FailureHistory {
+  Duration prior = std::chrono::hours(4);  ///< Between them, before any was seen.
+  std::uint32_t failures = 0;              ///< Of the attempts before this one,
+  Duration ran{};                          ///< which ran so long in all.
+};
+
 /// Where a job's checkpoints lie.
 struct CheckpointSettings {
-  std::string folder;                         ///< The same on all hosts; empty: the job keeps none.
-  bool resumes = true;                        ///< The job goes on from the newest complete one.
+  std::string folder;   ///< The same on all hosts; empty: the job keeps none.
+  bool resumes = true;  ///< The job goes on from one, if there is one.
+  /// One, or a folder of them, that it goes on from; empty: the newest complete one in `folder`.
+  std::string source = {};
   Duration every = std::chrono::seconds(60);  ///< When one is due again. The scheduler's.
+  bool chooses_every = false;                 ///< By what the last one cost; `every` is the first.
+  FailureHistory failures = {};
 };
 
 struct Config {

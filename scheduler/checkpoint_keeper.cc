@@ -25,20 +25,30 @@ bool has_entries(const checkpoint::CheckpointManifest& manifest) {
   return std::ranges::any_of(manifest.files, [](const auto& file) { return file.entries > 0; });
 }
 
-// What nobody has touched since the last one is in it too. `base` stays: parts of it may be yet to
-// be loaded.
-Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std::uint64_t base,
+// The one before: this job's own, or what it goes on from.
+struct Predecessor {
+  checkpoint::Folder folder;
+  std::uint64_t number = 0;  // 0: there is none.
+};
+
+Status carried(Predecessor& last, checkpoint::Folder& folder,
+               checkpoint::CheckpointManifest& manifest) {
+  if (last.number == 0) return {};
+  const Result<checkpoint::CheckpointManifest> from = last.folder.open(last.number);
+  const Status status =
+      from.ok() ? checkpoint::carry_over(last.folder, *from, folder, manifest) : from.status();
+  if (status.ok()) return {};
+  return {status.code(),
+          fmt::format("what no worker has used since checkpoint {} cannot be taken over from "
+                      "it: {}",
+                      last.number, status.cause())};
+}
+
+// What nobody has touched since the last one is in it too. What the job goes on from stays, if it
+// is here: parts of it may be yet to be loaded.
+Status carried_and_committed(checkpoint::Folder& folder, Predecessor& last,
                              checkpoint::CheckpointManifest& manifest) {
-  if (last != 0) {
-    const Result<checkpoint::CheckpointManifest> from = folder.open(last);
-    Status carried = from.ok() ? checkpoint::carry_over(folder, *from, manifest) : from.status();
-    if (!carried.ok()) {
-      return {carried.code(),
-              fmt::format("what no worker has used since checkpoint {} cannot be taken over from "
-                          "it: {}",
-                          last, carried.cause())};
-    }
-  }
+  if (Status status = carried(last, folder, manifest); !status.ok()) return status;
   if (Status status = checkpoint::keep_saved_tensors(folder, manifest); !status.ok()) return status;
   if (manifest.tensors.empty() && !has_entries(manifest)) {
     return {
@@ -50,7 +60,7 @@ Status carried_and_committed(checkpoint::Folder& folder, std::uint64_t last, std
       checkpoint::AttachedReader::of(folder, manifest);
   if (!attached.ok()) return attached.status();
   Status committed = folder.commit(manifest);
-  const Status pruned = committed.ok() ? folder.prune(checkpoint::kKept, base) : Status();
+  const Status pruned = committed.ok() ? folder.prune(checkpoint::kKept, manifest.from) : Status();
   if (!pruned.ok()) log(Level::kWarning, "an old checkpoint stays: {}", pruned.cause());
   return committed;
 }
@@ -92,11 +102,11 @@ Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
 }
 
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored) {
-  if (config.checkpoint.folder.empty()) return {};
-  checkpoint::Folder folder(disk, config.checkpoint.folder);
-  if (Status status = folder.make(); !status.ok()) return status;
-  if (!config.checkpoint.resumes) return {};
-  const Result<checkpoint::Folder::Found> found = folder.newest(checkpoint::Depth::kAll);
+  const checkpoint::ResumeSource source = checkpoint::source_of(config.checkpoint);
+  if (source.folder.empty() || !config.checkpoint.resumes) return {};
+  checkpoint::Folder folder(disk, source.folder);
+  if (Status status = source.is_named ? Status() : folder.make(); !status.ok()) return status;
+  const Result<checkpoint::Folder::Found> found = checkpoint::find(folder, disk, source);
   if (!found.ok()) return found.status();
   for (const checkpoint::Folder::Refused& refused : found->refused) {
     log(Level::kWarning, "checkpoint {} is passed over: {}", refused.number, refused.why.cause());
@@ -110,15 +120,16 @@ Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& rest
         fmt::format("checkpoint {} in '{}' has parts of up to {} bytes, this job is told of "
                     "{}: set STRETTO_PART_BYTES={} for every process (stretto-launch --env), or "
                     "begin anew (--resume no)",
-                    newest.origin.number, config.checkpoint.folder, part_bytes,
-                    config.job.part_bytes, part_bytes)};
+                    newest.origin.number, source.folder, part_bytes, config.job.part_bytes,
+                    part_bytes)};
   }
   config.job.restored = newest.origin.number;
   config.job.restored_step = newest.origin.step;
   config.job.part_bytes = part_bytes;
   for (const TensorSpec& spec : newest.tensors) restored.insert(spec.name);
-  log(Level::kInfo, "the job goes on from checkpoint {} of step {}, made at {} by {} workers",
-      newest.origin.number, newest.origin.step, newest.made_at, newest.workers);
+  log(Level::kInfo, "the job goes on from checkpoint {} of step {}, made at {} by {} workers{}",
+      newest.origin.number, newest.origin.step, newest.made_at, newest.workers,
+      source.is_saved_to ? std::string() : fmt::format(", in '{}'", source.folder));
   return {};
 }
 
@@ -128,9 +139,10 @@ CheckpointKeeper::CheckpointKeeper(const Config& config, const Clock& clock, con
       clock_(clock),
       files_(files),
       ways_(std::move(ways)),
-      last_(config.job.restored),
+      source_(checkpoint::source_of(config.checkpoint)),
       timer_(config.checkpoint.folder.empty() ? Duration::zero() : config.checkpoint.every,
-             ways_.ask) {
+             ways_.ask),
+      interval_(config.checkpoint.failures, clock.now()) {
   if (files_.disk != nullptr && !config.checkpoint.folder.empty()) {
     folder_.emplace(*files_.disk, config.checkpoint.folder);
   }
@@ -168,11 +180,13 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
   active_->manifest = {.origin = {.job = job.id, .number = 0, .step = step},
                        .release = kVersion,
                        .workers = static_cast<std::uint32_t>(job.workers.size()),
-                       .part_bytes = config_.job.part_bytes};
+                       .part_bytes = config_.job.part_bytes,
+                       .from = source_.is_saved_to ? config_.job.restored : 0};
   active_->to_cut = active_->to_save = job.shards;
   active_->to_save.insert(job.workers.begin(), job.workers.end());
   active_->workers = job.workers;
   active_->alike = job.alike;
+  interval_.cut(clock_.now(), job.workers);
   if (!job.alike) {
     log(Level::kWarning,
         "what workers hold alike, as they say, differs between them: that of worker 0 is saved");
@@ -259,7 +273,27 @@ void CheckpointKeeper::add_file(const control::CheckpointSaved& saved) {
                    .entries = saved.entries});
 }
 
+void CheckpointKeeper::on_told(NodeId worker, const control::AtStep& said) {
+  if (said.number != 0) return timer_.on_told(worker, said);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // 12 days.
+  interval_.on_held(worker, std::chrono::microseconds(std::min(said.held_us, kMost)));
+  choose_interval();
+}
+
+void CheckpointKeeper::choose_interval() {
+  const auto choice = interval_.take(clock_.now());
+  if (!choice || !config_.checkpoint.chooses_every) return;
+  timer_.set_every(choice->every);
+  if (!choice->is_news) return;
+  log(Level::kInfo,
+      "checkpoints are due every {:.0f} s: the last ones held the job up for {:.3f} s and were "
+      "written in {:.1f} s, and one failure in {:.2f} h is reckoned with",
+      seconds(choice->every), seconds(choice->cost.held), seconds(choice->cost.written),
+      seconds(choice->between_failures) / 3600);
+}
+
 void CheckpointKeeper::on_lost(NodeId node) {
+  interval_.on_lost(node);
   if (!active_ || active_->phase == Phase::kIsCommitted) return;
   const bool cuts = active_->to_cut.erase(node) != 0;
   if (active_->to_save.erase(node) == 0 && !cuts) return;
@@ -285,9 +319,13 @@ void CheckpointKeeper::commit() {
   manifest.tensors = ways_.tensors();
   std::ranges::sort(manifest.files, {}, &checkpoint::CheckpointManifest::File::name);
   active_->phase = Phase::kIsCommitted;
-  post([last = last_, base = config_.job.restored, why = active_->why](
-           checkpoint::Folder& folder, checkpoint::CheckpointManifest& all) {
-    Status status = why.ok() ? carried_and_committed(folder, last, base, all) : why;
+  const bool has_own = made_ != 0;
+  Predecessor before{
+      .folder = has_own ? *folder_ : checkpoint::Folder(*files_.disk, source_.folder),
+      .number = has_own ? made_ : config_.job.restored};
+  post([last = std::move(before), why = active_->why](checkpoint::Folder& folder,
+                                                      checkpoint::CheckpointManifest& all) mutable {
+    Status status = why.ok() ? carried_and_committed(folder, last, all) : why;
     if (!status.ok()) static_cast<void>(folder.abandon(all.origin.number));  // The first counts.
     return status;
   });
@@ -316,8 +354,10 @@ void CheckpointKeeper::end(Status why) {
   const checkpoint::Origin origin = active_->manifest.origin;
   const std::uint64_t attempt = active_->barrier.checkpoint;
   active_.reset();
+  interval_.ended(clock_.now(), why.ok());
+  choose_interval();
   if (why.ok()) {
-    last_ = origin.number;
+    made_ = origin.number;
     ways_.saved(origin.step);
     log(Level::kInfo, "checkpoint {} of step {} is complete", origin.number, origin.step);
   } else if (folder_ || !std::exchange(said_, true)) {

@@ -12,10 +12,12 @@
 
 #include "checkpoint/disk_work.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/resume_source.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/mutex.h"
 #include "core/tensor_spec.h"
+#include "scheduler/checkpoint_interval.h"
 #include "scheduler/checkpoint_timer.h"
 #include "van/control.h"
 
@@ -27,9 +29,9 @@ namespace stretto {
 Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
                                               const std::string& who);
 
-/// And then has it go on from the newest complete one, if that is wanted and there is one, with its
-/// parts as they were cut then. What is passed over is logged. Calls block.
-/// The tensors that it has are added to `restored`.
+/// And then has it go on from the checkpoint that was named, or the newest complete one, if that is
+/// wanted and there is one, with its parts as they were cut then. What is passed over is logged.
+/// Calls block. The tensors that it has are added to `restored`.
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored);
 
 /// Thread: loop.
@@ -75,8 +77,8 @@ class CheckpointKeeper {
   /// Once a turn.
   void tick();
   Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : timer_.next_due(); }
-  /// What a worker has been asked by the clock's order.
-  void on_told(NodeId worker, const control::AtStep& said) { timer_.on_told(worker, said); }
+  /// What a worker has been asked by the clock's order, or what the last one cost its program.
+  void on_told(NodeId worker, const control::AtStep& said);
   /// A worker has given up waiting at this barrier, and may have something in flight.
   void withdraw(std::uint64_t barrier);
 
@@ -109,18 +111,21 @@ class CheckpointKeeper {
   void add_file(const control::CheckpointSaved& saved);
   void commit();
   void end(Status why);
+  void choose_interval();
 
   const Config& config_;
   const Clock& clock_;
   const Files files_;
   const Ways ways_;
   std::optional<checkpoint::Folder> folder_;
-  std::uint64_t last_;  // Of what this job has made, or else goes on from; 0: none.
-  bool said_ = false;   // That there is no folder.
+  const checkpoint::ResumeSource source_;
+  std::uint64_t made_ = 0;  // The last complete one that this job has made; 0: none.
+  bool said_ = false;       // That there is no folder.
   std::uint64_t attempts_ = 0;
   std::uint64_t begun_ = 0;  // The last, whatever came of it: who was lost may still write to it.
   std::unique_ptr<Active> active_;
   CheckpointTimer timer_;
+  CheckpointInterval interval_;
 };
 
 }  // namespace stretto

@@ -8,7 +8,7 @@ namespace stretto {
 
 void CheckpointTimer::follow(Time now, const std::vector<NodeId>& workers) {
   if (every_ == Duration::zero() || workers.empty()) return;
-  if (!std::exchange(begun_, true)) due_ = now + every_;
+  if (!std::exchange(begun_, true)) count_from(now);
   if (now < due_) return;
   if (!std::exchange(is_open_, true)) {
     ++question_;
@@ -46,7 +46,19 @@ void CheckpointTimer::decide() {
 void CheckpointTimer::taken(Time now) {
   is_open_ = false;
   begun_ = true;
-  if (every_ != Duration::zero()) due_ = now + every_;
+  if (every_ != Duration::zero()) count_from(now);
+}
+
+void CheckpointTimer::count_from(Time now) {
+  since_ = now;
+  due_ = now + every_;
+}
+
+// None is asked for that has not begun, and what is asked stays asked.
+void CheckpointTimer::set_every(Duration every) {
+  if (every_ == Duration::zero()) return;
+  every_ = every;
+  if (begun_ && !is_open_) count_from(since_);
 }
 
 }  // namespace stretto

@@ -26,6 +26,8 @@ class CheckpointTimer {
   /// These are in the job now; none before it begins. Asks who has not been asked, once it is due.
   void follow(Time now, const std::vector<NodeId>& workers);
   void on_told(NodeId worker, const control::AtStep& said);
+  /// So long after the last one was begun the next is due, unless it is already.
+  void set_every(Duration every);
   /// One is being made, because it was due or since the program wanted it.
   void taken(Time now);
 
@@ -36,10 +38,12 @@ class CheckpointTimer {
 
  private:
   void decide();
+  void count_from(Time now);
 
-  const Duration every_;
+  Duration every_;
   const Tell tell_;
   Time due_ = Time::max();
+  Time since_{};  // It counts from then.
   bool begun_ = false;
   bool is_open_ = false;  // It is due, and not taken yet.
   std::uint64_t question_ = 0;

@@ -7,21 +7,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "checkpoint/resume_source.h"
+
 namespace stretto {
 namespace {
 
 Status no_folder() {
   return {Code::kInvalidArgument,
           "the scheduler knows a folder of checkpoints, and this server none: give both the same "
-          "STRETTO_CHECKPOINT"};
+          "STRETTO_CHECKPOINT and STRETTO_RESUME"};
 }
 
 }  // namespace
 
 Status ShardArchive::open(const JobSettings& settings) {
   if (settings.restored == 0) return {};
-  if (!has_folder()) return no_folder();
-  checkpoint::Folder folder(*files_.disk, config_.checkpoint.folder);
+  const checkpoint::ResumeSource source = checkpoint::source_of(config_.checkpoint);
+  if (files_.disk == nullptr || source.folder.empty()) return no_folder();
+  checkpoint::Folder folder(*files_.disk, source.folder);
   Result<RestoredParts> restored = RestoredParts::open(folder, settings.restored);
   if (!restored.ok()) return restored.status();
   restored_ = *std::move(restored);

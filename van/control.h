@@ -207,6 +207,8 @@ struct AtStep {
   /// Instead: which checkpoint that the program offered have you let pass last? It lets no later
   /// one pass, before the scheduler says from which step on the first one is to be made.
   bool checkpoint = false;
+  /// And with number 0: the last checkpoint has held the sender's program up so long.
+  std::uint64_t held_us = 0;
 };
 
 /// Worker to shard, before its first share of that step and when all that it has a share in is

@@ -275,8 +275,10 @@ Result<Message> from(const wire::Barrier& barrier) {
 }
 
 Result<Message> from(const wire::AtStep& said) {
-  return Message(
-      AtStep{.number = said.number(), .step = said.step(), .checkpoint = said.checkpoint()});
+  return Message(AtStep{.number = said.number(),
+                        .step = said.step(),
+                        .checkpoint = said.checkpoint(),
+                        .held_us = said.held_us()});
 }
 
 Result<Message> from(const wire::TakeIn& said) {

@@ -228,6 +228,7 @@ void write(const AtStep& said, wire::Control& message) {
   message.mutable_at_step()->set_number(said.number);
   message.mutable_at_step()->set_step(said.step);
   message.mutable_at_step()->set_checkpoint(said.checkpoint);
+  message.mutable_at_step()->set_held_us(said.held_us);
 }
 
 void write(const TakeIn& said, wire::Control& message) {

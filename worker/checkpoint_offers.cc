@@ -2,6 +2,8 @@
 // An offer passes, is taken, or waits until it is known which.
 #include "worker/checkpoint_offers.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace stretto {
@@ -22,7 +24,10 @@ void CheckpointOffers::answer() {
   if (!waiting_ || is_open_) return;
   const Waiting first = *std::exchange(waiting_, std::nullopt);
   const bool is_due = from_ != 0 && first.step >= from_;
-  if (is_due) from_ = 0;
+  if (is_due) {
+    from_ = 0;
+    due_since_ = clock_.now();
+  }
   word_->set(first.step, is_asked());
   first.due(is_due);
 }
@@ -45,6 +50,14 @@ void CheckpointOffers::taken() {
   from_ = 0;
   word_->ask(false);
   answer();
+}
+
+void CheckpointOffers::returned(Time called) {
+  const Time since = std::exchange(due_since_, std::nullopt).value_or(called);
+  const auto held = std::chrono::duration_cast<std::chrono::microseconds>(clock_.now() - since);
+  if (!ended_.ok()) return;
+  tell_scheduler_({.checkpoint = true,
+                   .held_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, held.count()))});
 }
 
 void CheckpointOffers::tick() {

@@ -55,6 +55,9 @@ class CheckpointOffers {
   void on_asked(const control::AtStep& said);
   /// One is being made, by whatever.
   void taken();
+  /// The program goes on after a checkpoint; it had called for it at that time, and perhaps been
+  /// told before that it was due. The scheduler hears how long it was held up.
+  void returned(Time called);
 
   void tick();
   Time next_due() const { return waiting_ ? waiting_->deadline : Time::max(); }
@@ -77,6 +80,7 @@ class CheckpointOffers {
   std::optional<Waiting> waiting_;
   bool is_open_ = false;    // A question that has no answer yet.
   std::uint64_t from_ = 0;  // The first offer from this step on is to be taken; 0: none.
+  std::optional<Time> due_since_;
   Status ended_;
 };
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "checkpoint/attached.h"
+#include "checkpoint/resume_source.h"
 #include "common/interruptible.h"
 #include "common/mutex.h"
 #include "common/real_disk.h"
@@ -25,7 +26,7 @@ namespace {
 Status no_folder() {
   return {Code::kInvalidArgument,
           "the scheduler knows a folder of checkpoints, and this worker none: give both the same "
-          "STRETTO_CHECKPOINT"};
+          "STRETTO_CHECKPOINT and STRETTO_RESUME"};
 }
 
 // A call whose cut has been made, and where its worker stands.
@@ -135,8 +136,9 @@ class Checkpoints::Files {
       -> decltype(use(std::declval<checkpoint::AttachedReader&>())) {
     MutexLock lock(mutex_);
     if (!reader_) {
-      if (config.checkpoint.folder.empty()) return no_folder();
-      checkpoint::Folder folder(disk_, config.checkpoint.folder);
+      const checkpoint::ResumeSource source = checkpoint::source_of(config.checkpoint);
+      if (source.folder.empty()) return no_folder();
+      checkpoint::Folder folder(disk_, source.folder);
       Result<checkpoint::AttachedReader> opened = checkpoint::AttachedReader::open(folder, number);
       if (!opened.ok()) return opened.status();
       reader_ = *std::move(opened);
@@ -153,6 +155,23 @@ class Checkpoints::Files {
 Checkpoints::Checkpoints(Worker& worker) : worker_(&worker), files_(std::make_shared<Files>()) {}
 
 namespace {
+
+// A call that holds the program up, until it returns.
+class HoldUp {
+ public:
+  explicit HoldUp(detail::WorkerImpl& impl) : impl_(impl), called_(SteadyClock().now()) {}
+  HoldUp(const HoldUp&) = delete;
+  HoldUp& operator=(const HoldUp&) = delete;
+  ~HoldUp() {
+    impl_.loop().door()->post([called = called_](WorkerNode& node) {
+      node.work().checkpoints().offers().returned(called);
+    });
+  }
+
+ private:
+  detail::WorkerImpl& impl_;
+  const Time called_;
+};
 
 // All workers are there, and the servers have cut.
 Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
@@ -189,6 +208,7 @@ Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
 
 Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachments) {
   detail::WorkerImpl& impl = *worker_->impl_;
+  const HoldUp hold_up(impl);
   const Result<CutMade> made = make_cut(impl, step, attachments);
   if (!made.ok()) return made.status();
   Result<checkpoint::WrittenFile> file = checkpoint::WrittenFile();
@@ -209,6 +229,7 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
 
 CheckpointTicket Checkpoints::begin(std::uint64_t step, std::span<const Attachment> attachments) {
   detail::WorkerImpl& impl = *worker_->impl_;
+  const HoldUp hold_up(impl);
   const auto last_word = std::make_shared<LastWord>();
   CheckpointTicket ticket(last_word->future());
   const Result<CutMade> made = make_cut(impl, step, attachments);

@@ -9,7 +9,10 @@ import shutil
 import sys
 
 import torch
+import torch.distributed as dist
+from torch.distributed.optim import ZeroRedundancyOptimizer
 import stretto.torch as st
+import stretto.torch.distributed
 
 way = sys.argv[1]
 st.init()
@@ -46,6 +49,12 @@ def sums(*models):
     return " ".join(f"{tensor.double().sum().item():.9f}" for model in models
                     for name, tensor in model.state_dict().items()
                     if st.rank() == 0 or "running" not in name)
+
+
+def mebibytes(name):
+    """Of this process's memory."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name)) // 1024
 
 
 def tried(call):
@@ -117,12 +126,33 @@ elif way == "names":
     model = model_of()
     optimizer = wrapped(model)
     print(tried(st.restore), flush=True)
-elif way == "local":
-    model = model_of()
-    optimizer = st.LocalSteps(torch.optim.SGD(
-        [each for each in model.parameters() if each.requires_grad], lr=0.1),
-                              model.named_parameters(), every=2)
+elif way in ("zero", "twins", "groups_of_one"):
+    dist.init_process_group("stretto")
+    own = dist.new_group([0]), dist.new_group([1])
+    DDP = torch.nn.parallel.DistributedDataParallel
+    if way == "groups_of_one":
+        kept = [DDP(model_of(), process_group=own[st.rank()])]
+    else:
+        kept = [DDP(model_of()) for _ in range(2 if way == "twins" else 1)]
+    if way == "zero":
+        optimizer = ZeroRedundancyOptimizer(kept[0].parameters(), torch.optim.Adam, lr=0.1)
     print(tried(lambda: st.checkpoint(1)), flush=True)
+elif way in ("memory", "memory_again"):
+    model = torch.nn.Sequential(*(torch.nn.Linear(2048, 2048, bias=False) for _ in range(4)))
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    optimizer = st.DistributedOptimizer(torch.optim.Adam(model.parameters(), lr=0.01),
+                                        model.named_parameters())
+    if way == "memory":
+        model(torch.ones(1, 2048)).sum().backward()
+        optimizer.step()
+        print(tried(lambda: st.checkpoint(1)), flush=True)
+    else:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
+            refs.write("5")  # The peak begins anew.
+        before = mebibytes("VmRSS")
+        st.restore()
+        print("more", mebibytes("VmHWM") - before, flush=True)
+    print("sums", sums(model), flush=True)
 elif way == "due":
     model = model_of()
     optimizer = wrapped(model)

@@ -41,8 +41,83 @@ class Checkpoints(jobs.PythonTest):
                               text=True).stdout
 
     def test_a_killed_job_goes_on_to_the_same_bits(self):
-        for way, servers in jobs.some(("sync", 2), ("parallel", 1), ("layerwise", 2),
-                                      ("delayed", 2), ("eager", 2), ("sync", 0)):
+        self.same_bits(("sync", 2), ("parallel", 1), ("layerwise", 2), ("delayed", 2), ("eager", 2),
+                       ("sync", 0))
+
+    def test_local_steps_go_on_to_the_same_bits(self):
+        for job in self.same_bits(("local", 1), ("outer", 1), ("each", 1), ("outer", 0)):
+            rounds = {line for line in job.lines if "] round " in line}
+            self.assertEqual(len(rounds), 2, job.output())
+
+    def test_local_steps_are_those_of_a_job_without_checkpoints(self):
+        # One at a round's end changes nothing.
+        wanted = self.ends(self.python("checkpoints_worker.py", "local", 12, 0))
+        self.assertEqual(self.ends(self.keep("local", 12, 6)), wanted)
+        (self.folder / "ckpt-2" / "MANIFEST").unlink()
+        job = self.keep("local", 12, 0)
+        self.assertEqual(self.ends(job), wanted)
+        self.assertIn("from 6 of", job.output())
+        self.assertEqual(sum("] round 4" in line for line in job.lines), 2, job.output())
+
+    def test_local_steps_go_on_with_more_workers_amid_a_round(self):
+        self.ends(self.keep("outer", 6, 6))
+        job = self.keep("outer", 12, 6, workers=3)
+        ends = self.ends(job, 3)
+        self.assertEqual(len(set(ends[1:])), 1, ends)
+        self.assertIn("from 6 of", job.output())
+
+    def test_pytorchs_own_modules_go_on_to_the_same_bits(self):
+        self.same_bits(("torch", 0), ("torch", 1))
+
+    def test_pytorchs_own_modules_go_on_from_checkpoints_of_ours(self):
+        saved = self.ends(self.keep("parallel", 6, 6))
+        job = self.keep("torch", 6, 0)
+        self.assertEqual(self.ends(job), [saved[0]] * 2, "statistics are those of rank 0")
+        self.assertIn("from 6 of", job.output())
+
+    def test_a_script_of_pytorchs_own_begins_again_by_itself(self):
+        wanted = self.ends(self.keep("torch", 40, 5, servers=0))
+        self.folder = self.folder.with_name("again")
+        job = self.keep("torch", 40, 5, servers=0, flags=("--restarts", 2))
+        job.expect(r"\[worker 1\] checkpoint 5 True$", seconds=jobs.TORCH_PATIENCE)
+        os.kill(job.member("worker 1"), signal.SIGKILL)
+        job.expect(r"begins again from its checkpoint of step \d+ ", seconds=jobs.TORCH_PATIENCE)
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        ends = [re.findall(r"^end (.*)$", "\n".join(job.lines_of(f"worker {rank}")), re.M)[-1]
+                for rank in (0, 1)]
+        self.assertEqual(ends, wanted)
+
+    def test_what_of_pytorchs_own_cannot_be_saved_is_told(self):
+        for way, words in (("zero", "another part of what a ZeroRedundancyOptimizer remembers"),
+                           ("twins", "cannot be told apart"), ("groups_of_one", "of 2 workers")):
+            with self.subTest(way):
+                lines = self.misuse(way, servers=0)
+                for rank in (0, 1):
+                    self.assertIn("Unsupported", lines[rank][-2], lines[rank])
+                    self.assertIn(words, lines[rank][-2])
+
+    def test_a_script_of_pytorchs_own_that_does_not_restore_is_stopped(self):
+        self.ends(self.keep("torch", 2, 2))
+        job = self.keep("torch", 4, 2, "lacking")
+        self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0)
+        self.assertIn("has not called stretto.torch.restore() before its first step", job.output())
+        self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-1")
+
+    def test_goes_on_from_a_folder_that_it_does_not_save_to(self):
+        self.ends(self.keep("sync", 6, 6))
+        wanted = self.ends(self.keep("sync", 9, 0))
+        job = self.python("checkpoints_worker.py", "sync", 9, 3, flags=("--resume", self.folder))
+        self.assertEqual(self.ends(job), wanted)
+        self.assertIn("checkpoint 9 False", job.output())
+        job = self.python("checkpoints_worker.py", "sync", 9, 0, "lacking",
+                          flags=("--resume", self.folder))
+        self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0)
+        self.assertIn("has not called stretto.torch.restore() before its first step", job.output())
+
+    def same_bits(self, *ways):
+        """Of killed jobs that go on and of undisturbed ones, of some of these ways. The former."""
+        gone_on = []
+        for way, servers in jobs.some(*ways):
             with self.subTest(way, servers=servers):
                 self.folder = self.folder.with_name(f"{way}-{servers}")
                 wanted = self.ends(self.keep(way, 12, 6, servers=servers))
@@ -58,6 +133,8 @@ class Checkpoints(jobs.PythonTest):
                 job.expect(r"\[worker 1\] from 6 of Restored\(number=1, step=6\)$",
                            jobs.TORCH_PATIENCE)
                 self.assertEqual(self.ends(job), wanted)
+                gone_on.append(job)
+        return gone_on
 
     def test_another_number_of_workers_goes_on(self):
         saved = self.ends(self.keep("sync", 4, 4, workers=2))
@@ -127,6 +204,15 @@ class Checkpoints(jobs.PythonTest):
                 if way == "gan":
                     self.assertIn("restore() is called once", "".join(again[0]))
 
+    def test_no_second_copy_of_a_model_is_needed(self):
+        saved = self.misuse("memory")
+        again = self.misuse("memory_again")
+        for rank in (0, 1):
+            self.assertEqual(saved[rank][-2], again[rank][-2], "the sums")
+            # The model, which was there before, has 64 MiB, and what the optimizer remembers 128.
+            more = [int(line.split()[1]) for line in again[rank] if line.startswith("more ")]
+            self.assertLess(more[0], 128 + 32, again[rank])
+
     def test_what_comes_after_the_cut_is_not_in_it(self):
         """Though it is written later; and a job that ends waits for it."""
         wanted = self.ends(self.keep("sync", 12, 6, "later"))
@@ -175,8 +261,6 @@ class Checkpoints(jobs.PythonTest):
                                        "ValueError: step is -1",
                                        "TypeError: what is attached as 'x' cannot be saved")):
             self.assertIn(words, line)
-        self.assertIn("Unsupported: checkpoint: checkpoints are not of LocalSteps",
-                      self.misuse("local")[0][0])
         self.assertIn("there is nothing to save", self.misuse("nothing")[0][0])
 
     def test_a_folder_that_cannot_be_written_is_told_and_the_third_time_raises(self):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of a job that makes checkpoints, and goes on from one: by a wrapped optimizer ("sync",
 "delayed", "eager", "async"; "layerwise", with model=), or by a wrapped module and an optimizer that
-is not ("parallel"). Batches are random ones of its own; a schedule, random states and statistics of
-batch normalisation are among what it keeps from step to step.
+is not ("parallel"; "torch": the module is PyTorch's own, over the backend), or by local steps, in
+rounds of 3 ("local"), of 1 ("each"), or of 4 with momentum, fragments and overlap ("outer").
+Batches are random ones of its own; a schedule, random states and statistics of batch normalisation
+are among what it keeps from step to step.
 
     checkpoints_worker.py WAY STEPS EVERY [lacking] [later]
 
@@ -13,27 +15,39 @@ import hashlib
 import sys
 
 import torch
+import torch.distributed as dist
 import stretto.torch as st
+import stretto.torch.distributed
 
+LOCAL = {"local": {"every": 3}, "each": {"every": 1},
+         "outer": {"every": 4, "outer": "nesterov", "fragments": 2, "overlap": True}}
 way, steps, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 torch.use_deterministic_algorithms(True)
-st.init()
+if way == "torch":
+    dist.init_process_group("stretto")
+else:
+    st.init()
 torch.manual_seed(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 300), torch.nn.BatchNorm1d(300), torch.nn.ReLU(),
                             torch.nn.Linear(300, 1))
 model.register_buffer("seen", torch.zeros((), dtype=torch.bool))
-if way == "parallel":
+if way in ("parallel", "torch"):
     model[3].bias.requires_grad_(False)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 if way in ("sync", "async"):
     schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-elif way == "parallel":
+elif way in ("parallel", "torch"):
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [5, 8, 11])
 else:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.02, total_steps=2000)
 forward = model
 if way == "parallel":
     forward = st.DistributedDataParallel(model)
+elif way == "torch":
+    forward = torch.nn.parallel.DistributedDataParallel(model)
+elif way in LOCAL:
+    st.broadcast_parameters(model.state_dict(), root_rank=0)
+    optimizer = st.LocalSteps(optimizer, model.named_parameters(), **LOCAL[way])
 else:
     st.broadcast_parameters(model.state_dict(), root_rank=0)
     optimizer = st.DistributedOptimizer(
@@ -56,12 +70,14 @@ for step in range(first, steps):
         print(f"checkpoint {step + 1} {made}", flush=True)
 if way == "layerwise":
     optimizer.synchronize()
-elif way != "parallel":
+elif way not in ("parallel", "torch"):
     optimizer.finish()
 # Statistics are each worker's own, and saved as rank 0 has them.
 state = hashlib.sha256()
 for name, tensor in model.state_dict().items():
-    if way == "parallel" or st.rank() == 0 or "running" not in name:
+    if way in ("parallel", "torch") or st.rank() == 0 or "running" not in name:
         state.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+if way in LOCAL:
+    print(f"round {optimizer.outer_round}", flush=True)
 print(f"end {state.hexdigest()} {schedule.get_last_lr()[0]:.6g} {bool(model.seen)}", flush=True)
 print("done", flush=True)

@@ -51,7 +51,7 @@ TEST_F(CarryOverTest, PartsThatAreInNoNewFileAre) {
       written({{part_key("w", 0), "old 0"}, {part_key("w", 1), "old 1"}, {part_key("v", 0), "v"}},
               {tensor("w"), tensor("v")});
   CheckpointManifest to = written({{part_key("w", 0), "new 0"}}, {tensor("w")});
-  ASSERT_TRUE(carry_over(folder_, from, to).ok());
+  ASSERT_TRUE(carry_over(folder_, from, folder_, to).ok());
   const Contents wanted = {
       {part_key("w", 0), "new 0"}, {part_key("w", 1), "old 1"}, {part_key("v", 0), "v"}};
   EXPECT_EQ(all_of(to), wanted);
@@ -63,7 +63,7 @@ TEST_F(CarryOverTest, PartsThatAreInNoNewFileAre) {
 TEST_F(CarryOverTest, ATensorThatIsAnotherOneNowIsNot) {
   const CheckpointManifest from = written({{part_key("w", 0), "adam's"}}, {tensor("w")});
   CheckpointManifest to = written({}, {tensor("w", Rule::kMomentum)});
-  ASSERT_TRUE(carry_over(folder_, from, to).ok());
+  ASSERT_TRUE(carry_over(folder_, from, folder_, to).ok());
   EXPECT_EQ(all_of(to), Contents());
   EXPECT_THAT(to.files, SizeIs(1));
 }
@@ -71,7 +71,7 @@ TEST_F(CarryOverTest, ATensorThatIsAnotherOneNowIsNot) {
 TEST_F(CarryOverTest, WhereNothingIsLackingThereIsNoFile) {
   const CheckpointManifest from = written({{part_key("w", 0), "old"}}, {tensor("w")});
   CheckpointManifest to = written({{part_key("w", 0), "new"}}, {tensor("w")});
-  ASSERT_TRUE(carry_over(folder_, from, to).ok());
+  ASSERT_TRUE(carry_over(folder_, from, folder_, to).ok());
   EXPECT_THAT(to.files, SizeIs(1));
 }
 
@@ -83,7 +83,7 @@ TEST_F(CarryOverTest, AnOldOneThatIsDamagedIsAnError) {
     const std::byte wrong{1};
     ASSERT_TRUE(file->write(64, {&wrong, 1}).ok());
   }
-  EXPECT_EQ(carry_over(folder_, from, to).code(), Code::kMalformed);
+  EXPECT_EQ(carry_over(folder_, from, folder_, to).code(), Code::kMalformed);
 }
 
 TEST_F(CarryOverTest, WhatACodecOwesIsOfNoUseForAnother) {
@@ -95,7 +95,7 @@ TEST_F(CarryOverTest, WhatACodecOwesIsOfNoUseForAnother) {
   EXPECT_TRUE(is_of_use(tensor("w"), tensor("w")));
   const CheckpointManifest from = written({{part_key("w", 0), "debt"}}, {owing});
   CheckpointManifest to = written({}, {plain});
-  ASSERT_TRUE(carry_over(folder_, from, to).ok());
+  ASSERT_TRUE(carry_over(folder_, from, folder_, to).ok());
   EXPECT_EQ(all_of(to), Contents());
 }
 

@@ -22,15 +22,17 @@ const std::string kFile = "server-0.0.parts";
 class FolderTest : public testing::Test {
  protected:
   FolderTest() { folder_.make().or_exit(); }
-  std::uint64_t make(const std::string& text = "bytes") {
+  std::uint64_t make(const std::string& text = "bytes", std::uint64_t job = 1,
+                     std::uint64_t from = 0) {
     const std::uint64_t number = folder_.begin().or_exit();
-    const Origin origin{.job = 1, .number = number};
+    const Origin origin{.job = job, .number = number};
     const Seal seal =
         write_file(disk_, folder_.path_of(number, kFile), origin, {{part_key("w", 0), text}})
             .or_exit();
     folder_
         .commit({.origin = origin,
                  .part_bytes = 1,
+                 .from = from,
                  .files = {{.name = kFile, .seal = seal, .entries = 1}}})
         .or_exit();
     return number;
@@ -73,6 +75,25 @@ TEST_F(FolderTest, ADamagedOneIsPassedOverAndNamed) {
   EXPECT_THAT(found.refused[0].why.cause(), HasSubstr("run/ckpt-2/server-0.0.parts"));
   damage(folder_.path_of(1, "MANIFEST"));
   EXPECT_EQ(newest(), 0U);
+}
+
+TEST_F(FolderTest, WhatLiesBetweenAJobsOwnAndThatWhichItWentOnFromIsNotTakenForIts) {
+  make("bytes", 1);
+  make("bytes", 1);
+  make("bytes", 2, 1);  // Job 2 has gone on from the first one.
+  make("bytes", 2, 1);
+  make("bytes", 3, 4);  // And job 3 from there.
+  EXPECT_EQ(newest(), 5U);
+  damage(folder_.path_of(5, kFile));
+  EXPECT_EQ(newest(), 4U);
+  damage(folder_.path_of(4, kFile));
+  EXPECT_EQ(newest(), 3U);
+  damage(folder_.path_of(3, kFile));
+  const Folder::Found found = folder_.newest().or_exit();
+  EXPECT_EQ(found.newest->origin.number, 1U);
+  ASSERT_THAT(found.refused, SizeIs(4));
+  EXPECT_EQ(found.refused[3].number, 2U);
+  EXPECT_THAT(found.refused[3].why.cause(), HasSubstr("went on from checkpoint 1"));
 }
 
 TEST_F(FolderTest, AFileThatIsMissingOrOfAnotherOneIsNotTaken) {

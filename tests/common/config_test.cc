@@ -103,6 +103,29 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.job.stall_error, 50s);
 }
 
+TEST(Config, WhatAJobGoesOnFromAndWhenItSaves) {
+  const CheckpointSettings usual = must_read({}).checkpoint;
+  EXPECT_TRUE(usual.resumes);
+  EXPECT_EQ(usual.source, "");
+  EXPECT_EQ(usual.every, 60s);
+  EXPECT_FALSE(usual.chooses_every);
+  EXPECT_EQ(usual.failures.prior, 4h);
+  EXPECT_FALSE(must_read({{"STRETTO_RESUME", "no"}}).checkpoint.resumes);
+  const CheckpointSettings told = must_read({{"STRETTO_RESUME", "old/ckpt-3"},
+                                             {"STRETTO_CHECKPOINT_EVERY_S", "auto"},
+                                             {"STRETTO_MTBF_S", "100"},
+                                             {"STRETTO_FAILURES", "2"},
+                                             {"STRETTO_RAN_S", "50"}})
+                                      .checkpoint;
+  EXPECT_TRUE(told.resumes);
+  EXPECT_EQ(told.source, "old/ckpt-3");
+  EXPECT_TRUE(told.chooses_every);
+  EXPECT_EQ(told.every, 60s) << "the first";
+  EXPECT_EQ(told.failures.prior, 100s);
+  EXPECT_EQ(told.failures.failures, 2U);
+  EXPECT_EQ(told.failures.ran, 50s);
+}
+
 TEST(Config, LookingAgainIsAutomaticOrBoundedOrLeftOut) {
   EXPECT_EQ(must_read({{"STRETTO_SPIN_US", "auto"}}).look_ahead, must_read({}).look_ahead);
   EXPECT_EQ(must_read({{"STRETTO_SPIN_US", "0"}}).look_ahead, Duration::zero());

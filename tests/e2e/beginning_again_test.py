@@ -65,6 +65,14 @@ class BeginningAgain(cluster.ClusterTest):
         whole = self.launch(KEEPING, "--steps", steps, "--every", 0, servers=2)
         self.assertEqual(last, self.digest(whole))
 
+    def test_an_interval_that_is_chosen_follows_the_failures_of_all_attempts(self):
+        job = self.keep("--steps", 100_000, flags=("--checkpoint-every", "auto"))
+        chosen = r"checkpoints are due every \d+ s: the last ones held .* one failure in (.*) h is"
+        self.assertEqual(job.expect(chosen)[1], "4.00", "the prior")
+        os.kill(job.members()["server 0"], signal.SIGKILL)
+        self.assertEqual(job.expect(chosen, count=2)[1], "2.00", "and one more")
+        self.kill_all(job)
+
     def test_a_notice_ends_the_job_for_good(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(number):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import resource
+import signal
 import tempfile
 import unittest
 
@@ -112,13 +113,77 @@ class Checkpoints(cluster.ClusterTest):
         job = self.keep("--steps", 12, flags=("--resume", "no"))
         job.expect(r"\[worker 0\] from checkpoint=0 step=0$")
         self.digest(job)
-        job = self.keep("--steps", 12, flags=("--resume", "yes"))
-        self.assertEqual(job.end(), 2)
-        self.one_error(job, "InvalidArgument", "--resume is 'yes'", "auto or no")
         for wrong in ("0", "-1", "5x", "1e9h", "m"):
             job = self.keep("--steps", 12, flags=("--checkpoint-every", wrong))
             self.assertEqual(job.end(), 2, job.output())
-            self.one_error(job, "InvalidArgument", f"--checkpoint-every is '{wrong}'", "10m or 2h")
+            self.one_error(job, "InvalidArgument", f"--checkpoint-every is '{wrong}'",
+                           "auto, or a time such as 30s, 10m or 2h")
+
+    def resume(self, path, *arguments, to="new", **keywords):
+        """A job that goes on from there, and saves to another folder, or to none."""
+        flags = ("--checkpoint", self.folder.parent / to) if to else ()
+        return self.launch(KEEPING, *arguments, flags=("--resume", path, *flags), **keywords)
+
+    def test_goes_on_from_another_folder_which_stays_as_it_is(self):
+        wanted = self.undisturbed("--steps", 60)
+        self.digest(self.keep("--steps", 35))
+        before = {path: path.stat() for path in self.folder.rglob("*")}
+        for path, step in ((self.folder, 30), (self.folder / "ckpt-2", 20)):
+            job = self.resume(path, "--steps", 60, to=f"from-{step}", servers=3)
+            job.expect(rf"goes on from checkpoint \d of step {step}, .*, in '.*run'$")
+            job.expect(rf"\[worker 0\] from checkpoint=\d step={step}$")
+            self.assertEqual(self.digest(job), wanted)
+        self.assertEqual(before.keys(), set(self.folder.rglob("*")))
+        for path, stat in before.items():
+            self.assertEqual(stat.st_mtime_ns, path.stat().st_mtime_ns, path)
+        # To none: nothing is saved, which is said.
+        job = self.resume(self.folder, "--steps", 60, to=None)
+        job.expect(r"\[worker 0\] Unsupported: .*--checkpoint DIR")
+        self.assertEqual(self.digest(job), wanted)
+
+    def test_goes_on_from_an_older_one_and_begins_again_from_its_own(self):
+        self.digest(self.keep("--steps", 35))
+        job = self.keep("--steps", 100_000, "--every", 5,
+                        flags=("--resume", self.folder / "ckpt-2", "--restarts", 2))
+        job.expect(r"\[worker 0\] from checkpoint=2 step=20$")
+        job.expect(r"\[worker 1\] checkpoint step=25$")
+        os.kill(job.members()["server 0"], signal.SIGKILL)
+        begun = int(job.expect(r"begins again from its checkpoint of step (\d+)")[1])
+        number = int(job.expect(rf"\[worker 0\] from checkpoint=(\d+) step={begun}$")[1])
+        self.assertGreater(number, 3, "its own, and not that which was there")
+        self.kill_all(job)
+        self.assertEqual(self.digest(self.keep("--steps", begun + 100)),
+                         self.undisturbed("--steps", begun + 100))
+
+    def test_what_another_job_saves_to_can_be_read_meanwhile(self):
+        self.digest(self.keep("--steps", 35))
+        writer = self.keep("--steps", 100_000, "--every", 0)
+        writer.expect(r"\[worker 0\] from checkpoint=3 step=30$")
+        job = self.resume(self.folder, "--steps", 31)
+        job.expect(r"\[worker 0\] from checkpoint=3 step=30$")
+        self.assertEqual(job.end(), 0, job.output())
+        self.kill_all(writer)
+
+    def test_a_path_that_leads_nowhere_is_told_at_the_start(self):
+        self.digest(self.keep("--steps", 12))
+        (self.folder.parent / "file").write_text("x", encoding="ascii")
+        (self.folder.parent / "empty").mkdir()
+        for path, why in (("yes", "nothing is there"), (self.folder / "ckpt-7", "nothing is there"),
+                          (self.folder.parent / "empty", "no complete checkpoint is in it"),
+                          (self.folder.parent / "file", "it cannot be read: .*file")):
+            with self.subTest(path):
+                job = self.resume(path, "--steps", 12)
+                self.assertNotEqual(job.end(), 0)
+                job.expect(r"\[scheduler\] ERROR InvalidArgument .*is to go on from '.*"
+                           rf"{path}' .*{why}.*wanted auto, no, a folder of checkpoints, or one")
+                self.assertNotIn("[worker", job.output(), "nothing else has started")
+        data = bytearray((self.folder / "ckpt-1" / "server-0.0.parts").read_bytes())
+        data[100] ^= 1
+        (self.folder / "ckpt-1" / "server-0.0.parts").write_bytes(data)
+        job = self.resume(self.folder / "ckpt-1", "--steps", 12)
+        self.assertNotEqual(job.end(), 0)
+        job.expect(r"\[scheduler\] ERROR InvalidArgument .*it cannot be used: .*in '.*run' are "
+                   r"complete: 1")
 
     def test_how_without_where_is_refused(self):
         for flags in (("--checkpoint-every", "5s"), ("--resume", "auto")):

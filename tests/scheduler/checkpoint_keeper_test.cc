@@ -71,8 +71,14 @@ class CheckpointKeeperTest : public testing::Test {
     const std::byte wrong{0xa5};
     ASSERT_TRUE(file->write(64, {&wrong, 1}).ok());
   }
-  void make(std::uint64_t barrier = 1) {
-    begin(barrier);
+  // To a folder of its own, from this one.
+  void go_on_elsewhere(const std::string& source) {
+    config_.checkpoint = {.folder = "new", .source = source};
+    checkpoint::Folder(disk_, "new").make().or_exit();
+    go_on();
+  }
+  void make(std::uint64_t barrier = 1, std::uint64_t step = 7) {
+    begin(barrier, step);
     for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
     for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard));
   }
@@ -296,6 +302,78 @@ TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) 
   EXPECT_THAT(manifest.files, SizeIs(3));
   EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U, 3U))
       << "what the job goes on from stays";
+}
+
+TEST_F(CheckpointKeeperTest, WhatIsInAnotherFolderIsReadAndNotTouched) {
+  make(1, 7);
+  make(2, 8);
+  go_on_elsewhere("run/ckpt-1");
+  EXPECT_EQ(config_.job.restored, 1U);
+  EXPECT_EQ(config_.job.restored_step, 7U);
+  checkpoint::Folder elsewhere(disk_, "new");
+  const std::vector<TensorSpec> before = std::exchange(tensors_, {});
+  for (const std::uint64_t barrier : {1UL, 2UL, 3UL}) {
+    begin(barrier, 10 + barrier);
+    for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+    for (const NodeId worker : shards_) {
+      keeper().on_saved(worker, {.number = cuts_[worker].number});
+    }
+    ASSERT_TRUE(ended_.back().why.ok()) << ended_.back().why.text();
+  }
+  const checkpoint::CheckpointManifest last = elsewhere.open(3).or_exit();
+  EXPECT_EQ(last.tensors, before) << "carried from one folder to the other, and then in it";
+  EXPECT_EQ(last.from, 0U) << "that lies elsewhere";
+  EXPECT_THAT(elsewhere.numbers().or_exit(), ElementsAre(2U, 3U)) << "nothing there is spared";
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U));
+}
+
+TEST_F(CheckpointKeeperTest, AnOlderOneOfItsOwnFolderIsLeftBehindByNewOnes) {
+  make(1, 7);
+  make(2, 8);
+  config_.checkpoint.source = "run/ckpt-1";
+  go_on();
+  EXPECT_EQ(config_.job.restored, 1U);
+  make(1, 9);
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 2U, 3U));
+  EXPECT_EQ(folder_.open(3).or_exit().from, 1U);
+  make(2, 10);
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U, 3U, 4U));
+  config_.checkpoint.source.clear();
+  go_on();
+  EXPECT_EQ(config_.job.restored, 4U) << "the newest is its own";
+  EXPECT_EQ(config_.job.restored_step, 10U);
+}
+
+TEST_F(CheckpointKeeperTest, WithoutAFolderOfItsOwnAJobGoesOnAndSavesNothing) {
+  make(1, 7);
+  config_.checkpoint = {.folder = "", .source = "run"};
+  go_on();
+  EXPECT_EQ(config_.job.restored_step, 7U);
+  begin();
+  EXPECT_EQ(ended_.back().why.code(), Code::kUnsupported);
+  EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
+}
+
+TEST_F(CheckpointKeeperTest, AFolderThatWasNamedAndHasNoneEndsTheJob) {
+  config_.checkpoint.source = "old";
+  std::set<std::string> restored;
+  const Status status = go_on_from_newest(config_, disk_, restored);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), HasSubstr("go on from 'old'"));
+}
+
+TEST_F(CheckpointKeeperTest, TheNextOneIsDueByWhatTheLastOneHeldUp) {
+  config_.checkpoint.chooses_every = true;
+  workers_ = {7, 8};
+  keeper().tick();
+  EXPECT_EQ(keeper().next_due(clock_.now()), clock_.now() + 60s) << "nothing is known yet";
+  make();
+  for (const NodeId worker : workers_) {
+    keeper().on_saved(worker, {.number = cuts_[50].number});
+    keeper().on_told(worker, {.checkpoint = true, .held_us = 2'000'000});
+  }
+  ASSERT_TRUE(ended_.back().why.ok());
+  EXPECT_EQ(keeper().next_due(clock_.now()), clock_.now() + 240s);
 }
 
 TEST_F(CheckpointKeeperTest, WhatCannotBeCarriedOverCostsTheCheckpointAndNothingGoes) {

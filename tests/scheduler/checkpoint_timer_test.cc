@@ -48,6 +48,24 @@ TEST_F(CheckpointTimerTest, TheFirstOfferIsTakenThatNobodyHasLetPass) {
   EXPECT_THAT(said_, SizeIs(2));
 }
 
+TEST_F(CheckpointTimerTest, AnotherIntervalCountsFromTheLastOne) {
+  follow(1000s, {7});
+  timer_.set_every(100s);
+  EXPECT_EQ(timer_.next_due(), Time(1100s));
+  timer_.taken(Time(1010s));
+  timer_.set_every(20s);
+  EXPECT_EQ(timer_.next_due(), Time(1030s));
+  follow(1030s, {7});
+  EXPECT_THAT(said_, SizeIs(1));
+  timer_.set_every(500s);
+  told(7, 3);
+  EXPECT_EQ(said_[7].step, 4U) << "it was due already";
+  CheckpointTimer none(Duration::zero(), [](NodeId, const control::AtStep&) {});
+  none.set_every(1s);
+  none.follow(Time(2000s), {7});
+  EXPECT_EQ(none.next_due(), Time::max());
+}
+
 TEST_F(CheckpointTimerTest, WhoIsLostIsNotWaitedForAndWhoComesHearsTheAnswer) {
   follow(1000s, {7, 8});
   follow(1060s, {7, 8});

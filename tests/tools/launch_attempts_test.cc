@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/launch/attempts.h"
+#include "tools/launch/environment.h"
 
 namespace stretto::launch {
 namespace {
@@ -46,6 +47,27 @@ TEST_F(LaunchAttempts, GoesOnFromTheLastCheckpoint) {
   EXPECT_EQ(said(),
             "server 0 killed by SIGKILL: the job begins again from its checkpoint of step 300 (1 "
             "more restart may follow)");
+}
+
+TEST_F(LaunchAttempts, TellTheNextHowOftenAndHowLong) {
+  outcome_.ran = 100s;
+  plan_ = *next().plan;
+  outcome_.ran = 20s;
+  const Plan third = *next().plan;
+  EXPECT_EQ(third.failures, 2U);
+  EXPECT_EQ(third.ran, 120s);
+}
+
+TEST_F(LaunchAttempts, OnlyTheSchedulerHearsOfThoseBefore) {
+  plan_.checkpoint_every = Duration::zero();
+  const auto variables = [this](Role role) { return variables_for(plan_, {role, 0}, {}, {}, {}); };
+  EXPECT_EQ(variables(Role::kScheduler).at("STRETTO_CHECKPOINT_EVERY_S"), "auto");
+  EXPECT_FALSE(variables(Role::kScheduler).contains("STRETTO_FAILURES"));
+  plan_.failures = 2;
+  plan_.ran = 90s;
+  EXPECT_EQ(variables(Role::kScheduler).at("STRETTO_FAILURES"), "2");
+  EXPECT_EQ(variables(Role::kScheduler).at("STRETTO_RAN_S"), "90");
+  EXPECT_FALSE(variables(Role::kWorker).contains("STRETTO_FAILURES"));
 }
 
 TEST_F(LaunchAttempts, EndAfterAsManyAsWereAskedFor) {
@@ -119,6 +141,14 @@ TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
   EXPECT_EQ(next().plan->resume, "no");
   EXPECT_NE(said().find("begins again from the start, as it has made no checkpoint"),
             std::string::npos);
+}
+
+TEST_F(LaunchAttempts, APathIsWhereTheJobBeginsUntilItHasACheckpointOfItsOwn) {
+  plan_.resume = "old/ckpt-3";
+  EXPECT_EQ(next().plan->resume, "auto");
+  outcome_.saved_step.reset();
+  EXPECT_EQ(next().plan->resume, "old/ckpt-3");
+  EXPECT_NE(said().find("begins again from where it had begun this time"), std::string::npos);
 }
 
 TEST_F(LaunchAttempts, LostHostsAreLeftOut) {

@@ -40,6 +40,30 @@ class CheckpointOffersTest : public testing::Test {
   std::vector<Status> failed_;
 };
 
+TEST_F(CheckpointOffersTest, WhatHeldTheProgramUpIsToldFromWhenItWasDueOrCalledFor) {
+  const Time called = clock_.now();
+  clock_.advance_to(called + 3s);
+  offers_.returned(called);
+  ASSERT_THAT(told_, SizeIs(1));
+  EXPECT_TRUE(told_[0].checkpoint);
+  EXPECT_EQ(told_[0].number, 0U);
+  EXPECT_EQ(told_[0].held_us, 3'000'000U);
+  ask(1);
+  decide(1);
+  offer(7);
+  ASSERT_THAT(due_, ElementsAre(true));
+  clock_.advance_to(called + 5s);
+  offers_.taken();
+  offers_.returned(called + 4s);
+  EXPECT_EQ(told_.back().held_us, 2'000'000U) << "the program was told that it was due before";
+  offers_.returned(called + 4s);
+  EXPECT_EQ(told_.back().held_us, 1'000'000U) << "and that is of one only";
+  const std::size_t count = told_.size();
+  offers_.end_all(Status(Code::kCancelled, "over"));
+  offers_.returned(called);
+  EXPECT_THAT(told_, SizeIs(count)) << "nobody hears it any more";
+}
+
 TEST_F(CheckpointOffersTest, WhatHasPassedIsToldAndNoLaterOnePassesBeforeTheAnswer) {
   offer(5);
   ask(1);

@@ -48,7 +48,12 @@ Status read_seconds(std::string_view flag, std::string_view text, double least, 
   return {};
 }
 
+// Zero: "auto".
 Status read_time(std::string_view flag, std::string_view text, std::optional<Duration>& value) {
+  if (text == "auto") {
+    value = Duration::zero();
+    return {};
+  }
   constexpr std::string_view kUnits = "smh";
   double unit = 1;
   std::string_view number = text;
@@ -60,8 +65,8 @@ Status read_time(std::string_view flag, std::string_view text, std::optional<Dur
   const Status status = read_seconds(flag, number, 0.001, parsed);
   if (!status.ok() || seconds(parsed) * unit > kMaxSeconds) {
     return invalid(
-        fmt::format("{} is '{}', wanted a time such as 30s, 10m or 2h, from 0.001 s to "
-                    "{} s",
+        fmt::format("{} is '{}', wanted auto, or a time such as 30s, 10m or 2h, from "
+                    "0.001 s to {} s",
                     flag, text, kMaxSeconds));
   }
   value = std::chrono::duration_cast<Duration>(parsed * unit);
@@ -302,12 +307,9 @@ class Parser {
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
-    if (!plan_.checkpoint.empty()) {  // Processes may run elsewhere (--chdir).
-      plan_.checkpoint = std::filesystem::absolute(plan_.checkpoint).lexically_normal();
-    }
-    if (!plan_.resume.empty() && plan_.resume != "auto" && plan_.resume != "no") {
-      return invalid(fmt::format("--resume is '{}', wanted auto or no", plan_.resume));
-    }
+    // Processes may run elsewhere (--chdir).
+    if (!plan_.checkpoint.empty()) plan_.checkpoint = absolute(plan_.checkpoint);
+    if (resumes_from_path(plan_)) plan_.resume = absolute(plan_.resume);
     if (Status status = check_restarts(); !status.ok()) return status;
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
@@ -315,6 +317,10 @@ class Parser {
           "stretto-launch --workers 2 -- python3 train.py");
     }
     return plan_;
+  }
+
+  static std::string absolute(const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
   }
 
   Status check_restarts() const {

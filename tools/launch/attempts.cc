@@ -56,7 +56,9 @@ Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
   }
   Plan next = plan;
   next.restarts = plan.restarts - used;
-  if (outcome.saved_step) {  // "no" was said of older ones.
+  ++next.failures;
+  next.ran += outcome.ran;
+  if (outcome.saved_step) {  // "no", or another one, was said of where it first began.
     next.resume = "auto";
     std::erase_if(next.added_environment,
                   [](const auto& variable) { return variable.first == "STRETTO_RESUME"; });

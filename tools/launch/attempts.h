@@ -24,7 +24,8 @@ struct AttemptOutcome {
   bool by_program = false;                  ///< A worker's program ended it, by itself.
   std::uint32_t replaced = 0;               ///< Workers that were started for others.
   std::optional<std::uint64_t> saved_step;  ///< Of the last checkpoint that it made; none: none.
-  std::vector<std::string> lost_hosts;      ///< By the names that the plan has.
+  Duration ran{};
+  std::vector<std::string> lost_hosts;  ///< By the names that the plan has.
 };
 
 struct Next {

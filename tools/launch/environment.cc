@@ -22,6 +22,7 @@ constexpr std::string_view kAssigned[] = {
     "BYTEPS_GLOBAL_RANK", "RANK",
     "LOCAL_RANK",         "WORLD_SIZE",
     "LOCAL_WORLD_SIZE",   "STRETTO_SERVER_RESTARTS",
+    "STRETTO_FAILURES",   "STRETTO_RAN_S",
 };
 
 // Names, or their beginnings, of what belongs to one host, login or step.
@@ -108,7 +109,13 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
   if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
   if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
   if (plan.checkpoint_every) {
-    given["STRETTO_CHECKPOINT_EVERY_S"] = fmt::format("{}", seconds(*plan.checkpoint_every));
+    const bool is_chosen = *plan.checkpoint_every == Duration::zero();
+    given["STRETTO_CHECKPOINT_EVERY_S"] =
+        is_chosen ? "auto" : fmt::format("{}", seconds(*plan.checkpoint_every));
+  }
+  if (plan.failures != 0 && member.role == Role::kScheduler) {
+    given["STRETTO_FAILURES"] = std::to_string(plan.failures);
+    given["STRETTO_RAN_S"] = fmt::format("{:.0f}", seconds(plan.ran));
   }
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
   if (plan.port != 0 && member.role == Role::kServer) {
@@ -142,7 +149,7 @@ std::string told(const Plan& plan, const Variables& inherited, const std::string
 }
 
 Status check_checkpoints(const Plan& plan) {
-  const bool how = plan.checkpoint_every || !plan.resume.empty();
+  const bool how = plan.checkpoint_every || (!plan.resume.empty() && !resumes_from_path(plan));
   if (!plan.checkpoint.empty()) return {};
   if (plan.restarts != 0 && plan.least_workers == 0 && !servers_return(plan)) {
     return {Code::kInvalidArgument,

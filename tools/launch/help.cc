@@ -22,8 +22,8 @@ what to start
   --restarts K                           replaces K such workers, or in a job of fixed size servers;
                                          with --checkpoint: a job that fails begins again from there
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
-  --checkpoint-every TIME                when one is due again: 30, 30s, 10m or 2h (60s)
-  --resume auto|no                       no: does not go on from the newest of these (auto)
+  --checkpoint-every TIME|auto           when one is due again: 30s, 10m (60s); auto: by its cost
+  --resume auto|no|PATH                  from the newest of these, anew, or from PATH (auto)
   -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)

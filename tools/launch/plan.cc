@@ -6,6 +6,10 @@
 
 namespace stretto::launch {
 
+bool resumes_from_path(const Plan& plan) {
+  return !plan.resume.empty() && plan.resume != "auto" && plan.resume != "no";
+}
+
 std::vector<JobMember> members_of(const Plan& plan) {
   std::vector<JobMember> members{{Role::kScheduler, 0}};
   for (Rank rank = 0; rank < plan.servers; ++rank) members.push_back({Role::kServer, rank});

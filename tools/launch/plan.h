@@ -53,8 +53,10 @@ struct Plan {
   std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
   std::uint32_t restarts = 0;       ///< --restarts: of workers that are lost, and of the whole job.
   std::string checkpoint;           ///< --checkpoint: a folder; empty: none is kept.
-  std::string resume;               ///< --resume: "auto" or "no"; empty: as the variable says.
-  std::optional<Duration> checkpoint_every;  ///< --checkpoint-every.
+  std::string resume;               ///< --resume: "auto", "no" or a path; empty: see the variable.
+  std::optional<Duration> checkpoint_every;  ///< --checkpoint-every; zero: "auto".
+  std::uint32_t failures = 0;                ///< Of attempts before this one,
+  Duration ran{};                            ///< and how long these ran in all.
   bool workers_given = false;                ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;                 ///< 0: workers exchange among themselves alone.
   std::uint32_t shards = 1;                  ///< Shards of each server.
@@ -75,6 +77,9 @@ struct Plan {
   std::optional<std::string> start_timeout;  ///< --start-timeout as given, in seconds.
   Limits limits;
 };
+
+/// It names one checkpoint, or a folder of them.
+bool resumes_from_path(const Plan& plan);
 
 /// One process of the job.
 struct JobMember {

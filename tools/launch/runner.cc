@@ -78,6 +78,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
 }
 
 AttemptOutcome Runner::run() {
+  const Time begun = clock_.now();
   Status status = prepare();
   if (status.ok()) status = far_.gather(signals_.before());
   if (!status.ok()) {
@@ -94,6 +95,7 @@ AttemptOutcome Runner::run() {
   outcome.interrupted = outcome.interrupted || signals_.asked_to_end();
   outcome.first = first_;
   outcome.saved_step = saved_step_;
+  outcome.ran = clock_.now() - begun;
   outcome.lost_hosts = lost_hosts_;
   return outcome;
 }

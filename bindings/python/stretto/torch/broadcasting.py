@@ -108,7 +108,7 @@ def broadcast_alike(params, root_rank, prefix, facts):
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
     now = session.current()
-    if keeping.has_folder() or now.is_new or now.elastic:
+    if keeping.may_go_on() or now.is_new or now.elastic:
         now.alike.update((f"{prefix}{name}", tensor.detach()) for name, tensor in pairs)
     if now.alone:
         return
@@ -185,16 +185,16 @@ def paths_of(value, path=""):
             for each in paths_of(item, f"{path}/{key}" if path else f"{key}")]
 
 
-def with_tensors(value, tensors):
+def with_tensors(value, tensors, make=torch.zeros):
     """The structure, with a new tensor for each description, which is added to the list."""
     if isinstance(value, dict):
         if "stretto.tensor" in value:
             dtype, shape = value["stretto.tensor"]
-            tensors.append(torch.zeros(shape, dtype=getattr(torch, dtype.split(".")[1])))
+            tensors.append(make(shape, dtype=getattr(torch, dtype.split(".")[1])))
             return tensors[-1]
-        return {key: with_tensors(item, tensors) for key, item in value.items()}
+        return {key: with_tensors(item, tensors, make) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)([with_tensors(item, tensors) for item in value])
+        return type(value)([with_tensors(item, tensors, make) for item in value])
     return value
 
 
@@ -233,10 +233,23 @@ def _by_number(state, own, labels):
     number_of = {label: number for group, names in zip(own["param_groups"], labels)
                  for number, label in zip(group["params"], names)}
     groups = {frozenset(group["params"]): group for group in state["param_groups"]}
-    return dict(state, state={number_of.get(key, key): value
-                              for key, value in state["state"].items()},
+    kind = type(state["state"])
+    return dict(state, state=kind({number_of.get(key, key): value
+                                   for key, value in state["state"].items()}),
                 param_groups=[dict(groups[frozenset(names)], params=group["params"])
                               for group, names in zip(own["param_groups"], labels)])
+
+
+class _Owned(dict):
+    # Its tensors are nobody else's: load_state_dict(), which copies what it is given, need not.
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def owned(state):
+    """The same state, whose tensors an optimizer that loads it may keep."""
+    return dict(state, state=_Owned(state["state"]))
 
 
 def state_by_label(optimizer, names=None):

@@ -15,7 +15,8 @@ import numpy
 import torch
 
 from stretto import errors, notices, returning, session
-from stretto.torch import (broadcasting, healing, keeping, newcomers, objects, owners, wire)
+from stretto.torch import (broadcasting, foreign, healing, keeping, newcomers, objects, owners,
+                           wire)
 
 _DESCRIPTION = "stretto.torch"
 _PREFIX = "attached/"
@@ -28,10 +29,13 @@ _SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
     ("^tensors/trained (apart|module)?([0-9]+)/(optimizer[0-9]+/)?", r"model\2/"),
     ("^tensors/model ([0-9]+)/", r"model\1/"),
     ("^tensors/", ""),
+    ("^apart/0/outer/", "outer/"),
+    ("^apart/([0-9]+)/outer/", r"outer\1/"),
     ("^(optimizers|plain/states|apart)/0/(state/)?state/(optimizer[0-9]+/|module1/)?",
      "optimizer/"),
     ("^(optimizers|plain/states|apart)/([0-9]+)/(state/)?state/(optimizer[0-9]+/|module[0-9]+/)?",
      r"optimizer\2/")))
+_IS_OUTER = re.compile("apart/[0-9]+/outer/")
 # What is wrong with the program or the job, and not with a disk.
 _RAISED = (errors.Mismatch, errors.Cancelled, errors.ServerLost, errors.SchedulerLost,
            errors.UsedAfterFork)
@@ -116,8 +120,8 @@ def _names(paths):
 
 def _held(path, frozen):
     # Who holds the tensor there.
-    if path.startswith("apart/"):
-        return "each"
+    if path.startswith("apart/"):  # Outer values are the same at all, after finish().
+        return "alike" if _IS_OUTER.match(path) else "each"
     if not path.startswith(_MADE_ALIKE):
         return "alike"
     key = path.removeprefix(_MADE_ALIKE)
@@ -177,15 +181,12 @@ def _wrapped(now):
 
 
 def _check(now, operation):
+    foreign.find(now, operation)
     modules = [each for each in (one() for one in now.modules) if each is not None]
     if now.resumed and not _wrapped(now) and not modules:
         raise errors.Unsupported(
             "this process has resumed in another job, where nothing has been wrapped; wrap its "
             "optimizers and modules again, or save them by torch.save", operation=operation)
-    if any(getattr(each, "_stretto_kind", "") == "LocalSteps" for each in _wrapped(now)):
-        raise errors.Unsupported(
-            "checkpoints are not of LocalSteps, and this program has one; save the model and "
-            "optimizer.state_dict() of each worker by torch.save", operation=operation)
 
 
 def checkpoint(step: int, wait: bool = True) -> bool:
@@ -198,7 +199,7 @@ def checkpoint(step: int, wait: bool = True) -> bool:
     Returns False, at all workers alike and with a warning, if it could not be written: training
     can go on, and earlier checkpoints are as they were. The third time in a row raises why. False
     as well, with a warning once, in a job that has no folder. Mismatch where workers are at
-    different places, Unsupported for LocalSteps. TypeError if a state holds objects that cannot be
+    different places. TypeError if a state holds objects that cannot be
     saved: nothing is pickled. It calls finish() of each wrapped optimizer.
 
     wait   False: it returns when all is copied that this worker writes, and the rest goes on
@@ -429,7 +430,7 @@ class _Reading:
                                       besides=_detached(_besides(self._now)))
         self._tell_missing(told["tensors"].keys(), training.keys)
         paths = broadcasting.paths_of(told)
-        templates = training.templates(told)
+        templates = training.in_place(told, training.templates(told))
         for name, path, tensor in zip(saved["names"], paths, templates):
             found = self._find(name, path.startswith("apart/"), is_shared=True)
             size = tensor.numel() * tensor.element_size()

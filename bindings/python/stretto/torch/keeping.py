@@ -84,13 +84,18 @@ def state_of(one):
     return state
 
 
+def may_go_on():
+    """The job has a folder for checkpoints, or goes on from one that lies elsewhere."""
+    return has_folder() or environment.text("STRETTO_RESUME") not in ("", "auto", "no")
+
+
 def check_restored(now):
     """A step begins. InvalidArgument if the job goes on from a checkpoint, and the program does
     not: it would begin anew, and its checkpoints would take the place of what there is."""
     keeping = of(now)
     if keeping.has_restored:
         return
-    if has_folder() and not (now.alone or now.came_late or now.resumed):
+    if may_go_on() and not (now.alone or now.came_late or now.resumed):
         number = core(now).restored[0]
         if number:
             raise errors.InvalidArgument(

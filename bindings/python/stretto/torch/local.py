@@ -34,6 +34,17 @@ class EachStep(synchronous.Synchronous):
         """Steps of this worker."""
         return self._stretto_rounds
 
+    def state_dict(self):
+        """As the optimizer's own, and in "outer" how many steps were made."""
+        state = super(type(self), self).state_dict()
+        return {**state, "outer": {"round": self._stretto_rounds}}
+
+    def load_state_dict(self, state_dict):
+        """As the optimizer's own, which goes on at that step."""
+        own = {key: value for key, value in state_dict.items() if key != "outer"}
+        super(type(self), self).load_state_dict(own)
+        self._stretto_rounds = (state_dict.get("outer") or {}).get("round", 0)
+
     def outer_values(self):
         """Copies of the parameters, by name."""
         skipped = len(self._stretto_scope)

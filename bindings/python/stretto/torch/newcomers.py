@@ -10,6 +10,8 @@ long travels in the steps that follow (healing.py).
 import re
 from typing import Any, Dict, List, NamedTuple
 
+import torch
+
 from stretto import errors
 from stretto.torch import (agreement, apart, broadcasting, exchange, healing, objects, plain,
                            stripes)
@@ -199,7 +201,9 @@ class Training:
     def templates(self, described):
         """Tensors such as will come. Mismatch if they are of another program."""
         tensors = []
-        theirs = broadcasting.with_tensors(described["tensors"], tensors)
+        # All that is restored is read, or not needed: then nothing touches its pages.
+        make = torch.empty if self._operation == "restore" else torch.zeros
+        theirs = broadcasting.with_tensors(described["tensors"], tensors, make)
         found = {key: agreement.fact_of(tensor) for key, tensor in theirs.items()
                  if key in self._tensors or _IS_TRAINED.match(key)}
         mine = {key: agreement.fact_of(tensor) for key, tensor in self._tensors.items()
@@ -211,9 +215,18 @@ class Training:
         if described["heals"]:
             tensors.clear()
         for each in (*described["optimizers"], *_plain_states(described)):
-            each["state"] = broadcasting.with_tensors(each["state"], tensors)
-        described["apart"] = broadcasting.with_tensors(described["apart"], tensors)
+            each["state"] = broadcasting.with_tensors(each["state"], tensors, make)
+        described["apart"] = broadcasting.with_tensors(described["apart"], tensors, make)
         return tensors
+
+    def in_place(self, described, templates):
+        """The same templates, but those that are of what is here, where that lies in the host's
+        memory in one piece: what is read into them needs no memory of its own."""
+        own = [self._tensors[key].data if key in self._tensors else None
+               for key in described["tensors"]]
+        own += [None] * (len(templates) - len(own))
+        return [template if mine is None or not (mine.is_cpu and mine.is_contiguous())
+                else mine for template, mine in zip(templates, own)]
 
     def fill(self, described, values):
         """What is trained here, and what was made alike, becomes what these values are. Returns
@@ -225,18 +238,22 @@ class Training:
             values = values[len(described["tensors"]):]
         rest = iter(values)
         for each, told in zip(self._wrapped, described["optimizers"]):
-            broadcasting.load_by_label(each, broadcasting.filled(told["state"], rest))
+            broadcasting.load_by_label(each, self._loadable(told["state"], rest))
             if each._stretto_watch is not None:
                 each._stretto_watch.steps = told["steps"]
         if described["plain"] is not None:
-            states = [broadcasting.filled(each["state"], rest)
+            states = [self._loadable(each["state"], rest)
                       for each in _plain_states(described)]
             self._modules.take(described["plain"], states, self._operation)
         return rest
 
+    def _loadable(self, described, rest):
+        state = broadcasting.filled(described, rest)
+        return broadcasting.owned(state) if self._operation == "restore" else state
+
     def load_apart(self, described, rest):
         """What optimizers in modes apart remember becomes what remains of the values."""
-        self._apart.load([broadcasting.filled(each, rest) for each in described["apart"]])
+        self._apart.load([self._loadable(each, rest) for each in described["apart"]])
 
     def take(self, described, values, giver):
         """Makes this worker as the others are, but for what comes later. A backward that has begun

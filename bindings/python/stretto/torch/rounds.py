@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 
 from stretto import errors, session
-from stretto.torch import agreement, broadcasting, entering, exchange, outer, wire
+from stretto.torch import agreement, broadcasting, entering, exchange, keeping, outer, wire
 
 _END = -1  # In the place of a fragment: finish().
 
@@ -118,6 +118,11 @@ class Rounds:
     def __contains__(self, parameter):
         return parameter in self.pieces.names
 
+    @property
+    def opening(self):
+        """Nothing: values are this worker's, and not the servers'."""
+        return None
+
     # ---- before a step
 
     def begin(self):
@@ -125,6 +130,8 @@ class Rounds:
         is none, since it is of parameters that nobody has."""
         self.starts_over = False
         now = self._follow()
+        if not now.is_new:
+            keeping.check_restored(now)
         if not now.alone and now.elastic:  # It joins.
             entering.check(now, self)
         if now.is_new:
@@ -350,7 +357,7 @@ class Rounds:
 
     def load(self, state):
         """Goes on from there; None: begins anew, from what the parameters are then."""
-        if not state or not state["values"]:
+        if not state or not state.get("values"):
             self.forget_step()
             self.round = self.steps = self.open = self.made = self._turn = 0
             self.unit = self._told = None

@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 from torch.autograd import Variable
 
-from stretto import _core, errors
-from stretto.torch import wire
+from stretto import _core, errors, session
+from stretto.torch import keeping, wire
 from stretto.torch.distributed import memory
 from stretto.torch.distributed.works import Work
 
@@ -60,8 +60,12 @@ class ProcessGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors, opts=None):
         """The tensor becomes the reduction of all members'."""
+        is_own = _is_of_program()
+        if not is_own and session.is_initialized():
+            keeping.check_restored(session.current())  # A DistributedDataParallel makes a step.
         work = self._reduced("all_reduce", [memory.one(tensors)], tensors, opts)
-        _raise_in_backward(work)
+        if not is_own:
+            _raise_in_backward(work)
         return work
 
     def allreduce_coalesced(self, tensors, opts=None):
@@ -252,11 +256,15 @@ class ProcessGroup(dist.ProcessGroup):
         return call(piece.place, other, _MONITOR_TAG, _PRIORITY, piece)
 
 
+def _is_of_program():
+    # Who has called the caller: a function of torch.distributed, whose caller waits when it likes;
+    # or a DistributedDataParallel.
+    return sys._getframe(2).f_globals.get("__name__") == dist.distributed_c10d.__name__
+
+
 def _raise_in_backward(work):
     # A DistributedDataParallel waits for the call's future at the end of backward(), which makes a
     # RuntimeError of whatever it is; what is waited for before that raises what it is.
-    if sys._getframe(2).f_globals.get("__name__") == dist.distributed_c10d.__name__:
-        return  # A call of a program's own, which waits when it likes.
     try:
         Variable._execution_engine.queue_callback(work.wait)  # pylint: disable=protected-access
     except RuntimeError:
