@@ -157,7 +157,7 @@ Status serve() {
 
   std::atomic<bool> stop{false};
   const SteadyClock clock;
-  Result<std::unique_ptr<Transport>> transport = make_transport(0);
+  Result<std::unique_ptr<Transport>> transport = make_transport(0, config->secret_of_links());
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
   ProcessEnds ends(FLAGS_ready_fd);
