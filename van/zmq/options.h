@@ -16,7 +16,7 @@ namespace stretto {
 
 struct ZmqOptions {
   /// Links are encrypted, and only towards who has the same; none: they are not.
-  std::shared_ptr<const zmq::CurveIdentity> curve;
+  std::shared_ptr<const zmq::CurveIdentity> curve = nullptr;
   /// Longer parts end their connection before memory is taken for them.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
   /// Frames that one link may hold at either end before try_send answers kFull.
