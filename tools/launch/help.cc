@@ -26,6 +26,8 @@ what to start
   --resume auto|no                       no: does not go on from the newest of these (auto)
   -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
+  --encrypt                              encrypts what processes say to one another over TCP, and
+                                         lets nobody in who has not the job's token
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
   --chdir DIR, --wdir DIR                where processes run (default: here), on every host
