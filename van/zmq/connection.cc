@@ -230,11 +230,9 @@ Status Connection::why_refused() const {
                         "another key, or what it said was changed on the way: {}",
                         who, kAlike)};
   }
-  if (sealer_) {
-    return {Code::kMalformed,
-            fmt::format("{} sent what is no frame, or what it sent was changed, repeated or left "
-                        "out on the way",
-                        address)};
+  if (intake_.was_changed()) {  // As what a checksum finds: another link brings what was lost.
+    return {Code::kLinkBroken,
+            fmt::format("what {} sent was changed, repeated or left out on the way", address)};
   }
   return {Code::kMalformed, fmt::format("{} sent a message that is no frame", address)};
 }

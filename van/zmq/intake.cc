@@ -36,6 +36,12 @@ Intake::Got Intake::over() {
   return Got::kMalformed;
 }
 
+// Heads are not sealed, so one that cannot be may be another's.
+Intake::Got Intake::changed() {
+  changed_ = true;
+  return over();
+}
+
 Intake::Got Intake::take(std::span<const std::byte>& bytes) {
   switch (state_) {
     case State::kGreeting:
@@ -151,7 +157,7 @@ Intake::Got Intake::take_sealed_headers(std::span<const std::byte>& bytes) {
   large_ = Buffer();
   const auto head = read_head(bytes);
   if (!head) return Got::kNothing;
-  if (!is_sealed(*head, kMostHeadersBytes)) return over();
+  if (!is_sealed(*head, kMostHeadersBytes)) return changed();
   const auto size = static_cast<std::size_t>(head->size) - kSealBytes;
   if (bytes.size() < head->length + kSealBytes + size) return Got::kNothing;
   const std::span<const std::byte> sealed = bytes.subspan(head->length);
@@ -159,6 +165,7 @@ Intake::Got Intake::take_sealed_headers(std::span<const std::byte>& bytes) {
   const auto flags =
       opener_->open(sealed.first<kSealBytes>(), sealed.subspan(kSealBytes, size), kept_headers_);
   bytes = sealed.subspan(kSealBytes + size);
+  if (!flags) return changed();
   if (flags == 0 && size == 0) return Got::kHello;
   if (flags != kSealedMore || size == 0 || size % wire::kHeaderBytes != 0) return over();
   state_ = State::kSealedPayload;
@@ -170,7 +177,7 @@ Intake::Got Intake::take_sealed_payload(std::span<const std::byte>& bytes) {
   if (!head) return Got::kNothing;
   const std::size_t most =
       kept_headers_.size() == wire::kHeaderBytes ? max_payload_bytes_ : kMostBatchPart;
-  if (!is_sealed(*head, most)) return over();
+  if (!is_sealed(*head, most)) return changed();
   const auto size = static_cast<std::size_t>(head->size) - kSealBytes;
   if (bytes.size() < head->length + kSealBytes) return Got::kNothing;
   const auto seal = bytes.subspan(head->length).first<kSealBytes>();
@@ -182,7 +189,9 @@ Intake::Got Intake::take_sealed_payload(std::span<const std::byte>& bytes) {
   }
   if (rest.size() < size) return Got::kNothing;
   small_.resize(size);
-  if (opener_->open(seal, rest.first(size), small_) != 0) return over();
+  const auto flags = opener_->open(seal, rest.first(size), small_);
+  if (!flags) return changed();
+  if (*flags != 0) return over();
   bytes = rest.subspan(size);
   state_ = State::kMessages;
   headers_ = kept_headers_;
@@ -199,7 +208,11 @@ Intake::Got Intake::filled(std::size_t bytes) {
   STRETTO_CHECK(state_ == State::kLarge && bytes <= large_.size() - filled_);
   filled_ += bytes;
   if (filled_ < large_.size()) return Got::kNothing;
-  if (opener_ && opener_->open(seal_, large_.bytes(), large_.writable()) != 0) return over();
+  if (opener_) {
+    const auto flags = opener_->open(seal_, large_.bytes(), large_.writable());
+    if (!flags) return changed();
+    if (*flags != 0) return over();
+  }
   state_ = State::kMessages;
   headers_ = kept_headers_;
   payloads_ = large_.bytes();

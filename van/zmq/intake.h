@@ -67,6 +67,8 @@ class Intake {
 
   /// The rest of a message's payload is still to come.
   bool has_begun() const { return state_ == State::kLarge || state_ == State::kSealedPayload; }
+  /// Of what is malformed: it is not as the far end has sealed it.
+  bool was_changed() const { return changed_; }
   /// What the far end's greeting wants, where that is another mechanism.
   Mechanism far_mechanism() const { return far_mechanism_; }
   /// Memory for a message that has begun.
@@ -95,6 +97,7 @@ class Intake {
                       std::size_t at);
   Got checked();
   Got over();
+  Got changed();
 
   std::size_t max_payload_bytes_;
   std::string_view far_type_;
@@ -109,6 +112,7 @@ class Intake {
   std::vector<std::byte> small_;              // A payload that was sealed.
   std::array<std::byte, kSealBytes> seal_{};  // Of a large payload.
   Buffer large_;
+  bool changed_ = false;
   std::size_t filled_ = 0;  // Of large_.
 };
 

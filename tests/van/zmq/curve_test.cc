@@ -115,8 +115,9 @@ TEST_F(CurveTest, OtherKeysAreRefusedAsEarlyAsTheyShow) {
 
 TEST_F(CurveTest, NoBitMayBeAnother) {
   ASSERT_EQ(shake(), 0);
+  const std::vector<CommandText> good = commands_;
   for (int number = 1; number <= 4; ++number) {
-    const std::size_t bytes = body_of(commands_[static_cast<std::size_t>(number) - 1]).size();
+    const std::size_t bytes = body_of(good[static_cast<std::size_t>(number) - 1]).size();
     for (std::size_t at = 0; at < bytes; ++at) {
       const bool padding = number == 1 && at >= 8 && at < 80;  // Which says nothing.
       const int refused = shake([&](CommandText& body, int which) {
