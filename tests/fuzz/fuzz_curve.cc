@@ -3,8 +3,6 @@
 // sealed message goes on as it is, or changed, cut, put elsewhere or made up. Whatever is let
 // through is what was said, in the order in which it was said. Input: for each command what is done
 // to it; the pieces in which bytes come; for each message its size and what is done to it.
-#include <sodium.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -26,29 +24,9 @@ using Wire = std::vector<std::byte>;
 
 constexpr std::size_t kMostPayload = 20'000;
 
-// The same in every run, so that an input means the same.
-std::uint32_t chance() {
-  static thread_local std::uint32_t state = 1;
-  return state = state * 1664525U + 1013904223U;
-}
-
-const char* name_of_chance() { return "fuzz"; }
-
 const zmq::CurveIdentity& identity() {
-  static const zmq::CurveIdentity made = [] {
-    static randombytes_implementation chances{.implementation_name = name_of_chance,
-                                              .random = chance,
-                                              .stir = nullptr,
-                                              .uniform = nullptr,
-                                              .buf = nullptr,
-                                              .close = nullptr};
-    chances.buf = [](void* at, std::size_t size) {
-      auto* bytes = static_cast<std::uint8_t*>(at);
-      for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(chance() >> 24);
-    };
-    randombytes_set_implementation(&chances);
-    return zmq::curve_identity_from("the secret of the fuzzer").or_exit();
-  }();
+  static const zmq::CurveIdentity made =
+      zmq::curve_identity_from("the secret of the fuzzer").or_exit();
   return made;
 }
 

@@ -31,15 +31,10 @@ bool is_hello(const Head& head) {
 
 }  // namespace
 
-Intake::Got Intake::over() {
+Intake::Got Intake::over(bool changed) {
+  changed_ = changed;
   state_ = State::kOver;
   return Got::kMalformed;
-}
-
-// Heads are not sealed, so one that cannot be may be another's.
-Intake::Got Intake::changed() {
-  changed_ = true;
-  return over();
 }
 
 Intake::Got Intake::take(std::span<const std::byte>& bytes) {
@@ -157,7 +152,8 @@ Intake::Got Intake::take_sealed_headers(std::span<const std::byte>& bytes) {
   large_ = Buffer();
   const auto head = read_head(bytes);
   if (!head) return Got::kNothing;
-  if (!is_sealed(*head, kMostHeadersBytes)) return changed();
+  // Heads are not sealed: one that cannot be may be somebody else's.
+  if (!is_sealed(*head, kMostHeadersBytes)) return over(true);
   const auto size = static_cast<std::size_t>(head->size) - kSealBytes;
   if (bytes.size() < head->length + kSealBytes + size) return Got::kNothing;
   const std::span<const std::byte> sealed = bytes.subspan(head->length);
@@ -165,7 +161,7 @@ Intake::Got Intake::take_sealed_headers(std::span<const std::byte>& bytes) {
   const auto flags =
       opener_->open(sealed.first<kSealBytes>(), sealed.subspan(kSealBytes, size), kept_headers_);
   bytes = sealed.subspan(kSealBytes + size);
-  if (!flags) return changed();
+  if (!flags) return over(true);
   if (flags == 0 && size == 0) return Got::kHello;
   if (flags != kSealedMore || size == 0 || size % wire::kHeaderBytes != 0) return over();
   state_ = State::kSealedPayload;
@@ -177,7 +173,7 @@ Intake::Got Intake::take_sealed_payload(std::span<const std::byte>& bytes) {
   if (!head) return Got::kNothing;
   const std::size_t most =
       kept_headers_.size() == wire::kHeaderBytes ? max_payload_bytes_ : kMostBatchPart;
-  if (!is_sealed(*head, most)) return changed();
+  if (!is_sealed(*head, most)) return over(true);
   const auto size = static_cast<std::size_t>(head->size) - kSealBytes;
   if (bytes.size() < head->length + kSealBytes) return Got::kNothing;
   const auto seal = bytes.subspan(head->length).first<kSealBytes>();
@@ -190,7 +186,7 @@ Intake::Got Intake::take_sealed_payload(std::span<const std::byte>& bytes) {
   if (rest.size() < size) return Got::kNothing;
   small_.resize(size);
   const auto flags = opener_->open(seal, rest.first(size), small_);
-  if (!flags) return changed();
+  if (!flags) return over(true);
   if (*flags != 0) return over();
   bytes = rest.subspan(size);
   state_ = State::kMessages;
@@ -210,7 +206,7 @@ Intake::Got Intake::filled(std::size_t bytes) {
   if (filled_ < large_.size()) return Got::kNothing;
   if (opener_) {
     const auto flags = opener_->open(seal_, large_.bytes(), large_.writable());
-    if (!flags) return changed();
+    if (!flags) return over(true);
     if (*flags != 0) return over();
   }
   state_ = State::kMessages;

@@ -96,8 +96,7 @@ class Intake {
   Got take_payload_of(std::span<const std::byte>& bytes, std::span<const std::byte> headers,
                       std::size_t at);
   Got checked();
-  Got over();
-  Got changed();
+  Got over(bool changed = false);
 
   std::size_t max_payload_bytes_;
   std::string_view far_type_;
