@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import cluster
+import links
 import relay
 import zmtp
 
@@ -98,6 +99,28 @@ class Encrypted(cluster.ClusterTest):
     def test_workers_among_themselves(self):
         self.assert_success(self.train(*FLAGS, "--exchange", "ring", servers=0,
                                        launcher=("--encrypt",), STRETTO_TRANSPORT="zmq"))
+
+
+class Calls(cluster.ClusterTest):
+    def endpoint(self, name, *flags, **variables):
+        return self.start(name, [links.CALLING, *flags], **(ENCRYPTED | variables))
+
+    def test_endpoints_are_encrypted_too(self):
+        middle = relay.Relay(SEED)
+        self.addCleanup(middle.close)
+        middle.see()
+        callee = self.endpoint("callee")
+        address = middle.route(cluster.address_of(callee)[1])
+        caller = self.endpoint("caller", "--to", address)
+        caller.expect("progress", count=2)
+        self.assertGreater(middle.seen_bytes(), 1000)
+        for word in (TOKEN.encode(), b"STRO"):
+            self.assertFalse(middle.has_seen(word))
+        other = self.endpoint("other", "--to", address, STRETTO_JOB_TOKEN="a token of others",
+                              STRETTO_LOG_LEVEL="debug")
+        self.assertNotEqual(other.end(), 0)
+        self.assertIn("another key", other.output())
+        caller.expect("progress", count=4)
 
 
 class Refused(cluster.ClusterTest):
