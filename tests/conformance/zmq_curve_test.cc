@@ -52,7 +52,7 @@ TEST_F(ZmqCurve, LibzmqConnectsToUs) {
   when_stranger = [this](LinkId link, const wire::Header& header, Buffer payload) {
     server_.send(link, header.sequence, payload);
   };
-  for (const std::size_t bytes : {0, 1, 30, 31, 32, 8191, 8192, 60'000}) {
+  for (const std::size_t bytes : std::vector<std::size_t>{0, 1, 30, 31, 32, 8191, 8192, 60'000}) {
     const Parts sent = {header(bytes, bytes), text_of(pattern(bytes, 3))};
     libzmq.send(sent);
     Parts back;
@@ -83,7 +83,7 @@ TEST_F(ZmqCurve, WeConnectToLibzmq) {
     EXPECT_TRUE(has_pattern(payload.bytes(), 3));
     came = header.sequence;
   };
-  for (const std::size_t bytes : {1, 100, 8192, 60'000}) {
+  for (const std::size_t bytes : std::vector<std::size_t>{1, 100, 8192, 60'000}) {
     ASSERT_EQ(innocent_.send(link, bytes, Buffer::copy_of(pattern(bytes, 3))), Sent::kTaken);
     Parts parts;
     ASSERT_TRUE(until({&innocent_}, [&] {

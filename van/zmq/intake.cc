@@ -98,7 +98,7 @@ Intake::Got Intake::take_command(std::span<const std::byte>& bytes) {
   return Got::kCommand;
 }
 
-void Intake::secure_by(CurveOpener opener) {
+void Intake::secure_by(const CurveOpener& opener) {
   STRETTO_CHECK(mechanism_ == Mechanism::kCurve && state_ == State::kReady);
   opener_ = opener;
   state_ = State::kMessages;

@@ -43,7 +43,7 @@ class Intake {
   void set_limit(std::size_t max_payload_bytes) { max_payload_bytes_ = max_payload_bytes; }
 
   /// What follows is sealed, each part by itself.
-  void secure_by(CurveOpener opener);
+  void secure_by(const CurveOpener& opener);
 
   /// Takes one message, or a step of the handshake, from the start of `bytes`.
   Got take(std::span<const std::byte>& bytes);

@@ -48,7 +48,7 @@ class CurveChannelTest : public testing::Test {
 TEST_F(CurveChannelTest, IsABoxToTheByte) {
   std::uint64_t number = 3;
   for (const std::size_t bytes :
-       {0, 1, 30, 31, 32, 63, 64, 95, 1000, 16384, 16415, 16416, 50'000}) {
+       std::vector<std::size_t>{0, 1, 30, 31, 32, 63, 64, 95, 1000, 16384, 16415, 16416, 50'000}) {
     const PartBytes part = part_of(bytes);
     const PartBytes whole = sealed(sealer_, part, kSealedMore);
     PartBytes plain = {std::byte{kSealedMore}};
@@ -65,7 +65,7 @@ TEST_F(CurveChannelTest, IsABoxToTheByte) {
 }
 
 TEST_F(CurveChannelTest, ComesOpenAsItWas) {
-  for (const std::size_t bytes : {0, 1, 31, 32, 1000, 16415, 50'000}) {
+  for (const std::size_t bytes : std::vector<std::size_t>{0, 1, 31, 32, 1000, 16415, 50'000}) {
     const PartBytes part = part_of(bytes);
     PartBytes opened;
     EXPECT_EQ(open(opener_, sealed(sealer_, part, 1), opened), 1);
