@@ -52,7 +52,7 @@ stretto_package(libraries libstretto-dev libdevel "${PROJECT_DESCRIPTION} (devel
 ${what} This package has headers and static libraries of the
 worker's interface, of the reader of training data and of RPC, for CMake
 (find_package(stretto)) and for pkg-config." development)
-set(needed libprotobuf-dev libfmt-dev)
+set(needed libprotobuf-dev libfmt-dev libsodium-dev)
 foreach(pair IN ITEMS TBB::tbb=libtbb-dev PkgConfig::Uring=liburing-dev
         PkgConfig::Isal=libisal-dev prometheus-cpp::pull=prometheus-cpp-dev)
   string(REPLACE "=" ";" pair ${pair})

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "common/crc32c.h"
+#include "common/job_secret.h"
 #include "common/machine.h"
 #include "common/variables.h"
 
@@ -236,6 +237,13 @@ void read_checksums(ConfigReader& reader, Checksums& checksums) {
   }
 }
 
+void read_encrypt(ConfigReader& reader, bool& encrypts) {
+  const auto word = reader.text({"STRETTO_ENCRYPT"});
+  if (!word) return;
+  encrypts = *word == "1";
+  if (*word != "0" && *word != "1") reader.fail(wrong("STRETTO_ENCRYPT", *word, "0 or 1"));
+}
+
 void read_balance(ConfigReader& reader, bool& balance_input) {
   const auto word = reader.text({"STRETTO_INPUT_BALANCE"});
   if (!word) return;
@@ -286,23 +294,6 @@ void read_trace(ConfigReader& reader, TraceSettings& trace) {
     reader.fail(wrong("BYTEPS_TRACE_END_STEP", std::to_string(trace.last_step),
                       fmt::format("at least BYTEPS_TRACE_START_STEP, {}", trace.first_step)));
   }
-}
-
-// What guards a job where other hosts can reach it: a secret too long to be guessed, if it is a
-// random one.
-Status check_secret(const std::string& token) {
-  constexpr std::size_t kLeastBytes = 16;
-  if (token.size() >= kLeastBytes) return {};
-  const std::string found = token.empty() ? "there is none"
-                                          : fmt::format(
-                                                "this one has {} characters, and {} are "
-                                                "the least",
-                                                token.size(), kLeastBytes);
-  return {
-      Code::kInvalidArgument,
-      fmt::format("that needs a job token that nobody guesses, and {}: set STRETTO_JOB_TOKEN to "
-                  "the same secret for every process, such as $(openssl rand -hex 16)",
-                  found)};
 }
 
 // Ports of one host are counted on from the scheduler's: it, the servers, the workers.
@@ -398,6 +389,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_host_policy(reader, config.host_policy);
   read_look_ahead(reader, config.look_ahead);
   read_checksums(reader, config.checksums);
+  read_encrypt(reader, config.encrypts);
   read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);
@@ -455,6 +447,7 @@ Status check(const Config& config) {
     return {status.code(), fmt::format("binding to {} lets other hosts in, and {}",
                                        config.bind_host, status.cause())};
   }
+  if (Status status = check_encryption(config); !status.ok()) return status;
   const std::uint64_t nodes = config.workers + std::uint64_t{config.servers} * config.shards;
   if (nodes > kMaxNodes) {
     return {

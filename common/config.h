@@ -136,6 +136,9 @@ struct Config {
   std::string fabric_provider;          ///< libfabric's name of one; empty: chosen.
   std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
+  bool encrypts = false;  ///< Links to other hosts, and all over TCP, by keys made of the token.
+  /// What keys are made of; empty: links are not encrypted.
+  std::string secret_of_links() const { return encrypts ? token : std::string(); }
   Duration rendezvous_timeout = 60s;
   Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.

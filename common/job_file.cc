@@ -59,9 +59,9 @@ std::string file_text(const KnownJob& job) {
   const std::int64_t self = ::getpid();
   return fmt::format(
       "{}\nprocess {}\nbegan {}\nboot {}\nnamespace {}\nname {}\nscheduler {}\nworkers {}\n"
-      "servers {}\nstarted {}\ncommand {}\ntoken {}",
+      "servers {}\nstarted {}\nencrypted {}\ncommand {}\ntoken {}",
       kFormat, self, start_of(self), boot(), process_namespace(), job.name, job.scheduler,
-      job.workers, job.servers, job.started_s, job.command, job.token);
+      job.workers, job.servers, job.started_s, job.encrypts ? 1 : 0, job.command, job.token);
 }
 
 using Fields = std::map<std::string, std::string, std::less<>>;
@@ -111,6 +111,7 @@ KnownJob job_from(const Fields& fields) {
           .servers = number_in<std::uint32_t>(fields, "servers"),
           .started_s = number_in<std::int64_t>(fields, "started"),
           .process = number_in<std::int64_t>(fields, "process"),
+          .encrypts = number_in<int>(fields, "encrypted") == 1,
           .token = text_in(fields, "token")};
 }
 

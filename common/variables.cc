@@ -52,6 +52,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_HOST_WINDOW",
     "STRETTO_SPIN_US",
     "STRETTO_CHECKSUMS",
+    "STRETTO_ENCRYPT",
     "STRETTO_FABRIC_PROVIDER",
     "STRETTO_METRICS_FILE",
     "STRETTO_METRICS_ADDRESS",

@@ -49,7 +49,7 @@ Environment environment_of_endpoints() {
          {"STRETTO_JOB_TOKEN", "STRETTO_BIND_HOST", "STRETTO_NODE_HOST", "DMLC_NODE_HOST",
           "STRETTO_TRANSPORT", "STRETTO_FABRIC_PROVIDER", "STRETTO_LINK_WINDOW_BYTES",
           "STRETTO_TOTAL_WINDOW_BYTES", "STRETTO_DEAD_AFTER_S", "STRETTO_HEARTBEAT_S",
-          "STRETTO_SPIN_US", "STRETTO_CHECKSUMS"}) {
+          "STRETTO_SPIN_US", "STRETTO_CHECKSUMS", "STRETTO_ENCRYPT"}) {
       if (name == known) return all(name);
     }
     return std::nullopt;

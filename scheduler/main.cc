@@ -93,6 +93,7 @@ void write_down(JobFile& file, const Config& config, const std::string& address)
                      .servers = config.servers,
                      .started_s = std::time(nullptr),
                      .process = 0,
+                     .encrypts = config.encrypts,
                      .token = config.token};
   if (Status status = file.write(job, job_folders(process_environment())); !status.ok()) {
     log(Level::kInfo, "stretto-top will want this address and the token: {}", status.cause());
@@ -159,7 +160,7 @@ Status serve() {
 
   std::atomic<bool> stop{false};
   const SteadyClock clock;
-  Result<std::unique_ptr<Transport>> transport = make_transport(0);
+  Result<std::unique_ptr<Transport>> transport = make_transport(0, config->secret_of_links());
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
   ProcessEnds ends(FLAGS_ready_fd);

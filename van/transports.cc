@@ -24,8 +24,14 @@ std::size_t max_payload(std::size_t part_bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes) {
+Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
+                                                  const std::string& secret) {
   ZmqOptions options;
+  if (!secret.empty()) {
+    const Result<zmq::CurveIdentity> identity = zmq::curve_identity_from(secret);
+    if (!identity.ok()) return identity.status();
+    options.curve = std::make_shared<const zmq::CurveIdentity>(*identity);
+  }
   options.max_payload_bytes = max_payload(part_bytes);
   options.max_links = kMaxLinks;
   return make_zmq_transport(options);
@@ -66,7 +72,8 @@ Result<Way> fabric(const Config& config) {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
-  Result<std::unique_ptr<Transport>> everywhere = make_transport(config.job.part_bytes);
+  Result<std::unique_ptr<Transport>> everywhere =
+      make_transport(config.job.part_bytes, config.secret_of_links());
   if (!everywhere.ok() || config.transport == TransportChoice::kZmq) return everywhere;
   Result<Way> way =
       config.transport == TransportChoice::kFabric ? fabric(config) : shared_memory(config);

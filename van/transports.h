@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "common/config.h"
 #include "van/transport.h"
@@ -14,7 +15,9 @@ namespace stretto {
 /// message or a part end their link: until somebody has been admitted, that is all the memory that
 /// a connection can take.
 Result<std::unique_ptr<Transport>> make_transport(const Config& config);
-/// ZeroMQ alone, for a role that has only control to send, or for parts of `part_bytes`.
-Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes);
+/// ZeroMQ alone, for a role that has only control to send, or for parts of `part_bytes`. With a
+/// secret, links are encrypted by keys that are made of it; empty: they are not.
+Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
+                                                  const std::string& secret = {});
 
 }  // namespace stretto

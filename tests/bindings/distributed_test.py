@@ -65,6 +65,18 @@ class Distributed(jobs.PythonTest):
                 self.assertIn(f"sum {float(total)}", rank.lines, rank.output())
             self.assert_all_end()
 
+    def test_an_encrypted_job_has_its_token_from_elsewhere(self):
+        encrypted = {"STRETTO_ENCRYPT": 1, "STRETTO_TRANSPORT": "zmq"}
+        for rank in self.alone_or_together("adds", 2, **encrypted):
+            self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
+            rank.expect("Unsupported: .*the store of torch.distributed is not encrypted")
+        self.assert_all_end()
+        ranks = self.alone_or_together("adds_and_destroys", 2, **encrypted,
+                                       STRETTO_JOB_TOKEN="a token of this test")
+        for rank in ranks:
+            self.assert_clean(rank, 1, 2)
+        self.assert_all_end()
+
     def test_a_program_that_names_another_backend(self):
         program = jobs.HERE / "distributed_named_worker.py"
         runner = (sys.executable, "-m", "stretto.torch.distributed")

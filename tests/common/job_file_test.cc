@@ -31,6 +31,7 @@ class JobFileTest : public testing::Test {
             .servers = 2,
             .started_s = 1000,
             .process = 0,
+            .encrypts = true,
             .token = "to ken\nof=two lines"};
   }
   std::vector<std::string> found() const {
@@ -73,6 +74,7 @@ TEST_F(JobFileTest, IsFoundAsItWasWrittenUntilItsJobEnds) {
     EXPECT_EQ(jobs[0].servers, 2U);
     EXPECT_EQ(jobs[0].started_s, 1000);
     EXPECT_EQ(jobs[0].process, ::getpid());
+    EXPECT_TRUE(jobs[0].encrypts);
     EXPECT_EQ(jobs[0].token, "to ken\nof=two lines");
   }
   EXPECT_THAT(files(), IsEmpty());

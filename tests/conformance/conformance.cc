@@ -32,6 +32,20 @@ class ZmqWorld final : public World {
   }
 };
 
+class CurveWorld final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    ZmqOptions options;
+    options.curve = identity_;
+    return make_zmq_transport(options).or_exit();
+  }
+
+ private:
+  const std::shared_ptr<const zmq::CurveIdentity> identity_ =
+      std::make_shared<const zmq::CurveIdentity>(
+          zmq::curve_identity_from("a secret of the conformance suite").or_exit());
+};
+
 class FabricWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
@@ -88,6 +102,7 @@ std::vector<Kind> kinds() {
   std::vector<Kind> all = {
       {.name = "inproc", .make = make<InprocWorld>, .threads = true},
       {.name = "zmq", .make = make<ZmqWorld>, .threads = true},
+      {.name = "zmq_curve", .make = make<CurveWorld>, .threads = true},
       {.name = "shm", .make = make<ShmWorld>, .threads = true},
       {.name = "auto", .make = make<AutoWorld>, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},

@@ -52,6 +52,14 @@ class RawZmq {
     zmq_close(socket_);
     zmq_ctx_term(std::exchange(context_, nullptr));
   }
+  /// Its connections are encrypted from now on: it listens, or connects to who has `far`.
+  void encrypt(const zmq::CurveKeyPair& own, bool listens, const zmq::CurveKey& far = {}) {
+    const int on = listens ? 1 : 0;
+    zmq_setsockopt(socket_, ZMQ_CURVE_SERVER, &on, sizeof on);
+    zmq_setsockopt(socket_, ZMQ_CURVE_PUBLICKEY, own.open.data(), own.open.size());
+    zmq_setsockopt(socket_, ZMQ_CURVE_SECRETKEY, own.secret.data(), own.secret.size());
+    if (!listens) zmq_setsockopt(socket_, ZMQ_CURVE_SERVERKEY, far.data(), far.size());
+  }
   void name(const std::string& id) {
     zmq_setsockopt(socket_, ZMQ_ROUTING_ID, id.data(), id.size());
   }

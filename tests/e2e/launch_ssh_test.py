@@ -71,6 +71,13 @@ class Jobs(Hosts):
         self.assertEqual(job.end(), 0, job.output())
         self.assertEqual(job.scheduler_address()[0], self.lab.address("two"))
 
+    def test_an_encrypted_job_over_hosts(self):
+        say = 'echo "encrypted $STRETTO_ENCRYPT with ${#STRETTO_JOB_TOKEN}"; exec ' + str(HELLO)
+        job = self.over("sh", "-c", say, flags=["--encrypt"])
+        self.assertEqual(job.end(), 0, job.output())
+        for rank in (0, 1):
+            self.assertIn("encrypted 1 with 32", job.lines_of(f"worker {rank}"), job.output())
+
     def test_words_and_variables_survive(self):
         folder = self.lab.folder / "a folder"
         folder.mkdir()

@@ -109,9 +109,11 @@ class Packages(unittest.TestCase):
 
     def test_what_they_need(self):
         """By libraries that the programs and the module link, and by what static ones want."""
-        for name, needed in (("stretto", ("libzmq5", "libprotobuf32", "libgflags2.2", "libc6")),
+        for name, needed in (("stretto", ("libzmq5", "libprotobuf32", "libsodium23",
+                                          "libgflags2.2", "libc6")),
                              ("python3-stretto", ("stretto", "python3", "libprotobuf32")),
-                             ("libstretto-dev", ("libprotobuf-dev", "libfmt-dev", "libtbb-dev"))):
+                             ("libstretto-dev", ("libprotobuf-dev", "libfmt-dev", "libsodium-dev",
+                                                 "libtbb-dev"))):
             depends = [word.split()[0] for word in self.field(name, "Depends").split(",")]
             self.assertLessEqual(set(needed), set(depends), name)
         self.assertIn("python3-torch", self.field("python3-stretto", "Recommends"))

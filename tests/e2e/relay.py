@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay of TCP connections in user space: what lies between processes that test a network's bad
-days on one host. It resets connections, holds up what goes one way, and corrupts or delays what
-goes through.
+days on one host. It resets connections, holds up what goes one way, and corrupts, delays or keeps
+what goes through.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ class _End(asyncio.Protocol):
         self.transport = None
         self._kept = collections.deque()  # (When it goes on, chunk).
         self._timer = None
+        self._seen = relay.begin_to_see()
 
     def connection_made(self, transport):
         self.transport = transport
@@ -53,6 +54,8 @@ class _End(asyncio.Protocol):
         self.balance()
 
     def data_received(self, data):
+        if self._seen is not None:
+            self._seen += data
         due = self._relay.due()
         if self._kept:
             due = max(due, self._kept[-1][0])
@@ -88,6 +91,7 @@ class Relay:
         self.ends = set()
         self.resets = 0
         self.corrupted = 0  # Chunks.
+        self._seen = None  # All that came, by connection and direction.
         self._share = 0.0  # Of all chunks, to be corrupted.
         self._delay = (0.0, 0.0)
         self._chance = random.Random(seed)
@@ -146,6 +150,23 @@ class Relay:
 
         reset(count)
         await done
+
+    def see(self):
+        """From now on all that new connections say is kept."""
+        self._seen = []
+
+    def begin_to_see(self):
+        if self._seen is None:
+            return None
+        self._seen.append(bytearray())
+        return self._seen[-1]
+
+    def has_seen(self, text):
+        """True if somebody has said that."""
+        return any(text in said for said in self._seen)
+
+    def seen_bytes(self):
+        return sum(len(said) for said in self._seen)
 
     def passed(self, data):
         """A chunk as it goes on."""

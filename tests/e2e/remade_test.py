@@ -98,6 +98,17 @@ class Relayed(Remade):
         print(f"MEASURED {middle.corrupted} corrupted chunks, {self.remade(job.everybody)} ends of "
               "links were made anew")
 
+    def test_changes_to_encrypted_bytes_are_found_without_checksums(self):
+        middle, job, until = self.job(STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1,
+                                      STRETTO_JOB_TOKEN="a token of this test", **PATIENT)
+        middle.corrupt(0.005)
+        while middle.corrupted < 30:
+            self.assert_goes_on(job.everybody, 1)
+        middle.corrupt(0.0)
+        self.assert_goes_on(job.everybody)
+        self.assert_all_is_well(job.everybody, until)
+        self.assertGreater(self.remade(job.everybody), 10)
+
     def test_silence_in_one_direction_and_in_both(self):
         middle, job, until = self.job()
         for directions in (("server",), ("client",), ("server", "client")):

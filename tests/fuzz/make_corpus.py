@@ -469,10 +469,24 @@ def checkpoints():
                b"\0" + struct.pack("<H", length) + index + content[64:begin])
 
 
+def curves():
+    """What is done to each of four commands, the pieces of bytes, messages and what is done."""
+    honest, begin = bytes(4), bytes(4) + struct.pack("<H", 500)
+
+    def sent(size, *done):
+        return struct.pack("<HBB", size, 0, 0) + (bytes(done) or b"\0")
+
+    yield "honest", honest + b"\xff\xff" + sent(0) + sent(100) + sent(9000) + sent(8191)
+    yield "changed", begin + sent(100) + sent(9000, 1, 200, 8, 1)
+    yield "made-up", begin + sent(100, 4, 10, 0) + b"\0\x30\x07MESSAGE"
+    yield "again", begin + sent(100) + struct.pack("<HBBBB", 100, 7, 0, 0, 0)
+    yield "command", honest[:2] + b"\1\x20\0\xff" + bytes(8)
+
+
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
               "config": configs, "agent": agents, "codec": codecs, "batch": batches,
-              "records": records, "among": amongs, "checkpoint": checkpoints}
+              "records": records, "among": amongs, "checkpoint": checkpoints, "curve": curves}
     for name, seeds in makers.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -142,6 +142,9 @@ class Parser {
       case Flag::kOversubscribe:
         plan_.oversubscribe = true;
         return {};
+      case Flag::kEncrypt:
+        plan_.encrypt = true;
+        return {};
       case Flag::kSchedulerHost:
         return read_host(value, plan_.scheduler_host);
       case Flag::kPort:

@@ -126,6 +126,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     add_worker_variables(plan, member, rendezvous, seat, inherited, given);
   }
   for (const auto& [name, value] : plan.added_environment) given[name] = value;
+  if (plan.encrypt) given["STRETTO_ENCRYPT"] = "1";
   return given;
 }
 

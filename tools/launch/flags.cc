@@ -41,6 +41,7 @@ constexpr Spelling kSpellings[] = {
     {"worker-hostfile", Flag::kWorkerHostfile},
     {"server-hostfile", Flag::kServerHostfile},
     {"oversubscribe", Flag::kOversubscribe},
+    {"encrypt", Flag::kEncrypt},
     {"scheduler-host", Flag::kSchedulerHost},
     {"scheduler-ip", Flag::kSchedulerHost},
     {"interface", Flag::kInterface},
@@ -108,6 +109,7 @@ std::optional<Flag> find_flag(std::string_view name) {
 bool has_value(Flag flag) {
   switch (flag) {
     case Flag::kOversubscribe:
+    case Flag::kEncrypt:
     case Flag::kDryRun:
     case Flag::kCheck:
     case Flag::kAgent:

@@ -23,6 +23,7 @@ enum class Flag : std::uint8_t {
   kWorkerHostfile,
   kServerHostfile,
   kOversubscribe,
+  kEncrypt,
   kSchedulerHost,
   kInterface,
   kPort,

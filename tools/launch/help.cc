@@ -26,6 +26,7 @@ what to start
   --resume auto|no|PATH                  from the newest of these, anew, or from PATH (auto)
   -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
+  --encrypt                              encrypts what is said over TCP, by the job's token
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
   --chdir DIR, --wdir DIR                where processes run (default: here), on every host
@@ -45,8 +46,7 @@ where
                                          servers' shards from P + 1 on (default: free ones)
   --interface NAME                       whose address is used, on every host (default:
                                          STRETTO_INTERFACE; else as the hosts see one another)
-  --starter COMMAND                      instead of ssh, srun or mpirun: "ssh -F my_config"
-                                         (default: STRETTO_STARTER)
+  --starter COMMAND                      instead of ssh, srun, mpirun (default: STRETTO_STARTER)
 
 for Kubernetes
   --print k8s        print manifests, and start nothing; --name NAME, --namespace NAME, --image

@@ -43,6 +43,7 @@ Result<Joining> joining_from(std::span<const std::string> words, const Variables
                             {"PYTHONUNBUFFERED", "1"}}};
   joining.given["STRETTO_JOB_TOKEN"] = set != inherited.end() ? set->second : known->token;
   if (known != jobs.end()) {
+    if (known->encrypts) joining.given["STRETTO_ENCRYPT"] = "1";
     joining.given["STRETTO_WORLD_SIZE"] = std::to_string(known->workers);
     joining.given["STRETTO_SERVERS"] = std::to_string(known->servers);
   }

@@ -255,6 +255,7 @@ class ManifestWriter {
     line(7, "valueFrom:");
     line(8, "secretKeyRef: {{name: {}, key: \"token\"}}",
          json_string(fmt::format("{}-token", words_.name)));
+    if (plan_.encrypt) variable("STRETTO_ENCRYPT", "1");
     if (plan_.start_timeout) variable("STRETTO_RENDEZVOUS_TIMEOUT_S", *plan_.start_timeout);
     variable("DMLC_ROLE", component);
     variable("DMLC_PS_ROOT_URI", scheduler);

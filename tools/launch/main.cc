@@ -20,8 +20,10 @@
 #include "tools/launch/arguments.h"
 #include "tools/launch/check.h"
 #include "tools/launch/command.h"
+#include "tools/launch/encryption.h"
 #include "tools/launch/join.h"
 #include "tools/launch/kubernetes.h"
+#include "tools/launch/meeting.h"
 #include "tools/launch/placement.h"
 #include "tools/launch/runner.h"
 #include "tools/launch/system.h"
@@ -129,6 +131,11 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   }
   Result<Placement> placement = place(plan, inherited, is_this_host);
   if (!placement.ok()) return placement.status();
+  const bool one_host = mpirun_stays_here(plan, inherited, is_this_host);
+  if (Status status = check_encryption(plan, placement->via, one_host, inherited); !status.ok()) {
+    return status;
+  }
+  plan.encrypt = is_to_be_encrypted(plan, inherited);
   Job job{std::move(plan), std::move(*placement), {}};
   job.directory = job.plan.directory;
   if (Status status = enter_directory(job); !status.ok()) return status;

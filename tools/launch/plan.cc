@@ -56,6 +56,7 @@ KnownJob known_job(const Plan& plan, const HostPort& scheduler, const std::strin
           .servers = plan.servers,
           .started_s = started_s,
           .process = 0,
+          .encrypts = plan.encrypt,
           .token = token};
 }
 

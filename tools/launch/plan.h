@@ -70,6 +70,7 @@ struct Plan {
   std::string interface;                ///< Whose address others are to use; empty: found out.
   std::string starter;                  ///< Words instead of ssh, srun or mpirun.
   std::string directory;                ///< --chdir; empty: where the launcher was started.
+  bool encrypt = false;                 ///< --encrypt: links between hosts are.
   bool oversubscribe = false;           ///< More workers than slots are meant.
   Manifest manifest;
   std::string log_directory;                 ///< Empty: no log files.

@@ -14,7 +14,7 @@ namespace {
 
 Status no_target(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-Target target_from(const KnownJob& job) { return {job.scheduler, job.token}; }
+Target target_from(const KnownJob& job) { return {job.scheduler, job.token, job.encrypts}; }
 
 bool same_address(const std::string& a, const std::string& b) {
   if (a == b) return true;
@@ -66,7 +66,7 @@ std::string span_text(std::int64_t seconds) {
 }  // namespace
 
 Result<Target> target_of(const std::vector<KnownJob>& jobs, const std::string& wanted,
-                         const std::string& token) {
+                         const std::string& token, bool encrypts) {
   if (wanted.empty()) return only_one(jobs);
   const std::vector<KnownJob> named = called(jobs, wanted);
   if (named.size() == 1) return target_from(named.front());
@@ -79,9 +79,11 @@ Result<Target> target_of(const std::vector<KnownJob>& jobs, const std::string& w
         "no job of yours here is called {}; {}", wanted,
         jobs.empty() ? "none is known to run on this host" : "these run: " + choices(jobs)));
   }
-  Target target{wanted, token};
+  Target target{wanted, token, encrypts};
   for (const KnownJob& job : jobs) {
-    if (token.empty() && same_address(job.scheduler, wanted)) target.token = job.token;
+    if (!same_address(job.scheduler, wanted)) continue;
+    if (token.empty()) target.token = job.token;
+    target.encrypts = encrypts || job.encrypts;
   }
   return target;
 }

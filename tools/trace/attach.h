@@ -15,14 +15,16 @@ namespace stretto::observe {
 struct Target {
   std::string scheduler;  ///< host:port.
   std::string token;
+  bool encrypts = false;  ///< Its links are encrypted.
 };
 
 /// `wanted` is --job: the name or the launcher's process number of a known job, or the host:port of
 /// any scheduler; empty: the only one that is known. `token` is what the user gave, and goes to
-/// addresses only; an address of a known job needs none. Errors: InvalidArgument, which lists the
+/// addresses only; an address of a known job needs none. `encrypts` is what the user said of
+/// addresses; of a known job it is known. Errors: InvalidArgument, which lists the
 /// jobs that could be meant.
 Result<Target> target_of(const std::vector<KnownJob>& jobs, const std::string& wanted,
-                         const std::string& token);
+                         const std::string& token, bool encrypts = false);
 
 /// A line for each job, with a head and a word on how to see one. Tokens are not shown.
 std::string list_of(const std::vector<KnownJob>& jobs, std::int64_t now_s);

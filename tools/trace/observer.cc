@@ -115,15 +115,20 @@ class LiveObserver final : public Observer, private Van::Handler {
 
 }  // namespace
 
-Result<std::unique_ptr<Observer>> Observer::connect(const std::string& scheduler,
-                                                    const std::string& token) {
-  if (Result<HostPort> address = parse_host_port(scheduler); !address.ok()) {
+Result<std::unique_ptr<Observer>> Observer::connect(const Target& target) {
+  if (Result<HostPort> address = parse_host_port(target.scheduler); !address.ok()) {
     return address.status();
   }
-  Result<std::unique_ptr<Transport>> transport = make_transport(0);
+  if (target.encrypts && target.token.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "STRETTO_ENCRYPT is 1, and there is no token to make keys of: set "
+                  "STRETTO_JOB_TOKEN to the job's");
+  }
+  Result<std::unique_ptr<Transport>> transport =
+      make_transport(0, target.encrypts ? target.token : std::string());
   if (!transport.ok()) return transport.status();
-  auto observer = std::make_unique<LiveObserver>(std::move(*transport), scheduler);
-  if (Status status = observer->greet(token); !status.ok()) return status;
+  auto observer = std::make_unique<LiveObserver>(std::move(*transport), target.scheduler);
+  if (Status status = observer->greet(target.token); !status.ok()) return status;
   return std::unique_ptr<Observer>(std::move(observer));
 }
 

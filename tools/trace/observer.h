@@ -7,6 +7,7 @@
 
 #include "stretto/status.h"
 #include "stretto/types.h"
+#include "tools/trace/attach.h"
 
 namespace stretto::observe {
 
@@ -21,8 +22,7 @@ class Observer {
  public:
   /// Connects and greets. Errors: RendezvousTimeout if nobody answers there, and what the scheduler
   /// says.
-  static Result<std::unique_ptr<Observer>> connect(const std::string& scheduler,
-                                                   const std::string& token);
+  static Result<std::unique_ptr<Observer>> connect(const Target& target);
   virtual ~Observer() = default;
 
   /// Who is in and how they do, from number `first` on.

@@ -54,7 +54,7 @@ Status show_stack(Observer& observer, std::uint32_t rank) {
 }
 
 Status top(const Target& target) {
-  auto observer = Observer::connect(target.scheduler, target.token);
+  auto observer = Observer::connect(target);
   if (!observer.ok()) return observer.status();
   if (FLAGS_stack >= 0) return show_stack(**observer, static_cast<std::uint32_t>(FLAGS_stack));
   const bool again = isatty(STDOUT_FILENO) != 0 && !FLAGS_once;
@@ -81,7 +81,8 @@ int run(const std::vector<std::string>& rest) {
     std::fputs(printable(list_of(jobs, std::time(nullptr)), Lines::kKept).c_str(), stdout);
     return 0;
   }
-  const Result<Target> target = target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""));
+  const Result<Target> target = target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""),
+                                          environment("STRETTO_ENCRYPT") == "1");
   if (!target.ok()) return flags::refuse(target.status());
   return exit_status(top(*target).with_operation("top"));
 }

@@ -97,7 +97,7 @@ Status explain(const trace::Trace& trace) {
 bool given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 Status trace_job(const Target& target) {
-  auto observer = Observer::connect(target.scheduler, target.token);
+  auto observer = Observer::connect(target);
   if (!observer.ok()) return observer.status();
   const bool by_time = given("seconds") && !given("iterations");
   const TraceExtent extent{.iterations = by_time ? 0 : static_cast<std::uint32_t>(FLAGS_iterations),
@@ -145,7 +145,8 @@ Result<Target> target() {
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
   return target_of(known_jobs(job_folders(environment)), job,
-                   environment("STRETTO_JOB_TOKEN").value_or(""));
+                   environment("STRETTO_JOB_TOKEN").value_or(""),
+                   environment("STRETTO_ENCRYPT") == "1");
 }
 
 int run(const std::vector<std::string>& words) {

@@ -27,10 +27,20 @@ constexpr std::size_t kMostKept = 4096;
 // Reads of what is thrown away when we hang up.
 constexpr int kMostDrains = 256;
 
+Mechanism mechanism_by(const CurveIdentity* identity) {
+  return identity == nullptr ? Mechanism::kNull : Mechanism::kCurve;
+}
+
+std::string_view kind_of(Mechanism mechanism) {
+  if (mechanism == Mechanism::kNull) return "a plain connection (NULL)";
+  return mechanism == Mechanism::kCurve ? "an encrypted connection (CURVE)"
+                                        : "a connection of another mechanism";
+}
+
 }  // namespace
 
 Connection::Connection(LinkId id, AcceptedDescriptor caller, Time now,
-                       std::size_t max_payload_bytes)
+                       std::size_t max_payload_bytes, const CurveIdentity* identity)
     : link(id),
       address(std::move(caller.host)),
       ours(false),
@@ -39,12 +49,15 @@ Connection::Connection(LinkId id, AcceptedDescriptor caller, Time now,
       batch(local),
       stage_(Stage::kGreeting),
       socket_(std::move(caller.socket)),
-      intake_(max_payload_bytes, kDealer) {
-  opening_.add(our_greeting());
+      identity_(identity),
+      intake_(max_payload_bytes, kDealer, mechanism_by(identity)),
+      outlet_(identity != nullptr) {
+  opening_.add(our_greeting(mechanism_by(identity), true));
 }
 
 // The sink knows of it from the beginning, and its user has chosen to trust it.
-Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes)
+Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes,
+                       const CurveIdentity* identity)
     : link(id),
       address(to),
       ours(true),
@@ -54,7 +67,9 @@ Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max
       admitted(true),
       batch(local),
       stage_(Stage::kLookingUp),
-      intake_(max_payload_bytes, kRouter) {}
+      identity_(identity),
+      intake_(max_payload_bytes, kRouter, mechanism_by(identity)),
+      outlet_(identity != nullptr) {}
 
 void Connection::connect_by(Descriptor socket) {
   STRETTO_CHECK(ours && stage_ == Stage::kLookingUp);
@@ -72,18 +87,41 @@ void Connection::greet(Time now) {
   STRETTO_CHECK(stage_ == Stage::kConnecting);
   stage_ = Stage::kGreeting;
   since = now;
-  opening_.add(our_greeting());
+  opening_.add(our_greeting(mechanism_by(identity_), false));
 }
 
 void Connection::introduce_ourselves() {
   STRETTO_CHECK(stage_ == Stage::kGreeting);
-  opening_.add(our_ready(ours ? kDealer : kRouter));
+  if (identity_ == nullptr) return opening_.add(our_ready(ours ? kDealer : kRouter));
+  handshake_ =
+      ours ? std::make_unique<CurveHandshake>(*identity_, CurveSide::kDialer, kDealer, kRouter)
+           : std::make_unique<CurveHandshake>(*identity_, CurveSide::kListener, kRouter, kDealer);
+  if (ours) opening_.add(handshake_->begin());
+}
+
+bool Connection::shake_hands() {
+  STRETTO_CHECK(stage_ == Stage::kGreeting && handshake_ != nullptr);
+  std::vector<std::byte> answer;
+  const CurveHandshake::Step step = handshake_->take(intake_.command(), answer);
+  if (!answer.empty()) opening_.add(answer);
+  if (step != CurveHandshake::Step::kDone) return step == CurveHandshake::Step::kGoesOn;
+  sealer_ = handshake_->sealer();
+  outlet_.seal_by(&*sealer_);
+  intake_.secure_by(handshake_->opener());
+  handshake_.reset();
+  open();
+  return true;
 }
 
 void Connection::open() {
   STRETTO_CHECK(stage_ == Stage::kGreeting);
   stage_ = Stage::kOpen;
-  if (ours) opening_.add(our_hello());
+  if (!ours) return;
+  if (!sealer_) return opening_.add(our_hello());
+  std::vector<std::byte> hello = message_head(kSealBytes);
+  hello.resize(hello.size() + kSealBytes);
+  sealer_->seal(0, {}, std::span(hello).last(kSealBytes));
+  opening_.add(hello);
 }
 
 void Connection::begin(std::span<std::byte> scratch) {
@@ -176,8 +214,38 @@ bool Connection::write() {
   return true;
 }
 
+Status Connection::why_refused() const {
+  constexpr std::string_view kAlike =
+      "give every process the same STRETTO_ENCRYPT and STRETTO_JOB_TOKEN, as stretto-launch "
+      "--encrypt does, and check the address";
+  const std::string who = ours ? fmt::format("what listens at {}", address) : address;
+  if (intake_.far_mechanism() != mechanism_by(identity_)) {
+    return {Code::kLinkBroken,
+            fmt::format("wanted {}, and {} wants {}: {}", kind_of(mechanism_by(identity_)), who,
+                        kind_of(intake_.far_mechanism()), kAlike)};
+  }
+  if (handshake_ != nullptr) {
+    return {Code::kLinkBroken,
+            fmt::format("wanted a connection that is encrypted by this job's key, and {} has "
+                        "another key, or what it said was changed on the way: {}",
+                        who, kAlike)};
+  }
+  if (intake_.was_changed()) {  // As what a checksum finds: another link brings what was lost.
+    return {Code::kLinkBroken,
+            fmt::format("what {} sent was changed, repeated or left out on the way", address)};
+  }
+  return {Code::kMalformed, fmt::format("{} sent a message that is no frame", address)};
+}
+
 Status Connection::why_ended() const {
   if (!why_.ok()) return why_;
+  if (ours && handshake_ != nullptr) {
+    return {Code::kLinkBroken,
+            fmt::format("what listens at {} ended the connection while it was being encrypted: it "
+                        "has another key, or was too busy; is STRETTO_JOB_TOKEN the same for every "
+                        "process, and this the right job's address?",
+                        address)};
+  }
   return {Code::kLinkBroken,
           fmt::format("the connection {} {} has ended", ours ? "to" : "from", address)};
 }

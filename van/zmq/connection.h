@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "van/tcp_path.h"
 #include "van/transport.h"
 #include "van/zmq/batch.h"
+#include "van/zmq/curve.h"
 #include "van/zmq/intake.h"
 #include "van/zmq/listener.h"
 #include "van/zmq/outlet.h"
@@ -28,10 +31,14 @@ class Connection {
     kOpen
   };
 
+  // With an identity, which outlives it, it is encrypted.
+
   /// That was accepted.
-  Connection(LinkId id, AcceptedDescriptor caller, Time now, std::size_t max_payload_bytes);
+  Connection(LinkId id, AcceptedDescriptor caller, Time now, std::size_t max_payload_bytes,
+             const CurveIdentity* identity = nullptr);
   /// That we begin, to host:port.
-  Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes);
+  Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes,
+             const CurveIdentity* identity = nullptr);
 
   // ---- how it begins
 
@@ -44,6 +51,8 @@ class Connection {
   void greet(Time now);
   /// The far end has greeted.
   void introduce_ourselves();
+  /// The far end has said more of how it encrypts. False: it has other keys, or is at fault.
+  bool shake_hands();
   /// Both have said who they are: what waits may leave.
   void open();
 
@@ -72,6 +81,8 @@ class Connection {
   /// Messages. They wait until both ends have said who they are.
   Outlet& outlet() { return outlet_; }
 
+  /// Why nothing more is to be made of what the far end says, which is no frame.
+  Status why_refused() const;
   /// Why it has ended, where that is so.
   Status why_ended() const;
   /// Hangs up; what came and was not read is dropped, so that what has left still arrives.
@@ -108,6 +119,9 @@ class Connection {
 
   Stage stage_;
   Descriptor socket_;
+  const CurveIdentity* const identity_;
+  std::unique_ptr<CurveHandshake> handshake_;
+  std::optional<CurveSealer> sealer_;
   Intake intake_;
   Outlet opening_;  // The handshake.
   Outlet outlet_;

@@ -36,7 +36,8 @@ Status no_node(const Connection& connection) {
 }
 
 Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
-  auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes);
+  auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes,
+                                                 options_.curve.get());
   const auto port = static_cast<std::uint16_t>(to.port);
   if (const std::optional<in_addr> host = digits_of_host(to.host)) {
     if (Status status = dial_by(*connection, *host, port); !status.ok()) return status;

@@ -4,15 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "stretto/types.h"
 #include "van/polling.h"
 #include "van/transport.h"
 #include "van/wire.h"
+#include "van/zmq/curve_keys.h"
 
 namespace stretto {
 
 struct ZmqOptions {
+  /// Links are encrypted, and only towards who has the same; none: they are not.
+  std::shared_ptr<const zmq::CurveIdentity> curve = nullptr;
   /// Longer parts end their connection before memory is taken for them.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
   /// Frames that one link may hold at either end before try_send answers kFull.

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kMostPieces = 64;      // That leave by one call.
 constexpr std::size_t kLeastInPlace = 4096;  // Smaller payloads are copied.
+// Sealed before the kernel has taken them: what it may take by one call.
+constexpr std::size_t kSealedAhead = 256 << 10;
 
 // Puts bytes one after the other into a Buffer that has room for them.
 class Writer {
@@ -51,7 +53,14 @@ void Outlet::add(std::span<const std::byte> bytes) {
   pieces_.push_back({Buffer::copy_of(bytes), false});
 }
 
+void Outlet::add_unsealed(const wire::Header& header, const Buffer& payload) {
+  pieces_.push_back({Buffer::copy_of(std::as_bytes(std::span(&header, 1))), false});
+  pieces_.push_back({payload, true});
+  ++messages_;
+}
+
 void Outlet::add(const wire::Header& header, const Buffer& payload) {
+  if (encrypts_) return add_unsealed(header, payload);
   const bool lent = payload.size() >= kLeastInPlace;
   Writer writer(2 * kMostHeadBytes + wire::kHeaderBytes + (lent ? 0 : payload.size()));
   writer.head(wire::kHeaderBytes, true);
@@ -68,6 +77,14 @@ void Outlet::add(const wire::Header& header, const Buffer& payload) {
 void Outlet::add(MessageBatch& batch) {
   if (batch.frames().size() == 1) {
     add(batch.frames().front().header, batch.frames().front().payload);
+  } else if (encrypts_) {
+    Buffer headers = Buffer::allocate(batch.headers_bytes());
+    batch.write_headers(headers.writable());
+    Buffer payloads = Buffer::allocate(batch.payloads_bytes());
+    batch.write_payloads(payloads.writable());
+    pieces_.push_back({std::move(headers), false});
+    pieces_.push_back({std::move(payloads), true});
+    ++messages_;
   } else {
     Writer writer(2 * kMostHeadBytes + batch.headers_bytes() + batch.payloads_bytes());
     writer.head(batch.headers_bytes(), true);
@@ -80,10 +97,26 @@ void Outlet::add(MessageBatch& batch) {
   batch.clear();
 }
 
+// Not more than may leave: what waits is not copied, and its lease not ended, before its turn.
+void Outlet::seal() {
+  while (sealed_ < pieces_.size() && sealed_bytes_ - gone_ < kSealedAhead) {
+    Piece& piece = pieces_[sealed_];
+    Writer writer(kMostHeadBytes + kSealBytes + piece.bytes.size());
+    writer.head(kSealBytes + piece.bytes.size(), false);
+    sealer_->seal(piece.ends_message ? 0 : kSealedMore, piece.bytes.bytes(),
+                  writer.room(kSealBytes + piece.bytes.size()));
+    piece.bytes = writer.take();
+    sealed_bytes_ += piece.bytes.size();
+    ++sealed_;
+  }
+}
+
 int Outlet::write(int descriptor) {
+  STRETTO_CHECK(!encrypts_ || sealer_ != nullptr);
   while (!pieces_.empty()) {
+    if (encrypts_) seal();
     std::array<iovec, kMostPieces> parts;
-    const std::size_t count = std::min(pieces_.size(), kMostPieces);
+    const std::size_t count = std::min(encrypts_ ? sealed_ : pieces_.size(), kMostPieces);
     std::size_t wanted = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t skip = i == 0 ? gone_ : 0;
@@ -110,6 +143,10 @@ void Outlet::left(std::size_t bytes) {
   gone_ += bytes;
   while (!pieces_.empty() && gone_ >= pieces_.front().bytes.size()) {
     gone_ -= pieces_.front().bytes.size();
+    if (encrypts_) {
+      sealed_bytes_ -= pieces_.front().bytes.size();
+      --sealed_;
+    }
     if (pieces_.front().ends_message) --messages_;
     pieces_.pop_front();
   }
@@ -118,7 +155,7 @@ void Outlet::left(std::size_t bytes) {
 
 void Outlet::clear() {
   pieces_.clear();
-  gone_ = 0;
+  gone_ = sealed_ = sealed_bytes_ = 0;
   messages_ = 0;
 }
 

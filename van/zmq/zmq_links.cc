@@ -22,7 +22,7 @@ using Stage = Connection::Stage;
 
 Status is_no_frame(const Connection& connection) {
   if (connection.ours && connection.stage() < Stage::kOpen) return no_node(connection);
-  return {Code::kMalformed, fmt::format("{} sent a message that is no frame", connection.address)};
+  return connection.why_refused();
 }
 
 void deliver(Transport::Sink& sink, Connection& connection) {
@@ -40,7 +40,8 @@ void deliver(Transport::Sink& sink, Connection& connection) {
 // Room for all of a message but a large payload, and a head more.
 ZmqLinks::~ZmqLinks() {
   static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kMostHeadBytes +
-                                     kLeastTaken + kMostReadyBytes);
+                                     kLeastTaken + 2 * kSealBytes + kMostCurveCommandBytes);
+  static_assert(kMostCurveCommandBytes >= kMostReadyBytes);
   for (const auto& [link, connection] : table_.all()) connection->hang_up();
 }
 
@@ -61,9 +62,9 @@ void ZmqLinks::accept() {
     AcceptedDescriptor caller = listener_->accept();
     if (!caller.socket.is_open()) return;
     const LinkId link = ids_.next();
-    auto connection =
-        std::make_unique<Connection>(link, std::move(caller), time_.now(),
-                                     std::min(options_.stranger_bytes, options_.max_payload_bytes));
+    auto connection = std::make_unique<Connection>(
+        link, std::move(caller), time_.now(),
+        std::min(options_.stranger_bytes, options_.max_payload_bytes), options_.curve.get());
     if (!watch_.add(connection->descriptor(), link).ok()) continue;
     keep_alive(connection->descriptor());
     Connection& come = table_.add(std::move(connection));
@@ -140,6 +141,11 @@ void ZmqLinks::take(Transport::Sink& sink, Connection& connection, Intake::Got g
     case kGreeting:
       connection.introduce_ourselves();
       return departures_.write(connection);
+    case kCommand:
+      if (!connection.shake_hands()) return refuse(sink, connection, connection.why_refused());
+      return departures_.write(connection);
+    case kOtherMechanism:
+      return refuse(sink, connection, connection.why_refused());
     case kReady:
       connection.open();
       return departures_.write(connection);

@@ -15,7 +15,9 @@ enum HeadFlags : std::uint8_t { kMore = 1, kLong = 2, kCommand = 4, kAllFlags = 
 constexpr std::size_t kVersionAt = 10;
 constexpr std::size_t kMechanismAt = 12;
 constexpr std::size_t kMechanismBytes = 20;
-constexpr std::string_view kMechanism = "NULL";
+constexpr std::size_t kAsServerAt = 32;
+constexpr std::string_view kNullName = "NULL";
+constexpr std::string_view kCurveName = "CURVE";
 constexpr std::string_view kReadyName = "\x05READY";
 constexpr std::string_view kSocketType = "Socket-Type";
 
@@ -33,37 +35,65 @@ std::string_view text(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::array<std::byte, kGreetingBytes> our_greeting() {
+std::array<std::byte, kGreetingBytes> our_greeting(Mechanism mechanism, bool listens) {
+  const std::string_view name = mechanism == Mechanism::kCurve ? kCurveName : kNullName;
   std::array<std::byte, kGreetingBytes> bytes{};
   bytes[0] = std::byte{0xFF};
   bytes[9] = std::byte{0x7F};
   bytes[kVersionAt] = std::byte{3};
-  std::memcpy(bytes.data() + kMechanismAt, kMechanism.data(), kMechanism.size());
+  std::memcpy(bytes.data() + kMechanismAt, name.data(), name.size());
+  if (mechanism == Mechanism::kCurve && listens) bytes[kAsServerAt] = std::byte{1};
   return bytes;
 }
 
-bool is_greeting(std::span<const std::byte, kGreetingBytes> bytes) {
-  const std::string_view mechanism = text(bytes.subspan(kMechanismAt, kMechanismBytes));
-  return number(bytes[0]) == 0xFF && (number(bytes[9]) & 1) == 1 &&
-         number(bytes[kVersionAt]) >= 3 && mechanism.starts_with(kMechanism) &&
-         mechanism.find_first_not_of('\0', kMechanism.size()) == std::string_view::npos;
+std::optional<Mechanism> mechanism_of(std::span<const std::byte, kGreetingBytes> bytes) {
+  if (number(bytes[0]) != 0xFF || (number(bytes[9]) & 1) != 1 || number(bytes[kVersionAt]) < 3) {
+    return std::nullopt;
+  }
+  std::string_view name = text(bytes.subspan(kMechanismAt, kMechanismBytes));
+  name = name.substr(0, name.find_last_not_of('\0') + 1);
+  if (name == kNullName) return Mechanism::kNull;
+  return name == kCurveName ? Mechanism::kCurve : Mechanism::kOther;
 }
 
-std::vector<std::byte> our_ready(std::string_view type) {
-  std::string bytes("\x04\0\x05READY\x0bSocket-Type\0\0\0", 23);
+std::vector<std::byte> our_metadata(std::string_view type) {
+  std::string bytes("\x0bSocket-Type\0\0\0", 15);
   bytes += static_cast<char>(type.size());
   bytes += type;
   bytes += std::string_view("\x08Identity\0\0\0\0", 13);
-  bytes[1] = static_cast<char>(bytes.size() - 2);
   const auto view = std::as_bytes(std::span(bytes));
   return {view.begin(), view.end()};
+}
+
+std::vector<std::byte> message_head(std::size_t size) {
+  std::array<std::byte, kMostHeadBytes> head{};
+  const std::size_t length = write_head(head, size, false);
+  return {head.begin(), head.begin() + static_cast<std::ptrdiff_t>(length)};
+}
+
+std::vector<std::byte> command_head(std::size_t size) {
+  std::vector<std::byte> head = message_head(size);
+  head[0] |= std::byte{kCommand};
+  return head;
+}
+
+std::vector<std::byte> our_ready(std::string_view type) {
+  const std::vector<std::byte> metadata = our_metadata(type);
+  std::vector<std::byte> bytes = command_head(kReadyName.size() + metadata.size());
+  const auto name = std::as_bytes(std::span(kReadyName));
+  bytes.insert(bytes.end(), name.begin(), name.end());
+  bytes.insert(bytes.end(), metadata.begin(), metadata.end());
+  return bytes;
 }
 
 std::array<std::byte, 2> our_hello() { return {}; }
 
 bool is_ready(std::span<const std::byte> body, std::string_view type) {
-  if (!text(body).starts_with(kReadyName)) return false;
-  std::span<const std::byte> left = body.subspan(kReadyName.size());
+  return text(body).starts_with(kReadyName) && is_metadata(body.subspan(kReadyName.size()), type);
+}
+
+bool is_metadata(std::span<const std::byte> metadata, std::string_view type) {
+  std::span<const std::byte> left = metadata;
   bool found = false;
   while (!left.empty()) {
     const std::size_t name_bytes = number(left[0]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZMTP 3.0 as far as we speak it: what both ends say first, and the heads of frames.
-// https://rfc.zeromq.org/spec/23/ is the source. Who connects is a DEALER, who listens a ROUTER.
+// https://rfc.zeromq.org/spec/23/ is the source; curve.h has what follows where links are
+// encrypted. Who connects is a DEALER, who listens a ROUTER.
 #pragma once
 
 #include <array>
@@ -19,16 +20,27 @@ inline constexpr std::size_t kMostHeadBytes = 9;
 /// Longest READY that is listened to.
 inline constexpr std::size_t kMostReadyBytes = 512;
 
-/// Ours: version 3.0, the NULL mechanism.
-std::array<std::byte, kGreetingBytes> our_greeting();
-/// True if it is of version 3 or later and wants the NULL mechanism.
-bool is_greeting(std::span<const std::byte, kGreetingBytes> bytes);
+/// How ends make sure of one another, and whether what they say is encrypted.
+enum class Mechanism : std::uint8_t { kNull, kCurve, kOther };
+
+/// Ours: version 3.0. `listens` matters to CURVE.
+std::array<std::byte, kGreetingBytes> our_greeting(Mechanism mechanism = Mechanism::kNull,
+                                                   bool listens = false);
+/// What a greeting of version 3 or later wants; none if it is no such greeting.
+std::optional<Mechanism> mechanism_of(std::span<const std::byte, kGreetingBytes> bytes);
 inline constexpr std::string_view kDealer = "DEALER";
 inline constexpr std::string_view kRouter = "ROUTER";
 /// Our READY, as a socket of this type, with its head.
 std::vector<std::byte> our_ready(std::string_view type);
 /// True if the body of a command is a READY of a socket of this type.
 bool is_ready(std::span<const std::byte> body, std::string_view type);
+/// What a READY says of a socket of this type.
+std::vector<std::byte> our_metadata(std::string_view type);
+/// True if that is of a socket of this type.
+bool is_metadata(std::span<const std::byte> metadata, std::string_view type);
+/// Heads of so many bytes: of a command, and of the last part of a message.
+std::vector<std::byte> command_head(std::size_t size);
+std::vector<std::byte> message_head(std::size_t size);
 /// A message of one empty part, with its head: what who connects says first of all.
 std::array<std::byte, 2> our_hello();
 

@@ -73,8 +73,18 @@ def _begin(size):
     # Starts what a job needs besides its workers, and returns the variables that those need, or
     # an error that all of them raise.
     host = _own_address()
-    job = {"STRETTO_JOB_TOKEN": secrets.token_hex(16), "STRETTO_WORLD_SIZE": str(size),
-           "STRETTO_SERVERS": "0"}
+    job = {"STRETTO_WORLD_SIZE": str(size), "STRETTO_SERVERS": "0"}
+    encrypted = environment.text("STRETTO_ENCRYPT") == "1"
+    if encrypted:
+        # The store of torch.distributed is not encrypted: the token must not go through it.
+        if not environment.text("STRETTO_JOB_TOKEN"):
+            return {"error": "STRETTO_ENCRYPT is 1, and STRETTO_JOB_TOKEN is not set: the store of "
+                             "torch.distributed is not encrypted, so give every rank the same "
+                             "token, such as $(openssl rand -hex 16), or use stretto-launch "
+                             "--encrypt"}
+        job["STRETTO_ENCRYPT"] = "1"
+    else:
+        job["STRETTO_JOB_TOKEN"] = secrets.token_hex(16)
     variables = os.environ | job | {"STRETTO_BIND_HOST": host}
     variables.setdefault("STRETTO_LOG_LEVEL", "warning")
     try:

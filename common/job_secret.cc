@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is refused, and what to do instead.
+#include "common/job_secret.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace stretto {
+
+Status check_secret(const std::string& token) {
+  constexpr std::size_t kLeastBytes = 16;
+  if (token.size() >= kLeastBytes) return {};
+  const std::string found = token.empty() ? "there is none"
+                                          : fmt::format(
+                                                "this one has {} characters, and {} are "
+                                                "the least",
+                                                token.size(), kLeastBytes);
+  return {
+      Code::kInvalidArgument,
+      fmt::format("that needs a job token that nobody guesses, and {}: set STRETTO_JOB_TOKEN to "
+                  "the same secret for every process, such as $(openssl rand -hex 16)",
+                  found)};
+}
+
+Status check_encryption(const Config& config) {
+  if (!config.encrypts) return {};
+  if (Status status = check_secret(config.token); !status.ok()) {
+    return {
+        status.code(),
+        fmt::format("STRETTO_ENCRYPT is 1: the keys of links are made of the job's token, and {}",
+                    status.cause())};
+  }
+  if (config.transport == TransportChoice::kFabric) {
+    return {Code::kInvalidArgument,
+            "STRETTO_ENCRYPT is 1, and STRETTO_TRANSPORT is fabric: libfabric does not encrypt; "
+            "take zmq, or auto, which encrypts between hosts and uses shared memory within one"};
+  }
+  for (auto [name, address] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
+                               std::pair{"STRETTO_PAGE_ADDRESS", &config.page_address}}) {
+    const Result<HostPort> where = parse_host_port(*address);
+    if (address->empty() || !where.ok() || is_loopback(where->host)) continue;
+    return {
+        Code::kInvalidArgument,
+        fmt::format("STRETTO_ENCRYPT is 1, and {} is {}: what is answered there is not "
+                    "encrypted; give an address of loopback, such as 127.0.0.1:{}, and reach it "
+                    "by a tunnel (ssh -L)",
+                    name, *address, where->port)};
+  }
+  return {};
+}
+
+}  // namespace stretto

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The secret of a job, its token: what it must be where other hosts can reach the job, and what is
+// wanted besides where its links are encrypted.
+#pragma once
+
+#include <string>
+
+#include "common/config.h"
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// What guards a job where other hosts can reach it: a secret too long to be guessed, if it is a
+/// random one.
+Status check_secret(const std::string& token);
+
+/// Nothing that a process says to other hosts is plain where it was told to encrypt.
+Status check_encryption(const Config& config);
+
+}  // namespace stretto

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job's secret must be, and what cannot be had where its links are encrypted.
+#include "common/job_secret.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+Config encrypted() {
+  Config config;
+  config.encrypts = true;
+  config.token = "a secret of tests";
+  return config;
+}
+
+TEST(JobSecret, HasSixteenBytesOrMore) {
+  EXPECT_TRUE(check_secret("0123456789abcdef").ok());
+  EXPECT_THAT(check_secret("0123456789abcde").cause(), HasSubstr("15 characters"));
+  EXPECT_THAT(check_secret("").cause(), HasSubstr("there is none"));
+}
+
+TEST(JobSecret, IsWantedForKeys) {
+  EXPECT_TRUE(check_encryption(encrypted()).ok());
+  EXPECT_EQ(encrypted().secret_of_links(), "a secret of tests");
+  Config config = encrypted();
+  config.token.clear();
+  const Status status = check_encryption(config);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), HasSubstr("STRETTO_ENCRYPT is 1"));
+  EXPECT_THAT(status.cause(), HasSubstr("set STRETTO_JOB_TOKEN"));
+  config.encrypts = false;
+  EXPECT_TRUE(check_encryption(config).ok());
+  config.token = "a secret of tests";
+  EXPECT_EQ(config.secret_of_links(), "");
+}
+
+TEST(JobSecret, WhatIsNotEncryptedIsRefused) {
+  Config config = encrypted();
+  config.transport = TransportChoice::kFabric;
+  EXPECT_THAT(check_encryption(config).cause(), HasSubstr("libfabric does not encrypt"));
+  for (const TransportChoice choice :
+       {TransportChoice::kAuto, TransportChoice::kZmq, TransportChoice::kShm}) {
+    config.transport = choice;
+    EXPECT_TRUE(check_encryption(config).ok());
+  }
+  config.page_address = "0.0.0.0:9300";
+  EXPECT_THAT(check_encryption(config).cause(), HasSubstr("STRETTO_PAGE_ADDRESS is 0.0.0.0:9300"));
+  config.page_address = "127.0.0.1:9300";
+  EXPECT_TRUE(check_encryption(config).ok());
+  config.metrics_address = "10.0.0.1:9100";
+  EXPECT_THAT(check_encryption(config).cause(), HasSubstr("STRETTO_METRICS_ADDRESS"));
+}
+
+TEST(JobSecret, TheVariableIsReadAndChecked) {
+  const auto read = [](const std::string& word) {
+    return config_from(
+        [word](const std::string& name) -> std::optional<std::string> {
+          if (name == "STRETTO_ENCRYPT") return word;
+          if (name == "STRETTO_JOB_TOKEN") return "a secret of tests";
+          if (name == "STRETTO_SCHEDULER") return "127.0.0.1:9000";
+          return std::nullopt;
+        },
+        Role::kServer);
+  };
+  EXPECT_TRUE(read("1")->encrypts);
+  EXPECT_FALSE(read("0")->encrypts);
+  EXPECT_THAT(read("yes").status().cause(), HasSubstr("0 or 1"));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// ssh encrypts what goes to agents; mpirun and srun do not.
+#include "tools/launch/encryption.h"
+
+#include <fmt/format.h>
+
+#include "common/config.h"
+#include "common/job_secret.h"
+
+namespace stretto::launch {
+namespace {
+
+constexpr const char* kVariable = "STRETTO_ENCRYPT";
+
+// What a process of the job would refuse, as it would say it.
+Config config_told(const Plan& plan, const Variables& inherited) {
+  constexpr const char* kMadeLater = "a secret that the launcher makes";
+  Config config;
+  config.encrypts = true;
+  config.token = told(plan, inherited, "STRETTO_JOB_TOKEN");
+  if (config.token.empty()) config.token = kMadeLater;
+  if (told(plan, inherited, "STRETTO_TRANSPORT") == "fabric") {
+    config.transport = TransportChoice::kFabric;
+  }
+  config.metrics_address = told(plan, inherited, "STRETTO_METRICS_ADDRESS");
+  config.page_address = told(plan, inherited, "STRETTO_PAGE_ADDRESS");
+  return config;
+}
+
+}  // namespace
+
+bool is_to_be_encrypted(const Plan& plan, const Variables& inherited) {
+  return plan.encrypt || told(plan, inherited, kVariable) == "1";
+}
+
+Status check_encryption(const Plan& plan, Via via, bool one_host, const Variables& inherited) {
+  if (!is_to_be_encrypted(plan, inherited)) return {};
+  const std::string found = told(plan, inherited, kVariable);
+  if (!found.empty() && found != "1") {
+    return {Code::kInvalidArgument,
+            fmt::format("--encrypt was given, and {} is '{}'; leave out one", kVariable, found)};
+  }
+  if (via == Via::kSlurm || (via == Via::kMpi && !one_host)) {
+    return {Code::kInvalidArgument,
+            fmt::format("the job is to be encrypted, and --via {} would tell its secret to other "
+                        "hosts in the clear; take --via ssh, or --via local on one host",
+                        name_of(via))};
+  }
+  return stretto::check_encryption(config_told(plan, inherited));
+}
+
+}  // namespace stretto::launch
