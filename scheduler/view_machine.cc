@@ -112,6 +112,13 @@ Result<Member> admit_for(const Member& lost, Join join, Admission& admission) {
   return admission.admit(join);
 }
 
+Status cannot_move(const Moved& moved) {
+  return {Code::kInvalidArgument,
+          fmt::format("slots {} to {} cannot move to node {}: wanted slots below {}, a server that "
+                      "is in, and a job that runs",
+                      moved.first, std::uint64_t{moved.first} + moved.count, moved.to, kSlots)};
+}
+
 Status none_came(const Member& server, const std::string& cause) {
   return Status(Code::kServerLost,
                 fmt::format("{} is lost: {}; and none came in its place within {} s",
@@ -359,11 +366,7 @@ void ViewMachine::take(const Moved& moved) {
   const bool possible = phase_ == Phase::kRunning && is_in(to) && to->role == Role::kServer &&
                         moved.first < kSlots && moved.count <= kSlots - moved.first;
   if (!possible) {
-    orders_.emplace_back(Refuse{
-        {Code::kInvalidArgument,
-         fmt::format("slots {} to {} cannot move to node {}: wanted slots "
-                     "below {}, a server that is in, and a job that runs",
-                     moved.first, std::uint64_t{moved.first} + moved.count, moved.to, kSlots)}});
+    orders_.emplace_back(Refuse{cannot_move(moved)});
     return;
   }
   for (std::uint32_t i = 0; i < moved.count; ++i) {

@@ -29,6 +29,19 @@ void Recalls::tell_how_far(const TensorState& tensor, std::uint32_t index) {
                                                  .owed = part.cannot_resend()});
 }
 
+// Nobody waits for it any more but others' rounds.
+void Recalls::send_empty_share(const TensorState& tensor, std::uint32_t part) {
+  const PartState& state = tensor.parts[part];
+  const wire::PushFrame push{.key = {tensor.id, part},
+                             .round = state.rounds(),
+                             .computed_from = state.last.version(),
+                             .absent = true,
+                             .uncounted = state.open_share().listens,
+                             .dtype = tensor.spec.dtype};
+  van_.send(state.link(), push.header(), Buffer(),
+            {.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk});
+}
+
 void Recalls::tell_failed(const TensorState& tensor, LinkId link) {
   const Status why(tensor.failed.code(), tensor.failed.cause());
   van_.send_control(link, control::Fault{.why = why, .tensor = tensor.id});

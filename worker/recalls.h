@@ -26,6 +26,8 @@ class Recalls {
   static void keep(PartState& part, const wire::ValueFacts& facts, const Buffer& payload);
   /// A server asks how far we are with a part, or for its value.
   void answer(LinkId link, const control::Recall& recall);
+  /// Our share of its open round, which brought nothing, goes again.
+  void send_empty_share(const TensorState& tensor, std::uint32_t part);
   /// Others need not wait for our contributions to it.
   void tell_failed(const TensorState& tensor, LinkId link);
   /// Says so to the part's owner.

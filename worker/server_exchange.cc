@@ -275,24 +275,11 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
     }
     // Else nobody might begin to ask.
     if (tensor.parts[part].cannot_resend()) recalls_.tell_how_far(tensor, part);
-    if (tensor.parts[part].awaits_empty_share()) send_empty_share(tensor, part);
+    if (tensor.parts[part].awaits_empty_share()) recalls_.send_empty_share(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
       send_lane_again(tensor, part, lane);
     }
   }
-}
-
-// Nobody waits for it any more but others' rounds.
-void ServerExchange::send_empty_share(const TensorState& tensor, std::uint32_t part) {
-  const PartState& state = tensor.parts[part];
-  const wire::PushFrame push{.key = {tensor.id, part},
-                             .round = state.rounds(),
-                             .computed_from = state.last.version(),
-                             .absent = true,
-                             .uncounted = state.open_share().listens,
-                             .dtype = tensor.spec.dtype};
-  van_.send(state.link(), push.header(), Buffer(),
-            {.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk});
 }
 
 void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,

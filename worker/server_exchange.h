@@ -48,7 +48,6 @@ class ServerExchange final : public ExchangeWay {
  private:
   void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
-  void send_empty_share(const TensorState& tensor, std::uint32_t part);
   void send_lane_again(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   void send_frame(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_share(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
