@@ -23,6 +23,9 @@ constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its wor
 constexpr Duration kServersLeave = 3s;
 constexpr Duration kServerReturns = 10s;  // How long another may take to come in a server's place.
 
+constexpr const char* kNobodyTakesIn =
+    "; those who are left have come since, and nobody is there who could take them in";
+
 Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
 // It may be joining.
@@ -117,6 +120,10 @@ Status cannot_move(const Moved& moved) {
           fmt::format("slots {} to {} cannot move to node {}: wanted slots below {}, a server that "
                       "is in, and a job that runs",
                       moved.first, std::uint64_t{moved.first} + moved.count, moved.to, kSlots)};
+}
+
+std::string too_few(const Config& config) {
+  return fmt::format("; the job may not go on with fewer than {} workers", least_workers(config));
 }
 
 Status none_came(const Member& server, const std::string& cause) {
@@ -292,9 +299,7 @@ void ViewMachine::take(const Lost& lost) {
     remove(lost.node, lost.round);
     if (!next_.any(Role::kWorker)) return disperse();
     if (!entrance_.unsettled(next_.contributors.nodes)) return;
-    return end(Status(Code::kPeerLost, cause + "; those who are left have come since, and nobody "
-                                               "is there who could take them in")
-                   .with_peer(who));
+    return end(Status(Code::kPeerLost, cause + kNobodyTakesIn).with_peer(who));
   }
   const bool spare = !worker && slots_.load(lost.node) == 0 && slots_.shards() > 1;
   if (sizing_ == Sizing::kElastic && spare) {
@@ -310,10 +315,7 @@ void ViewMachine::take(const Lost& lost) {
     changed_.insert(lost.node);
     return returns_.await(away, lost.cause, now_ + kServerReturns);
   }
-  if (changes_size(sizing_) && worker) {
-    cause +=
-        fmt::format("; the job may not go on with fewer than {} workers", least_workers(config_));
-  }
+  if (changes_size(sizing_) && worker) cause += too_few(config_);
   end(Status(code_of_loss(member->role), std::move(cause)).with_peer(who));
 }
 

@@ -30,8 +30,8 @@ SYSTEM_DOORS = {
 # Who may include Protobuf and what it generates: besides the codec and its tests, what gRPC's calls
 # are measured by.
 PROTOBUF = ("checkpoint/index_codec.cc", "van/control_decode.cc", "van/control_encode.cc",
-            "van/checkpoint_decode.cc", "van/heartbeat_decode.cc", "van/state_decode.cc", "tests/van/", "tests/fuzz/",
-            "tools/bench/compare/grpc_unary.cc")
+            "van/checkpoint_decode.cc", "van/heartbeat_decode.cc", "van/state_decode.cc",
+            "tests/van/", "tests/fuzz/", "tools/bench/compare/grpc_unary.cc")
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
 # operator new; the loops of roles catch it.
