@@ -15,6 +15,7 @@ import again
 import cluster
 import endurance
 import endurance_plan
+import returns
 import storm
 
 HERE = ("--starters", "local", "--parallel", "3")
@@ -41,6 +42,15 @@ class BeginAgain(unittest.TestCase):
     def test_a_few_faults_of_any_process(self):
         totals = again.run(6, 5, faults_a_job=6)
         self.assertEqual(totals.attempts, 6)
+        self.assertTrue(totals.fine(), totals)
+
+
+class ComeBack(unittest.TestCase):
+    """Servers that come back alone."""
+
+    def test_a_few_faults_of_servers(self):
+        totals = returns.run(6, 5, faults_a_job=6)
+        self.assertEqual(len(totals.killed) + len(totals.stopped), 6, totals)
         self.assertTrue(totals.fine(), totals)
 
 
