@@ -50,4 +50,11 @@ Status check_encryption(const Config& config) {
   return {};
 }
 
+Result<bool> encrypts_told(const Environment& environment) {
+  const std::string word = environment("STRETTO_ENCRYPT").value_or("0");
+  if (word == "0" || word == "1") return word == "1";
+  return Status(Code::kInvalidArgument,
+                fmt::format("STRETTO_ENCRYPT is '{}', wanted 0 or 1", word));
+}
+
 }  // namespace stretto

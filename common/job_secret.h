@@ -17,4 +17,7 @@ Status check_secret(const std::string& token);
 /// Nothing that a process says to other hosts is plain where it was told to encrypt.
 Status check_encryption(const Config& config);
 
+/// Whether a tool is to encrypt, by STRETTO_ENCRYPT; an error if that is neither 0 nor 1.
+Result<bool> encrypts_told(const Environment& environment);
+
 }  // namespace stretto

@@ -275,8 +275,8 @@ void CheckpointKeeper::add_file(const control::CheckpointSaved& saved) {
 
 void CheckpointKeeper::on_told(NodeId worker, const control::AtStep& said) {
   if (said.number != 0) return timer_.on_told(worker, said);
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // 12 days.
-  interval_.on_held(worker, std::chrono::microseconds(std::min(said.held_us, kMost)));
+  constexpr std::uint64_t kMostHeld = std::uint64_t{1} << 40;  // 12 days.
+  interval_.on_held(worker, std::chrono::microseconds(std::min(said.held_us, kMostHeld)));
   choose_interval();
 }
 

@@ -71,5 +71,15 @@ TEST(JobSecret, TheVariableIsReadAndChecked) {
   EXPECT_THAT(read("yes").status().cause(), HasSubstr("0 or 1"));
 }
 
+TEST(JobSecret, AToolEncryptsOrNotAndNothingElse) {
+  const auto told = [](std::optional<std::string> word) {
+    return encrypts_told([word](const std::string&) { return word; });
+  };
+  EXPECT_FALSE(*told(std::nullopt));
+  EXPECT_FALSE(*told("0"));
+  EXPECT_TRUE(*told("1"));
+  EXPECT_EQ(told("yes").status().cause(), "STRETTO_ENCRYPT is 'yes', wanted 0 or 1");
+}
+
 }  // namespace
 }  // namespace stretto

@@ -106,7 +106,7 @@ bool take_all(Intake& intake, Wire& unread, int& last) {
     if (got == Intake::Got::kMalformed) return false;
     STRETTO_CHECK(got == Intake::Got::kFrame && intake.frames() == 1);
     const int number = std::to_integer<int>(intake.headers()[0]);
-    STRETTO_CHECK(number > last);
+    STRETTO_CHECK(number == last + 1);
     last = number;
     const auto is_its_own = [number](std::byte byte) { return byte == std::byte(number); };
     STRETTO_CHECK(std::ranges::all_of(intake.headers(), is_its_own));

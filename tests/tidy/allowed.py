@@ -167,7 +167,6 @@ COVERED_BY = {
     "van/zmq/connection.cc": "tests/conformance/zmq_ends_test.cc",
     "van/zmq/intake.cc": "tests/conformance/zmq_intake_test.cc",
     "van/zmq/listener.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/outlet.cc": "tests/conformance/zmq_intake_test.cc",
     "van/zmq/unadmitted.cc": "tests/conformance/zmq_ends_test.cc",
     "van/zmq/zmtp.cc": "tests/conformance/zmq_intake_test.cc",
     "van/zmq/zmq_transport.cc": "tests/conformance/conformance_test.cc",

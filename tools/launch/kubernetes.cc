@@ -267,7 +267,9 @@ class ManifestWriter {
       variable("STRETTO_SERVER_PORT", std::to_string(plan_.port + 1));
     }
     if (component == "worker") worker_environment(workers);
-    for (const auto& [name, value] : plan_.added_environment) variable(name, value);
+    for (const auto& [name, value] : plan_.added_environment) {
+      if (name != "STRETTO_ENCRYPT") variable(name, value);  // That is said above.
+    }
   }
 
   void worker_environment(const std::string& workers) {

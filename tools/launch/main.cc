@@ -216,7 +216,12 @@ int check_job(const Job& job, const Variables& inherited) {
                 "check", 1);
 }
 
-int print_manifests(const Plan& plan, const Variables& inherited) {
+int print_manifests(Plan plan, const Variables& inherited) {
+  // Kubernetes hands the token to pods by itself.
+  if (Status status = check_encryption(plan, Via::kLocal, true, inherited); !status.ok()) {
+    return refuse(status, "arguments", kUsageStatus);
+  }
+  plan.encrypt = is_to_be_encrypted(plan, inherited);
   const auto token = inherited.find("STRETTO_JOB_TOKEN");
   const Result<std::string> text =
       manifests(plan, token == inherited.end() ? std::string() : token->second);

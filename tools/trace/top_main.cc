@@ -9,6 +9,7 @@
 
 #include "common/flags/flags.h"
 #include "common/job_file.h"
+#include "common/job_secret.h"
 #include "common/program.h"
 #include "common/text.h"
 #include "tools/trace/attach.h"
@@ -81,8 +82,10 @@ int run(const std::vector<std::string>& rest) {
     std::fputs(printable(list_of(jobs, std::time(nullptr)), Lines::kKept).c_str(), stdout);
     return 0;
   }
-  const Result<Target> target = target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""),
-                                          environment("STRETTO_ENCRYPT") == "1");
+  const Result<bool> encrypts = encrypts_told(environment);
+  if (!encrypts.ok()) return flags::refuse(encrypts.status());
+  const Result<Target> target =
+      target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""), *encrypts);
   if (!target.ok()) return flags::refuse(target.status());
   return exit_status(top(*target).with_operation("top"));
 }

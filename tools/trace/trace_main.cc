@@ -11,6 +11,7 @@
 
 #include "common/flags/flags.h"
 #include "common/job_file.h"
+#include "common/job_secret.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "common/text.h"
@@ -144,9 +145,10 @@ Result<Target> target() {
   const Environment environment = process_environment();
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
+  const Result<bool> encrypts = encrypts_told(environment);
+  if (!encrypts.ok()) return encrypts.status();
   return target_of(known_jobs(job_folders(environment)), job,
-                   environment("STRETTO_JOB_TOKEN").value_or(""),
-                   environment("STRETTO_ENCRYPT") == "1");
+                   environment("STRETTO_JOB_TOKEN").value_or(""), *encrypts);
 }
 
 int run(const std::vector<std::string>& words) {

@@ -139,9 +139,7 @@ CurveHandshake::CurveHandshake(const CurveIdentity& identity, CurveSide side,
       side_(side),
       our_type_(our_type),
       far_type_(far_type),
-      wanted_(side == CurveSide::kDialer ? Wanted::kWelcome : Wanted::kHello) {
-  crypto_box_keypair(ours_.open.data(), ours_.secret.data());
-}
+      wanted_(side == CurveSide::kDialer ? Wanted::kWelcome : Wanted::kHello) {}
 
 CurveHandshake::~CurveHandshake() {
   sodium_memzero(ours_.secret.data(), ours_.secret.size());
@@ -157,6 +155,7 @@ bool CurveHandshake::is_next(std::uint64_t nonce) {
 
 CommandBytes CurveHandshake::begin() {
   STRETTO_CHECK(side_ == CurveSide::kDialer && nonce_ == 1);
+  crypto_box_keypair(ours_.open.data(), ours_.secret.data());
   CurveKey with_listener;
   const bool agreed = agree(with_listener, identity_.listener.open, ours_.secret);
   STRETTO_CHECK(agreed);  // The job's key is a good one.
@@ -219,6 +218,7 @@ bool CurveHandshake::take_hello(CommandView body, CommandBytes& answer) {
   const bool good = is_next(nonce_in(nonce)) && agree(with_far, far_, identity_.listener.secret) &&
                     open_box(zeroes, reader.rest(), nonce_of("CurveZMQHELLO---", nonce), with_far);
   if (!good) return false;
+  crypto_box_keypair(ours_.open.data(), ours_.secret.data());  // For nobody else.
   randombytes_buf(cookie_.data(), cookie_.size());
   CommandBytes plain;
   append_to(plain, ours_.open);

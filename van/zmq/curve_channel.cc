@@ -143,7 +143,7 @@ std::optional<std::uint8_t> CurveOpener::open(std::span<const std::byte, kSealBy
                                               std::span<std::byte> into) {
   STRETTO_CHECK(into.size() == part.size());
   const std::uint64_t nonce = nonce_at(start.data() + kNonceAt);
-  if (std::memcmp(start.data(), kSealName.data(), kSealName.size()) != 0 || nonce <= last_) {
+  if (std::memcmp(start.data(), kSealName.data(), kSealName.size()) != 0 || nonce != last_ + 1) {
     return std::nullopt;
   }
   PartBox box(stream_, start.data() + kNonceAt);

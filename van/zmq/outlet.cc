@@ -115,6 +115,7 @@ int Outlet::write(int descriptor) {
   STRETTO_CHECK(!encrypts_ || sealer_ != nullptr);
   while (!pieces_.empty()) {
     if (encrypts_) seal();
+    STRETTO_CHECK(sealed_ <= pieces_.size());
     std::array<iovec, kMostPieces> parts;
     const std::size_t count = std::min(encrypts_ ? sealed_ : pieces_.size(), kMostPieces);
     std::size_t wanted = 0;
@@ -141,7 +142,8 @@ int Outlet::write(int descriptor) {
 
 void Outlet::left(std::size_t bytes) {
   gone_ += bytes;
-  while (!pieces_.empty() && gone_ >= pieces_.front().bytes.size()) {
+  // A piece that is not sealed has not left, though it be empty.
+  while (!pieces_.empty() && (!encrypts_ || sealed_ > 0) && gone_ >= pieces_.front().bytes.size()) {
     gone_ -= pieces_.front().bytes.size();
     if (encrypts_) {
       sealed_bytes_ -= pieces_.front().bytes.size();

@@ -15,6 +15,8 @@ import torch.distributed as dist
 from stretto import environment, errors, roles, session
 
 _KEY = "stretto job"
+_TOLD = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SCHEDULER", "STRETTO_ENCRYPT",
+         "STRETTO_JOB_TOKEN")
 _LOOPBACK = "127.0.0.1"
 _LONGEST_S = 86400.0  # That an operation may take.
 
@@ -54,8 +56,17 @@ def _meet(store, rank, size):
     job = json.loads(store.get(_KEY))
     if "error" in job:
         raise errors.Unsupported(job["error"], operation="init_process_group")
-    for name, value in job.items():
-        environment.give(name, value)
+    # Nobody vouches for what comes from the store: it names a job, and no more than that.
+    encrypted = environment.text("STRETTO_ENCRYPT") == "1"
+    if encrypted and (job.get("STRETTO_ENCRYPT") != "1" or "STRETTO_JOB_TOKEN" in job):
+        raise errors.InvalidArgument(
+            "STRETTO_ENCRYPT is 1 at this rank, and the store of torch.distributed tells of a job "
+            "that is not encrypted: give all ranks STRETTO_ENCRYPT=1 and the same "
+            "STRETTO_JOB_TOKEN; if they have them, somebody else writes to that store",
+            operation="init_process_group")
+    for name in _TOLD:
+        if name in job:
+            environment.give(name, str(job[name]))
     environment.give("STRETTO_RANK", rank)
     if not environment.text("STRETTO_BIND_HOST"):
         environment.give("STRETTO_BIND_HOST", _own_address())
