@@ -17,7 +17,8 @@ namespace stretto {
 class ServerReturns {
  public:
   explicit ServerReturns(const Config& config)
-      : wanted_(config.job.servers_return()), one_shard_(config.shards == 1),
+      : wanted_(config.job.servers_return()),
+        one_shard_(config.shards == 1),
         left_(config.job.server_restarts) {}
 
   /// There is a tensor of which servers keep more than the sum of its last round.

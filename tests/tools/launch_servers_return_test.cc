@@ -21,8 +21,9 @@ TEST_F(LaunchServersReturn, AKilledServerIsRunAgainOnceTheSchedulerSaysSo) {
   const Reaction said = is_awaited();
   EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
   ASSERT_EQ(said.notes.size(), 1U);
-  EXPECT_EQ(said.notes[0], "server 0 killed by SIGKILL; another is started in its place, and no "
-                           "step is lost");
+  EXPECT_EQ(said.notes[0],
+            "server 0 killed by SIGKILL; another is started in its place, and no "
+            "step is lost");
   supervisor_.on_spawned(kServer);
   EXPECT_FALSE(supervisor_.deadline());
   end({{kServer, kKilled}});  // And again.
