@@ -21,9 +21,10 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer) continue;
+    if (member.left && !roster.settings.servers_return()) continue;
     if (member.left) {  // Before this worker had looked: somebody comes in its place.
       by_node_[member.node] = places_.size();
-      places_.push_back({.member = member, .lost = true});
+      places_.push_back({.member = member, .lost = true, .deadline = now + 2 * kShardPatience});
       continue;
     }
     Result<LinkId> link = van_.links().connect(member.address, hello);
@@ -41,7 +42,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
 Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer) continue;
-    if (member.left && member.lost) part_with(member);
+    if (member.left && member.lost) part_with(member, now);
   }
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer || member.left || by_node_.contains(member.node)) continue;
@@ -55,7 +56,7 @@ Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Tim
 }
 
 // It may have been lost before it answered.
-void ShardLinks::part_with(const Member& lost) {
+void ShardLinks::part_with(const Member& lost, Time now) {
   const auto known = by_node_.find(lost.node);
   if (known == by_node_.end()) return;
   Place& place = places_[known->second];
@@ -64,7 +65,7 @@ void ShardLinks::part_with(const Member& lost) {
   const LinkId link = is_next ? std::exchange(place.next_link, 0) : place.link;
   if (is_next) place.next.reset();
   place.lost = true;
-  place.deadline = Time::max();
+  place.deadline = place.welcomed ? Time::max() : now + 2 * kShardPatience;
   van_.links().close(link);  // What waited there goes again to who comes next.
 }
 

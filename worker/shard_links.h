@@ -60,7 +60,7 @@ class ShardLinks {
   };
 
   Status call(Place& place, const Member& successor, const control::Hello& hello, Time now);
-  void part_with(const Member& lost);
+  void part_with(const Member& lost, Time now);
 
   Van& van_;
   std::vector<Place> places_;
