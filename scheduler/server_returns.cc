@@ -17,7 +17,7 @@ std::optional<std::string> ServerReturns::refusal() const {
         "its last round",
         kept_);
   }
-  if (left_ == 0) return "; as many servers as may have been replaced (STRETTO_SERVER_RESTARTS)";
+  if (left_ == 0) return "; no more servers may be replaced (--restarts, STRETTO_SERVER_RESTARTS)";
   return std::nullopt;
 }
 

@@ -197,6 +197,7 @@ void ViewMachine::take(const Join& join) {
     next_.members[member->node] = *member;
     slots_.replace(next_.slots, lost, member->node);
     returns_.taken(lost);
+    linked_.erase(lost);  // Its link may not have ended yet, and nobody waits for that.
     changed_.insert({lost, member->node});
     return publish();  // Before anybody hears of a slot that is its own.
   }

@@ -101,7 +101,7 @@ class ServersReturn(cluster.ClusterTest):
         os.kill(job.members()["server 1"], signal.SIGKILL)
         self.assertNotEqual(job.end(), 0)
         self.one_error(job, "ServerLost", "role=server", "rank=1", "killed by SIGKILL")
-        job.expect(r"server 1 is lost: .*; as many servers as may .* \(STRETTO_SERVER_RESTARTS\)")
+        job.expect(r"server 1 is lost: .*; no more servers may be replaced \(--restarts")
         self.assert_nobody_left()
 
     def test_one_interrupt_ends_it(self):

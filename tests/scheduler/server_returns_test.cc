@@ -92,7 +92,7 @@ TEST_F(ServerReturnsTest, TheNewOneMayBeLostTooButOnlySoOften) {
   ASSERT_NE(again, 0U);
   lose(again);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
-  EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; as many servers as may have been"));
+  EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; no more servers may be replaced"));
 }
 
 TEST_F(ServerReturnsTest, BothMayBeAwayAtOnce) {
@@ -142,6 +142,20 @@ TEST_F(ServerReturnsTest, ANewTensorLiesWhereTheLostOneWas) {
   const NodeId back = come(server(0));
   EXPECT_EQ(slots_of(servers_[0]), 0U);
   EXPECT_GT(slots_of(back), 0U);
+}
+
+TEST_F(ServerReturnsTest, NobodyWaitsForTheEndOfALinkThatWasReplaced) {
+  gather();
+  machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // Its link is there.
+  machine_->on(TurnOver{}, now_);
+  const NodeId back = come(server(0));
+  for (const NodeId worker : workers_) machine_->on(Left{.node = worker}, now_);
+  for (const NodeId node : {back, servers_[1], workers_[0], workers_[1]}) {
+    machine_->on(Left{.node = node}, now_);
+    machine_->on(Gone{.node = node}, now_);
+  }
+  machine_->on(TurnOver{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kOver);
 }
 
 TEST_F(ServerReturnsTest, AJobThatIsDoneNeedsNone) {

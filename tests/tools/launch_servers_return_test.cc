@@ -21,9 +21,7 @@ TEST_F(LaunchServersReturn, AKilledServerIsRunAgainOnceTheSchedulerSaysSo) {
   const Reaction said = is_awaited();
   EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
   ASSERT_EQ(said.notes.size(), 1U);
-  EXPECT_EQ(said.notes[0],
-            "server 0 killed by SIGKILL; another is started in its place, and no "
-            "step is lost");
+  EXPECT_EQ(said.notes[0], "server 0 killed by SIGKILL; another is started in its place");
   supervisor_.on_spawned(kServer);
   EXPECT_FALSE(supervisor_.deadline());
   end({{kServer, kKilled}});  // And again.
@@ -42,7 +40,11 @@ TEST_F(LaunchServersReturn, OneThatStandsStillIsKilledFirst) {
   EXPECT_TRUE(said.restarts.empty());
   ASSERT_EQ(said.orders.size(), 1U);
   EXPECT_EQ(said.orders[0], (SignalOrder{kServer, SIGKILL, SignalOrder::Scope::kGroup}));
-  EXPECT_EQ(end({{kServer, kKilled}}).restarts.size(), 1U);
+  const Reaction ended = end({{kServer, kKilled}});
+  EXPECT_EQ(ended.restarts.size(), 1U);
+  ASSERT_EQ(ended.notes.size(), 1U);
+  EXPECT_EQ(ended.notes[0],
+            "server 0 was lost to the job and killed; another is started in its place");
 }
 
 TEST_F(LaunchServersReturn, WithoutThatWordAFailureEndsTheJob) {

@@ -49,7 +49,9 @@ bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
   witness.word_due.reset();
   if (!witness.lost.ok()) return false;  // With its host.
-  return !std::exchange(witness.awaited, true) && evidence.is_alive(member);
+  const bool ends_it = !std::exchange(witness.awaited, true) && evidence.is_alive(member);
+  if (ends_it) witness.told = true;
+  return ends_it;
 }
 
 std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence) {
@@ -57,10 +59,11 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
     const Witness& witness = evidence.members[member];
     if (!witness.awaited || witness.life != Witness::Life::kEnded) continue;
-    returns.emplace_back(
-        member,
-        fmt::format("{} {}; another is started in its place, and no step is lost",
-                    label_of(witness.member), witness.exit ? witness.exit->text() : "is lost"));
+    const std::string how = witness.told   ? "was lost to the job and killed"
+                            : witness.exit ? witness.exit->text()
+                                           : "is lost";
+    returns.emplace_back(member, fmt::format("{} {}; another is started in its place",
+                                             label_of(witness.member), how));
     evidence.record_return(member);
   }
   return returns;
