@@ -190,7 +190,10 @@ void ViewMachine::take(const Join& join) {
   if (const Member* place = returns_.place_for(join); place && phase_ == Phase::kRunning) {
     const NodeId lost = place->node;
     const Result<Member> member = admit_for(*place, join, admission_);
-    if (!member.ok()) return orders_.push_back(Refuse{member.status()});
+    if (!member.ok()) {
+      orders_.emplace_back(Refuse{member.status()});
+      return;
+    }
     linked_.insert(member->node);
     orders_.emplace_back(Admit{*member});
     next_.members.erase(lost);
