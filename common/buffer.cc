@@ -40,6 +40,10 @@ Buffer Buffer::copy_of(std::span<const std::byte> bytes) {
   return buffer;
 }
 
+Buffer to_own(const Buffer& payload) {
+  return payload.empty() || payload.exclusive() ? payload : Buffer::copy_of(payload.bytes());
+}
+
 Buffer to_keep(const Buffer& payload) {
   const bool as_it_is = payload.empty() || payload.exclusive() || payload.lasting();
   return as_it_is ? payload : Buffer::copy_of(payload.bytes());

@@ -125,5 +125,7 @@ class Buffer {
 /// The same bytes for longer than the call that brought them: a copy of what is lent for that call
 /// only. Thread: any.
 Buffer to_keep(const Buffer& payload);
+/// The same for any time: a copy of all that is lent, as a link has little of such memory.
+Buffer to_own(const Buffer& payload);
 
 }  // namespace stretto

@@ -146,6 +146,7 @@ void read_job(ConfigReader& reader, JobSettings& job) {
   }
   reader.number({"STRETTO_MIN_WORKERS"}, job.min_workers, 0, kMostWorkers);
   reader.number({"STRETTO_SERVER_RESTARTS"}, job.server_restarts, 0, kMostWorkers);
+  reader.number({"STRETTO_REPLICAS"}, job.replicas, 1, JobSettings::kMostReplicas);
   reader.number({"STRETTO_WORKER_LINKS"}, job.worker_links, 1, JobSettings::kMostWorkerLinks);
   reader.number({"STRETTO_LINK_WINDOW_BYTES"}, job.link_window_bytes, 1, kMost);
   reader.number({"STRETTO_TOTAL_WINDOW_BYTES"}, job.total_window_bytes, 1, kMost);
@@ -421,6 +422,24 @@ Status check_worker_links(const Config& config) {
                       config.job.worker_links, config.most_workers(), links, kMostLinks)};
 }
 
+// What stands by does so for a server of one shard, of a job of fixed size.
+Status check_replicas(const Config& config) {
+  const JobSettings& job = config.job;
+  if (!job.replicated()) return {};
+  const auto refused = [&job](const char* why) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("STRETTO_REPLICAS is {}, and {}", job.replicas, why));
+  };
+  if (config.servers == 0) return refused("STRETTO_SERVERS is 0: no server keeps anything");
+  if (config.shards != 1) {
+    return refused(
+        "STRETTO_SHARDS is not 1: a server stands by for one with one shard; start "
+        "more servers instead");
+  }
+  if (!job.elastic()) return {};
+  return refused("STRETTO_MIN_WORKERS is not 0: servers stand by in jobs of fixed size");
+}
+
 // What a job without servers cannot have.
 Status check_without_servers(const Config& config) {
   if (config.servers != 0) return {};
@@ -448,7 +467,8 @@ Status check(const Config& config) {
                                        config.bind_host, status.cause())};
   }
   if (Status status = check_encryption(config); !status.ok()) return status;
-  const std::uint64_t nodes = config.workers + std::uint64_t{config.servers} * config.shards;
+  const std::uint64_t nodes =
+      config.workers + std::uint64_t{config.server_processes()} * config.shards;
   if (nodes > kMaxNodes) {
     return {
         Code::kInvalidArgument,
@@ -463,7 +483,9 @@ Status check(const Config& config) {
   }
   if (Status status = check_worker_links(config); !status.ok()) return status;
   if (Status status = check_without_servers(config); !status.ok()) return status;
-  const std::uint32_t world = config.role == Role::kServer ? config.servers : config.workers;
+  if (Status status = check_replicas(config); !status.ok()) return status;
+  const std::uint32_t world =
+      config.role == Role::kServer ? config.server_processes() : config.workers;
   const std::uint32_t spare = config.role == Role::kWorker ? config.restarts : 0;
   if (config.rank >= std::int64_t{world} + spare) {
     return {Code::kInvalidArgument, fmt::format("rank {} in a job of {} {}s; ranks start at 0",

@@ -82,8 +82,14 @@ struct JobSettings {
   /// So many servers that are lost in all may be replaced, in a job of fixed size, as long as all
   /// that they hold are sums of rounds. Workers keep the last value of each part then.
   std::uint32_t server_restarts = 0;
+  /// Servers that have each slot: who serves it, and those that stand by with all that it has.
+  std::uint32_t replicas = 1;
+  static constexpr std::uint32_t kMostReplicas = 2;
   bool elastic() const { return min_workers != 0; }
-  bool servers_return() const { return server_restarts != 0 && !elastic(); }
+  bool replicated() const { return replicas > 1; }
+  bool servers_return() const { return server_restarts != 0 && !elastic() && !replicated(); }
+  /// A server that is lost need not end the job: another may have its place.
+  bool servers_replaced() const { return servers_return() || replicated(); }
 };
 
 /// What is traced from the start, without being asked for while the job runs.
@@ -126,6 +132,8 @@ struct Config {
   bool workers_are_hosts = false;
   /// What to be prepared for.
   std::uint32_t most_workers() const;
+  /// With those that stand by: server `n` stands by for server `n - servers`, if there is one.
+  std::uint32_t server_processes() const { return servers * job.replicas; }
   std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
   std::uint64_t machine = 0;   ///< Where it is said to run; 0: as common/machine.h has it.
   NodeId former = 0;           ///< Of a worker that comes again to the job that has lost it.

@@ -20,6 +20,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_SHARDS",
     "STRETTO_MIN_WORKERS",
     "STRETTO_SERVER_RESTARTS",
+    "STRETTO_REPLICAS",
     "STRETTO_WORKER_LINKS",
     "STRETTO_RESTARTS",
     "STRETTO_RANK",

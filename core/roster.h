@@ -31,9 +31,11 @@ struct Member {
   bool joining = false;
   std::uint64_t from_step = 0;  ///< It is in from this step on; 0: from the begin.
   std::uint64_t machine = 0;    ///< Where it runs (common/machine.h); 0: not known.
+  bool standby = false;  ///< A server that serves nobody, and has what the one of its rank has.
 
   /// What messages name it by as long as it lives. No two workers of a job have one, and their
-  /// order is that of ranks. Ranks of an elastic job close up; at first both are the same.
+  /// order is that of ranks. Ranks of an elastic job close up; at first both are the same. Of
+  /// servers the ranks are places: that of two with one rank one stands by, or has.
   Rank number() const { return rank + moved_up; }
   /// By its number: "worker 3", "server 0", "server 0 shard 2".
   std::string describe() const;

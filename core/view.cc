@@ -15,11 +15,11 @@ namespace {
 
 std::string violation_of_ranks(const View& view, Role role) {
   std::set<Rank> ranks;
-  std::set<std::tuple<Rank, std::uint32_t>> places;
+  std::set<std::tuple<Rank, std::uint32_t, bool>> places;
   for (const auto& [node, member] : view.members) {
     if (member.role != role) continue;
     ranks.insert(member.rank);
-    if (!places.insert({member.rank, member.shard}).second) {
+    if (!places.insert({member.rank, member.shard, member.standby}).second) {
       return fmt::format("two members are {}", member.describe());
     }
   }
@@ -44,8 +44,9 @@ std::string violation_of_slots(const View& view) {
     const NodeId owner = view.slots.owner(slot);
     if (owner == known) continue;
     const Member* member = view.find(owner);
-    if (member == nullptr || member->role != Role::kServer) {
-      return fmt::format("slot {} is owned by node {}, which is no server", slot, owner);
+    if (member == nullptr || member->role != Role::kServer || member->standby) {
+      return fmt::format("slot {} is owned by node {}, which is no server that serves", slot,
+                         owner);
     }
     known = owner;
   }

@@ -41,7 +41,8 @@ Status Admission::check_workers(const Join& join) const {
   const bool is_worker = join.role == Role::kWorker;
   const bool silent = join.workers == 0 && !is_worker;
   const bool of_hosts = workers() == 0 && join.workers % config_.workers == 0;
-  const std::uint64_t nodes = join.workers + std::uint64_t{config_.servers} * config_.shards;
+  const std::uint64_t nodes =
+      join.workers + std::uint64_t{config_.server_processes()} * config_.shards;
   const bool fits =
       silent || join.workers == workers() || (of_hosts && join.workers > 0 && nodes <= kMaxNodes);
   if (fits && join.servers == config_.servers) return {};
@@ -58,7 +59,7 @@ Status Admission::check_workers(const Join& join) const {
 // The rank that a hello asks for, or the lowest free one. A server's shards share a rank, told
 // apart by their process.
 Result<Rank> Admission::place(const Join& join, Role role) const {
-  const std::uint32_t world = role == Role::kWorker ? workers() : config_.servers;
+  const std::uint32_t world = role == Role::kWorker ? workers() : config_.server_processes();
   if (world == 0) {
     return refused(
         fmt::format("{} asks to be a {}, and this job has none", join.host, name_of(role)));
@@ -227,7 +228,7 @@ bool Admission::full() const { return workers_here() >= workers(); }
 bool Admission::has_worker() const { return workers_here() != 0; }
 
 std::size_t Admission::missing_count() const {
-  const std::size_t servers = std::size_t{config_.servers} * config_.shards;
+  const std::size_t servers = std::size_t{config_.server_processes()} * config_.shards;
   return std::max(workers(), config_.workers) + servers - entries_.size();
 }
 
@@ -241,7 +242,7 @@ std::string Admission::missing() const {
     const Member member{.node = 0, .role = role, .rank = rank, .shard = shard, .address = {}};
     text += fmt::format("{}{}", text.empty() ? "" : ", ", member.describe());
   };
-  for (Rank rank = 0; rank < config_.servers; ++rank) {
+  for (Rank rank = 0; rank < config_.server_processes(); ++rank) {
     for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
       consider(Role::kServer, rank, shard);
     }

@@ -128,7 +128,7 @@ void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
 
 ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config) {
   ReadyLine::Changes changes;
-  if (config.job.elastic() || config.job.servers_return()) {
+  if (config.job.elastic() || config.job.servers_replaced()) {
     changes.losses = [&scheduler]() -> const std::vector<LossNews>& {
       return scheduler.watch().loss_news();
     };
@@ -147,7 +147,7 @@ Status serve() {
   Result<Config> config = program_config(Role::kScheduler, flags_given());
   if (!config.ok()) return config.status();
   const std::uint64_t nodes =
-      config->most_workers() + std::uint64_t{config->servers} * config->shards;
+      config->most_workers() + std::uint64_t{config->server_processes()} * config->shards;
   if (Status status = raise_file_limit(nodes + 64); !status.ok()) return status;
 
   RealDisk disk;

@@ -74,6 +74,17 @@ void hope_by(const control::LinkReport& report, Rank known, const View& view, Va
   van.links().await(links.of(report.node), mended ? Return::kFull : Return::kBrief);
 }
 
+std::string successor_of(const Member& lost, const View& view) {
+  for (const auto& [node, member] : view.members) {
+    const bool has_it = member.role == Role::kServer && member.rank == lost.rank &&
+                        member.shard == lost.shard && !member.standby && !member.left;
+    if (!has_it) continue;
+    return lost.standby ? fmt::format("nobody stands by for {} now", member.describe())
+                        : fmt::format("{}, which stood by, has its place", member.describe());
+  }
+  return "another is awaited in its place";
+}
+
 // Others go on without them. One that still lives hears why, and that ends it.
 void part_with_lost(const Publish& order, const View& view, Van& van, const NodeLinks& links,
                     JobWatch& watch) {
@@ -83,7 +94,7 @@ void part_with_lost(const Publish& order, const View& view, Van& van, const Node
     const Status why(server ? Code::kServerLost : Code::kPeerLost,
                      fmt::format("{} is lost: {}", lost.describe(), loss.cause));
     log(Level::kWarning, "{}; {}", why.cause(),
-        server ? "another is awaited in its place"
+        server ? successor_of(lost, view)
                : fmt::format("the job goes on with {} workers", view.ranks(Role::kWorker)));
     watch.lost(lost);
     const LinkId link = links.of(loss.node);
@@ -139,7 +150,8 @@ CheckpointKeeper::Job job_of(const View& view, Time began, CheckpointCall call) 
                             .workers = std::move(call.workers),
                             .alike = call.alike};
   for (const auto& [node, member] : view.members) {
-    if (member.role == Role::kServer && !member.left) job.shards.insert(node);
+    const bool serves = member.role == Role::kServer && !member.left && !member.standby;
+    if (serves) job.shards.insert(node);
   }
   return job;
 }
@@ -243,6 +255,9 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     const auto* barrier = std::get_if<control::Barrier>(&message);
     if (declare != nullptr) agreements_.on_declare(member, *declare);
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
+  }
+  if (const auto* ready = std::get_if<control::StandbyReady>(&message)) {
+    happened(Caught{.server = member.node, .standby = ready->node});
   }
   const auto* cut = std::get_if<control::CheckpointCut>(&message);
   const auto* saved = std::get_if<control::CheckpointSaved>(&message);
@@ -431,6 +446,7 @@ void Scheduler::publish(const Publish& order) {
     part_with_lost(order, view, van_, links_, watch_);
     return;
   }
+  if (config_.job.replicated()) watch_.set_members(members_of(machine_));
   part_with_lost(order, view, van_, links_, watch_);
   for (const Member& member : order.changed) {
     if (member.left && member.role == Role::kWorker) agreements_.left(member);

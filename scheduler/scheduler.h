@@ -43,6 +43,7 @@ class Scheduler final : public Agent, private Van::Handler {
   const Van& van() const { return van_; }
   const JobWatch& watch() const { return watch_; }
   const View& view() const { return machine_.view(); }
+  const Standbys& standbys() const { return machine_.standbys(); }
   /// "gathering", "running", ...
   std::string_view phase() const;
   Gathering gathering() const;
@@ -53,7 +54,7 @@ class Scheduler final : public Agent, private Van::Handler {
  private:
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
-  void on_acked(LinkId, wire::Key) override {}
+  void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId link, const Status& why) override;
 
   void on_hello(LinkId link, const control::Hello& hello);

@@ -80,6 +80,11 @@ struct NewTensor {
   Cut cut;
   std::string kept = {};  ///< Its name, if servers keep more of it than the sum of its last round.
 };
+/// A server says that this one, which stands by for it, has all that it has.
+struct Caught {
+  NodeId server = 0;
+  NodeId standby = 0;
+};
 /// Somebody from outside, or the program itself, ends the job.
 struct Stop {
   Status why = {};
@@ -90,7 +95,7 @@ struct TurnOver {};
 struct TimeOut {};
 
 using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion, Alive,
-                               NewTensor, Stop, TurnOver, TimeOut>;
+                               NewTensor, Caught, Stop, TurnOver, TimeOut>;
 
 // ---- orders
 

@@ -11,6 +11,7 @@
 
 #include "common/check.h"
 #include "common/clock.h"
+#include "scheduler/view_changes.h"
 
 namespace stretto {
 namespace {
@@ -28,84 +29,13 @@ constexpr const char* kNobodyTakesIn =
 
 Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost : Code::kPeerLost; }
 
-// It may be joining.
-bool is_there(const Member* member) { return member != nullptr && !member->left; }
-
-bool is_in(const Member* member) { return is_there(member) && !member->joining; }
-
 bool changes_size(Sizing sizing) { return sizing != Sizing::kFixed; }
 
 std::uint64_t least_workers(const Config& config) { return std::max(config.job.min_workers, 1U); }
 
-// Workers beside this one. Those who have finished count besides: they are no reason to end the
-// others.
-std::uint64_t in_without(const View& view, const Member& worker) {
-  return static_cast<std::uint64_t>(std::ranges::count_if(view.members, [&](const auto& item) {
-    const Member& other = item.second;
-    return other.role == Role::kWorker && is_in(&other) && other.node != worker.node;
-  }));
-}
-
-// If nobody else contributes, all who are in do: a round is somebody's.
-void end_contribution(View& next, NodeId node, std::uint64_t round) {
-  View::Contributors& now = next.contributors;
-  if (now.nodes.erase(node) == 0) return;
-  for (const auto& [id, member] : next.members) {
-    if (!now.nodes.empty()) break;
-    if (member.role == Role::kWorker && !member.joining && id != node) now.nodes.insert(id);
-  }
-  if (now.nodes.empty() && next.find(node) != nullptr) now.nodes.insert(node);
-  now.from_round = std::max(now.from_round, round);
-}
-
-// In the order of their ranks.
-std::vector<NodeId> joining_in(const View& next) {
-  std::map<Rank, NodeId> joining;
-  for (const auto& [node, member] : next.members) {
-    if (member.joining) joining[member.rank] = node;
-  }
-  std::vector<NodeId> nodes;
-  for (const auto& [rank, node] : joining) nodes.push_back(node);
-  return nodes;
-}
-
-// True if a question has its answer, which all are to have: perhaps that nobody comes in.
-bool let_in(Entrance& entrance, View& next, std::set<NodeId>& changed) {
-  const std::optional<Entrance::Decision> made =
-      entrance.decide(next.contributors.nodes, joining_in(next));
-  if (!made) return false;
-  next.question = made->question;
-  next.step = std::max(next.step, made->step);
-  for (const NodeId node : made->newcomers) {
-    Member& member = next.members.at(node);
-    member.joining = false;
-    member.from_step = next.step;
-    next.contributors.nodes.insert(node);
-    changed.insert(node);
-  }
-  return true;
-}
-
-// What a view changes of the one before it, of these members.
-Publish news_of(const View& before, const View& after, const std::set<NodeId>& changed,
-                const std::map<NodeId, std::string>& lost) {
-  Publish order{.since = before.epoch};
-  for (const NodeId node : changed) {
-    const auto loss = lost.find(node);
-    const bool is_lost = loss != lost.end();
-    if (const Member* member = after.find(node); member != nullptr) {
-      if (before.epoch != 0 && before.find(node) == nullptr) order.fresh.push_back(node);
-      order.changed.push_back(*member);
-    } else if (const Member* was = before.find(node); was != nullptr) {  // Else it came and went.
-      order.changed.push_back(*was);
-      order.changed.back().left = true;
-      if (is_lost) order.changed.back().lost = true;
-    } else {
-      continue;
-    }
-    if (is_lost) order.lost.push_back({.node = node, .cause = loss->second});
-  }
-  return order;
+Result<Member> admit_as(Rank number, Join join, Admission& admission) {
+  join.rank = number;
+  return admission.admit(join);
 }
 
 // In the place of who is lost.
@@ -152,6 +82,11 @@ const Member& worker_of(const Member& one, const Member& other, NodeId likelier)
   return one.node == likelier ? one : other;
 }
 
+const Member* standby_of(const Member& one, const Member& other) {
+  if (one.role != Role::kServer || other.role != Role::kServer) return nullptr;
+  return one.standby ? &one : other.standby ? &other : nullptr;
+}
+
 }  // namespace
 
 ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
@@ -161,7 +96,8 @@ ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
       deadline_(now + config.rendezvous_timeout),
       admission_(config),
       slots_(kSlots, {}),
-      returns_(config) {}
+      returns_(config),
+      standbys_(config) {}
 
 std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
   now_ = now;
@@ -186,24 +122,7 @@ Time ViewMachine::next_due() const {
 // ---- those who come
 
 void ViewMachine::take(const Join& join) {
-  // It has the place and the slots of who was lost, and nothing else of it.
-  if (const Member* place = returns_.place_for(join); place && phase_ == Phase::kRunning) {
-    const NodeId lost = place->node;
-    const Result<Member> member = admit_for(*place, join, admission_);
-    if (!member.ok()) {
-      orders_.emplace_back(Refuse{member.status()});
-      return;
-    }
-    linked_.insert(member->node);
-    orders_.emplace_back(Admit{*member});
-    next_.members.erase(lost);
-    next_.members[member->node] = *member;
-    slots_.replace(next_.slots, lost, member->node);
-    returns_.taken(lost);
-    linked_.erase(lost);  // Its link may not have ended yet, and nobody waits for that.
-    changed_.insert({lost, member->node});
-    return publish();  // Before anybody hears of a slot that is its own.
-  }
+  if (phase_ == Phase::kRunning && take_place(join)) return;
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
   if (late && phase_ != Phase::kRunning) {
@@ -220,6 +139,7 @@ void ViewMachine::take(const Join& join) {
     return;
   }
   member->joining = waits;
+  *member = standbys_.placed(*member);
   linked_.insert(member->node);
   orders_.emplace_back(Admit{*member});
   next_.members[member->node] = *member;
@@ -235,7 +155,8 @@ void ViewMachine::take(const Join& join) {
   std::vector<NodeId> shards;
   for (const Member& each : admission_.members()) {
     changed_.insert(each.node);
-    if (each.role == Role::kServer) shards.push_back(each.node);
+    const bool serves = each.role == Role::kServer && !next_.members.at(each.node).standby;
+    if (serves) shards.push_back(each.node);
     if (each.role == Role::kWorker) next_.contributors.nodes.insert(each.node);
   }
   next_.slots = SlotMap(kSlots, shards);
@@ -244,6 +165,47 @@ void ViewMachine::take(const Join& join) {
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
   publish();
+}
+
+// It has the place of who was lost: with its slots, and nothing else of it; or it stands by for who
+// has had that place since. Told at once, before anybody hears of a slot that is its own.
+bool ViewMachine::take_place(const Join& join) {
+  const Member* away = returns_.place_for(join);
+  const std::optional<Rank> standby = standbys_.place_for(join, next_);
+  if (away == nullptr && !standby) return false;
+  const NodeId lost = away == nullptr ? 0 : away->node;
+  Result<Member> member =
+      away == nullptr ? admit_as(*standby, join, admission_) : admit_for(*away, join, admission_);
+  if (!member.ok()) {
+    orders_.emplace_back(Refuse{member.status()});
+    return true;
+  }
+  if (standby) {
+    *member = standbys_.placed(*member);
+    member->standby = true;
+  }
+  linked_.insert(member->node);
+  orders_.emplace_back(Admit{*member});
+  next_.members[member->node] = *member;
+  changed_.insert(member->node);
+  if (away != nullptr) {
+    next_.members.erase(lost);
+    slots_.replace(next_.slots, lost, member->node);
+    returns_.taken(lost);
+    linked_.erase(lost);  // Its link may not have ended yet, and nobody waits for that.
+    changed_.insert(lost);
+  }
+  publish();
+  return true;
+}
+
+void ViewMachine::take(const Caught& caught) {
+  const Member* server = next_.find(caught.server);
+  const Member* standby = next_.find(caught.standby);
+  const bool fits = server != nullptr && standby != nullptr && !server->standby &&
+                    standby->standby && server->rank == standby->rank &&
+                    server->role == Role::kServer;
+  if (fits) standbys_.ready(caught.standby);
 }
 
 void ViewMachine::take(const StepTold& told) {
@@ -307,8 +269,10 @@ void ViewMachine::take(const Lost& lost) {
     fenced_ = true;
     return remove(lost.node, lost.round);
   }
+  if (!worker && go_on_without(*member, lost.cause)) return;
   if (const auto refusal = worker ? "" : returns_.refusal(); refusal) {
     cause += *refusal;
+    if (!worker) cause += standbys_.refusal(*member, next_);
   } else {
     Member& away = next_.members.at(lost.node);
     away.left = away.lost = true;
@@ -318,6 +282,25 @@ void ViewMachine::take(const Lost& lost) {
   }
   if (changes_size(sizing_) && worker) cause += too_few(config_);
   end(Status(code_of_loss(member->role), std::move(cause)).with_peer(who));
+}
+
+// One that stands by, or one whose place such a one has from now on.
+bool ViewMachine::go_on_without(const Member& server, const std::string& cause) {
+  const NodeId lost = server.node;
+  const Member* heir = standbys_.heir(server, next_);
+  if (!server.standby && heir == nullptr) return false;
+  if (!server.standby) {
+    changed_.insert(heir->node);
+    slots_.replace(next_.slots, lost, heir->node);
+    next_.members.at(heir->node).standby = false;
+  }
+  standbys_.lost(lost);
+  admission_.remove(lost);
+  next_.members.erase(lost);
+  lost_[lost] = cause;
+  changed_.insert(lost);
+  publish();
+  return true;
 }
 
 void ViewMachine::disperse() {
@@ -459,6 +442,13 @@ void ViewMachine::take(const TimeOut&) {
                 .cause = fmt::format("its link to {} broke, though both are alive: {}",
                                      other.describe(), doubt.cause),
                 .round = next_.contributors.from_round});
+      continue;
+    }
+    if (const Member* standby = standby_of(*reporter, *subject)) {
+      take(Lost{.node = standby->node,
+                .cause = fmt::format("its link to {} broke, though both are alive: {}",
+                                     (standby == reporter ? subject : reporter)->describe(),
+                                     doubt.cause)});
       continue;
     }
     end(link_broke(*reporter, *subject, doubt.cause));

@@ -14,6 +14,7 @@
 #include "scheduler/entrance.h"
 #include "scheduler/server_returns.h"
 #include "scheduler/slot_table.h"
+#include "scheduler/standbys.h"
 #include "scheduler/view_events.h"
 
 namespace stretto {
@@ -53,6 +54,7 @@ class ViewMachine {
   /// As the next one will be: who has left just now has left here.
   const View& next_view() const { return next_; }
   const Admission& admission() const { return admission_; }
+  const Standbys& standbys() const { return standbys_; }
   /// An identity for somebody who is no member.
   NodeId identity() { return admission_.identity(); }
 
@@ -66,10 +68,13 @@ class ViewMachine {
   void take(const Notice& notice);
   void take(const Suspicion& suspicion);
   void take(const NewTensor& tensor);
+  void take(const Caught& caught);
   void take(const Stop& stop);
   void take(const TurnOver&);
   void take(const TimeOut&);
 
+  bool take_place(const Join& join);
+  bool go_on_without(const Member& server, const std::string& cause);
   void disperse();
   void remove(NodeId node, std::uint64_t round);
   void end(Status why);
@@ -94,6 +99,7 @@ class ViewMachine {
   Doubts doubts_;
   Entrance entrance_;
   ServerReturns returns_;
+  Standbys standbys_;
   std::vector<ViewOrder> orders_;
 };
 

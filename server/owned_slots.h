@@ -9,6 +9,7 @@
 
 #include "core/cut.h"
 #include "server/slot.h"
+#include "van/control.h"
 
 namespace stretto {
 
@@ -37,6 +38,8 @@ class OwnedSlots {
 
   /// Before anything is opened.
   void begin(const Job& job) { job_ = job; }
+  /// Parts that are made from now on begin as this says.
+  void restore_by(std::function<Status(Part&)> restore) { job_.restore = std::move(restore); }
   /// Who makes rounds from now on, without those who are lost: Slot::regroup. What that completes
   /// is released.
   std::vector<std::pair<Part*, Status>> regroup(const ContributorGroup& workers,
@@ -47,8 +50,25 @@ class OwnedSlots {
   /// The part of a key, made if it is new. `left`: workers that will contribute no more.
   Result<Place> place_of(const wire::Key& key, const std::set<NodeId>& left);
 
+  /// The same; null if it has not been made.
+  const Part* find(const wire::Key& key) const {
+    const auto found = places_.find(key);
+    return found == places_.end() ? nullptr : found->second.part;
+  }
   /// No more parts of this tensor are made, for this reason. False if it is not known.
   bool doom(std::uint32_t tensor, const Status& why);
+
+  /// All that have been opened, as they were, and the places of all parts that are here.
+  template <typename Visit>
+  void for_each_tensor(Visit visit) const {
+    for (const auto& [id, tensor] : tensors_) {
+      visit(control::Open{.tensor = id, .spec = tensor.spec, .first_slot = tensor.first_slot});
+    }
+  }
+  template <typename Visit>
+  void for_each_place(Visit visit) const {
+    for (const auto& [key, place] : places_) visit(place);
+  }
 
   template <typename Visit>
   void for_each_slot(Visit visit) {

@@ -39,6 +39,13 @@ PushId id_of(const wire::PushFrame& push, NodeId worker, const Part& part) {
   return {worker, push.key, part.collector.rounds().rounds_before(worker) + push.round};
 }
 
+// For the answer to a share that has counted, and comes again.
+Consistency::Gate gate_of_known(const Part& part, const wire::PushFrame& push, NodeId worker) {
+  const Consistency& rounds = part.collector.rounds();
+  const bool ended = rounds.applied_of(worker) >= id_of(push, worker, part).round;
+  return rounds.gate_after(push.assigns, ended);
+}
+
 Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
   return {.worker = id.worker,
           .round = id.round,
@@ -105,6 +112,11 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
       }),
       taking_over_(van_, workers_, slots_, announcer_, clock),
+      replication_(
+          config, van_, workers_, slots_, [this](Part& part) { announce(part); },
+          [this](LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
+            dispatch(link, worker, header, std::move(payload));
+          }),
       archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -133,6 +145,8 @@ void Shard::step(Duration wait) {
   });
   const std::optional<control::CheckpointSaved> saved = archive_.step();
   if (saved) van_.send_control(membership_->scheduler_link(), *saved);
+  const std::optional<control::StandbyReady> ready = replication_.step();
+  if (ready) van_.send_control(membership_->scheduler_link(), *ready);
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
   if (now < stalls_.next_due()) return;
@@ -155,7 +169,10 @@ void Shard::on_control(LinkId link, const control::Message& message) {
       return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
     }
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
+  } else if (replication_.is_other(link)) {
+    replication_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
+    if (hello->role == Role::kServer) return replication_.greet(link, *hello);
     workers_.greet(link, *hello);
   } else if (const auto* open = std::get_if<control::Open>(&message)) {
     on_open(link, *open);
@@ -201,9 +218,13 @@ void Shard::follow_roster() {
   if (!membership_->roster()) return;
   const Roster& roster = *membership_->roster();
   const bool first = workers_.group() == nullptr;
-  const WorkerLinks::Departures gone = workers_.follow(roster);
+  const auto resign = [this](const Status& why) { membership_->resign(why); };
+  const Result<bool> promoted =
+      replication_.follow(roster, membership_->node(), membership_->hello());
+  if (!promoted.ok()) resign(promoted.status());
+  const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
+  if (promoted.ok() && *promoted) slots_.restore_by(archive_.restorer(resign));
   if (first) {
-    const auto resign = [this](const Status& why) { membership_->resign(why); };
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
     // All others of its size are there from the first one on.
@@ -213,7 +234,7 @@ void Shard::follow_roster() {
                   .since = roster.fence,
                   .part_bytes = roster.settings.part_bytes,
                   .elastic = roster.settings.elastic(),
-                  .restore = archive_.restorer(resign)});
+                  .restore = replication_.serves() ? archive_.restorer(resign) : nullptr});
   }
   if (gone.empty()) return;
   if (roster.settings.elastic()) regroup(slots_, workers_.group(), gone.lost, announcer_);
@@ -225,9 +246,10 @@ void Shard::follow_roster() {
 
 void Shard::on_broken(LinkId link, const Status& why) {
   if (membership_->on_broken(link, why)) return;
+  const std::optional<Member> other = replication_.lose(link);
   const std::optional<WorkerLinks::Worker> lost = workers_.lose(link);
-  if (!lost || workers_.left().contains(lost->node)) return;
-  const Member* member = membership_->roster()->find(lost->node);
+  if (!other && (!lost || workers_.left().contains(lost->node))) return;
+  const Member* member = membership_->roster()->find(other ? other->node : lost->node);
   if (member == nullptr) return;  // A later roster does not name it.
   const std::string who = member->describe();
   if (why.code() == Code::kResource) {  // What ran out is this process's own.
@@ -244,7 +266,7 @@ void Shard::on_open(LinkId link, const control::Open& open) {
     return van_.links().refuse(link, {Code::kMalformed, "an open came before the roster"});
   }
   const Status status = slots_.open(open.tensor, open.spec, open.first_slot);
-  if (status.ok()) return;
+  if (status.ok()) return replication_.opened(open);
   if (status.code() != Code::kMismatch) return van_.links().refuse(link, status);
   announcer_.fault(link, {.tensor = open.tensor, .part = 0}, 0, status);
 }
@@ -257,17 +279,20 @@ void Shard::on_state_request(LinkId link, const control::StateRequest& request) 
       slots_.place_of({request.tensor, request.part}, workers_.left());
   van_.send_control(link, place.ok() ? answer_to(request, place->part->store)
                                      : refusal_of(request, place.status()));
+  if (place.ok() && !request.set.empty()) replication_.changed(*place);
 }
 
 // ---- shares and values
 
 void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
+  if (replication_.is_other(link)) return replication_.on_data(link, header, payload);
   const WorkerLinks::Worker* worker = workers_.find(link);
   if (worker == nullptr) return;
   // A worker has one operation a part in flight: it can be owed no more than this.
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
     van_.links().refuse(link, too_many_answers());
-  } else if (!taking_over_.takes(link, worker->node, header, payload)) {
+  } else if (!taking_over_.takes(link, worker->node, header, payload) &&
+             !replication_.takes(link, *worker, header, payload)) {
     dispatch(link, *worker, header, std::move(payload));
   }
 }
@@ -285,16 +310,18 @@ void Shard::dispatch(LinkId link, Worker worker, const wire::Header& header, Buf
 void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
   const auto push = wire::PushFrame::of(header);
   const Result<OwnedSlots::Place> place = slots_.place_of(push.key, workers_.left());
-  if (!place.ok()) return announcer_.fault(link, push.key, push.round, place.status());
+  if (!place.ok()) return refuse(link, header, place.status());
   Part& part = *place->part;
   if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
   if (payload.size() != 0 && push.dtype != part.spec.dtype) {
     const Status status(Code::kMismatch,
                         fmt::format("tensor '{}' is {}, a share of {} came", part.spec.name,
                                     name_of(part.spec.dtype), name_of(push.dtype)));
+    replication_.refused(link, header.push_sequence);
     return announcer_.disagree(link, push, part, status);
   }
-  if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
+  if (!part.doomed.ok()) return refuse(link, header, part.doomed);
+  replication_.meet(*place);
   const Slot::Verdict verdict =
       place->slot->admit(part, id_of(push, worker.node, part), header.epoch);
   // Slots stay with who owned them at the first roster's fence, before which nothing comes here.
@@ -302,13 +329,22 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   if (verdict == Slot::Verdict::kApply) {
     count(link, worker, header, std::move(payload), *place);
   } else {  // It counted once, and that is enough.
-    const bool owed = taking_over_.take_owed(push.key, worker.node, push.round);
+    const bool collects = are_collected(part.spec.options.mode, push.assigns);
+    const bool again = push.again && (push.wants_value || collects);
+    const bool owed = taking_over_.take_owed(push.key, worker.node, push.round) || again;
     if (owed) {
-      part.waiting.add(waiter_of(worker, header, {.finished = push.round}, clock_, clock_.now()));
+      const Consistency::Gate gate = gate_of_known(part, push, worker.node);
+      part.waiting.add(waiter_of(worker, header, gate, clock_, clock_.now()));
     }
-    van_.ack(link, header.push_sequence, !owed || !push.wants_value);
+    replication_.ack(part, link, header.push_sequence, !owed || !push.wants_value);
     if (owed) announce(part);
   }
+}
+
+void Shard::refuse(LinkId link, const wire::Header& header, const Status& why) {
+  const auto push = wire::PushFrame::of(header);
+  replication_.refused(link, header.push_sequence);
+  announcer_.fault(link, push.key, push.round, why);
 }
 
 void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
@@ -325,13 +361,13 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   Result<Collector::Counted> counted =
       place.slot->count(part, id, share_of(push, id, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
+    replication_.refused(link, header.push_sequence);
     return announcer_.disagree(link, push, part, counted.status());
   }
-  if (!counted.ok()) return announcer_.fault(link, push.key, push.round, counted.status());
+  if (!counted.ok()) return refuse(link, header, counted.status());
   const bool completed = counted->update.has_value();
-  // There is no other copy whose word an update would have to wait for.
-  if (completed) place.slot->release(place.slot->append(part, *std::move(counted->update)));
-  STRETTO_CHECK(part.settled() && part.consistent());
+  if (completed) replication_.append(place, *std::move(counted->update), push.priority);
+  STRETTO_CHECK((part.settled() || replication_.replicates()) && part.consistent());
   if (completed && collects && held_.note(worker.number, first, now)) {
     membership_->heartbeats().set_held(worker.number, held_.of(worker.number));
   }
@@ -339,7 +375,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   if (push.wants_value || collects) {
     part.waiting.add(waiter_of(worker, header, counted->gate, clock_, now));
   }
-  van_.ack(link, header.push_sequence, !push.wants_value);
+  replication_.ack(part, link, header.push_sequence, !push.wants_value);
   announce(part);
   ended_waits_.counted(part, completed, first, now, membership_->heartbeats());
   if (opens) sitting_out_.ask(push.key.part, part.spec, rounds);
@@ -373,7 +409,7 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
 
 void Shard::announce(Part& part) {
   announcer_.tell_ready(part);
-  if (part.waiting.empty()) return;
+  if (part.waiting.empty() || !part.settled()) return;
   if (const Status why = sitting_out_.in_vain(part.collector.rounds(), part.spec.options.mode);
       !why.ok()) {
     announcer_.fail(part, why);

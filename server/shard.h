@@ -13,6 +13,7 @@
 #include "server/ended_waits.h"
 #include "server/held_back.h"
 #include "server/owned_slots.h"
+#include "server/replication.h"
 #include "server/shard_archive.h"
 #include "server/sitting_out.h"
 #include "server/stall_watch.h"
@@ -56,7 +57,9 @@ class Shard final : public Agent, private Van::Handler {
 
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
-  void on_acked(LinkId, wire::Key) override {}
+  void on_acked(LinkId link, wire::PushName push) override {
+    replication_.on_acked(link, push.key);
+  }
   void on_broken(LinkId link, const Status& why) override;
 
   void on_open(LinkId link, const control::Open& open);
@@ -65,6 +68,7 @@ class Shard final : public Agent, private Van::Handler {
   void on_state_request(LinkId link, const control::StateRequest& request);
   void dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
+  void refuse(LinkId link, const wire::Header& header, const Status& why);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
   void count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
              const OwnedSlots::Place& place);
@@ -87,6 +91,7 @@ class Shard final : public Agent, private Van::Handler {
   StallWatch stalls_;
   EndedWaits ended_waits_;
   TakingOver taking_over_;
+  Replication replication_;
   ShardArchive archive_;
 };
 

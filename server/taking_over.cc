@@ -15,11 +15,6 @@ namespace {
 constexpr std::uint32_t kMostFrames = 4;  // Of a worker, for a part: one in each lane, and one.
 constexpr Duration kPatience = 15s;       // Who is lost is known before.
 
-// Lent memory is a link's, which has little of it.
-Buffer own(const Buffer& payload) {
-  return payload.exclusive() ? payload : Buffer::copy_of(payload.bytes());
-}
-
 Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
   return {.worker = worker, .pushed = true, .gate = {.finished = round}, .since = now};
 }
@@ -49,7 +44,7 @@ bool TakingOver::takes(LinkId link, NodeId worker, const wire::Header& header,
     van_.links().refuse(
         link, {Code::kResource, "too many frames wait for a part that is being recovered"});
   } else {
-    waits.frames.push_back({header, own(payload)});
+    waits.frames.push_back({header, to_own(payload)});
   }
   return true;
 }
@@ -93,7 +88,7 @@ Status TakingOver::take_value(NodeId worker, const wire::ValueFrame& value, cons
             fmt::format("tensor '{}', part {}: a value of {} bytes of {} came", part.spec.name,
                         part.key.part, payload.size(), name_of(value.dtype))};
   }
-  resume(asking, own(payload), value.facts.contributors);
+  resume(asking, to_own(payload), value.facts.contributors);
   known_.insert(value.key);
   return {};
 }

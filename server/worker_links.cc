@@ -56,9 +56,11 @@ void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
   }
 }
 
-WorkerLinks::Departures WorkerLinks::follow(const Roster& roster) {
+WorkerLinks::Departures WorkerLinks::follow(const Roster& roster, bool serves) {
   if (group_ == nullptr) group_ = workers_of(roster);
-  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
+  if (serves) {
+    for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
+  }
   if (roster.epoch == followed_epoch_) return {};
   followed_epoch_ = roster.epoch;
   Departures gone;

@@ -34,8 +34,9 @@ class WorkerLinks {
 
   /// A hello: answered by follow(), or refused at once.
   void greet(LinkId link, const control::Hello& hello);
-  /// Answers those who wait. The workers that this roster, and none before it, says have gone.
-  Departures follow(const Roster& roster);
+  /// Answers those who wait, if this shard serves. The workers that this roster, and none before
+  /// it, says have gone.
+  Departures follow(const Roster& roster, bool serves = true);
   /// Newcomers make rounds from now on. Those of them of whom that is new, and who are in; nobody
   /// if this is not told by a worker that makes rounds.
   std::vector<NodeId> take_in(LinkId teller, const std::vector<NodeId>& newcomers,

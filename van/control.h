@@ -245,6 +245,41 @@ struct Recall {
   bool owed = false;           ///< The next one was acknowledged, and will not be sent again.
 };
 
+/// Server to scheduler: what stands by for it has all that it has.
+struct StandbyReady {
+  NodeId node = 0;
+};
+
+/// Server to who stands by for it, before as many bytes of pushes: all that a part is.
+struct PartImage {
+  struct Standing {
+    NodeId node = 0;
+    std::uint64_t rounds = 0;  ///< Of the worker's that have counted, without open ones,
+    std::uint64_t before = 0;  ///< with so many before it came.
+    friend bool operator==(const Standing&, const Standing&) = default;
+  };
+  static constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  std::uint32_t tensor = 0;
+  std::uint32_t part = 0;
+  std::uint64_t version = 0;
+  std::uint64_t finished = 0;  ///< Collected rounds,
+  std::uint64_t empty = 0;     ///< and those of them that made no update.
+  std::vector<Standing> workers = {};
+  std::uint64_t total = 0;  ///< Bytes of what the part's store saves.
+};
+
+/// The same, of an update that is to be applied.
+struct LogEntry {
+  std::uint32_t tensor = 0;
+  std::uint32_t part = 0;
+  std::uint64_t version = 0;    ///< That it makes.
+  NodeId worker = 0;            ///< Whose share it is; 0: a round of all.
+  std::uint32_t listeners = 0;  ///< Contributors that only listened.
+  bool assign = false;          ///< The bytes are the value.
+  std::uint64_t total = 0;
+};
+
 /// Worker to shard: tell, or set, the piece of a rule's state that begins at an offset.
 struct StateRequest {
   std::uint64_t number = 0;  ///< Of the sender's, counted up.
@@ -433,7 +468,8 @@ using Message =
     std::variant<Hello, Welcome, Fault, Roster, Declare, Declared, Open, Barrier, Heartbeat, Leave,
                  Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
                  StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn,
-                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded, Recall>;
+                 TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded, Recall,
+                 StandbyReady, PartImage, LogEntry>;
 
 /// True if the message is a T.
 template <typename T>

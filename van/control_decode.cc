@@ -99,7 +99,8 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
                      .worker_links = std::max(1U, s.worker_links()),
                      .restored = s.restored(),
                      .restored_step = s.restored_step(),
-                     .server_restarts = s.server_restarts()};
+                     .server_restarts = s.server_restarts(),
+                     .replicas = std::max(s.replicas(), 1U)};
 }
 
 Result<Member> member_from(const wire::Member& m) {
@@ -117,23 +118,26 @@ Result<Member> member_from(const wire::Member& m) {
                 .moved_up = m.moved_up(),
                 .joining = m.joining(),
                 .from_step = m.from_step(),
-                .machine = m.machine()};
+                .machine = m.machine(),
+                .standby = m.standby()};
 }
 
 // Members, each once and within the world that the roster says.
 Status add_members(const wire::Roster& message, Roster& roster) {
   std::set<NodeId> nodes;
-  std::set<std::tuple<Role, Rank, std::uint32_t>> places;
+  std::set<std::tuple<Role, Rank, std::uint32_t, bool>> places;
   for (const wire::Member& m : message.members()) {
     Result<Member> member = member_from(m);
     if (!member.ok()) return member.status();
     const bool worker = member->role == Role::kWorker;
     // It has no place any more, or not yet.
-    const bool replaced = roster.settings.servers_return() && !worker && member->left;
+    const bool replaced = roster.settings.servers_replaced() && !worker && member->left;
     const bool gone = replaced || (roster.settings.elastic() && (member->left || member->joining));
     const bool fits =
-        gone || (member->rank < (worker ? roster.workers : roster.servers) &&
-                 places.insert({member->role, member->rank, worker ? 0 : member->shard}).second);
+        gone ||
+        (member->rank < (worker ? roster.workers : roster.servers) &&
+         places.insert({member->role, member->rank, worker ? 0 : member->shard, member->standby})
+             .second);
     if (!nodes.insert(member->node).second || member->node <= 1 || !fits) {
       return malformed(fmt::format("a roster names {} (node {}) twice or out of range",
                                    member->describe(), member->node));
@@ -421,10 +425,6 @@ Result<Message> body_of(const wire::Control& message) {
       return from(message.observe());
     case wire::Control::kObserved:
       return from(message.observed());
-    case wire::Control::kStateRequest:
-    case wire::Control::kStatePiece:
-    case wire::Control::kRecall:
-      return state_from(message);
     case wire::Control::kSitOut:
       return from(message.sit_out());
     case wire::Control::kWanted:
@@ -443,10 +443,9 @@ Result<Message> body_of(const wire::Control& message) {
       return Message(Rate{.bytes_per_second = message.rate().bytes_per_second()});
     case wire::Control::kRegroup:
       return from(message.regroup());
-    case wire::Control::BODY_NOT_SET:
-      break;
+    default:
+      return state_from(message);
   }
-  return malformed("a control message says nothing that is known here");
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ void write(const JobSettings& settings, wire::Settings& out) {
   out.set_restored(settings.restored);
   out.set_restored_step(settings.restored_step);
   out.set_server_restarts(settings.server_restarts);
+  if (settings.replicas > 1) out.set_replicas(settings.replicas);
 }
 
 void write(const Roster& roster, wire::Control& message) {
@@ -104,6 +105,7 @@ void write(const Roster& roster, wire::Control& message) {
     m.set_joining(member.joining);
     m.set_from_step(member.from_step);
     m.set_machine(member.machine);
+    m.set_standby(member.standby);
   }
   write(roster.settings, *out.mutable_settings());
 }
@@ -281,6 +283,37 @@ void write(const Recall& recall, wire::Control& message) {
   out.set_version(recall.version);
   out.set_finished(recall.finished);
   out.set_owed(recall.owed);
+}
+
+void write(const StandbyReady& ready, wire::Control& message) {
+  message.mutable_standby_ready()->set_node(ready.node);
+}
+
+void write(const PartImage& image, wire::Control& message) {
+  wire::PartImage& out = *message.mutable_part_image();
+  out.set_tensor(image.tensor);
+  out.set_part(image.part);
+  out.set_version(image.version);
+  out.set_finished(image.finished);
+  out.set_empty(image.empty);
+  for (const PartImage::Standing& each : image.workers) {
+    wire::PartImage::Standing& worker = *out.add_workers();
+    worker.set_node(each.node);
+    worker.set_rounds(each.rounds);
+    worker.set_before(each.before);
+  }
+  out.set_total(image.total);
+}
+
+void write(const LogEntry& entry, wire::Control& message) {
+  wire::LogEntry& out = *message.mutable_log_entry();
+  out.set_tensor(entry.tensor);
+  out.set_part(entry.part);
+  out.set_version(entry.version);
+  out.set_worker(entry.worker);
+  out.set_listeners(entry.listeners);
+  out.set_assign(entry.assign);
+  out.set_total(entry.total);
 }
 
 void write(const StateRequest& request, wire::Control& message) {

@@ -23,6 +23,7 @@ struct PushFrame {
   bool assigns = false;         ///< A broadcast: the round sets the value to the root's bytes.
   bool absent = false;          ///< It takes part without bytes.
   bool uncounted = false;       ///< Absent, and a mean is by the others alone.
+  bool again = false;  ///< It went to another server before: if it has counted, it wants an answer.
   Dtype dtype = {};
   Codec codec = Codec::kNone;
   std::int32_t priority = 0;
@@ -38,6 +39,7 @@ struct PushFrame {
             .assigns = assigns,
             .absent = (header.flags & kAbsent) != 0,
             .uncounted = (header.flags & kUncounted) != 0,
+            .again = (header.flags & kAgain) != 0,
             .dtype = static_cast<Dtype>(header.dtype),
             .codec = static_cast<Codec>(header.codec),
             .priority = header.priority};
@@ -47,9 +49,9 @@ struct PushFrame {
     made.kind = Kind::kPush;
     made.dtype = static_cast<std::uint8_t>(dtype);
     made.codec = static_cast<std::uint8_t>(codec);
-    made.flags =
-        static_cast<std::uint16_t>((wants_value ? kWantsValue : 0) | (assigns ? kAssign : 0) |
-                                   (absent ? kAbsent : 0) | (uncounted ? kUncounted : 0));
+    made.flags = static_cast<std::uint16_t>((wants_value ? kWantsValue : 0) |
+                                            (assigns ? kAssign : 0) | (absent ? kAbsent : 0) |
+                                            (uncounted ? kUncounted : 0) | (again ? kAgain : 0));
     made.priority = priority;
     made.key = key;
     made.version = round;

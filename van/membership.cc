@@ -48,7 +48,7 @@ bool follows(const Roster& before, const Roster& after) {
   return std::all_of(after.members.begin(), after.members.end(), [&](const Member& member) {
     const Member* known = before.find(member.node);
     const bool comes = elastic && member.joining && member.role == Role::kWorker;
-    const bool replaces = after.settings.servers_return() && member.role == Role::kServer;
+    const bool replaces = after.settings.servers_replaced() && member.role == Role::kServer;
     return known == nullptr ? comes || replaces : have_one_place(*known, member);
   });
 }
@@ -65,6 +65,7 @@ Roster merged(Roster before, Roster after) {
     }
     known->joining = change.joining;
     known->from_step = change.from_step;
+    known->standby = change.standby;
     known->left = change.left;
     known->lost = change.lost;
     known->rank = change.rank;

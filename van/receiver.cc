@@ -102,8 +102,8 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
 
 // False if the handler closed the link meanwhile.
 bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler) {
-  while (const std::optional<wire::Key> key = link.session.take_acked(acked)) {
-    handler.on_acked(id, *key);
+  while (const std::optional<wire::PushName> push = link.session.take_acked(acked)) {
+    handler.on_acked(id, *push);
     if (parts_.links.find(id) == nullptr) return false;
   }
   return true;

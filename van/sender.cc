@@ -228,7 +228,7 @@ void Sender::pump(FrameHandler& handler) {
         }
         continue;
     }
-    link->session.note_sent(header, slice);
+    link->session.note_sent(header, slice, pick->frame->header.version);
     note_taken(*link, *pick, header, now, handler);
   }
   if (queue_.waiting() > 0) ++parts_.counters.stalls;

@@ -16,7 +16,7 @@ void Session::stamp(wire::Header& header, bool control, bool push_ends) const {
   header.push_sequence = push_ends ? pushes_ + 1 : 0;
 }
 
-void Session::note_sent(const wire::Header& header, const Buffer& payload) {
+void Session::note_sent(const wire::Header& header, const Buffer& payload, std::uint64_t round) {
   STRETTO_CHECK(header.sequence == sent_ + 1);
   sent_ = header.sequence;
   if (header.kind != wire::Kind::kCredit) owing_sent_ = sent_;
@@ -29,7 +29,7 @@ void Session::note_sent(const wire::Header& header, const Buffer& payload) {
   if (header.push_sequence == 0) return;
   STRETTO_CHECK(header.push_sequence == pushes_ + 1);
   pushes_ = header.push_sequence;
-  unacked_.emplace_back(header.push_sequence, header.key);
+  unacked_.emplace_back(header.push_sequence, wire::PushName{header.key, round});
 }
 
 Status Session::check_order(const wire::Header& header) const {
@@ -93,11 +93,11 @@ void Session::sent_again(const wire::Header& header) {
   owed_.note_told(header);
 }
 
-std::optional<wire::Key> Session::take_acked(std::uint64_t acked) {
+std::optional<wire::PushName> Session::take_acked(std::uint64_t acked) {
   if (unacked_.empty() || unacked_.front().first > acked) return std::nullopt;
-  const wire::Key key = unacked_.front().second;
+  const wire::PushName push = unacked_.front().second;
   unacked_.pop_front();
-  return key;
+  return push;
 }
 
 }  // namespace stretto

@@ -34,7 +34,8 @@ class Session {
   /// applied in the order in which they end, so they are numbered so.
   void stamp(wire::Header& header, bool control, bool push_ends) const;
   /// It has been submitted.
-  void note_sent(const wire::Header& header, const Buffer& payload);
+  /// `round` of a push that ends with this slice.
+  void note_sent(const wire::Header& header, const Buffer& payload, std::uint64_t round = 0);
 
   // What comes.
 
@@ -45,7 +46,7 @@ class Session {
   /// A frame has come and is in order. True if it credits anything new.
   bool note_received(const wire::Header& header);
   /// The next push of ours of those up to `acked`; none if all have been taken.
-  std::optional<wire::Key> take_acked(std::uint64_t acked);
+  std::optional<wire::PushName> take_acked(std::uint64_t acked);
 
   // A new link.
 
@@ -78,9 +79,9 @@ class Session {
   std::uint64_t name_ = 0;
   std::uint64_t sent_ = 0;  // Frames,
   std::uint64_t received_ = 0;
-  std::uint64_t pushes_ = 0;                                 // and pushes that were sent.
-  std::deque<std::pair<std::uint64_t, wire::Key>> unacked_;  // Pushes, oldest first.
-  std::uint64_t heard_credit_ = 0;                           // That the far end told last.
+  std::uint64_t pushes_ = 0;                                      // and pushes that were sent.
+  std::deque<std::pair<std::uint64_t, wire::PushName>> unacked_;  // Oldest first.
+  std::uint64_t heard_credit_ = 0;                                // That the far end told last.
   std::uint64_t far_received_ = 0;  // Of our frames, as the far end told last.
   std::uint64_t owing_sent_ = 0;    // The last of them that it has to tell of,
   std::uint64_t awaited_ = 0;       // and of those that were sent before this link.

@@ -11,10 +11,12 @@
 namespace stretto::control {
 namespace {
 
+Status unsound(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
+
 Status check_piece(std::string_view of, std::size_t bytes) {
   if (bytes <= StatePiece::kMaxBytes) return {};
-  return {Code::kMalformed, fmt::format("{} has a piece of {} bytes, at most {} are taken", of,
-                                        bytes, StatePiece::kMaxBytes)};
+  return unsound(fmt::format("{} has a piece of {} bytes, at most {} are taken", of, bytes,
+                             StatePiece::kMaxBytes));
 }
 
 Result<Message> from(const wire::StateRequest& request) {
@@ -49,12 +51,54 @@ Recall recall_from(const wire::Recall& recall) {
                 .owed = recall.owed()};
 }
 
+Result<Message> from(const wire::PartImage& image) {
+  PartImage made{.tensor = image.tensor(),
+                 .part = image.part(),
+                 .version = image.version(),
+                 .finished = image.finished(),
+                 .empty = image.empty(),
+                 .total = image.total()};
+  bool sound = image.workers_size() <= static_cast<int>(kMaxNodes) &&
+               made.version < PartImage::kMostRounds && made.finished < PartImage::kMostRounds &&
+               made.empty <= made.finished && made.total <= PartImage::kMostBytes;
+  for (const wire::PartImage::Standing& each : image.workers()) {
+    sound = sound && each.rounds() < PartImage::kMostRounds && each.before() <= each.rounds();
+    if (!sound) break;
+    made.workers.push_back({each.node(), each.rounds(), each.before()});
+  }
+  if (sound) return Message(std::move(made));
+  return unsound(fmt::format("a part's image of version {}, {} rounds, {} workers and {} bytes",
+                             made.version, made.finished, image.workers_size(), made.total));
+}
+
+Result<Message> from(const wire::LogEntry& entry) {
+  const bool sound = entry.version() != 0 && entry.version() < PartImage::kMostRounds &&
+                     entry.listeners() <= kMaxNodes && entry.total() <= PartImage::kMostBytes;
+  if (!sound) {
+    return unsound(fmt::format("an update of version {}, {} listeners and {} bytes",
+                               entry.version(), entry.listeners(), entry.total()));
+  }
+  return Message(LogEntry{.tensor = entry.tensor(),
+                          .part = entry.part(),
+                          .version = entry.version(),
+                          .worker = entry.worker(),
+                          .listeners = entry.listeners(),
+                          .assign = entry.assign(),
+                          .total = entry.total()});
+}
+
 }  // namespace
 
 Result<Message> state_from(const wire::Control& message) {
   if (message.has_state_request()) return from(message.state_request());
   if (message.has_state_piece()) return from(message.state_piece());
-  return Message(recall_from(message.recall()));
+  if (message.has_part_image()) return from(message.part_image());
+  if (message.has_log_entry()) return from(message.log_entry());
+  if (message.has_standby_ready()) {
+    return Message(StandbyReady{.node = message.standby_ready().node()});
+  }
+  if (message.has_recall()) return Message(recall_from(message.recall()));
+  return unsound("a control message says nothing that is known here");
 }
 
 }  // namespace stretto::control

@@ -10,7 +10,8 @@ class Control;  // Protobuf's.
 
 namespace stretto::control {
 
-/// Of a message that is a state request, a piece of state or a recall.
+/// Of a message that is a state request, a piece of state or a recall, or goes to or is about a
+/// server that stands by; all others are malformed.
 Result<Message> state_from(const wire::Control& message);
 
 }  // namespace stretto::control

@@ -55,13 +55,14 @@ enum Flags : std::uint16_t {
   kCreditNow = 16,  ///< data: tell at once that this has been taken.
   kProbe = 32,      ///< pull: only what is known of the value, at once. done: the answer to it.
   kChecksummed = 64,  ///< any: `checksum` is there.
+  kAgain = 1024,      ///< push: it went to another server before, and may have counted there.
   kUncounted = 128,   ///< push with kAbsent: a mean does not count it.
   kIsValue = 512,     ///< up: the bytes are the round's value, which was made before a loss.
   kOfGroup = 256,     ///< up, down: of a call of a group's members, `version` is its number.
 };
 inline constexpr std::uint16_t kKnownFlags = kWantsValue | kAssign | kAbsent | kAbandoned |
                                              kCreditNow | kProbe | kChecksummed | kUncounted |
-                                             kOfGroup | kIsValue;
+                                             kOfGroup | kIsValue | kAgain;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {
@@ -70,6 +71,12 @@ struct Key {
   // The compiler's own comparison with 0 is taken for one of a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr): as above.
   friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+/// Which share of a part a push is.
+struct PushName {
+  Key key = {};
+  std::uint64_t round = 0;
 };
 
 struct Header {

@@ -71,7 +71,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
     work_.exchange().on_data(link, header, std::move(payload));
   }
-  void on_acked(LinkId, wire::Key key) override { work_.exchange().servers().on_acked(key); }
+  void on_acked(LinkId, wire::PushName push) override { work_.exchange().servers().on_acked(push); }
   std::span<std::byte> landing(LinkId link, const wire::Header& header) override {
     return work_.exchange().landing(link, header);
   }

@@ -24,6 +24,7 @@ void PartState::take_back(LaneName name, const OperationPtr& operation) {
   STRETTO_CHECK(rounds_ > 0);
   --rounds_;
   awaiting_done_ = false;
+  sent = {};
 }
 
 void PartState::give_up(LaneName name, const OperationPtr& operation) {

@@ -47,6 +47,12 @@ struct KeptValue {
   std::uint32_t contributors = 0;
 };
 
+/// A share that has left, as it did, for another server that has its part's place.
+struct SentShare {
+  wire::PushFrame push = {};  ///< Of round 0: none.
+  Buffer bytes = {};
+};
+
 /// A part's work that is with its codec. Meanwhile the part is busy.
 struct PartCodec {
   std::shared_ptr<PartCoder> coder;  ///< Null without a codec.
@@ -126,7 +132,10 @@ class PartState {
   /// The lane's current operation, which is over here.
   OperationPtr end(LaneName lane);
   /// A round that we pushed to is known finished.
-  void end_round() { awaiting_done_ = false; }
+  void end_round() {
+    awaiting_done_ = false;
+    sent = {};
+  }
 
   Verdict judge(LaneName lane, bool answers_push) const;
 
@@ -142,6 +151,7 @@ class PartState {
 
   LastValue last;
   KeptValue kept;
+  SentShare sent;
   PartCodec codec;
 
  private:
@@ -200,6 +210,7 @@ inline OperationPtr PartState::next(LaneName name) {
 
 inline OperationPtr PartState::end(LaneName lane) {
   STRETTO_CHECK(lanes_[lane].current != nullptr);
+  if (lane == kShares && !awaiting_done_) sent = {};
   return std::exchange(lanes_[lane].current, nullptr);
 }
 

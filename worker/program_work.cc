@@ -20,10 +20,11 @@ Time long_ago(const Clock& clock, const Membership& membership) {
 
 // A shard has come in the place of another one, with this link.
 void settle(const ShardLinks::Moved& moved, Van& van, Tensors& tensors, StandIn& stand_in,
-            ServerExchange& servers) {
+            StateTransfers& states, ServerExchange& servers) {
   const std::vector<std::uint32_t> ids = tensors.move(moved.from, moved.to);
   for (const std::uint32_t id : ids) van.send_control(moved.to, open_of(*tensors.find(id)));
   stand_in.tell_again();
+  states.move(moved.from, moved.to);
   for (const std::uint32_t id : ids) servers.send_again(*tensors.find(id), moved.to);
 }
 
@@ -198,7 +199,7 @@ void ProgramWork::on_scheduler(const control::Message& message) {
 void ProgramWork::on_shard(LinkId link, const control::Message& message, const Member& shard) {
   if (control::is<control::Welcome>(message)) {
     const std::optional<ShardLinks::Moved> moved = shards_.welcome(link);
-    if (moved) settle(*moved, van_, tensors_, stand_in_, exchange_.servers());
+    if (moved) settle(*moved, van_, tensors_, stand_in_, states_, exchange_.servers());
   } else if (const auto* piece = std::get_if<control::StatePiece>(&message)) {
     states_.on_piece(*piece);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
@@ -239,6 +240,7 @@ void ProgramWork::tick() {
     if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
       tensors_.come_late();
     if (membership_.settings().servers_return()) exchange_.servers().recalls().begin();
+    if (membership_.settings().replicated()) exchange_.servers().kept_shares().begin();
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
     exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});

@@ -3,17 +3,8 @@
 #include "worker/recalls.h"
 
 namespace stretto {
-namespace {
-
-// Lent memory is a link's, which has little of it.
-Buffer own(const Buffer& payload) {
-  return payload.exclusive() ? payload : Buffer::copy_of(payload.bytes());
-}
-
-}  // namespace
-
 void Recalls::keep(PartState& part, const wire::ValueFacts& facts, const Buffer& payload) {
-  part.kept = {.bytes = own(payload),
+  part.kept = {.bytes = to_own(payload),
                .round = part.rounds(),
                .version = facts.version,
                .contributors = facts.contributors};
@@ -37,6 +28,7 @@ void Recalls::send_empty_share(const TensorState& tensor, std::uint32_t part) {
                              .computed_from = state.last.version(),
                              .absent = true,
                              .uncounted = state.open_share().listens,
+                             .again = true,
                              .dtype = tensor.spec.dtype};
   van_.send(state.link(), push.header(), Buffer(),
             {.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk});

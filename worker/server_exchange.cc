@@ -37,6 +37,11 @@ Status without_root(const Operation& operation) {
                   operation.root)};
 }
 
+SendTerms terms_of(const TensorState& tensor, const Operation& operation) {
+  return {
+      .tag = operation.id, .deadline = operation.deadline_wanted, .bulk = tensor.spec.options.bulk};
+}
+
 // What passes our shares takes whatever is there.
 wire::PullFrame pull_of(const TensorState& tensor, std::uint32_t part, const Operation& operation) {
   const PartState& state = tensor.parts[part];
@@ -63,12 +68,15 @@ ServerExchange::ServerExchange(Van& van, const Clock& clock, Tensors& tensors,
                            Buffer share) {
                       push.codec = tensor.spec.options.codec->codec;
                       push.priority = operation->priority;
+                      share =
+                          kept_shares_.keep(tensor.parts[push.key.part], push, std::move(share));
                       post(tensor, push.header(), std::move(share), *operation);
                       if (operation->paused) van_.queue().pause(operation->id);
                     },
                 .decoded = [this](TensorState& tensor,
                                   const wire::ValueFrame& value) { take_value(tensor, value); }}),
       recalls_(van, tensors),
+      kept_shares_(van),
       outcomes_(std::move(outcomes)) {}
 
 void ServerExchange::set_tracer(Tracer* tracer) {
@@ -125,17 +133,17 @@ void ServerExchange::send_share(TensorState& tensor, const wire::PushFrame& push
   if (coder != nullptr && push.assigns) coder->reset();
   if (push.absent) return post(tensor, push.header(), Buffer(), *operation);
   if (coder != nullptr && !push.assigns) return codings_.encode(tensor, push, operation);
-  post(tensor, push.header(),
-       lease(operation, tensor.bytes_of(operation->source, push.key.part), van_.waker()),
-       *operation);
+  const std::span<const std::byte> bytes = tensor.bytes_of(operation->source, push.key.part);
+  Buffer share = kept_shares_.outlives(tensor, *operation)
+                     ? kept_shares_.keep(tensor.parts[push.key.part], push, Buffer::copy_of(bytes))
+                     : lease(operation, bytes, van_.waker());
+  post(tensor, push.header(), std::move(share), *operation);
 }
 
 void ServerExchange::post(const TensorState& tensor, const wire::Header& header, Buffer payload,
                           const Operation& operation) {
   van_.send(tensor.parts[header.key.part].link(), header, std::move(payload),
-            {.tag = operation.id,
-             .deadline = operation.deadline_wanted,
-             .bulk = tensor.spec.options.bulk});
+            terms_of(tensor, operation));
 }
 
 // ---- in
@@ -160,7 +168,8 @@ std::span<std::byte> ServerExchange::landing(const wire::Header& header) {
   const PartState::LaneName lane = tensor->lane_of(value);
   const PartState& part = tensor->parts[value.key.part];
   if (part.judge(lane, value.answers_push) != PartState::Verdict::kWanted || part.codec.encoding ||
-      value.dtype != tensor->spec.dtype || value.codec != Codec::kNone) {
+      kept_shares_.is_in_place(*part.current(lane)) || value.dtype != tensor->spec.dtype ||
+      value.codec != Codec::kNone) {
     return {};
   }
   return tensor->bytes_of(part.current(lane)->target, value.key.part);
@@ -236,9 +245,11 @@ void ServerExchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
   end_part(tensor, index, PartState::kProbes);
 }
 
-void ServerExchange::on_acked(const wire::Key& key) {
+// An answer may have come before: then it is not for what is there now.
+void ServerExchange::on_acked(const wire::PushName& push) {
+  const wire::Key& key = push.key;
   TensorState* tensor = tensors_.find(key);
-  if (tensor == nullptr) return;
+  if (tensor == nullptr || tensor->parts[key.part].rounds() != push.round) return;
   codings_.free(*tensor, key.part);
   const PartState& part = tensor->parts[key.part];
   const OperationPtr& current = part.current(PartState::kShares);
@@ -274,7 +285,9 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
       advance(tensor, part, PartState::kShares);
     }
     // Else nobody might begin to ask.
-    if (tensor.parts[part].cannot_resend()) recalls_.tell_how_far(tensor, part);
+    const bool open = tensor.parts[part].cannot_resend();
+    const SendTerms terms{.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk};
+    if (open && !kept_shares_.send_again(tensor, part, terms)) recalls_.tell_how_far(tensor, part);
     if (tensor.parts[part].awaits_empty_share()) recalls_.send_empty_share(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
       send_lane_again(tensor, part, lane);
@@ -290,11 +303,23 @@ void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,
   if (current == nullptr) return advance(tensor, part, lane);
   if (!current->cancelled) {
     ++current->parts_begun;  // It may have counted: it cannot be taken back any more.
-    send_frame(tensor, part, current);
+    send_frame_again(tensor, part, current);
     if (current->paused) van_.queue().pause(current->id);
   } else if (!current->pushes()) {
     end_part(tensor, part, lane);
   }
+}
+
+// What a codec has is sent once it has been encoded; what it has encoded goes as it was.
+void ServerExchange::send_frame_again(TensorState& tensor, std::uint32_t part,
+                                      const OperationPtr& operation) {
+  if (!operation->pushes()) return send_frame(tensor, part, operation);
+  if (tensor.parts[part].codec.encoding) return;
+  const SendTerms terms = terms_of(tensor, *operation);
+  if (kept_shares_.send_again(tensor, part, terms)) return;
+  wire::PushFrame push = push_of(tensor, part, *operation);
+  push.again = true;
+  send_share(tensor, push, operation);
 }
 
 // ---- ends

@@ -10,6 +10,7 @@
 #include "van/van.h"
 #include "worker/codings.h"
 #include "worker/exchange_way.h"
+#include "worker/kept_shares.h"
 #include "worker/recalls.h"
 
 namespace stretto {
@@ -35,13 +36,14 @@ class ServerExchange final : public ExchangeWay {
   void failed(const TensorState& tensor, const Status& why) override;
 
   Recalls& recalls() { return recalls_; }
+  KeptShares& kept_shares() { return kept_shares_; }
   /// Parts of a tensor have moved to this link: what was on the way to their owner goes again.
   void send_again(TensorState& tensor, LinkId link);
 
   void on_data(const wire::Header& header, const Buffer& payload);
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
   std::span<std::byte> landing(const wire::Header& header);
-  void on_acked(const wire::Key& key);
+  void on_acked(const wire::PushName& push);
   /// What the server says of a part that it cannot give.
   void on_fault(const wire::Key& key, const Status& why);
 
@@ -49,6 +51,7 @@ class ServerExchange final : public ExchangeWay {
   void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_lane_again(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
+  void send_frame_again(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_frame(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_share(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
   void post(const TensorState& tensor, const wire::Header& header, Buffer payload,
@@ -63,6 +66,7 @@ class ServerExchange final : public ExchangeWay {
   Tracer* tracer_ = nullptr;
   Codings codings_;
   Recalls recalls_;
+  KeptShares kept_shares_;
   const Outcomes outcomes_;
 };
 

@@ -26,7 +26,7 @@ bool servers_are_faster(const TensorSpec& spec, const Roster& roster, const Memb
     of_workers.push_back(machine_of(*std::ranges::find(roster.members, node, &Member::node)));
   }
   for (const Member& member : roster.members) {
-    if (member.role == Role::kServer) of_shards.push_back(machine_of(member));
+    if (member.role == Role::kServer && !member.standby) of_shards.push_back(machine_of(member));
   }
   if (of_shards.empty() || spec.bytes() == 0) return false;
   const std::uint32_t part_bytes = roster.settings.part_bytes;

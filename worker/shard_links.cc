@@ -20,7 +20,7 @@ constexpr Duration kShardPatience = 10s;
 Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Time now) {
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
-    if (member.role != Role::kServer) continue;
+    if (member.role != Role::kServer || member.standby) continue;
     if (member.left && !roster.settings.servers_return()) continue;
     if (member.left) {  // Before this worker had looked: somebody comes in its place.
       by_node_[member.node] = places_.size();
@@ -45,7 +45,8 @@ Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Tim
     if (member.left && member.lost) part_with(member, now);
   }
   for (const Member& member : roster.members) {
-    if (member.role != Role::kServer || member.left || by_node_.contains(member.node)) continue;
+    if (member.role != Role::kServer || member.left || member.standby) continue;
+    if (by_node_.contains(member.node)) continue;
     const auto place = std::ranges::find_if(places_, [&member](const Place& one) {
       return one.lost && one.member.rank == member.rank && one.member.shard == member.shard;
     });

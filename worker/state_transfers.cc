@@ -75,6 +75,16 @@ void StateTransfers::on_piece(const control::StatePiece& piece) {
   go_on();
 }
 
+void StateTransfers::move(LinkId from, LinkId to) {
+  for (Transfer& transfer : transfers_) {
+    const bool asks = &transfer == &transfers_.front() &&
+                      transfer.part < transfer.target.links.size() &&
+                      transfer.target.links[transfer.part] == from;
+    std::ranges::replace(transfer.target.links, from, to);
+    if (asks) ask(transfer);
+  }
+}
+
 Status StateTransfers::take(Transfer& transfer, const control::StatePiece& piece) {
   if (!piece.why.ok()) return piece.why;
   if (transfer.sets) {

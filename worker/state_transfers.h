@@ -41,6 +41,9 @@ class StateTransfers {
   void load(Target target, std::span<const std::byte> block, const Loaded& done);
 
   void on_piece(const control::StatePiece& piece);
+  /// Parts have another owner, at the end of another link: what was asked of the one before is
+  /// asked again.
+  void move(LinkId from, LinkId to);
   /// Ends what takes too long.
   void tick();
   Time next_due() const { return transfers_.empty() ? Time::max() : transfers_.front().deadline; }

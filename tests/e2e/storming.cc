@@ -81,7 +81,7 @@ class Lightweight final : private FrameHandler {
     membership_.on_control(link, message);
   }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
-  void on_acked(LinkId, wire::Key) override {}
+  void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId link, const Status& why) override { membership_.on_broken(link, why); }
 
   const Config config_;

@@ -13,7 +13,7 @@
 namespace stretto::fuzz {
 namespace {
 
-constexpr std::size_t kBodies = 32;  // With none.
+constexpr std::size_t kBodies = 37;  // With none.
 
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
@@ -116,6 +116,33 @@ bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, I
     saved.set_file(input.text());
     saved.set_bytes(input.number());
     saved.set_code(input.small());
+    return true;
+  }
+  if (body == wire::Control::kPartImage) {
+    wire::PartImage& image = *message.mutable_part_image();
+    image.set_tensor(input.small());
+    image.set_part(input.small());
+    image.set_version(input.number());
+    image.set_finished(input.number());
+    image.set_empty(input.rarely(4) ? input.number() : 0);
+    for (std::size_t left = input.below(6); left > 0; --left) {
+      wire::PartImage::Standing& worker = *image.add_workers();
+      worker.set_node(input.small());
+      worker.set_rounds(input.number());
+      worker.set_before(input.rarely(4) ? input.number() : 0);
+    }
+    image.set_total(input.rarely(4) ? input.number() : 40 + 4 * input.small());
+    return true;
+  }
+  if (body == wire::Control::kLogEntry) {
+    wire::LogEntry& entry = *message.mutable_log_entry();
+    entry.set_tensor(input.small());
+    entry.set_part(input.small());
+    entry.set_version(input.small());
+    entry.set_worker(input.small());
+    entry.set_listeners(input.rarely(4) ? input.small() : 0);
+    entry.set_assign(input.flag());
+    entry.set_total(input.rarely(4) ? input.number() : 4 * input.small());
     return true;
   }
   if (body == wire::Control::kRecall) {

@@ -34,7 +34,7 @@ class SimObserver final : public Agent, private Van::Handler {
   void hear(const control::Message& message);
   void on_control(LinkId, const control::Message& message) override { hear(message); }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
-  void on_acked(LinkId, wire::Key) override {}
+  void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId, const Status& why) override;
 
   const Visit visit_;

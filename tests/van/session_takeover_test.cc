@@ -49,7 +49,7 @@ struct End {
     session.note_received(header);
     got.push_back(header.key.part);
     if (header.push_sequence != 0) session.owed().apply(header.push_sequence, false);
-    while (const auto key = session.take_acked(header.acked)) acked.push_back(key->part);
+    while (const auto key = session.take_acked(header.acked)) acked.push_back(key->key.part);
   }
 
   Session session;
@@ -101,7 +101,7 @@ struct Pair {
       End& other = end == &near ? far : near;
       other.session.note_received(credit);
       while (const auto key = other.session.take_acked(credit.acked)) {
-        other.acked.push_back(key->part);
+        other.acked.push_back(key->key.part);
       }
     }
   }

@@ -41,8 +41,8 @@ TEST_F(SessionTest, PushesAreNumberedAndTakenOnceAcked) {
   EXPECT_EQ(send(wire::Kind::kPush, {1, 0}).push_sequence, 1U);
   EXPECT_EQ(send(wire::Kind::kPush, {1, 1}).push_sequence, 2U);
   EXPECT_EQ(near_.take_acked(0), std::nullopt);
-  EXPECT_EQ(near_.take_acked(2), (wire::Key{1, 0}));
-  EXPECT_EQ(near_.take_acked(2), (wire::Key{1, 1}));
+  EXPECT_EQ(near_.take_acked(2)->key, (wire::Key{1, 0}));
+  EXPECT_EQ(near_.take_acked(2)->key, (wire::Key{1, 1}));
   EXPECT_EQ(near_.take_acked(2), std::nullopt);
 }
 

@@ -20,7 +20,7 @@ class TraceAgentTest : public testing::Test {
   struct Nobody final : Van::Handler {
     void on_control(LinkId, const control::Message&) override {}
     void on_data(LinkId, const wire::Header&, Buffer) override {}
-    void on_acked(LinkId, wire::Key) override {}
+    void on_acked(LinkId, wire::PushName) override {}
     void on_broken(LinkId, const Status&) override {}
   };
 

@@ -68,8 +68,8 @@ class Host final : public Van::Handler {
     van_.ack(link, header.push_sequence, false);
     if (header.key.tensor == kUrgentTensor) send_urgent(wire::Kind::kValue);
   }
-  void on_acked(LinkId, wire::Key key) override {
-    if (key.tensor == kGradient && !stopped_) send_part();
+  void on_acked(LinkId, wire::PushName push) override {
+    if (push.key.tensor == kGradient && !stopped_) send_part();
   }
   void on_broken(LinkId, const Status& why) override { ADD_FAILURE() << why.cause(); }
 

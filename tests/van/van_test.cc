@@ -336,8 +336,8 @@ TEST_F(VanTest, PushesAreReportedAckedInOrderAndOnce) {
   worker_.say(fake::leave());
   step();
   ASSERT_EQ(seen_.acked.size(), 2U);
-  EXPECT_EQ(seen_.acked[0].second, (wire::Key{1, 0}));
-  EXPECT_EQ(seen_.acked[1].second, (wire::Key{1, 1}));
+  EXPECT_EQ(seen_.acked[0].second.key, (wire::Key{1, 0}));
+  EXPECT_EQ(seen_.acked[1].second.key, (wire::Key{1, 1}));
 }
 
 TEST_F(VanTest, AHandlerMayCloseTheLinkWhileItHearsOfAcks) {

@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Protocol", [](Header& h) { h.protocol = 9; }, 8, Code::kRefused, "protocol 9"},
         Refusal{"KindZero", [](Header& h) { h.kind = Kind{0}; }, 8, Code::kMalformed, "kind 0"},
         Refusal{"KindTwelve", [](Header& h) { h.kind = Kind{12}; }, 8, Code::kMalformed, "kind 12"},
-        Refusal{"Flags", [](Header& h) { h.flags = 1024; }, 8, Code::kMalformed, "flags 0x400"},
+        Refusal{"Flags", [](Header& h) { h.flags = 2048; }, 8, Code::kMalformed, "flags 0x800"},
         Refusal{"Codec", [](Header& h) { h.codec = 8; }, 8, Code::kMalformed, "codec 8"},
         Refusal{"CodecOfOtherType",
                 [](Header& h) {

@@ -63,7 +63,7 @@ class ExchangeTest : public testing::Test {
   void step() {
     Recorder seen;
     van_.step(seen, Duration::zero());
-    for (const auto& [link, key] : seen.acked) exchange_.servers().on_acked(key);
+    for (const auto& [link, push] : seen.acked) exchange_.servers().on_acked(push);
     for (const auto& data : seen.data) exchange_.servers().on_data(data.header, data.payload);
     exchange_.tick();
     van_.step(seen, Duration::zero());

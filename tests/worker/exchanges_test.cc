@@ -256,8 +256,8 @@ TEST_F(ExchangeTest, ValuesThatNobodyAskedForAreIgnored) {
   value({1, 7}, 1, {1, 1});
   value({9, 0}, 1, {1, 1});
   done({1, 7}, 1);
-  exchange_.servers().on_acked({1, 0});
-  exchange_.servers().on_acked({9, 0});
+  exchange_.servers().on_acked({{1, 0}, 0});
+  exchange_.servers().on_acked({{9, 0}, 0});
   EXPECT_TRUE(exchange_.operations().idle());
 }
 

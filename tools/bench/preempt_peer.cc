@@ -91,7 +91,7 @@ class VanReceiver final : public Van::Handler {
     van_->send(link, header_of(wire::Kind::kValue, kUrgentTensor, header.priority),
                std::move(payload));
   }
-  void on_acked(LinkId, wire::Key) override {}
+  void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId, const Status&) override { over_ = true; }
 
   SteadyClock clock_;
@@ -166,8 +166,8 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     ++welcomed_;
   }
   void on_data(LinkId, const wire::Header&, Buffer) override { ++answered_; }
-  void on_acked(LinkId link, wire::Key key) override {
-    if (key.tensor != kBackground) return;
+  void on_acked(LinkId link, wire::PushName push) override {
+    if (push.key.tensor != kBackground) return;
     delivered_bytes_ += settings_.part_bytes;
     push_part(link);
   }

@@ -129,6 +129,8 @@ class Parser {
         return read_number(flag_, value, kMaxServers, plan_.servers, 0);
       case Flag::kShards:
         return read_number(flag_, value, kMaxShards, plan_.shards);
+      case Flag::kReplicas:
+        return read_number(flag_, value, JobSettings::kMostReplicas, plan_.replicas);
       case Flag::kVia:
         return read_via(value);
       case Flag::kHosts:
@@ -308,6 +310,7 @@ class Parser {
       plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
     }
     if (Status status = check_without_servers(); !status.ok()) return status;
+    if (Status status = check_replicas(); !status.ok()) return status;
     if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
     // Processes may run elsewhere (--chdir).
@@ -332,6 +335,25 @@ class Parser {
     return invalid(
         "--restarts with --print is for jobs that go on without a worker that is lost: give "
         "--workers MIN:MAX");
+  }
+
+  Status check_replicas() const {
+    if (plan_.replicas == 1) return {};
+    if (plan_.servers == 0) {
+      return invalid(
+          "--replicas is 2, and --servers is 0: no server keeps anything; leave out one");
+    }
+    if (plan_.shards != 1) {
+      return invalid(
+          fmt::format("--replicas is 2, and --shards is {}: a server stands by for one with one "
+                      "shard; start more servers instead",
+                      plan_.shards));
+    }
+    if (plan_.least_workers == 0) return {};
+    return invalid(
+        fmt::format("--replicas is 2, and --workers is {}:{}: servers stand by in jobs of fixed "
+                    "size; give --workers {}, or leave out --replicas",
+                    plan_.least_workers, plan_.workers, plan_.workers));
   }
 
   Status check_without_servers() const {

@@ -105,6 +105,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     given["STRETTO_MIN_WORKERS"] = std::to_string(plan.least_workers);
     given["STRETTO_RESTARTS"] = std::to_string(plan.restarts);
   }
+  if (plan.replicas > 1) given["STRETTO_REPLICAS"] = std::to_string(plan.replicas);
   if (servers_return(plan)) given["STRETTO_SERVER_RESTARTS"] = std::to_string(plan.restarts);
   if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
   if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
@@ -152,7 +153,8 @@ std::string told(const Plan& plan, const Variables& inherited, const std::string
 Status check_checkpoints(const Plan& plan) {
   const bool how = plan.checkpoint_every || (!plan.resume.empty() && !resumes_from_path(plan));
   if (!plan.checkpoint.empty()) return {};
-  if (plan.restarts != 0 && plan.least_workers == 0 && !servers_return(plan)) {
+  const bool servers_come_back = servers_return(plan) || plan.replicas > 1;
+  if (plan.restarts != 0 && plan.least_workers == 0 && !servers_come_back) {
     return {Code::kInvalidArgument,
             "--restarts is for jobs that go on without a worker that is lost (give --workers "
             "MIN:MAX), for those whose servers come back (with --shards 1), and for those that "

@@ -32,6 +32,7 @@ constexpr Spelling kSpellings[] = {
     {"num-servers", Flag::kServers},
     {"s", Flag::kServers},
     {"shards", Flag::kShards},
+    {"replicas", Flag::kReplicas},
     {"via", Flag::kVia},
     {"launcher", Flag::kVia},
     {"H", Flag::kHosts},

@@ -12,6 +12,7 @@ namespace stretto::launch {
 enum class Flag : std::uint8_t {
   kWorkers,
   kRestarts,
+  kReplicas,
   kCheckpoint,
   kCheckpointEvery,
   kResume,

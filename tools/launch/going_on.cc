@@ -22,6 +22,10 @@ bool only_guests(const JobEvidence& evidence) {
          evidence.members[kScheduler].lost.ok();
 }
 
+bool has_servers_replaced(GoingOn::Sizing sizing) {
+  return sizing == GoingOn::Sizing::kServersReturn || sizing == GoingOn::Sizing::kServersStandBy;
+}
+
 }  // namespace
 
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
@@ -29,7 +33,7 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
   const bool its_kind = witness.member.role == Role::kWorker
                             ? sizing_ == Sizing::kElastic
-                            : sizing_ == Sizing::kServersReturn && member != kScheduler;
+                            : has_servers_replaced(sizing_) && member != kScheduler;
   const bool may_go_on =
       its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
       (evidence.is_alive(kScheduler) || ((witness.spare || witness.again) && is_done(evidence)));
@@ -49,9 +53,17 @@ bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
   witness.word_due.reset();
   if (!witness.lost.ok()) return false;  // With its host.
-  const bool ends_it = !std::exchange(witness.awaited, true) && evidence.is_alive(member);
+  const bool news = !std::exchange(witness.awaited, true);
+  if (news && sizing_ == Sizing::kServersStandBy) --restarts_;
+  const bool ends_it = news && evidence.is_alive(member);
   if (ends_it) witness.told = true;
   return ends_it;
+}
+
+bool GoingOn::returns(const JobEvidence& evidence, std::size_t member) const {
+  if (sizing_ != Sizing::kServersStandBy) return true;
+  const Witness& witness = evidence.members.at(member);
+  return witness.awaited || (witness.lost.ok() && restarts_ > 0);
 }
 
 std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence) {

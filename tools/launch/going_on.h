@@ -20,17 +20,29 @@ namespace stretto::launch {
 class GoingOn {
  public:
   /// Whose loss it may be that does not end the job.
-  enum class Sizing : std::uint8_t { kFixed, kServersReturn, kElastic };
+  enum class Sizing : std::uint8_t { kFixed, kServersReturn, kServersStandBy, kElastic };
 
-  GoingOn(const Limits& limits, Sizing sizing)
-      : again_(limits.again), settle_(limits.settle), word_(limits.word), sizing_(sizing) {}
+  /// `restarts`: of servers for which others stand by.
+  GoingOn(const Limits& limits, Sizing sizing, std::uint32_t restarts = 0)
+      : again_(limits.again),
+        settle_(limits.settle),
+        word_(limits.word),
+        sizing_(sizing),
+        restarts_(restarts) {}
 
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
   /// The word has come of a server. True: it is to be killed, and run again once it has ended.
-  static bool await_return(JobEvidence& evidence, std::size_t member);
+  bool await_return(JobEvidence& evidence, std::size_t member);
+  /// Such a member may be lost with its host.
+  bool may_lose_hosts(Role role) const {
+    return role == Role::kWorker || (role == Role::kServer && sizing_ == Sizing::kServersStandBy);
+  }
+  /// Another is to be run in the place of this server. If not, the job goes on without it: who
+  /// stood by for it has its place, or it stood by.
+  bool returns(const JobEvidence& evidence, std::size_t member) const;
   /// Servers that have ended and are to be run again; how they ended, and what the user should
   /// read.
   static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence);
@@ -59,6 +71,7 @@ class GoingOn {
   const Duration settle_;
   const Duration word_;
   const Sizing sizing_;
+  std::uint32_t restarts_;
   Time guests_until_ = {};               // So long the word about them is good.
   std::map<std::size_t, Time> ends_by_;  // Members that are lost and run.
 };

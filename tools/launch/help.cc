@@ -26,6 +26,7 @@ what to start
   --resume auto|no|PATH                  from the newest of these, anew, or from PATH (auto)
   -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
+  --replicas 1|2                         2: another server stands by for each, with all it has (1)
   --encrypt                              encrypts what is said over TCP, by the job's token
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
@@ -66,7 +67,6 @@ output
   --help, --version
 
 Hyphens and underscores are alike; --name=value and --name value too.
-
 SIGINT goes to every process of the job, as a terminal does it; a second one kills. SIGTERM and
 SIGHUP go to the processes that were started, and not to their children, such as data loaders.
 Standard input of every process is /dev/null. Nothing that the job started outlives the launcher.

@@ -94,7 +94,8 @@ class ManifestWriter {
     service("workers", "worker", kMasterPort, true);
     job("scheduler", "scheduler", 1, {"stretto-scheduler"}, "100m", "128Mi");
     if (plan_.servers != 0) {
-      job("servers", "server", plan_.servers, {"stretto-server"}, words_.processors, words_.memory);
+      job("servers", "server", plan_.server_processes(), {"stretto-server"}, words_.processors,
+          words_.memory);
     }
     job("workers", "worker", plan_.workers, plan_.command, words_.processors, words_.memory);
     return text_;

@@ -77,11 +77,13 @@ class Placer {
     return sites;
   }
 
-  // A site for each server, in turn.
+  // A site for each server, in turn; who stands by for one is on the host after its.
   std::vector<std::size_t> servers_on(const std::vector<HostSlots>& hosts) {
     std::vector<std::size_t> sites;
-    for (std::size_t i = 0; i < plan_.servers; ++i) {
-      sites.push_back(site_named(hosts[i % hosts.size()].host));
+    for (std::size_t copy = 0; copy < plan_.replicas; ++copy) {
+      for (std::size_t i = 0; i < plan_.servers; ++i) {
+        sites.push_back(site_named(hosts[(i + copy) % hosts.size()].host));
+      }
     }
     return sites;
   }
@@ -111,7 +113,7 @@ class Placer {
 
 Placement all_here(const Plan& plan, const IsHere& is_here) {
   return Placer(plan, Via::kLocal, is_here)
-      .placement(0, std::vector<std::size_t>(plan.servers, 0),
+      .placement(0, std::vector<std::size_t>(plan.server_processes(), 0),
                  std::vector<std::size_t>(plan.workers, 0));
 }
 

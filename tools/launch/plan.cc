@@ -12,7 +12,8 @@ bool resumes_from_path(const Plan& plan) {
 
 std::vector<JobMember> members_of(const Plan& plan) {
   std::vector<JobMember> members{{Role::kScheduler, 0}};
-  for (Rank rank = 0; rank < plan.servers; ++rank) members.push_back({Role::kServer, rank});
+  for (Rank rank = 0; rank < plan.server_processes(); ++rank)
+    members.push_back({Role::kServer, rank});
   for (Rank rank = 0; rank < plan.workers; ++rank) members.push_back({Role::kWorker, rank});
   return members;
 }
@@ -25,7 +26,8 @@ std::vector<JobMember> spares_of(const Plan& plan) {
 }
 
 bool servers_return(const Plan& plan) {
-  return plan.restarts != 0 && plan.least_workers == 0 && plan.servers != 0 && plan.shards == 1;
+  return plan.restarts != 0 && plan.least_workers == 0 && plan.servers != 0 && plan.shards == 1 &&
+         plan.replicas == 1;
 }
 
 std::string_view name_of(Via via) {

@@ -60,7 +60,10 @@ struct Plan {
   bool workers_given = false;                ///< By a flag or by the slots of hosts.
   std::uint32_t servers = 1;                 ///< 0: workers exchange among themselves alone.
   std::uint32_t shards = 1;                  ///< Shards of each server.
-  std::vector<std::string> command;          ///< What each worker runs: PROGRAM ARG...
+  std::uint32_t replicas = 1;                ///< Servers that have what each one has, with it.
+  /// With those that stand by, which have the numbers that follow.
+  std::uint32_t server_processes() const { return servers * replicas; }
+  std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
   std::optional<Via> via;                                              ///< As given.
   std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.
@@ -100,9 +103,9 @@ std::vector<JobMember> spares_of(const Plan& plan);
 /// "local", "ssh", "mpi", "slurm".
 std::string_view name_of(Via via);
 
-/// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
 /// A server that is lost is run again: in jobs of fixed size, whose servers have one shard each.
 bool servers_return(const Plan& plan);
+/// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
 std::string label_of(const JobMember& member);
 
 /// What is written down of the job for the user's other programs.

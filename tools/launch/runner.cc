@@ -36,6 +36,7 @@ std::vector<JobMember> with_spares(const Plan& plan) {
 
 GoingOn::Sizing sizing_of(const Plan& plan) {
   if (plan.least_workers != 0) return GoingOn::Sizing::kElastic;
+  if (plan.replicas > 1) return GoingOn::Sizing::kServersStandBy;
   return servers_return(plan) ? GoingOn::Sizing::kServersReturn : GoingOn::Sizing::kFixed;
 }
 
@@ -62,7 +63,8 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
       placement_(ingredients.placement),
       clock_(clock),
       members_(with_spares(plan)),
-      supervisor_(members_, plan.limits, clock.now(), sizing_of(plan), spares_of(plan).size()),
+      supervisor_(members_, plan.limits, clock.now(), sizing_of(plan), spares_of(plan).size(),
+                  plan.restarts),
       signals_(signals),
       relay_(poller_, members_, {plan.log_directory, !first},
              [this](std::size_t member, std::string_view line) {

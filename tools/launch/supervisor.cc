@@ -38,6 +38,20 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
+// It runs no longer, and another takes its place; or one that stood by has, and nobody comes.
+void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
+                 Reaction& reaction) {
+  bool ends_it = false;
+  if (going_on.returns(evidence, member)) {
+    ends_it = going_on.await_return(evidence, member);
+  } else if (std::string news = going_on.take_word(evidence, member, now); !news.empty()) {
+    reaction.notes.push_back(std::move(news));
+    ends_it = evidence.is_alive(member);
+    evidence.members[member].told = ends_it;
+  }
+  if (ends_it) reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
+}
+
 // Servers that have ended and are awaited.
 void run_again(JobEvidence& evidence, Reaction& reaction) {
   for (auto& [member, note] : GoingOn::take_returns(evidence)) {
@@ -62,8 +76,11 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
 }  // namespace
 
 Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
-                       GoingOn::Sizing sizing, std::size_t spares)
-    : limits_(limits), lifecycle_(limits, now), losses_(limits), going_on_(limits, sizing) {
+                       GoingOn::Sizing sizing, std::size_t spares, std::uint32_t server_restarts)
+    : limits_(limits),
+      lifecycle_(limits, now),
+      losses_(limits),
+      going_on_(limits, sizing, server_restarts) {
   STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
   for (const JobMember& member : members) evidence_.members.emplace_back(member);
   for (std::size_t i = 0; i < spares; ++i)
@@ -90,9 +107,10 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     if (!unborn && !evidence_.is_alive(member)) continue;
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
-    const bool worker = evidence_.members[member].member.role == Role::kWorker;
     evidence_.members[member].awaited = false;  // A server would have to come somewhere else.
-    if (losses_.gathered() && worker) going_on_.await_word(evidence_, member, now);
+    if (losses_.gathered() && going_on_.may_lose_hosts(evidence_.members[member].member.role)) {
+      going_on_.await_word(evidence_, member, now);
+    }
   }
   if (unborn) hopeless_ = true;
   return on_time(now);
@@ -117,9 +135,7 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
 Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now) {
   Reaction reaction;
   if (evidence_.members[member].member.role == Role::kServer) {
-    if (!lifecycle_.stop_signal() && GoingOn::await_return(evidence_, member)) {
-      reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
-    }
+    if (!lifecycle_.stop_signal()) lose_server(going_on_, evidence_, member, now, reaction);
   } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));

@@ -60,7 +60,8 @@ class Supervisor {
   /// `sizing`: whose loss may not end the job. The last `spares` of the members are started when a
   /// worker has been lost.
   Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
-             GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, std::size_t spares = 0);
+             GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, std::size_t spares = 0,
+             std::uint32_t server_restarts = 0);
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);

@@ -158,7 +158,7 @@ std::uint64_t raise_descriptor_limit() {
 }
 
 std::uint64_t descriptors_needed(const Plan& plan) {
-  const std::uint64_t processes = std::uint64_t{1} + plan.servers + plan.workers;
+  const std::uint64_t processes = std::uint64_t{1} + plan.server_processes() + plan.workers;
   return processes * kDescriptorsEach + kDescriptorsBesides;
 }
 

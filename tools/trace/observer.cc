@@ -97,7 +97,7 @@ class LiveObserver final : public Observer, private Van::Handler {
 
   void on_control(LinkId, const control::Message& message) override { heard_ = message; }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
-  void on_acked(LinkId, wire::Key) override {}
+  void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId, const Status& why) override {
     broken_ = Status(Code::kSchedulerLost,
                      fmt::format("the link to the scheduler at {} ended ({}); has the job ended?",

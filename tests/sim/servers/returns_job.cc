@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace stretto::sim {
 namespace {
@@ -15,13 +16,14 @@ constexpr const char* kPlace = "scheduler:9000";
 
 }  // namespace
 
-ReturnsJob::ReturnsJob(std::uint64_t seed)
-    : plan_(seed),
+ReturnsJob::ReturnsJob(std::uint64_t seed, std::uint32_t replicas)
+    : plan_(seed, replicas),
       random_(seed * 37 + 11),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = seed % 5 == 0}),
       began_(clock_.now()) {
   add_scheduler();
-  for (std::uint32_t server = 0; server < plan_.servers; ++server) add_server(server);
+  const std::uint32_t servers = plan_.servers * plan_.replicas;
+  for (std::uint32_t server = 0; server < servers; ++server) add_server(server);
   for (std::uint32_t number = 0; number < plan_.workers; ++number) add_worker(number);
 }
 
@@ -38,6 +40,7 @@ Config ReturnsJob::config_of(Role role, std::int64_t rank) const {
   config.job.heartbeat = 50ms;
   config.job.dead_after = 2s;
   config.job.server_restarts = 16;
+  config.job.replicas = plan_.replicas;
   return config;
 }
 
@@ -142,6 +145,7 @@ void ReturnsJob::strike() {
   }
   if (servers.empty()) return;
   Process& victim = *servers[random_.below(servers.size())];
+  may_end_ = may_end_ || is_last_holder(victim);
   ++lost_;
   victim.alive = false;
   if (strike.blow == ReturnsPlan::Blow::kCrash) {
@@ -151,6 +155,25 @@ void ReturnsJob::strike() {
   }
 }
 
+// Nobody else is alive who serves its place, or could.
+bool ReturnsJob::is_last_holder(const Process& victim) const {
+  if (plan_.replicas == 1) return false;
+  const View& view = scheduler_->view();
+  std::map<std::string, const Member*> members;
+  for (const auto& [node, member] : view.members) {
+    members[member.address.substr(0, member.address.find(':'))] = &member;
+  }
+  const auto lost = members.find(victim.name);
+  if (lost == members.end()) return false;
+  return std::ranges::none_of(processes_, [&](const auto& process) {
+    const auto found = members.find(process->name);
+    if (!process->alive || process.get() == &victim || found == members.end()) return false;
+    const Member& member = *found->second;
+    const bool has_all = !member.standby || scheduler_->standbys().is_ready(member.node);
+    return member.rank == lost->second->rank && has_all;
+  });
+}
+
 void ReturnsJob::reset_a_link() {
   std::vector<std::string> workers;
   std::vector<std::string> others;
@@ -158,7 +181,11 @@ void ReturnsJob::reset_a_link() {
     if (!process->alive) continue;
     (process->user != nullptr ? workers : others).push_back(process->name);
   }
-  network_.cut(workers[random_.below(workers.size())], others[random_.below(others.size())]);
+  const auto some = [this](const std::vector<std::string>& of) {
+    return of[random_.below(of.size())];
+  };
+  const bool of_servers = plan_.replicas > 1 && random_.chance(0.5);
+  network_.cut(some(of_servers ? others : workers), some(others));
 }
 
 // As a launcher does: another is started once the scheduler says that it awaits one.
@@ -177,14 +204,15 @@ void ReturnsJob::check_end() {
   for (const auto& process : processes_) {
     if (process->user == nullptr || process->user->outcome()->ok()) continue;
     const Status& why = *process->user->outcome();
-    const bool lost = plan_.may_lose && lost_ > 0 && why.code() == Code::kServerLost;
+    const bool may_lose = plan_.may_lose && lost_ > 0 && plan_.replicas == 1;
+    const bool lost = may_lose && why.code() == Code::kServerLost;
     // Who goes because of that takes the others along.
-    const bool follows = plan_.may_lose && lost_ > 0 && why.code() == Code::kPeerLost;
-    if (!lost && !follows) {
+    const bool follows = may_lose && why.code() == Code::kPeerLost;
+    if (!lost && !follows && !may_end_) {
       report("who lives goes on", fmt::format("{}: {}", process->name, why.text()));
     }
   }
-  const bool may_fail = plan_.may_lose && lost_ > 0;
+  const bool may_fail = may_end_ || (plan_.may_lose && lost_ > 0 && plan_.replicas == 1);
   if (!scheduler_->status().ok() && !may_fail) {
     report("the job ends well", scheduler_->status().text());
   }
@@ -199,10 +227,19 @@ std::uint64_t ReturnsJob::values() const {
 }
 
 std::string ReturnsJob::describe() const {
+  std::string modes;
+  for (const TensorSpec& tensor : plan_.tensors) {
+    modes +=
+        fmt::format("{} {} of {}, ", tensor.name, name_of(tensor.options.mode), tensor.elements);
+  }
   std::string text =
-      fmt::format("{} workers, {} servers, {} rounds of {} tensors, {} lost, {}; ", plan_.workers,
-                  plan_.servers, plan_.rounds, plan_.tensors.size(), lost_, scheduler_->phase());
+      modes + fmt::format("{} workers, {} servers, {} rounds of {} tensors, {} lost, {}; ",
+                          plan_.workers, plan_.servers, plan_.rounds, plan_.tensors.size(), lost_,
+                          scheduler_->phase());
   for (const auto& process : processes_) {
+    if (process->user != nullptr && process->user->outcome()) {
+      text += fmt::format("{}: {}; ", process->name, process->user->outcome()->text());
+    }
     if (!process->alive || process->agent->over()) continue;
     text += process->name;
     if (process->user != nullptr) text += fmt::format(" ({} values)", process->user->values());

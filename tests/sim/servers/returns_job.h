@@ -22,7 +22,7 @@ namespace stretto::sim {
 /// Thread: the simulation's.
 class ReturnsJob {
  public:
-  explicit ReturnsJob(std::uint64_t seed);
+  explicit ReturnsJob(std::uint64_t seed, std::uint32_t replicas = 1);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
@@ -59,6 +59,7 @@ class ReturnsJob {
   Time next_start() const;
   void strike();
   void reset_a_link();
+  bool is_last_holder(const Process& victim) const;
   void follow_scheduler();
   bool over() const;
   void check_end();
@@ -71,6 +72,7 @@ class ReturnsJob {
   const Time began_;
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
+  bool may_end_ = false;  // A place was lost with all who had it.
   std::size_t struck_ = 0;
   Time last_strike_ = {};
   std::size_t news_ = 0;  // Of the scheduler's, that were acted upon.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReturnsPlan: a job of fixed size whose servers are lost and come back, drawn from a seed.
+// ReturnsPlan: a job of fixed size whose servers are lost and come back, drawn from a seed. Where
+// others stand by for them tensors have any mode.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ struct ReturnsPlan {
     Duration absence = {};  ///< Until another server is started, once it is awaited.
   };
 
-  explicit ReturnsPlan(std::uint64_t seed) {
+  explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1) : replicas(copies) {
     Random random(seed);
     workers = 1 + static_cast<std::uint32_t>(random.below(4));
     servers = 1 + static_cast<std::uint32_t>(random.below(3));
@@ -35,7 +36,7 @@ struct ReturnsPlan {
       tensors.push_back({.name = fmt::format("t{}", left),
                          .dtype = Dtype::kI64,
                          .elements = 1 + random.below(60),
-                         .options = {}});
+                         .options = replicas == 1 ? TensorOptions() : options_of(random)});
     }
     for (std::uint64_t left = 1 + random.below(5); left > 0; --left) {
       const Blow blow = random.chance(0.6)   ? Blow::kCrash
@@ -48,6 +49,15 @@ struct ReturnsPlan {
     }
   }
 
+  static TensorOptions options_of(Random& random) {
+    constexpr Mode kModes[] = {Mode::kSync,  Mode::kSync,  Mode::kBounded,
+                               Mode::kAsync, Mode::kEager, Mode::kEagerAsync};
+    TensorOptions options{.mode = kModes[random.below(std::size(kModes))]};
+    if (options.mode == Mode::kBounded) options.bound = static_cast<std::uint32_t>(random.below(3));
+    return options;
+  }
+
+  std::uint32_t replicas = 1;
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::uint64_t rounds = 1;

@@ -11,16 +11,16 @@
 namespace stretto::sim {
 namespace {
 
-TEST(ReturnsSimulation, EverySumIsExactForEverySeed) {
+void run_all(std::uint32_t replicas, const char* test) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment();
-  Replay replay("ReturnsSimulation.Every*");
+  Replay replay(test);
   std::uint64_t lost = 0;
   std::uint64_t returned = 0;
   std::uint64_t values = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
-    ReturnsJob job(seed);
+    ReturnsJob job(seed, replicas);
     const auto violation = job.run();
     ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
     lost += job.lost();
@@ -31,6 +31,12 @@ TEST(ReturnsSimulation, EverySumIsExactForEverySeed) {
   fmt::print("{} servers were lost, {} came back, {} values were right\n", lost, returned, values);
   EXPECT_GT(returned, seeds.count / 2);
   EXPECT_GT(values, seeds.count * 10);
+}
+
+TEST(ReturnsSimulation, EverySumIsExactForEverySeed) { run_all(1, "ReturnsSimulation.Every*"); }
+
+TEST(StandbySimulation, EachContributionCountsOnceForEverySeed) {
+  run_all(2, "StandbySimulation.Each*");
 }
 
 }  // namespace

@@ -69,6 +69,24 @@ void ReturnsUser::act() {
   if (!failed_.ok() || plan_.may_lose) return leave();
   node_.work().barrier([this](const Status& status) {
     if (!status.ok()) failed_ = status;
+    look_at_all();
+  });
+}
+
+// What servers keep has all contributions in it, each once.
+void ReturnsUser::look_at_all() {
+  for (std::size_t index = 0; failed_.ok() && index < tensors_.size(); ++index) {
+    if (plan_.tensors[index].options.mode == Mode::kSync) continue;
+    ++last_looks_;
+    launch(index, Operation::Kind::kPull, plan_.rounds + 1);
+  }
+  if (last_looks_ == 0) finish();
+}
+
+void ReturnsUser::finish() {
+  if (!failed_.ok() || plan_.replicas == 1) return leave();
+  node_.work().barrier([this](const Status& status) {
+    if (!status.ok()) failed_ = status;
     leave();
   });
 }
@@ -79,6 +97,12 @@ void ReturnsUser::leave() {
 
 void ReturnsUser::start_round(std::size_t index) {
   const std::uint64_t round = ++tensors_[index].begun;
+  if (plan_.tensors[index].options.mode != Mode::kSync) {
+    const bool both = !is_eager(plan_.tensors[index].options.mode) && random_.chance(0.5);
+    launch(index, both ? Operation::Kind::kPushPull : Operation::Kind::kPush, round);
+    if (random_.chance(0.3)) launch(index, Operation::Kind::kPull, round);
+    return;
+  }
   if (is_broadcast(index, round)) {
     const bool root = round % plan_.workers == number_;
     return launch(
@@ -120,6 +144,7 @@ void ReturnsUser::launch(std::size_t index, Operation::Kind kind, std::uint64_t 
     --tensors_[index].in_flight;
     if (!status.ok()) failed_ = status;
     if (status.ok() && raw->wants_value()) look_at(index, *raw, round, memory->got());
+    if (round > plan_.rounds && --last_looks_ == 0) finish();
   });
   node_.work().start(operation);
 }
@@ -127,9 +152,16 @@ void ReturnsUser::launch(std::size_t index, Operation::Kind kind, std::uint64_t 
 void ReturnsUser::look_at(std::size_t index, const Operation& operation, std::uint64_t round,
                           const std::vector<std::int64_t>& got) {
   ++values_;
+  const bool keeps = plan_.tensors[index].options.mode != Mode::kSync;
+  if (keeps && round <= plan_.rounds) return;  // Some are in it.
   for (std::uint64_t i = 0; i < got.size(); ++i) {
     std::int64_t wanted = 0;
-    for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) {
+    for (std::uint64_t each = 1; keeps && each <= plan_.rounds; ++each) {
+      for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) {
+        wanted += given(worker, each, i);
+      }
+    }
+    for (std::uint32_t worker = 0; !keeps && worker < plan_.workers; ++worker) {
       const bool counts = !operation.broadcasts() || worker == operation.root;
       if (counts) wanted += given(worker, round, i);
     }
@@ -138,6 +170,7 @@ void ReturnsUser::look_at(std::size_t index, const Operation& operation, std::ui
                    fmt::format("worker {}, tensor {}, round {}, element {}: {}, wanted {}", number_,
                                index, round, i, got[i], wanted));
   }
+  if (keeps) return;
   const bool all = operation.info.contributors == plan_.workers || operation.broadcasts();
   if (!all) report_("all contribute", fmt::format("{} do", operation.info.contributors));
   if (operation.info.version != round) {

@@ -39,6 +39,8 @@ class ReturnsUser {
   };
 
   void declare(std::size_t index);
+  void finish();
+  void look_at_all();
   void leave();
   void start_round(std::size_t index);
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
@@ -52,6 +54,7 @@ class ReturnsUser {
   const Report report_;
   std::vector<Progress> tensors_;
   std::size_t in_flight_ = 0;
+  std::size_t last_looks_ = 0;  // Values that are looked at after all rounds, and have not come.
   std::uint64_t values_ = 0;
   bool joined_ = false;
   bool leaving_ = false;

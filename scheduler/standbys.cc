@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places are ranks: two servers have each, of which one serves.
+#include "scheduler/standbys.h"
+
+#include <fmt/format.h>
+
+namespace stretto {
+namespace {
+
+bool is_at(const Member& member, Rank place) {
+  return member.role == Role::kServer && member.rank == place && !member.left;
+}
+
+}  // namespace
+
+Member Standbys::placed(Member member) const {
+  if (member.role != Role::kServer || !config_.job.replicated()) return member;
+  const Rank number = member.number();
+  member.standby = number >= config_.servers;
+  member.rank = number % config_.servers;
+  member.moved_up = number - member.rank;
+  return member;
+}
+
+std::optional<Rank> Standbys::place_for(const Join& join, const View& view) const {
+  if (join.role != Role::kServer || !config_.job.replicated()) return std::nullopt;
+  for (Rank number = 0; number < config_.server_processes(); ++number) {
+    if (join.rank >= 0 && join.rank != std::int64_t{number}) continue;
+    std::uint32_t here = 0;
+    bool is_taken = false;
+    for (const auto& [node, member] : view.members) {
+      if (!is_at(member, number % config_.servers)) continue;
+      ++here;
+      is_taken = is_taken || member.number() == number;
+    }
+    if (here == 1 && !is_taken) return number;
+  }
+  return std::nullopt;
+}
+
+const Member* Standbys::heir(const Member& lost, const View& view) const {
+  for (const auto& [node, member] : view.members) {
+    if (is_at(member, lost.rank) && member.standby && ready_.contains(node)) return &member;
+  }
+  return nullptr;
+}
+
+std::string Standbys::refusal(const Member& lost, const View& view) const {
+  if (!config_.job.replicated()) return {};
+  for (const auto& [node, member] : view.members) {
+    if (!is_at(member, lost.rank) || !member.standby) continue;
+    return fmt::format("; {}, which stands by for it, does not have all of it yet",
+                       member.describe());
+  }
+  return "; nobody stands by for it";
+}
+
+}  // namespace stretto

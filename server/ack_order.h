@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// AckOrder: acknowledgments say of a push that all before it on its link have been applied too. So
+// those of pushes that wait hold back those of later ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class AckOrder {
+ public:
+  explicit AckOrder(Van& van) : van_(van) {}
+
+  /// A push has come, and is not applied yet.
+  void came(LinkId link, std::uint64_t sequence) {
+    Link& known = links_[link];
+    known.open.insert(sequence);
+    known.last = sequence;
+  }
+  /// It was refused: its sender hears of that otherwise, and nothing waits for it.
+  void refused(LinkId link, std::uint64_t sequence) {
+    const auto found = links_.find(link);
+    if (found != links_.end()) found->second.open.erase(sequence);
+  }
+  /// Of one that has come; or of another, which none before it waits for.
+  void applied(LinkId link, std::uint64_t sequence, bool at_once) {
+    const auto found = links_.find(link);
+    if (found == links_.end() || found->second.open.erase(sequence) == 0) {
+      return van_.ack(link, sequence, at_once);
+    }
+    const Link& known = found->second;
+    const std::uint64_t through = known.open.empty() ? known.last : *known.open.begin() - 1;
+    if (through != 0) van_.ack(link, through, at_once);
+  }
+  void forget(LinkId link) { links_.erase(link); }
+
+ private:
+  struct Link {
+    std::set<std::uint64_t> open;
+    std::uint64_t last = 0;
+  };
+
+  Van& van_;
+  std::map<LinkId, Link> links_;
+};
+
+}  // namespace stretto

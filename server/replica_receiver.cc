@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing is applied before all of it is there.
+#include "server/replica_receiver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "van/frame_views.h"
+
+namespace stretto {
+namespace {
+
+Status malformed(std::string cause) { return {Code::kMalformed, std::move(cause)}; }
+
+Status other_version(const Part& part, std::uint64_t version) {
+  return malformed(fmt::format("tensor '{}', part {}: version {} came for a replica of version {}",
+                               part.spec.name, part.key.part, version, part.store.value().version));
+}
+
+// The most that a store of this part saves.
+std::uint64_t most_of_image(Part& part) {
+  return Store::kHeadBytes + 2 * part.store.bytes() + 4 * part.store.value_bytes();
+}
+
+std::uint64_t bytes_of_update(const Part& part, bool assign) {
+  if (assign) return part.store.value_bytes();
+  return part.store.value_bytes() / bytes_of(part.spec.dtype) *
+         bytes_of(PartLayout::dtype_of_sums(part.spec));
+}
+
+Status check_total(Part& part, const control::PartImage& image) {
+  const std::uint64_t most = most_of_image(part);
+  if (image.total >= Store::kHeadBytes && image.total <= most) return {};
+  return malformed(fmt::format("tensor '{}', part {}: an image of {} bytes is to come, at most {}",
+                               part.spec.name, part.key.part, image.total, most));
+}
+
+Status check_total(Part& part, const control::LogEntry& entry) {
+  const std::uint64_t wanted = bytes_of_update(part, entry.assign);
+  if (entry.total == wanted) return {};
+  return malformed(fmt::format("tensor '{}', part {}: an update of {} bytes is to come, wanted {}",
+                               part.spec.name, part.key.part, entry.total, wanted));
+}
+
+// Counts the shares that were counted where they came: of all, or of one.
+Result<Sources> recount(Part& part, const control::LogEntry& entry) {
+  Consistency& rounds = part.collector.rounds();
+  std::vector<NodeId> nodes;
+  if (entry.worker != 0) {
+    nodes.push_back(entry.worker);
+  } else {
+    for (const Contributor& one : rounds.group()->all()) nodes.push_back(one.node);
+  }
+  const bool collected = are_collected(part.spec.options.mode, entry.assign);
+  if (collected != (entry.worker == 0) || rounds.open()) {
+    return malformed("an update of another kind than its tensor's");
+  }
+  std::optional<Sources> made;
+  for (const NodeId node : nodes) {
+    const std::uint64_t round = rounds.rounds_of(node) + 1;
+    if (Status status = rounds.admit(node, round, entry.assign); !status.ok()) return status;
+    made = rounds.contribute(node, entry.assign);
+    part.counted.note(node, round);
+  }
+  if (!made) return malformed("a round that is not complete");
+  return *std::move(made);
+}
+
+}  // namespace
+
+void ReplicaReceiver::lose() {
+  link_ = 0;
+  coming_.clear();
+}
+
+void ReplicaReceiver::end() {
+  if (link_ != 0) van_.links().close(std::exchange(link_, 0));
+  coming_.clear();
+}
+
+Status ReplicaReceiver::on_control(const control::Message& message) {
+  if (const auto* open = std::get_if<control::Open>(&message)) {
+    return slots_.open(open->tensor, open->spec, open->first_slot);
+  }
+  if (const auto* image = std::get_if<control::PartImage>(&message)) {
+    return expect({image->tensor, image->part}, *image);
+  }
+  if (const auto* entry = std::get_if<control::LogEntry>(&message)) {
+    return expect({entry->tensor, entry->part}, *entry);
+  }
+  return malformed("a server tells who stands by for it of tensors, parts and updates");
+}
+
+template <typename What>
+Status ReplicaReceiver::expect(const wire::Key& key, const What& what) {
+  const Result<OwnedSlots::Place> place = slots_.place_of(key, workers_.left());
+  if (!place.ok()) return place.status();
+  if (Status status = check_total(*place->part, what); !status.ok()) return status;
+  const auto [coming, first] =
+      coming_.try_emplace(key, Coming{.place = *place, .what = what, .total = what.total});
+  return first ? Status() : malformed("two updates of one part at a time");
+}
+
+Status ReplicaReceiver::on_data(const wire::Header& header, const Buffer& payload) {
+  const auto found = coming_.find(header.key);
+  if (header.kind != wire::Kind::kPush || found == coming_.end()) {
+    return malformed("a frame that nothing has told of");
+  }
+  Coming& coming = found->second;
+  const std::uint64_t offset = wire::PushFrame::of(header).computed_from;
+  if (offset != coming.had || payload.size() > coming.total - coming.had) {
+    return malformed(fmt::format("{} bytes from {} on, and {} of {} are there", payload.size(),
+                                 offset, coming.had, coming.total));
+  }
+  if (payload.size() == coming.total) {
+    coming.bytes = to_own(payload);
+  } else {
+    if (coming.bytes.empty()) coming.bytes = Buffer::allocate(coming.total);
+    std::ranges::copy(payload.bytes(),
+                      coming.bytes.writable().begin() + static_cast<std::ptrdiff_t>(coming.had));
+  }
+  coming.had += payload.size();
+  if (coming.had == coming.total) {
+    Coming whole = std::move(coming);
+    coming_.erase(found);
+    if (Status status = apply(std::move(whole)); !status.ok()) return status;
+  }
+  van_.ack(link_, header.push_sequence, true);
+  return {};
+}
+
+Status ReplicaReceiver::apply(Coming coming) {
+  if (const auto* image = std::get_if<control::PartImage>(&coming.what)) {
+    return apply(coming.place, *image, coming.bytes);
+  }
+  return apply(coming.place, std::get<control::LogEntry>(coming.what), std::move(coming.bytes));
+}
+
+Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::PartImage& image,
+                              const Buffer& bytes) {
+  Part& part = *place.part;
+  Consistency::Standing standing{
+      .version = image.version, .finished = image.finished, .empty = image.empty};
+  for (const control::PartImage::Standing& each : image.workers) {
+    standing.workers.push_back({.node = each.node, .rounds = each.rounds, .before = each.before});
+  }
+  if (Store::version_of(bytes.bytes()) != image.version ||
+      !part.collector.rounds().take(standing)) {
+    return malformed(
+        fmt::format("tensor '{}', part {}: an image that contradicts itself, or this "
+                    "job's workers",
+                    part.spec.name, part.key.part));
+  }
+  for (const Consistency::Standing::Worker& each : standing.workers) {
+    part.counted.note(each.node, each.rounds);
+  }
+  const Status loaded = part.store.load(0, bytes.bytes());
+  if (!loaded.ok() || part.store.saved_bytes() == bytes.size()) return loaded;
+  return malformed("an image that lacks something");
+}
+
+Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::LogEntry& entry,
+                              Buffer bytes) {
+  Part& part = *place.part;
+  if (entry.version != part.store.value().version + 1) return other_version(part, entry.version);
+  Result<Sources> from = recount(part, entry);
+  if (!from.ok()) return from.status();
+  if (entry.listeners > from->size() || entry.version != part.collector.rounds().version()) {
+    return other_version(part, entry.version);
+  }
+  place.slot->release(place.slot->append(part, {.key = part.key,
+                                                .version = entry.version,
+                                                .from = *std::move(from),
+                                                .listeners = entry.listeners,
+                                                .assign = entry.assign,
+                                                .bytes = std::move(bytes)}));
+  return {};
+}
+
+}  // namespace stretto

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaReceiver: what a server does that stands by for another: it takes what that one's parts
+// are, and applies the same updates in the same order, so that it has the same bits. It serves
+// nobody, until it has the other's place.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <variant>
+
+#include "server/owned_slots.h"
+#include "server/worker_links.h"
+#include "van/control.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class ReplicaReceiver {
+ public:
+  /// All outlive this.
+  ReplicaReceiver(Van& van, const WorkerLinks& workers, OwnedSlots& slots)
+      : van_(van), workers_(workers), slots_(slots) {}
+
+  /// The server of this link is the one that is stood by for.
+  void begin(LinkId link) { link_ = link; }
+  /// It has ended.
+  void lose();
+  LinkId link() const { return link_; }
+  /// From now on nothing of it counts. What has not come whole is forgotten.
+  void end();
+
+  /// What the other says. An error if it is not what one says who is as far as this one.
+  Status on_control(const control::Message& message);
+  Status on_data(const wire::Header& header, const Buffer& payload);
+
+ private:
+  struct Coming {
+    OwnedSlots::Place place;
+    std::variant<control::PartImage, control::LogEntry> what;
+    std::uint64_t total = 0;
+    std::uint64_t had = 0;
+    Buffer bytes = {};
+  };
+
+  template <typename What>
+  Status expect(const wire::Key& key, const What& what);
+  static Status apply(Coming coming);
+  static Status apply(const OwnedSlots::Place& place, const control::PartImage& image,
+                      const Buffer& bytes);
+  static Status apply(const OwnedSlots::Place& place, const control::LogEntry& entry, Buffer bytes);
+
+  Van& van_;
+  const WorkerLinks& workers_;
+  OwnedSlots& slots_;
+  LinkId link_ = 0;
+  std::map<wire::Key, Coming> coming_;
+};
+
+}  // namespace stretto

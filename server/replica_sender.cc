@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images, updates, and the order in which they are released.
+#include "server/replica_sender.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+#include "van/frame_views.h"
+
+namespace stretto {
+namespace {
+
+// A part that is not told of yet needs no image if it is as every part is at first.
+bool is_new(const Part& part) {
+  const Consistency::Standing standing = part.collector.rounds().standing();
+  return part.store.value().version == 0 && standing.version == 0 && standing.finished == 0;
+}
+
+control::PartImage image_of(const Part& part, std::uint64_t total) {
+  const Consistency::Standing standing = part.collector.rounds().standing();
+  control::PartImage image{.tensor = part.key.tensor,
+                           .part = part.key.part,
+                           .version = standing.version,
+                           .finished = standing.finished,
+                           .empty = standing.empty,
+                           .total = total};
+  for (const Consistency::Standing::Worker& worker : standing.workers) {
+    image.workers.push_back(
+        {.node = worker.node, .rounds = worker.rounds, .before = worker.before});
+  }
+  return image;
+}
+
+control::LogEntry entry_of(const Update& update, Mode mode) {
+  const bool alone = !are_collected(mode, update.assign);
+  return {.tensor = update.key.tensor,
+          .part = update.key.part,
+          .version = update.version,
+          .worker = alone ? update.from.nodes().front() : 0,
+          .listeners = update.listeners,
+          .assign = update.assign,
+          .total = update.bytes.size()};
+}
+
+}  // namespace
+
+Status ReplicaSender::call(const Member& standby, const control::Hello& hello,
+                           std::uint32_t piece_bytes) {
+  Result<LinkId> link = van_.links().connect(standby.address, hello);
+  if (!link.ok()) return std::move(link.status()).with_peer(standby.describe());
+  standby_ = standby;
+  link_ = *link;
+  piece_bytes_ = piece_bytes;
+  return {};
+}
+
+void ReplicaSender::part() {
+  if (link_ != 0) van_.links().close(link_);
+  standby_.reset();
+  link_ = 0;
+  welcomed_ = ready_told_ = false;
+  copies_.clear();
+  to_copy_.clear();
+  copying_ = 0;
+  for (auto& [number, places] : order_) {
+    for (Place& place : places) place.done = true;
+  }
+  slots_.for_each_slot([this](Slot& slot) { release_ready(slot); });
+}
+
+void ReplicaSender::on_welcome() {
+  van_.links().admit(link_, standby_->node);
+  welcomed_ = true;
+  slots_.for_each_tensor([this](const control::Open& open) { van_.send_control(link_, open); });
+  slots_.for_each_place([this](const OwnedSlots::Place& place) {
+    Copy& copy = copies_[place.part->key];
+    copy.place = place;
+    queue(copy);
+  });
+}
+
+void ReplicaSender::opened(const control::Open& open) {
+  if (welcomed_ && link_ != 0) van_.send_control(link_, open);
+}
+
+void ReplicaSender::meet(const OwnedSlots::Place& place) {
+  if (!welcomed_) return;
+  const auto [found, first] = copies_.try_emplace(place.part->key);
+  if (!first) return;
+  Copy& copy = found->second;
+  copy.place = place;
+  if (is_new(*place.part)) {
+    copy.followed = true;
+  } else {
+    queue(copy);
+  }
+}
+
+void ReplicaSender::copy_again(const OwnedSlots::Place& place) {
+  if (!welcomed_) return;
+  Copy& copy = copies_[place.part->key];
+  copy.place = place;
+  if (!copy.queued) queue(copy);
+}
+
+void ReplicaSender::queue(Copy& copy) {
+  copy.queued = true;
+  to_copy_.push_back(copy.place.part->key);
+}
+
+void ReplicaSender::append(const OwnedSlots::Place& place, Update update, std::int32_t priority) {
+  Part& part = *place.part;
+  const auto known = copies_.find(part.key);
+  const bool sent = known != copies_.end() && (known->second.followed || known->second.copying);
+  Sending sending;
+  if (sent) {
+    // Lent memory is a worker's, and read for as long as this takes.
+    update.bytes = to_own(update.bytes);
+    sending = {.entry = entry_of(update, part.spec.options.mode),
+               .bytes = update.bytes,
+               .priority = priority};
+  }
+  place.slot->append(part, std::move(update));
+  order_[place.slot->number()].push_back({&part, !sent});
+  if (!sent) return release_ready(*place.slot);
+  Copy& copy = known->second;
+  if (copy.copying) {
+    copy.waits = std::move(sending);
+  } else {
+    send(copy, sending);
+  }
+}
+
+void ReplicaSender::send(Copy& copy, const Sending& sending) {
+  if (link_ == 0) return;  // What is decided about it releases the update, or ends this server.
+  van_.send_control(link_, sending.entry);
+  send_pieces(copy, sending.entry.version, sending.bytes, sending.priority);
+}
+
+void ReplicaSender::send_pieces(Copy& copy, std::uint64_t version, const Buffer& bytes,
+                                std::int32_t priority) {
+  const Part& part = *copy.place.part;
+  std::size_t offset = 0;
+  do {
+    const std::size_t size = std::min<std::size_t>(piece_bytes_, bytes.size() - offset);
+    const wire::PushFrame push{.key = part.key,
+                               .round = version,
+                               .computed_from = offset,
+                               .absent = bytes.empty(),
+                               .dtype = Dtype::kU8,
+                               .priority = priority};
+    ++copy.frames;
+    van_.send(link_, push.header(), bytes.empty() ? Buffer() : bytes.slice(offset, size),
+              {.tag = 0, .deadline = Time::max(), .bulk = part.spec.options.bulk});
+    offset += size;
+  } while (offset < bytes.size());
+}
+
+void ReplicaSender::send_image(Copy& copy) {
+  Part& part = *copy.place.part;
+  copy.queued = false;
+  copy.copying = true;
+  ++copying_;
+  Buffer saved = van_.allocate(part.store.saved_bytes());
+  part.store.save(0, saved.writable());
+  van_.send_control(link_, image_of(part, saved.size()));
+  send_pieces(copy, part.store.value().version, saved, 0);
+}
+
+void ReplicaSender::on_acked(const wire::Key& key) {
+  const auto found = copies_.find(key);
+  if (found == copies_.end() || found->second.frames == 0) return;
+  Copy& copy = found->second;
+  if (--copy.frames > 0) return;
+  if (!copy.copying) return done(copy.place);
+  copy.copying = false;
+  copy.followed = true;
+  --copying_;
+  if (copy.waits) send(copy, *std::exchange(copy.waits, std::nullopt));
+}
+
+void ReplicaSender::done(const OwnedSlots::Place& place) {
+  for (Place& each : order_[place.slot->number()]) {
+    if (each.part != place.part) continue;
+    each.done = true;  // A part has one at a time.
+    break;
+  }
+  release_ready(*place.slot);
+}
+
+void ReplicaSender::release_ready(Slot& slot) {
+  std::deque<Place>& places = order_[slot.number()];
+  while (!places.empty() && places.front().done) {
+    Part& part = *places.front().part;
+    places.pop_front();
+    slot.release(slot.released() + 1);
+    released_(part);
+  }
+}
+
+std::optional<control::StandbyReady> ReplicaSender::step() {
+  if (!welcomed_ || link_ == 0) return std::nullopt;
+  for (std::size_t looks = to_copy_.size(); looks > 0 && copying_ < kMostCopies; --looks) {
+    const wire::Key key = to_copy_.front();
+    to_copy_.pop_front();
+    Copy& copy = copies_.at(key);
+    if (copy.place.part->settled() && copy.frames == 0) {
+      send_image(copy);
+    } else {
+      to_copy_.push_back(key);
+    }
+  }
+  const bool all_there = to_copy_.empty() && copying_ == 0;
+  if (!all_there || std::exchange(ready_told_, true)) return std::nullopt;
+  return control::StandbyReady{.node = standby_->node};
+}
+
+}  // namespace stretto
