@@ -236,6 +236,7 @@ void ServerExchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
       current->made_nothing = true;
       return end_part(tensor, index, PartState::kShares);
     }
+    if (done.facts.own_applied < part.rounds()) return;  // Said again, of one before.
     part.end_round();
     return advance(tensor, index, PartState::kShares);
   }
