@@ -82,11 +82,6 @@ const Member& worker_of(const Member& one, const Member& other, NodeId likelier)
   return one.node == likelier ? one : other;
 }
 
-const Member* standby_of(const Member& one, const Member& other) {
-  if (one.role != Role::kServer || other.role != Role::kServer) return nullptr;
-  return one.standby ? &one : other.standby ? &other : nullptr;
-}
-
 }  // namespace
 
 ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
@@ -444,11 +439,11 @@ void ViewMachine::take(const TimeOut&) {
                 .round = next_.contributors.from_round});
       continue;
     }
-    if (const Member* standby = standby_of(*reporter, *subject)) {
-      take(Lost{.node = standby->node,
-                .cause = fmt::format("its link to {} broke, though both are alive: {}",
-                                     (standby == reporter ? subject : reporter)->describe(),
-                                     doubt.cause)});
+    if (const Member* spare = standbys_.spare_of(*reporter, *subject, next_)) {
+      take(Lost{
+          .node = spare->node,
+          .cause = fmt::format("its link to {} broke, though both are alive: {}",
+                               (spare == reporter ? subject : reporter)->describe(), doubt.cause)});
       continue;
     }
     end(link_broke(*reporter, *subject, doubt.cause));

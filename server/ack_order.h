@@ -28,15 +28,7 @@ class AckOrder {
     if (found != links_.end()) found->second.open.erase(sequence);
   }
   /// Of one that has come; or of another, which none before it waits for.
-  void applied(LinkId link, std::uint64_t sequence, bool at_once) {
-    const auto found = links_.find(link);
-    if (found == links_.end() || found->second.open.erase(sequence) == 0) {
-      return van_.ack(link, sequence, at_once);
-    }
-    const Link& known = found->second;
-    const std::uint64_t through = known.open.empty() ? known.last : *known.open.begin() - 1;
-    if (through != 0) van_.ack(link, through, at_once);
-  }
+  void applied(LinkId link, std::uint64_t sequence, bool at_once);
   void forget(LinkId link) { links_.erase(link); }
 
  private:

@@ -48,6 +48,12 @@ TEST(LaunchPlacement, WorkersFillSlotsAndServersTakeTurns) {
   EXPECT_EQ(placement.members_at(1), (Sites{2, 6, 7}));
 }
 
+TEST(LaunchPlacement, WhoStandsByIsOnAnotherHost) {
+  const Placement placement =
+      placed(plan_with_file({"-H", "a,b,c", "-s", "4", "--replicas=2", "x"}));
+  EXPECT_EQ(placement.site_of, (Sites{0, 1, 2, 3, 1, 2, 3, 1, 2, 1, 2, 3}));
+}
+
 TEST(LaunchPlacement, AJobWithoutServersIsItsSchedulerAndItsWorkers) {
   EXPECT_EQ(placed(plan_with_file({"-H", "a:1,b:1", "-s", "0", "x"})).site_of, (Sites{0, 1, 2}));
   EXPECT_EQ(placed(plan_with_file({"-n", "2", "-s", "0", "x"})).site_of, (Sites{0, 0, 0}));

@@ -27,8 +27,9 @@ inline constexpr Exit kTerminated{true, SIGTERM};
 
 class SupervisorFixture : public testing::Test {
  protected:
-  explicit SupervisorFixture(GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, Rank spares = 0)
-      : sizing_(sizing), spares_(spares) {}
+  explicit SupervisorFixture(GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, Rank spares = 0,
+                             std::uint32_t server_restarts = 0)
+      : sizing_(sizing), spares_(spares), server_restarts_(server_restarts) {}
 
   void start_all() {
     supervisor_.on_spawned(kScheduler);
@@ -80,9 +81,11 @@ class SupervisorFixture : public testing::Test {
 
   const GoingOn::Sizing sizing_;
   const Rank spares_;
+  const std::uint32_t server_restarts_;
   const Time start_{100s};
   Time now_ = start_;
-  Supervisor supervisor_{members_and(spares_), Limits{}, start_, sizing_, spares_};
+  Supervisor supervisor_{members_and(spares_), Limits{}, start_, sizing_, spares_,
+                         server_restarts_};
 };
 
 }  // namespace stretto::launch::supervised

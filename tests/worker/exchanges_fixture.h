@@ -111,7 +111,8 @@ class ExchangeTest : public testing::Test {
     step();
   }
   void done(wire::Key key, std::uint64_t version) {
-    shard_.send(wire::DoneFrame{.key = key, .facts = {.version = version}}.header());
+    shard_.send(wire::DoneFrame{.key = key, .facts = {.version = version, .own_applied = version}}
+                    .header());
     step();
   }
   void ack(std::uint64_t pushes) {

@@ -383,12 +383,12 @@ class Parser {
   }
 
   Status check_ports() const {
-    const std::uint64_t last = plan_.port + std::uint64_t{plan_.servers} * plan_.shards;
+    const std::uint64_t last = plan_.port + std::uint64_t{plan_.server_processes()} * plan_.shards;
     if (plan_.port == 0 || last <= kMaxPort) return {};
     return invalid(
         fmt::format("--port is {}, and {} servers of {} shards follow it: the last "
                     "would have port {}, and there are {}",
-                    plan_.port, plan_.servers, plan_.shards, last, kMaxPort));
+                    plan_.port, plan_.server_processes(), plan_.shards, last, kMaxPort));
   }
 
   const std::span<const std::string> words_;

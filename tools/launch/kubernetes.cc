@@ -249,6 +249,7 @@ class ManifestWriter {
     }
     variable("STRETTO_SERVERS", std::to_string(plan_.servers));
     variable("STRETTO_SHARDS", std::to_string(plan_.shards));
+    if (plan_.replicas > 1) variable("STRETTO_REPLICAS", std::to_string(plan_.replicas));
     variable("STRETTO_SCHEDULER", fmt::format("{}:{}", scheduler, scheduler_port()));
     variable("STRETTO_BIND_HOST", "0.0.0.0");
     field("STRETTO_NODE_HOST", "status.podIP");

@@ -35,8 +35,8 @@ void run_all(std::uint32_t replicas, const char* test) {
 
 TEST(ReturnsSimulation, EverySumIsExactForEverySeed) { run_all(1, "ReturnsSimulation.Every*"); }
 
-TEST(StandbySimulation, EachContributionCountsOnceForEverySeed) {
-  run_all(2, "StandbySimulation.Each*");
+TEST(StandbySimulation, EveryContributionCountsOnceForEverySeed) {
+  run_all(2, "StandbySimulation.Every*");
 }
 
 }  // namespace

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that stand by for others, by the view machine that gives them the places.
+#include "scheduler/standbys.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/view_machine.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+class StandbysTest : public testing::Test {
+ protected:
+  StandbysTest() {
+    config_.servers = 2;
+    config_.job.replicas = 2;
+  }
+
+  static Join server(std::int64_t number) {
+    return {.role = Role::kServer,
+            .rank = number,
+            .shards = 1,
+            .servers = 2,
+            .host = fmt::format("s{}", number),
+            .address = fmt::format("s:{}", 7000 + number)};
+  }
+  void gather() {
+    machine_.emplace(config_, now_);
+    for (const Rank number : {0U, 1U, 2U, 3U}) servers_.push_back(come(server(number)));
+    for (const Rank rank : {0U, 1U}) {
+      workers_.push_back(come({.rank = rank, .workers = 2, .servers = 2, .host = "w"}));
+    }
+    ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+    machine_->on(NewTensor{.cut = Cut(fake::spec("x", Dtype::kU8, 1024), 64), .kept = "x"}, now_);
+  }
+  NodeId come(const Join& join) {
+    const std::vector<ViewOrder> orders = machine_->on(join, now_);
+    const auto* admit = orders.empty() ? nullptr : std::get_if<Admit>(&orders.front());
+    return admit == nullptr ? 0 : admit->member.node;
+  }
+  void catch_up(NodeId server, NodeId standby) {
+    machine_->on(Caught{.server = server, .standby = standby}, now_);
+  }
+  std::vector<ViewOrder> lose(NodeId node) {
+    auto orders = machine_->on(Gone{.node = node, .cause = "reset"}, now_);
+    const auto more = machine_->on(TurnOver{}, now_);
+    orders.insert(orders.end(), more.begin(), more.end());
+    return orders;
+  }
+  std::uint32_t slots_of(NodeId node) const {
+    const auto& owners = machine_->view().slots.owners();
+    return static_cast<std::uint32_t>(std::ranges::count(owners, node));
+  }
+  const Member* member(NodeId node) const { return machine_->view().find(node); }
+  std::string end() const { return machine_->status().text(); }
+
+  Config config_ = fake::config(Role::kScheduler, -1);
+  Time now_ = Time(1s);
+  std::optional<ViewMachine> machine_;
+  std::vector<NodeId> servers_;
+  std::vector<NodeId> workers_;
+};
+
+TEST_F(StandbysTest, TheSecondHalfStandsByForTheFirst) {
+  gather();
+  EXPECT_FALSE(member(servers_[1])->standby);
+  EXPECT_TRUE(member(servers_[3])->standby);
+  EXPECT_EQ(member(servers_[3])->rank, 1U);
+  EXPECT_EQ(member(servers_[3])->describe(), "server 3");
+  EXPECT_EQ(slots_of(servers_[0]), kSlots / 2);
+  EXPECT_EQ(slots_of(servers_[2]), 0U);
+  EXPECT_EQ(machine_->view().ranks(Role::kServer), 2U);
+}
+
+TEST_F(StandbysTest, OneThatHasAllHasThePlaceAtOnce) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  const auto orders = lose(servers_[0]);
+  ASSERT_EQ(orders.size(), 1U);
+  const auto& news = std::get<Publish>(orders[0]);
+  ASSERT_EQ(news.lost.size(), 1U);
+  EXPECT_EQ(news.lost[0].node, servers_[0]);
+  EXPECT_EQ(news.changed.size(), 2U);
+  EXPECT_FALSE(member(servers_[2])->standby);
+  EXPECT_EQ(member(servers_[0]), nullptr);
+  EXPECT_EQ(slots_of(servers_[2]), kSlots / 2);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+}
+
+TEST_F(StandbysTest, OneThatLacksSomethingDoesNot) {
+  gather();
+  lose(servers_[0]);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
+  EXPECT_THAT(end(), HasSubstr("ServerLost: server 0 is lost: reset; server 2, which stands by for "
+                               "it, does not have all of it yet"));
+}
+
+TEST_F(StandbysTest, OnlyWhoServesThePlaceSaysWhoHasAllOfIt) {
+  gather();
+  catch_up(servers_[1], servers_[2]);
+  catch_up(servers_[2], servers_[2]);
+  catch_up(servers_[0], servers_[1]);
+  catch_up(workers_[0], servers_[2]);
+  lose(servers_[0]);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
+}
+
+TEST_F(StandbysTest, WithoutWhoStoodByTheJobGoesOnUntilTheNextLoss) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  lose(servers_[2]);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_EQ(member(servers_[2]), nullptr);
+  lose(servers_[0]);
+  EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; nobody stands by for it"));
+}
+
+TEST_F(StandbysTest, WhoComesStandsByForWhoIsAlone) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  lose(servers_[0]);
+  const NodeId back = come(server(0));
+  ASSERT_NE(back, 0U);
+  EXPECT_TRUE(member(back)->standby);
+  EXPECT_EQ(member(back)->rank, 0U);
+  EXPECT_EQ(slots_of(back), 0U);
+  catch_up(servers_[2], back);
+  lose(servers_[2]);
+  EXPECT_FALSE(member(back)->standby);
+  EXPECT_EQ(slots_of(back), kSlots / 2);
+  const NodeId any = come(server(-1));
+  EXPECT_EQ(member(any)->number(), 2U);
+}
+
+TEST_F(StandbysTest, NobodyElseComes) {
+  gather();
+  EXPECT_EQ(come(server(1)), 0U);
+  EXPECT_EQ(come(server(-1)), 0U);
+  EXPECT_EQ(come(server(4)), 0U);
+  EXPECT_EQ(come({.rank = 0, .workers = 2, .servers = 2, .host = "w"}), 0U);
+}
+
+TEST_F(StandbysTest, ALinkBetweenTheTwoThatBreaksCostsTheOneThatStandsBy) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  machine_->on(Suspicion{.reporter = servers_[2], .subject = servers_[0], .cause = "cut"}, now_);
+  now_ += 3s;
+  for (const NodeId node : {servers_[0], servers_[2]}) machine_->on(Alive{.node = node}, now_);
+  machine_->on(TimeOut{}, now_);
+  now_ += 3s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_EQ(member(servers_[2]), nullptr);
+  EXPECT_NE(member(servers_[0]), nullptr);
+}
+
+TEST_F(StandbysTest, ALinkOfAWorkersThatBreaksCostsAServerThatAnotherStandsByFor) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[0], .cause = "cut"}, now_);
+  now_ += 3s;
+  for (const NodeId node : {servers_[0], workers_[0]}) machine_->on(Alive{.node = node}, now_);
+  machine_->on(TimeOut{}, now_);
+  now_ += 3s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_EQ(member(servers_[0]), nullptr);
+  EXPECT_FALSE(member(servers_[2])->standby);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two servers with one place: what the one that serves sends to the other before it tells anybody,
+// and what the other makes of it.
+#include "server/replication.h"
+
+#include "tests/server/shard_fixture.h"
+
+namespace stretto::fake {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr NodeId kServer = 50;
+constexpr NodeId kStandby = 51;
+
+template <typename T>
+const T& as(const control::Message& message) {
+  EXPECT_TRUE(control::is<T>(message));
+  return std::get<T>(message);
+}
+
+class ReplicationTest : public ShardTest {
+ protected:
+  ReplicationTest() { roster_.settings.replicas = 2; }
+
+  void add_standby() {
+    roster_.members.push_back({.node = kStandby,
+                               .role = Role::kServer,
+                               .rank = 0,
+                               .address = "shard1:1",
+                               .moved_up = 1,
+                               .standby = true});
+  }
+  void lose(NodeId node) {
+    for (Member& member : roster_.members) {
+      if (member.node == node) member.left = member.lost = true;
+      if (member.node == kStandby && node == kServer) member.standby = false;
+    }
+    next_roster();
+  }
+  void next_roster() {
+    ++roster_.epoch;
+    say_scheduler(roster_);
+  }
+};
+
+// ---- who serves
+
+class ServingTest : public ReplicationTest {
+ protected:
+  void begin_both(const TensorOptions& options = {}) {
+    add_standby();
+    begin();
+    welcome_standby();
+    scheduler_.controls();
+    open(options);
+    as<control::Open>(standby_.control());
+  }
+  void welcome_standby() {
+    standby_.say(welcome(kStandby, 0));
+    step();
+  }
+  // So many frames of this server's have been applied there.
+  void ack(std::uint64_t pushes) {
+    wire::Header header;
+    header.kind = wire::Kind::kCredit;
+    standby_.acked = pushes;
+    standby_.send(header);
+    step();
+  }
+  std::vector<float> sent_to_standby() { return floats_of(standby_.datum().payload.bytes()); }
+
+  FarEnd standby_{wire_, 2, kStandby};
+};
+
+TEST_F(ServingTest, NobodyIsToldOfARoundBeforeTheOtherHasItsSum) {
+  begin_both();
+  push(first_, 1, {1, 2});
+  push(second_, 1, {10, 20});
+  const auto entry = as<control::LogEntry>(standby_.control());
+  EXPECT_EQ(entry.version, 1U);
+  EXPECT_EQ(entry.worker, 0U);
+  EXPECT_EQ(entry.total, 8U);
+  EXPECT_THAT(sent_to_standby(), ElementsAre(11, 22));
+  EXPECT_THAT(first_.data(), IsEmpty());
+  ack(1);
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(11, 22));
+  EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(11, 22));
+}
+
+TEST_F(ServingTest, WhatComesForAPartThatWaitsIsAnsweredWithWhatItWaitsFor) {
+  begin_both({.mode = Mode::kAsync});
+  push(first_, 1, {1, 2}, 0);
+  pull(second_, 0);
+  probe(second_);
+  EXPECT_THAT(second_.data(), IsEmpty());
+  EXPECT_EQ(as<control::LogEntry>(standby_.control()).worker, first_.node);
+  EXPECT_THAT(sent_to_standby(), ElementsAre(1, 2));
+  ack(1);
+  const auto answers = second_.data();
+  ASSERT_EQ(answers.size(), 2U);
+  for (const Sent& answer : answers) EXPECT_EQ(wire::ValueFacts::of(answer.header).version, 1U);
+}
+
+TEST_F(ServingTest, APushIsAcknowledgedOnceTheOtherHasItAndWithItThoseBehindIt) {
+  begin_both({.mode = Mode::kAsync});
+  open_at(first_, 2, spec("rounds", Dtype::kF32, 2));
+  push(first_, 1, {1, 2}, 0);
+  first_.send(push_header({2, 0}, 1, 0), bytes_of({3, 4}));  // Of a round that is open: it counts.
+  pass(1s);
+  first_.data();
+  EXPECT_EQ(first_.heard_acked, 0U);
+  standby_.data();
+  ack(1);
+  pass(1s);
+  first_.data();
+  EXPECT_EQ(first_.heard_acked, 2U);
+}
+
+TEST_F(ServingTest, APushThatIsRefusedHoldsUpNoOther) {
+  begin_both({.mode = Mode::kAsync});
+  open_at(first_, 2, spec("rounds", Dtype::kF32, 2));
+  push(first_, 1, {1, 2, 3}, 0);
+  EXPECT_EQ(fault_at(first_).code(), Code::kMismatch);
+  first_.send(push_header({2, 0}, 1, 0), bytes_of({3, 4}));
+  pass(1s);
+  first_.data();
+  EXPECT_EQ(first_.heard_acked, 2U);
+}
+
+TEST_F(ServingTest, WithoutTheOtherItGoesOnAsSoonAsTheSchedulerSaysSo) {
+  begin_both();
+  push(first_, 1, {1, 2});
+  push(second_, 1, {10, 20});
+  standby_.data();
+  standby_.break_link();
+  step();
+  EXPECT_THAT(first_.data(), IsEmpty()) << "this server may be the one that is lost";
+  lose(kStandby);
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(11, 22));
+  push(first_, 2, {1, 1});
+  push(second_, 2, {1, 1});
+  EXPECT_THAT(first_.data(), testing::SizeIs(1));
+}
+
+TEST_F(ServingTest, WhoComesLaterGetsAllThatIsThereAndIsReadyThen) {
+  begin();
+  open();
+  push(first_, 1, {1, 2});
+  push(second_, 1, {10, 20});
+  EXPECT_THAT(first_.data(), testing::SizeIs(1)) << "nobody stands by";
+  add_standby();
+  next_roster();
+  welcome_standby();
+  const auto said = standby_.controls();
+  ASSERT_EQ(said.size(), 3U);
+  as<control::Hello>(said[0]);
+  as<control::Open>(said[1]);
+  const auto& image = as<control::PartImage>(said[2]);
+  EXPECT_EQ(image.version, 1U);
+  EXPECT_EQ(image.finished, 1U);
+  ASSERT_EQ(image.workers.size(), 2U);
+  EXPECT_EQ(image.workers[0].rounds, 1U);
+  EXPECT_EQ(image.total, Store::kHeadBytes + 8);
+  scheduler_.controls();
+  push(first_, 2, {1, 1});
+  push(second_, 2, {1, 1});
+  standby_.data();
+  ack(1);
+  EXPECT_EQ(as<control::StandbyReady>(scheduler_.control()).node, kStandby);
+  EXPECT_EQ(as<control::LogEntry>(standby_.control()).version, 2U) << "not before the image";
+  EXPECT_THAT(first_.data(), testing::SizeIs(0));
+  ack(2);
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(2, 2));
+}
+
+TEST_F(ServingTest, StateThatIsSetGoesThereToo) {
+  begin_both({.mode = Mode::kAsync, .update = {.rule = Rule::kMomentum, .rate = 1}});
+  push(first_, 1, {1, 2}, 0);
+  standby_.data();
+  standby_.controls();
+  ack(1);
+  const std::string velocity(8, '\0');
+  first_.say(control::StateRequest{.number = 1, .tensor = 1, .set = velocity, .total = 8});
+  step();
+  EXPECT_EQ(as<control::PartImage>(standby_.control()).version, 1U);
+}
+
+// ---- who stands by
+
+class StandingByTest : public ReplicationTest {
+ protected:
+  StandingByTest() {
+    config_.rank = 1;
+    add_standby();
+  }
+  void begin_both(const TensorOptions& options = {}) {
+    shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_);
+    ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
+    say_scheduler(welcome(kStandby, 0));
+    say_scheduler(roster_);
+    server_.connect();
+    server_.say(hello(Role::kServer, 0, kServer));
+    step();
+    as<control::Welcome>(server_.control());
+    server_.epoch = 1;
+    server_.say(control::Open{.tensor = 1, .spec = spec("grads", Dtype::kF32, 2, options)});
+    step();
+  }
+  void tell(const control::Message& message) {
+    server_.say(message);
+    step();
+  }
+  void send(std::uint64_t version, const Buffer& bytes, std::uint64_t offset = 0) {
+    const wire::PushFrame push{
+        .key = kKey, .round = version, .computed_from = offset, .dtype = Dtype::kU8};
+    server_.send(push.header(), bytes);
+    step();
+  }
+  void update(std::uint64_t version, const std::vector<float>& numbers, NodeId worker = 0) {
+    tell(control::LogEntry{.tensor = 1, .version = version, .worker = worker, .total = 8});
+    send(version, bytes_of(numbers));
+  }
+  std::uint64_t acked() {
+    server_.data();
+    return server_.heard_acked;
+  }
+  // The place is this one's now, and both workers come.
+  void promote() {
+    lose(kServer);
+    join(first_, 0);
+    join(second_, 1);
+    first_.epoch = second_.epoch = 2;
+  }
+  std::string refusal() { return fault_at(server_, 0).cause(); }
+
+  FarEnd server_{wire_, 201, kServer};
+};
+
+TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {
+  begin_both();
+  first_.connect();
+  first_.say(hello(Role::kWorker, 0, first_.node));
+  step();
+  EXPECT_THAT(first_.controls(), IsEmpty());
+  lose(kServer);
+  as<control::Welcome>(first_.control());
+  EXPECT_TRUE(server_.closed());
+}
+
+TEST_F(StandingByTest, AShareThatHasCountedElsewhereIsAnsweredWithItsValue) {
+  begin_both();
+  update(1, {11, 22});
+  EXPECT_EQ(acked(), 1U);
+  promote();
+  push(first_, 1, {1, 2}, wire::kWantsValue | wire::kAgain);
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(11, 22));
+  push(second_, 1, {10, 20}, wire::kAgain);
+  EXPECT_EQ(second_.datum().header.kind, wire::Kind::kDone);
+  push(first_, 2, {1, 2});
+  push(second_, 2, {10, 20});
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(11, 22));
+}
+
+TEST_F(StandingByTest, ARoundThatWasOpenIsMadeAgain) {
+  begin_both();
+  tell(control::LogEntry{.tensor = 1, .version = 1, .total = 8});  // And then the server is lost.
+  promote();
+  push(first_, 1, {1, 2}, wire::kWantsValue | wire::kAgain);
+  EXPECT_THAT(first_.data(), IsEmpty());
+  push(second_, 1, {10, 20}, wire::kWantsValue | wire::kAgain);
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(11, 22));
+}
+
+TEST_F(StandingByTest, UpdatesOfSingleWorkersAreKnownByWorker) {
+  begin_both({.mode = Mode::kAsync});
+  update(1, {1, 2}, first_.node);
+  update(2, {3, 4}, first_.node);
+  update(3, {5, 6}, second_.node);
+  promote();
+  push(first_, 2, {3, 4}, wire::kWantsValue | wire::kAgain);
+  EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(9, 12));
+  push(second_, 2, {1, 1});
+  EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(10, 13));
+}
+
+TEST_F(StandingByTest, AnImageComesInPieces) {
+  begin_both();
+  const SavedPartHead head{.version = 4, .value_bytes = 8, .contributors = 2};
+  std::vector<std::byte> all(sizeof head + 8);
+  std::memcpy(all.data(), &head, sizeof head);
+  const std::vector<float> value{7, 8};
+  std::memcpy(all.data() + sizeof head, value.data(), 8);
+  tell(control::PartImage{
+      .tensor = 1,
+      .version = 4,
+      .finished = 4,
+      .workers = {{.node = first_.node, .rounds = 4}, {.node = second_.node, .rounds = 4}},
+      .total = all.size()});
+  send(4, Buffer::copy_of(std::span(all).first(20)));
+  send(4, Buffer::copy_of(std::span(all).subspan(20)), 20);
+  EXPECT_EQ(acked(), 2U);
+  update(5, {1, 1});
+  promote();
+  push(first_, 6, {1, 2});
+  push(second_, 6, {1, 2});
+  EXPECT_EQ(wire::ValueFacts::of(first_.datum().header).version, 6U);
+}
+
+TEST_F(StandingByTest, WhatContradictsItselfEndsTheLink) {
+  const auto refuses = [this](const control::Message& message, const std::string& why) {
+    shard_.reset();
+    wire_ = Wire();
+    scheduler_ = FarEnd(wire_, 1, kSchedulerNode);
+    server_ = FarEnd(wire_, 201, kServer);
+    begin_both();
+    tell(message);
+    send(1, bytes_of({1, 2}));
+    const auto said = server_.controls();
+    ASSERT_FALSE(said.empty()) << why;
+    EXPECT_THAT(as<control::Fault>(said.front()).why.cause(), HasSubstr(why));
+  };
+  refuses(control::LogEntry{.tensor = 9, .version = 1, .total = 8}, "is not known here");
+  refuses(control::LogEntry{.tensor = 1, .version = 2, .total = 8}, "version 2 came");
+  refuses(control::LogEntry{.tensor = 1, .version = 1, .total = 4}, "4 bytes is to come, wanted 8");
+  refuses(control::LogEntry{.tensor = 1, .version = 1, .worker = first_.node, .total = 8},
+          "another kind");
+  refuses(control::LogEntry{.tensor = 1, .version = 1, .listeners = 3, .total = 8}, "version 1");
+  refuses(control::PartImage{.tensor = 1, .version = 1, .total = 1 << 20}, "at most");
+  refuses(control::StandbyReady{}, "tells who stands by");
+  refuses(control::Open{.tensor = 1, .spec = spec("grads", Dtype::kF32, 3)}, "known here as");
+}
+
+TEST_F(StandingByTest, AStrangerIsNotItsServer) {
+  begin_both();
+  FarEnd other{wire_, 202, 52};
+  other.connect();
+  control::Hello wrong = hello(Role::kServer, 0, 52);
+  wrong.token = "other";
+  other.say(wrong);
+  step();
+  EXPECT_THAT(as<control::Fault>(other.control()).why.cause(), HasSubstr("token"));
+}
+
+}  // namespace
+}  // namespace stretto::fake
