@@ -59,6 +59,7 @@ void ReplicaSender::part() {
   standby_.reset();
   link_ = 0;
   welcomed_ = ready_told_ = false;
+  opened_.clear();
   copies_.clear();
   to_copy_.clear();
   copying_ = 0;
@@ -71,7 +72,7 @@ void ReplicaSender::part() {
 void ReplicaSender::on_welcome() {
   van_.links().admit(link_, standby_->node);
   welcomed_ = true;
-  slots_.for_each_tensor([this](const control::Open& open) { van_.send_control(link_, open); });
+  slots_.for_each_tensor([this](const control::Open& open) { opened(open); });
   slots_.for_each_place([this](const OwnedSlots::Place& place) {
     Copy& copy = copies_[place.part->key];
     copy.place = place;
@@ -80,7 +81,8 @@ void ReplicaSender::on_welcome() {
 }
 
 void ReplicaSender::opened(const control::Open& open) {
-  if (welcomed_ && link_ != 0) van_.send_control(link_, open);
+  const bool news = welcomed_ && link_ != 0 && opened_.insert(open.tensor).second;
+  if (news) van_.send_control(link_, open);
 }
 
 void ReplicaSender::meet(const OwnedSlots::Place& place) {

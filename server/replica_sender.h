@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -40,7 +41,7 @@ class ReplicaSender {
   /// scheduler to say.
   void lose() { link_ = 0; }
 
-  /// A tensor has been opened here.
+  /// A tensor has been opened here, by one worker or another.
   void opened(const control::Open& open);
   /// Before something counts for this part: it has to be known from its begin.
   void meet(const OwnedSlots::Place& place);
@@ -89,6 +90,7 @@ class ReplicaSender {
   std::uint32_t piece_bytes_ = 0;
   bool welcomed_ = false;
   bool ready_told_ = false;
+  std::set<std::uint32_t> opened_;  // Tensors that it has been told of.
   std::map<wire::Key, Copy> copies_;
   std::deque<wire::Key> to_copy_;
   std::size_t copying_ = 0;
