@@ -17,16 +17,9 @@ class AckOrder {
   explicit AckOrder(Van& van) : van_(van) {}
 
   /// A push has come, and is not applied yet.
-  void came(LinkId link, std::uint64_t sequence) {
-    Link& known = links_[link];
-    known.open.insert(sequence);
-    known.last = sequence;
-  }
+  void came(LinkId link, std::uint64_t sequence) { links_[link].open.insert(sequence); }
   /// It was refused: its sender hears of that otherwise, and nothing waits for it.
-  void refused(LinkId link, std::uint64_t sequence) {
-    const auto found = links_.find(link);
-    if (found != links_.end()) found->second.open.erase(sequence);
-  }
+  void refused(LinkId link, std::uint64_t sequence);
   /// Of one that has come; or of another, which none before it waits for.
   void applied(LinkId link, std::uint64_t sequence, bool at_once);
   void forget(LinkId link) { links_.erase(link); }
@@ -34,8 +27,10 @@ class AckOrder {
  private:
   struct Link {
     std::set<std::uint64_t> open;
-    std::uint64_t last = 0;
+    std::uint64_t applied = 0;  // The last one that has been.
   };
+
+  void tell(LinkId id, const Link& link, bool at_once);
 
   Van& van_;
   std::map<LinkId, Link> links_;

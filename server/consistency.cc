@@ -88,42 +88,6 @@ void Consistency::resume(std::uint64_t version, std::optional<std::uint64_t> rou
   if (rounds) before_.assign(before_.size(), 0);
 }
 
-Consistency::Standing Consistency::standing() const {
-  Standing made{.version = version_, .finished = finished_, .empty = empty_};
-  for (std::uint32_t index = 0; index < group_->size(); ++index) {
-    made.workers.push_back({.node = group_->at(index).node,
-                            .rounds = rounds_.of(index) - (here_.contains(index) ? 1 : 0),
-                            .before = before_[index]});
-  }
-  return made;
-}
-
-bool Consistency::take(const Standing& standing) {
-  std::vector<std::uint64_t> rounds(group_->size());
-  std::vector<std::uint64_t> before(group_->size());
-  IndexSet known(group_->size());
-  for (const Standing::Worker& worker : standing.workers) {
-    const auto index = group_->find(worker.node);
-    if (!index || !known.insert(*index)) return false;
-    rounds[*index] = worker.rounds;
-    before[*index] = worker.before;
-  }
-  const bool sound =
-      standing.empty <= standing.finished && standing.finished <= standing.version + standing.empty;
-  if (open() || !known.full() || !sound) return false;
-  version_ = standing.version;
-  finished_ = standing.finished;
-  empty_ = standing.empty;
-  before_ = std::move(before);
-  ++progress_;
-  const IndexSet left = rounds_.left();
-  rounds_ = RoundCounts(std::move(rounds));
-  for (std::uint32_t index = 0; index < group_->size(); ++index) {
-    if (left.contains(index)) rounds_.leave(index);
-  }
-  return true;
-}
-
 void Consistency::make_nothing() {
   STRETTO_CHECK(!open() && version_ > 0 && empty_ < finished_);
   --version_;

@@ -25,6 +25,8 @@ inline bool are_collected(Mode mode, bool assign) { return assign || has_rounds(
 
 /// The rounds of one part. Thread: loop.
 class Consistency {
+  friend class RoundsImage;
+
  public:
   Consistency(const TensorOptions& options, ContributorGroup group);
 
@@ -48,22 +50,6 @@ class Consistency {
   /// made before anybody here came; or, with `rounds`, which those who are here have made elsewhere
   /// in so many rounds, from which they count on.
   void resume(std::uint64_t version, std::optional<std::uint64_t> rounds = {});
-  /// How far rounds are, without shares of an open one.
-  struct Standing {
-    struct Worker {
-      NodeId node = 0;
-      std::uint64_t rounds = 0;  ///< That have counted,
-      std::uint64_t before = 0;  ///< with so many before it came.
-    };
-    std::uint64_t version = 0;
-    std::uint64_t finished = 0;  ///< Collected rounds,
-    std::uint64_t empty = 0;     ///< and those of them that made no update.
-    std::vector<Worker> workers = {};
-  };
-  Standing standing() const;
-  /// No round is open: they are as far as those of the same workers elsewhere. False, and without
-  /// effect, if those are others.
-  bool take(const Standing& standing);
   /// From now on these make rounds, the open one too: it lacks who is not among them any more, and
   /// waits for who is new, whose first round it is (where there are no rounds it begins where the
   /// fastest of the others is: whoever says first that a newcomer is in has made all rounds before

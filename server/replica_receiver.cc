@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/rounds_image.h"
 #include "van/frame_views.h"
 
 namespace stretto {
@@ -141,21 +142,20 @@ Status ReplicaReceiver::apply(Coming coming) {
 Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::PartImage& image,
                               const Buffer& bytes) {
   Part& part = *place.part;
-  Consistency::Standing standing{
-      .version = image.version, .finished = image.finished, .empty = image.empty};
+  RoundsImage rounds;
+  rounds.version = image.version;
+  rounds.finished = image.finished;
+  rounds.empty = image.empty;
   for (const control::PartImage::Standing& each : image.workers) {
-    standing.workers.push_back({.node = each.node, .rounds = each.rounds, .before = each.before});
+    rounds.workers.push_back({.node = each.node, .rounds = each.rounds, .before = each.before});
   }
-  if (Store::version_of(bytes.bytes()) != image.version ||
-      !part.collector.rounds().take(standing)) {
+  if (Store::version_of(bytes.bytes()) != image.version || !rounds.give(part.collector.rounds())) {
     return malformed(
         fmt::format("tensor '{}', part {}: an image that contradicts itself, or this "
                     "job's workers",
                     part.spec.name, part.key.part));
   }
-  for (const Consistency::Standing::Worker& each : standing.workers) {
-    part.counted.note(each.node, each.rounds);
-  }
+  for (const RoundsImage::Worker& each : rounds.workers) part.counted.note(each.node, each.rounds);
   const Status loaded = part.store.load(0, bytes.bytes());
   if (!loaded.ok() || part.store.saved_bytes() == bytes.size()) return loaded;
   return malformed("an image that lacks something");

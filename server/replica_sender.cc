@@ -5,26 +5,26 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "server/rounds_image.h"
 #include "van/frame_views.h"
 
 namespace stretto {
 namespace {
 
-// A part that is not told of yet needs no image if it is as every part is at first.
+// It needs no image if it is as every part is at first.
 bool is_new(const Part& part) {
-  const Consistency::Standing standing = part.collector.rounds().standing();
-  return part.store.value().version == 0 && standing.version == 0 && standing.finished == 0;
+  return part.store.value().version == 0 && RoundsImage::of(part.collector.rounds()).is_new();
 }
 
 control::PartImage image_of(const Part& part, std::uint64_t total) {
-  const Consistency::Standing standing = part.collector.rounds().standing();
+  const RoundsImage rounds = RoundsImage::of(part.collector.rounds());
   control::PartImage image{.tensor = part.key.tensor,
                            .part = part.key.part,
-                           .version = standing.version,
-                           .finished = standing.finished,
-                           .empty = standing.empty,
+                           .version = rounds.version,
+                           .finished = rounds.finished,
+                           .empty = rounds.empty,
                            .total = total};
-  for (const Consistency::Standing::Worker& worker : standing.workers) {
+  for (const RoundsImage::Worker& worker : rounds.workers) {
     image.workers.push_back(
         {.node = worker.node, .rounds = worker.rounds, .before = worker.before});
   }
@@ -46,11 +46,11 @@ control::LogEntry entry_of(const Update& update, Mode mode) {
 
 Status ReplicaSender::call(const Member& standby, const control::Hello& hello,
                            std::uint32_t piece_bytes) {
+  standby_ = standby;
+  piece_bytes_ = piece_bytes;
   Result<LinkId> link = van_.links().connect(standby.address, hello);
   if (!link.ok()) return std::move(link.status()).with_peer(standby.describe());
-  standby_ = standby;
   link_ = *link;
-  piece_bytes_ = piece_bytes;
   return {};
 }
 
@@ -60,6 +60,10 @@ void ReplicaSender::part() {
   link_ = 0;
   welcomed_ = ready_told_ = false;
   opened_.clear();
+  std::vector<Part*> copied;
+  for (const auto& [key, copy] : copies_) {
+    if (copy.copying) copied.push_back(copy.place.part);
+  }
   copies_.clear();
   to_copy_.clear();
   copying_ = 0;
@@ -67,6 +71,7 @@ void ReplicaSender::part() {
     for (Place& place : places) place.done = true;
   }
   slots_.for_each_slot([this](Slot& slot) { release_ready(slot); });
+  for (Part* part : copied) released_(*part);
 }
 
 void ReplicaSender::on_welcome() {
@@ -85,6 +90,7 @@ void ReplicaSender::opened(const control::Open& open) {
   if (news) van_.send_control(link_, open);
 }
 
+// One that is not new goes at once: who stands by may be said to have all.
 void ReplicaSender::meet(const OwnedSlots::Place& place) {
   if (!welcomed_) return;
   const auto [found, first] = copies_.try_emplace(place.part->key);
@@ -94,15 +100,22 @@ void ReplicaSender::meet(const OwnedSlots::Place& place) {
   if (is_new(*place.part)) {
     copy.followed = true;
   } else {
-    queue(copy);
+    send_image(copy);
   }
+}
+
+bool ReplicaSender::is_free(const Part& part) const {
+  const auto found = copies_.find(part.key);
+  const bool on_its_way =
+      found != copies_.end() && (found->second.frames > 0 || found->second.copying);
+  return part.settled() && !on_its_way;
 }
 
 void ReplicaSender::copy_again(const OwnedSlots::Place& place) {
   if (!welcomed_) return;
   Copy& copy = copies_[place.part->key];
   copy.place = place;
-  if (!copy.queued) queue(copy);
+  send_image(copy);
 }
 
 void ReplicaSender::queue(Copy& copy) {
@@ -163,6 +176,7 @@ void ReplicaSender::send_image(Copy& copy) {
   copy.queued = false;
   copy.copying = true;
   ++copying_;
+  if (link_ == 0) return;  // As with an update.
   Buffer saved = van_.allocate(part.store.saved_bytes());
   part.store.save(0, saved.writable());
   van_.send_control(link_, image_of(part, saved.size()));
@@ -178,7 +192,8 @@ void ReplicaSender::on_acked(const wire::Key& key) {
   copy.copying = false;
   copy.followed = true;
   --copying_;
-  if (copy.waits) send(copy, *std::exchange(copy.waits, std::nullopt));
+  if (copy.waits) return send(copy, *std::exchange(copy.waits, std::nullopt));
+  released_(*copy.place.part);
 }
 
 void ReplicaSender::done(const OwnedSlots::Place& place) {
@@ -206,6 +221,7 @@ std::optional<control::StandbyReady> ReplicaSender::step() {
     const wire::Key key = to_copy_.front();
     to_copy_.pop_front();
     Copy& copy = copies_.at(key);
+    if (!copy.queued) continue;
     if (copy.place.part->settled() && copy.frames == 0) {
       send_image(copy);
     } else {

@@ -11,6 +11,7 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "server/owned_slots.h"
 #include "van/control.h"
@@ -21,7 +22,7 @@ namespace stretto {
 /// Thread: loop.
 class ReplicaSender {
  public:
-  /// Hears of each part whose update has been released.
+  /// Hears of each part whose update has been released, or that is there as a whole.
   using Released = std::function<void(Part&)>;
 
   /// All outlive this.
@@ -45,7 +46,9 @@ class ReplicaSender {
   void opened(const control::Open& open);
   /// Before something counts for this part: it has to be known from its begin.
   void meet(const OwnedSlots::Place& place);
-  /// The part is changed otherwise than by updates: it goes as a whole again.
+  /// Nothing of the part is on its way, nor waits: it may be changed otherwise than by updates.
+  bool is_free(const Part& part) const;
+  /// It has been changed so: it goes as a whole again, and is not free until it is there.
   void copy_again(const OwnedSlots::Place& place);
   /// An update that is complete. Released before this returns if nothing is sent of this part.
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority);

@@ -26,20 +26,24 @@ const Member* other_of(const Roster& roster, const Member& self) {
 }  // namespace
 
 Replication::Replication(const Config& config, Van& van, const WorkerLinks& workers,
-                         OwnedSlots& slots, Announce announce, Dispatch dispatch)
+                         OwnedSlots& slots, Ways ways)
     : config_(config),
       van_(van),
       workers_(workers),
       slots_(slots),
-      announce_(std::move(announce)),
-      dispatch_(std::move(dispatch)),
+      ways_(std::move(ways)),
       sender_(van, slots, [this](Part& part) { released(part); }),
       receiver_(van, workers, slots),
       acks_(van) {}
 
 Result<bool> Replication::follow(const Roster& roster, NodeId self, const control::Hello& hello) {
   const Member* me = roster.find(self);
-  if (me == nullptr || !roster.settings.replicated()) return false;
+  if (me == nullptr || !roster.settings.replicated()) {
+    for (const Caller& caller : std::exchange(callers_, {})) {
+      van_.links().refuse(caller.link, {Code::kRefused, "servers do not stand by in this job"});
+    }
+    return false;
+  }
   const Member* other = other_of(roster, *me);
   const bool stood_by = !serves_;
   if (followed_ != roster.epoch) {
@@ -76,12 +80,11 @@ void Replication::answer_callers(const Roster& roster, const Member& self) {
       receiver_.begin(caller.link);
       van_.links().admit(caller.link, caller.node);
       van_.send_control(caller.link, control::Welcome{.node = caller.node, .rank = self.rank});
-    } else if (caller.node > roster.newest() || !serves_) {
+    } else if (caller.node > roster.newest()) {
       callers_.push_back(caller);
     } else {
       van_.links().refuse(caller.link,
-                          {Code::kRefused, fmt::format("{} stands by for nobody, and node {} "
-                                                       "says it does so for it",
+                          {Code::kRefused, fmt::format("{} does not stand by for node {}",
                                                        self.describe(), caller.node)});
     }
   }
@@ -139,22 +142,65 @@ void Replication::ack(const Part& part, LinkId link, std::uint64_t sequence, boo
   owed_[part.key] = {.link = link, .sequence = sequence, .at_once = at_once};
 }
 
+void Replication::handled(LinkId link, const wire::Header& header) {
+  const auto owed = owed_.find(header.key);
+  const bool is_owed = owed != owed_.end() && owed->second.link == link &&
+                       owed->second.sequence == header.push_sequence;
+  if (!is_owed) acks_.refused(link, header.push_sequence);
+}
+
+bool Replication::takes(const Part& part, LinkId link, const control::StateRequest& request) {
+  if (!replicates() || sender_.is_free(part)) return false;
+  requests_[part.key].push_back({link, request});  // Of a worker one at a time.
+  return true;
+}
+
+void Replication::changed(const OwnedSlots::Place& place, LinkId link,
+                          const control::StatePiece& answer) {
+  if (!replicates()) return van_.send_control(link, answer);
+  answers_[place.part->key] = {.link = link, .what = answer};
+  sender_.copy_again(place);
+  if (sender_.is_free(*place.part)) tell(*place.part);  // Nothing is sent there yet.
+}
+
 void Replication::released(Part& part) {
-  if (const auto owed = owed_.find(part.key); owed != owed_.end()) {
+  tell(part);
+  go_on(part);
+}
+
+void Replication::tell(Part& part) {
+  if (const auto owed = owed_.find(part.key); owed != owed_.end() && part.settled()) {
     acks_.applied(owed->second.link, owed->second.sequence, owed->second.at_once);
     owed_.erase(owed);
   }
-  announce_(part);
-  while (part.settled()) {
+  if (const auto answer = answers_.find(part.key); answer != answers_.end()) {
+    van_.send_control(answer->second.link, answer->second.what);
+    answers_.erase(answer);
+  }
+  ways_.announce(part);
+}
+
+// What is dispatched may release more of the same part: that is gone on with here.
+void Replication::go_on(Part& part) {
+  if (!going_on_.insert(part.key).second) return;
+  while (part.settled() && (!replicates() || sender_.is_free(part))) {
+    if (const auto asked = requests_.find(part.key); asked != requests_.end()) {
+      const Request request = std::move(asked->second.front());
+      asked->second.pop_front();
+      if (asked->second.empty()) requests_.erase(asked);
+      ways_.request(request.link, request.what);
+      continue;
+    }
     const auto held = held_.find(part.key);
-    if (held == held_.end()) return;
+    if (held == held_.end()) break;
     Frame frame = std::move(held->second.front());
     held->second.pop_front();
     if (held->second.empty()) held_.erase(held);
     const WorkerLinks::Worker* worker = workers_.find(frame.link);
     if (worker == nullptr || worker->node != frame.worker) continue;
-    dispatch_(frame.link, *worker, frame.header, std::move(frame.payload));
+    ways_.dispatch(frame.link, *worker, frame.header, std::move(frame.payload));
   }
+  going_on_.erase(part.key);
 }
 
 }  // namespace stretto

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "server/ack_order.h"
@@ -23,20 +24,26 @@ class Replication {
  public:
   /// What a shard does with the frame of a worker.
   using Dispatch = std::function<void(LinkId, WorkerLinks::Worker, const wire::Header&, Buffer)>;
-  /// Who waits for a part may be told now.
-  using Announce = std::function<void(Part&)>;
+  /// What is asked of the shard.
+  struct Ways {
+    std::function<void(Part&)> announce;  ///< Who waits for a part may be told now.
+    Dispatch dispatch;
+    std::function<void(LinkId, const control::StateRequest&)>
+        request;  ///< The same of one of these.
+  };
 
   /// All outlive this.
   Replication(const Config& config, Van& van, const WorkerLinks& workers, OwnedSlots& slots,
-              Announce announce, Dispatch dispatch);
+              Ways ways);
 
   /// What a roster says of this shard, which is member `self`. True if it serves from now on, and
-  /// has stood by until now.
+  /// has stood by until now. An error if the other cannot be called: then it is lost, or this one.
   Result<bool> follow(const Roster& roster, NodeId self, const control::Hello& hello);
   /// False: it stands by.
   bool serves() const { return serves_; }
   /// Somebody else has all that this one has, or is to have it.
   bool replicates() const { return sender_.standby() != nullptr; }
+  const Member* other() const { return sender_.standby(); }
 
   /// A server's hello.
   void greet(LinkId link, const control::Hello& hello);
@@ -58,15 +65,19 @@ class Replication {
              const Buffer& payload);
   /// Before something counts for this part.
   void meet(const OwnedSlots::Place& place) { sender_.meet(place); }
-  void changed(const OwnedSlots::Place& place) { sender_.copy_again(place); }
+  /// A part is to be changed otherwise than by updates. True if that waits, and is asked later.
+  bool takes(const Part& part, LinkId link, const control::StateRequest& request);
+  /// It has been. Who asked for it is answered once the other has the part as it is now.
+  void changed(const OwnedSlots::Place& place, LinkId link, const control::StatePiece& answer);
   /// A complete update: released at once, or once the other has it.
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority) {
     sender_.append(place, std::move(update), priority);
   }
   /// The push has counted: it is acknowledged, once what it has completed is released.
   void ack(const Part& part, LinkId link, std::uint64_t sequence, bool at_once);
-  /// It has not, and never will.
-  void refused(LinkId link, std::uint64_t sequence) { acks_.refused(link, sequence); }
+  /// All has been done for a push. One that has not counted, and is not to be acknowledged, holds
+  /// up no other.
+  void handled(LinkId link, const wire::Header& header);
   /// Once a turn. What the scheduler is to hear, once.
   std::optional<control::StandbyReady> step() { return sender_.step(); }
 
@@ -87,15 +98,25 @@ class Replication {
     NodeId node = 0;
   };
 
+  struct Request {
+    LinkId link = 0;
+    control::StateRequest what;
+  };
+  struct Answer {
+    LinkId link = 0;
+    control::StatePiece what;
+  };
+
   void released(Part& part);
+  void tell(Part& part);
+  void go_on(Part& part);
   void answer_callers(const Roster& roster, const Member& self);
 
   const Config& config_;
   Van& van_;
   const WorkerLinks& workers_;
   OwnedSlots& slots_;
-  const Announce announce_;
-  const Dispatch dispatch_;
+  const Ways ways_;
   ReplicaSender sender_;
   ReplicaReceiver receiver_;
   AckOrder acks_;
@@ -105,6 +126,9 @@ class Replication {
   std::vector<Caller> callers_;      // Servers whose hellos wait for a roster.
   std::map<wire::Key, std::deque<Frame>> held_;
   std::map<wire::Key, Ack> owed_;  // Of parts that are not settled.
+  std::map<wire::Key, std::deque<Request>> requests_;
+  std::map<wire::Key, Answer> answers_;
+  std::set<wire::Key> going_on_;  // Parts whose frames are being dispatched.
 };
 
 }  // namespace stretto

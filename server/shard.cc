@@ -113,10 +113,15 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       }),
       taking_over_(van_, workers_, slots_, announcer_, clock),
       replication_(
-          config, van_, workers_, slots_, [this](Part& part) { announce(part); },
-          [this](LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
-            dispatch(link, worker, header, std::move(payload));
-          }),
+          config, van_, workers_, slots_,
+          {.announce = [this](Part& part) { announce(part); },
+           .dispatch = [this](
+                           LinkId link, Worker worker, const wire::Header& header,
+                           Buffer payload) { dispatch(link, worker, header, std::move(payload)); },
+           .request =
+               [this](LinkId link, const control::StateRequest& request) {
+                 on_state_request(link, request);
+               }}),
       archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -221,7 +226,9 @@ void Shard::follow_roster() {
   const auto resign = [this](const Status& why) { membership_->resign(why); };
   const Result<bool> promoted =
       replication_.follow(roster, membership_->node(), membership_->hello());
-  if (!promoted.ok()) resign(promoted.status());
+  if (const Member* other = promoted.ok() ? nullptr : replication_.other()) {
+    membership_->report_broken(other->node, promoted.status(), promoted.status());
+  }
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
   if (promoted.ok() && *promoted) slots_.restore_by(archive_.restorer(resign));
   if (first) {
@@ -277,9 +284,10 @@ void Shard::on_state_request(LinkId link, const control::StateRequest& request) 
   }
   const Result<OwnedSlots::Place> place =
       slots_.place_of({request.tensor, request.part}, workers_.left());
-  van_.send_control(link, place.ok() ? answer_to(request, place->part->store)
-                                     : refusal_of(request, place.status()));
-  if (place.ok() && !request.set.empty()) replication_.changed(*place);
+  if (!place.ok()) return van_.send_control(link, refusal_of(request, place.status()));
+  if (request.set.empty()) return van_.send_control(link, answer_to(request, place->part->store));
+  if (replication_.takes(*place->part, link, request)) return;
+  replication_.changed(*place, link, answer_to(request, place->part->store));
 }
 
 // ---- shares and values
@@ -300,6 +308,7 @@ void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
 void Shard::dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
   if (header.kind == wire::Kind::kPush) {
     on_push(link, worker, header, std::move(payload));
+    replication_.handled(link, header);
   } else if (header.kind == wire::Kind::kPull) {
     on_pull(link, worker, header);
   } else {
@@ -310,17 +319,16 @@ void Shard::dispatch(LinkId link, Worker worker, const wire::Header& header, Buf
 void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
   const auto push = wire::PushFrame::of(header);
   const Result<OwnedSlots::Place> place = slots_.place_of(push.key, workers_.left());
-  if (!place.ok()) return refuse(link, header, place.status());
+  if (!place.ok()) return announcer_.fault(link, push.key, push.round, place.status());
   Part& part = *place->part;
   if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
   if (payload.size() != 0 && push.dtype != part.spec.dtype) {
     const Status status(Code::kMismatch,
                         fmt::format("tensor '{}' is {}, a share of {} came", part.spec.name,
                                     name_of(part.spec.dtype), name_of(push.dtype)));
-    replication_.refused(link, header.push_sequence);
     return announcer_.disagree(link, push, part, status);
   }
-  if (!part.doomed.ok()) return refuse(link, header, part.doomed);
+  if (!part.doomed.ok()) return announcer_.fault(link, push.key, push.round, part.doomed);
   replication_.meet(*place);
   const Slot::Verdict verdict =
       place->slot->admit(part, id_of(push, worker.node, part), header.epoch);
@@ -341,12 +349,6 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   }
 }
 
-void Shard::refuse(LinkId link, const wire::Header& header, const Status& why) {
-  const auto push = wire::PushFrame::of(header);
-  replication_.refused(link, header.push_sequence);
-  announcer_.fault(link, push.key, push.round, why);
-}
-
 void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
                   const OwnedSlots::Place& place) {
   Part& part = *place.part;
@@ -361,10 +363,9 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   Result<Collector::Counted> counted =
       place.slot->count(part, id, share_of(push, id, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
-    replication_.refused(link, header.push_sequence);
     return announcer_.disagree(link, push, part, counted.status());
   }
-  if (!counted.ok()) return refuse(link, header, counted.status());
+  if (!counted.ok()) return announcer_.fault(link, push.key, push.round, counted.status());
   const bool completed = counted->update.has_value();
   if (completed) replication_.append(place, *std::move(counted->update), push.priority);
   STRETTO_CHECK((part.settled() || replication_.replicates()) && part.consistent());

@@ -68,7 +68,6 @@ class Shard final : public Agent, private Van::Handler {
   void on_state_request(LinkId link, const control::StateRequest& request);
   void dispatch(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
   void on_push(LinkId link, Worker worker, const wire::Header& header, Buffer payload);
-  void refuse(LinkId link, const wire::Header& header, const Status& why);
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
   void count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
              const OwnedSlots::Place& place);

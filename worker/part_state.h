@@ -134,7 +134,8 @@ class PartState {
   /// A round that we pushed to is known finished.
   void end_round() {
     awaiting_done_ = false;
-    sent = {};
+    const OperationPtr& share = lanes_[kShares].current;
+    if (share == nullptr || !share->pushes()) sent = {};
   }
 
   Verdict judge(LaneName lane, bool answers_push) const;

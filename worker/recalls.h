@@ -5,6 +5,7 @@
 
 #include "van/control.h"
 #include "van/van.h"
+#include "worker/kept_shares.h"
 #include "worker/tensors.h"
 
 namespace stretto {
@@ -13,7 +14,10 @@ namespace stretto {
 class Recalls {
  public:
   /// Both outlive this.
-  Recalls(Van& van, Tensors& tensors) : van_(van), tensors_(tensors) {}
+  Recalls(Van& van, Tensors& tensors) : van_(van), tensors_(tensors), shares_(van) {}
+
+  /// What is kept where others stand by for servers.
+  KeptShares& shares() { return shares_; }
 
   /// From now on values are kept.
   void begin() { keeps_ = true; }
@@ -36,6 +40,7 @@ class Recalls {
  private:
   Van& van_;
   Tensors& tensors_;
+  KeptShares shares_;
   bool keeps_ = false;
 };
 

@@ -68,15 +68,14 @@ ServerExchange::ServerExchange(Van& van, const Clock& clock, Tensors& tensors,
                            Buffer share) {
                       push.codec = tensor.spec.options.codec->codec;
                       push.priority = operation->priority;
-                      share =
-                          kept_shares_.keep(tensor.parts[push.key.part], push, std::move(share));
+                      share = recalls_.shares().keep(tensor.parts[push.key.part], push,
+                                                     std::move(share));
                       post(tensor, push.header(), std::move(share), *operation);
                       if (operation->paused) van_.queue().pause(operation->id);
                     },
                 .decoded = [this](TensorState& tensor,
                                   const wire::ValueFrame& value) { take_value(tensor, value); }}),
       recalls_(van, tensors),
-      kept_shares_(van),
       outcomes_(std::move(outcomes)) {}
 
 void ServerExchange::set_tracer(Tracer* tracer) {
@@ -134,9 +133,10 @@ void ServerExchange::send_share(TensorState& tensor, const wire::PushFrame& push
   if (push.absent) return post(tensor, push.header(), Buffer(), *operation);
   if (coder != nullptr && !push.assigns) return codings_.encode(tensor, push, operation);
   const std::span<const std::byte> bytes = tensor.bytes_of(operation->source, push.key.part);
-  Buffer share = kept_shares_.outlives(tensor, *operation)
-                     ? kept_shares_.keep(tensor.parts[push.key.part], push, Buffer::copy_of(bytes))
-                     : lease(operation, bytes, van_.waker());
+  Buffer share =
+      recalls_.shares().outlives(tensor, *operation)
+          ? recalls_.shares().keep(tensor.parts[push.key.part], push, Buffer::copy_of(bytes))
+          : lease(operation, bytes, van_.waker());
   post(tensor, push.header(), std::move(share), *operation);
 }
 
@@ -168,7 +168,7 @@ std::span<std::byte> ServerExchange::landing(const wire::Header& header) {
   const PartState::LaneName lane = tensor->lane_of(value);
   const PartState& part = tensor->parts[value.key.part];
   if (part.judge(lane, value.answers_push) != PartState::Verdict::kWanted || part.codec.encoding ||
-      kept_shares_.is_in_place(*part.current(lane)) || value.dtype != tensor->spec.dtype ||
+      recalls_.shares().is_in_place(*part.current(lane)) || value.dtype != tensor->spec.dtype ||
       value.codec != Codec::kNone) {
     return {};
   }
@@ -231,12 +231,12 @@ void ServerExchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
   const std::uint32_t index = done.key.part;
   PartState& part = tensor.parts[index];
   if (!done.answers_probe) {
+    if (done.facts.own_applied < part.rounds()) return;  // Said again, of one before.
     if (const OperationPtr& current = part.current(PartState::kShares);
         current != nullptr && current->broadcasts()) {
       current->made_nothing = true;
       return end_part(tensor, index, PartState::kShares);
     }
-    if (done.facts.own_applied < part.rounds()) return;  // Said again, of one before.
     part.end_round();
     return advance(tensor, index, PartState::kShares);
   }
@@ -288,7 +288,8 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
     // Else nobody might begin to ask.
     const bool open = tensor.parts[part].cannot_resend();
     const SendTerms terms{.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk};
-    if (open && !kept_shares_.send_again(tensor, part, terms)) recalls_.tell_how_far(tensor, part);
+    if (open && !recalls_.shares().send_again(tensor, part, terms))
+      recalls_.tell_how_far(tensor, part);
     if (tensor.parts[part].awaits_empty_share()) recalls_.send_empty_share(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
       send_lane_again(tensor, part, lane);
@@ -302,25 +303,19 @@ void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,
   state.take_given_up(lane);  // No answer will come.
   const OperationPtr current = state.current(lane);
   if (current == nullptr) return advance(tensor, part, lane);
-  if (!current->cancelled) {
-    ++current->parts_begun;  // It may have counted: it cannot be taken back any more.
-    send_frame_again(tensor, part, current);
-    if (current->paused) van_.queue().pause(current->id);
-  } else if (!current->pushes()) {
-    end_part(tensor, part, lane);
-  }
-}
-
-// What a codec has is sent once it has been encoded; what it has encoded goes as it was.
-void ServerExchange::send_frame_again(TensorState& tensor, std::uint32_t part,
-                                      const OperationPtr& operation) {
-  if (!operation->pushes()) return send_frame(tensor, part, operation);
-  if (tensor.parts[part].codec.encoding) return;
-  const SendTerms terms = terms_of(tensor, *operation);
-  if (kept_shares_.send_again(tensor, part, terms)) return;
-  wire::PushFrame push = push_of(tensor, part, *operation);
+  if (state.codec.decoding && lane == PartState::kShares) return;  // It has its answer.
+  if (current->cancelled) return current->pushes() ? void() : end_part(tensor, part, lane);
+  ++current->parts_begun;  // It may have counted: it cannot be taken back any more.
+  wire::PushFrame push = push_of(tensor, part, *current);
   push.again = true;
-  send_share(tensor, push, operation);
+  // What a codec has is sent once it has been encoded; what it has encoded goes as it was.
+  if (!current->pushes()) {
+    send_frame(tensor, part, current);
+  } else if (!state.codec.encoding &&
+             !recalls_.shares().send_again(tensor, part, terms_of(tensor, *current))) {
+    send_share(tensor, push, current);
+  }
+  if (current->paused) van_.queue().pause(current->id);
 }
 
 // ---- ends

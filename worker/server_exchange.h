@@ -10,7 +10,6 @@
 #include "van/van.h"
 #include "worker/codings.h"
 #include "worker/exchange_way.h"
-#include "worker/kept_shares.h"
 #include "worker/recalls.h"
 
 namespace stretto {
@@ -36,7 +35,6 @@ class ServerExchange final : public ExchangeWay {
   void failed(const TensorState& tensor, const Status& why) override;
 
   Recalls& recalls() { return recalls_; }
-  KeptShares& kept_shares() { return kept_shares_; }
   /// Parts of a tensor have moved to this link: what was on the way to their owner goes again.
   void send_again(TensorState& tensor, LinkId link);
 
@@ -51,7 +49,6 @@ class ServerExchange final : public ExchangeWay {
   void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
   void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_lane_again(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
-  void send_frame_again(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_frame(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
   void send_share(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
   void post(const TensorState& tensor, const wire::Header& header, Buffer payload,
@@ -66,7 +63,6 @@ class ServerExchange final : public ExchangeWay {
   Tracer* tracer_ = nullptr;
   Codings codings_;
   Recalls recalls_;
-  KeptShares kept_shares_;
   const Outcomes outcomes_;
 };
 

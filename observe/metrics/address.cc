@@ -12,7 +12,7 @@ Result<std::string> address_of(const Config& config, std::uint32_t rank) {
   if (!base.ok()) return base.status();
   std::uint32_t port = base->port;
   if (port != 0 && config.role == Role::kServer) port += 1 + rank;
-  if (port != 0 && config.role == Role::kWorker) port += 1 + config.servers + rank;
+  if (port != 0 && config.role == Role::kWorker) port += 1 + config.server_processes() + rank;
   if (port > 65535) {
     return Status(Code::kInvalidArgument,
                   fmt::format("STRETTO_METRICS_ADDRESS is {}: port {} for {} {} does not exist; "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that others stand by for (--replicas 2): real processes in all modes, by rules and codecs,
-servers killed, stopped and cut off, and each contribution counted once."""
+"""Servers that others stand by for (--replicas 2): real processes in all modes, by rules and
+codecs, servers killed, stopped and cut off, and each contribution counted once."""
 
 import os
 import random

@@ -15,7 +15,7 @@ class KeptSharesTest : public ExchangeTest {
  protected:
   static constexpr LinkId kHeir = 2;
 
-  KeptSharesTest() { exchange_.servers().kept_shares().begin(); }
+  KeptSharesTest() { exchange_.servers().recalls().shares().begin(); }
 
   // What stood by for the shard has its place.
   void move() {

@@ -168,7 +168,7 @@ Status require_descriptors(const Plan& plan, std::uint64_t limit) {
       Code::kResource,
       fmt::format("{} workers and {} servers need {} open files, the limit is {}; raise it with "
                   "ulimit -n",
-                  plan.workers, plan.servers, descriptors_needed(plan), limit)};
+                  plan.workers, plan.server_processes(), descriptors_needed(plan), limit)};
 }
 
 Result<std::string> job_token(const Variables& inherited) {

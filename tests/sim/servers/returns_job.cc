@@ -208,11 +208,13 @@ void ReturnsJob::check_end() {
     const bool lost = may_lose && why.code() == Code::kServerLost;
     // Who goes because of that takes the others along.
     const bool follows = may_lose && why.code() == Code::kPeerLost;
-    if (!lost && !follows && !may_end_) {
+    const bool ends = may_end_ && scheduler_->status().code() == Code::kServerLost;
+    if (!lost && !follows && !ends) {
       report("who lives goes on", fmt::format("{}: {}", process->name, why.text()));
     }
   }
-  const bool may_fail = may_end_ || (plan_.may_lose && lost_ > 0 && plan_.replicas == 1);
+  const bool ends = may_end_ && scheduler_->status().code() == Code::kServerLost;
+  const bool may_fail = ends || (plan_.may_lose && lost_ > 0 && plan_.replicas == 1);
   if (!scheduler_->status().ok() && !may_fail) {
     report("the job ends well", scheduler_->status().text());
   }
