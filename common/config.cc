@@ -401,6 +401,10 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_non_finite(reader, config.non_finite);
   refuse_retired(reader);
   read_job(reader, config.job);
+  config.scheduler_return.journal = reader.text({"STRETTO_SCHEDULER_JOURNAL"}).value_or("");
+  reader.number({"STRETTO_SCHEDULER_LIFE"}, config.scheduler_return.life, 1, kMostWorkers + 1);
+  reader.number({"STRETTO_SCHEDULER_RESTARTS"}, config.scheduler_return.restarts, 0, kMostWorkers);
+  reader.seconds({"STRETTO_SCHEDULER_ABSENCE_S"}, config.scheduler_return.absence);
   if (!reader.status().ok()) return reader.status();
   if (Status status = check(config); !status.ok()) return status;
   return config;
@@ -467,8 +471,7 @@ Status check(const Config& config) {
                                        config.bind_host, status.cause())};
   }
   if (Status status = check_encryption(config); !status.ok()) return status;
-  const std::uint64_t nodes =
-      config.workers + std::uint64_t{config.server_processes()} * config.shards;
+  const auto nodes = config.workers + std::uint64_t{config.server_processes()} * config.shards;
   if (nodes > kMaxNodes) {
     return {
         Code::kInvalidArgument,

@@ -85,6 +85,8 @@ struct JobSettings {
   /// Servers that have each slot: who serves it, and those that stand by with all that it has.
   std::uint32_t replicas = 1;
   static constexpr std::uint32_t kMostReplicas = 2;
+  /// A scheduler that is lost is awaited so long; zero: its loss ends the job. The scheduler's.
+  Duration scheduler_absence{};
   bool elastic() const { return min_workers != 0; }
   bool replicated() const { return replicas > 1; }
   bool servers_return() const { return server_restarts != 0 && !elastic() && !replicated(); }
@@ -110,6 +112,14 @@ struct FailureHistory {
   Duration prior = std::chrono::hours(4);  ///< Between them, before any was seen.
   std::uint32_t failures = 0;              ///< Of the attempts before this one,
   Duration ran{};                          ///< which ran so long in all.
+};
+
+/// How a scheduler that is lost comes back; its launcher's word.
+struct SchedulerReturnSettings {
+  std::string journal;         ///< Where it writes down what it decides; empty: it does not return.
+  std::uint32_t life = 1;      ///< The how many-eth process of this scheduler it is.
+  std::uint32_t restarts = 0;  ///< So often more it may be started again.
+  Duration absence = std::chrono::seconds(120);  ///< JobSettings::scheduler_absence, where it may.
 };
 
 /// Where a job's checkpoints lie.
@@ -156,6 +166,7 @@ struct Config {
   std::string page_address;     ///< host:port of the scheduler's live page; empty: none.
   TraceSettings trace;
   CheckpointSettings checkpoint;
+  SchedulerReturnSettings scheduler_return;  ///< Of the scheduler itself.
   TransportChoice transport = TransportChoice::kAuto;
   /// Links that end are made anew (van/link_limits.h). No variable sets it: it is for comparisons.
   bool remakes_links = true;

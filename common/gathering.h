@@ -38,6 +38,8 @@ inline constexpr std::string_view kLossBegin = "the job goes on without worker "
 inline constexpr std::string_view kReturnBegin = "again there comes worker ";
 /// Of a job of fixed size: this server is lost, and the job goes on if another comes in its place.
 inline constexpr std::string_view kAwaitedBegin = "another comes for server ";
+/// Of a scheduler that may come back: it does not stand still. Said again and again.
+inline constexpr std::string_view kLifeLine = "the scheduler is at work";
 /// How many are in that its launcher has not started; said again and again while there are any.
 inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
 

@@ -47,11 +47,13 @@ void Agreements::on_declare(const Member& worker, const control::Declare& declar
     status = no_servers_for(spec);
   }
   if (!status.ok()) return refuse_tensor(worker, spec.name, status);
+  const std::size_t known = registry_.size();
   const Result<Registry::Declaration> made = registry_.declare(
       spec, worker.number(), [&](const Cut& cut) { return by_servers ? place(cut, spec) : 0; },
       part_bytes);
   if (!made.ok()) return refuse_tensor(worker, spec.name, made.status());
   const Registry::Entry& entry = made->entry;
+  if (made->breaks || registry_.size() != known) chronicle_.declared(worker.number(), spec);
   if (made->breaks) return tell_mismatch(entry);
   if (!entry.broken.ok()) {
     van_.send_control(links_.of(worker.node), mismatch_of(entry));
@@ -76,6 +78,18 @@ std::uint32_t Agreements::place(const Cut& cut, const TensorSpec& spec) {
   return placed->first_slot;
 }
 
+void Agreements::declared_before(Rank worker, const TensorSpec& spec) {
+  const bool by_servers = spec.options.exchange == Exchange::kServers;
+  static_cast<void>(registry_.declare(
+      spec, worker, [&](const Cut& cut) { return by_servers ? place(cut, spec) : 0; },
+      config_.job.part_bytes));
+}
+
+void Agreements::go_on() {
+  goes_on_ = true;
+  registry_.forget_declarers(machine_.view().ranks(Role::kWorker));
+}
+
 void Agreements::refuse_tensor(const Member& worker, const std::string& name, const Status& why) {
   van_.send_control(links_.of(worker.node), control::Fault{.why = why, .name = name});
 }
@@ -92,6 +106,8 @@ void Agreements::tell_mismatch(const Registry::Entry& entry) {
 
 void Agreements::on_barrier(const Member& worker, const control::Barrier& barrier) {
   if (barrier.withdraws) return withdraw(worker, barrier.number);
+  if (barrier.opened) return goes_on_ ? opened_before(barrier) : void();
+  if (goes_on_ && barrier.number > 0) barriers_.pass(barrier.number - 1);  // Else it were not here.
   follow_members();
   step_ = std::max(step_, barrier.step);
   control::Barrier answer = barrier;
@@ -107,6 +123,7 @@ void Agreements::on_barrier(const Member& worker, const control::Barrier& barrie
       return complete(answer, purpose.step);
     case Barriers::Outcome::kPast:
       if (barrier.number > opened_.number) return;  // It is about to be opened, to all.
+      if (barrier.number == opened_.number && opened_before_) return answer_late(worker.node);
       if (barrier.number == opened_.number) answer = opened_;
       return van_.send_control(links_.of(worker.node), answer);
     case Barriers::Outcome::kOutOfBounds:
@@ -155,8 +172,25 @@ void Agreements::withdraw(const Member& worker, std::uint64_t number) {
   if (complete && number > opened_.number) withdrawn_(number);
 }
 
+// Who did not hear it then.
+void Agreements::opened_before(const control::Barrier& barrier) {
+  step_ = std::max(step_, barrier.step);
+  if (barrier.number <= opened_.number) return;
+  opened_ = barrier;
+  opened_.opened = false;
+  opened_before_ = true;
+  for (const NodeId node : barriers_.pass(barrier.number)) answer_late(node);
+}
+
+void Agreements::answer_late(NodeId worker) {
+  if (opened_.checkpoint != 0) late_.cut(worker, opened_.checkpoint);
+  van_.send_control(links_.of(worker), opened_);
+  if (opened_.checkpoint != 0) late_.ended(worker, opened_.checkpoint);
+}
+
 void Agreements::open(const control::Barrier& barrier) {
   opened_ = barrier;
+  opened_before_ = false;
   const Buffer bytes = control::encode(barrier);
   for (const auto& [id, member] : machine_.next_view().members) {
     if (member.role == Role::kWorker) van_.send_control(links_.of(id), bytes);

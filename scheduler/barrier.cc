@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stretto {
 
 Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t expected,
@@ -20,6 +22,16 @@ Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t
   completed_ = number;
   open_.erase(number);
   return Outcome::kComplete;
+}
+
+std::set<NodeId> Barriers::pass(std::uint64_t number) {
+  std::set<NodeId> waited;
+  completed_ = std::max(completed_, number);
+  for (auto it = open_.begin(); it != open_.end() && it->first <= completed_;) {
+    waited.merge(it->second);
+    it = open_.erase(it);
+  }
+  return waited;
 }
 
 std::optional<Barriers::Open> Barriers::expect(const std::set<NodeId>& nodes) {

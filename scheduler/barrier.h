@@ -36,6 +36,9 @@ class Barriers {
 
   /// `node` is at barrier `number` (from 1), of `expected` nodes.
   Outcome enter(std::uint64_t number, NodeId node, std::size_t expected, Purpose purpose = {});
+  /// Of what a scheduler before this one has opened: all up to that, as somebody who was there
+  /// says. Who waits there.
+  std::set<NodeId> pass(std::uint64_t number);
   /// It waits there no longer. True if the barrier is complete already.
   bool withdraw(std::uint64_t number, NodeId node);
   /// An open barrier at which all are.

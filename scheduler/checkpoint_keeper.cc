@@ -83,6 +83,17 @@ Status begins_anew(const Config& config, const checkpoint::Folder::Found& found)
                       config.checkpoint.folder, damaged->why.cause())};
 }
 
+// Of a checkpoint that is yet to be made.
+checkpoint::CheckpointManifest manifest_of(const Config& config,
+                                           const checkpoint::ResumeSource& source,
+                                           const std::vector<NodeId>& workers) {
+  return {.origin = {},
+          .release = kVersion,
+          .workers = static_cast<std::uint32_t>(workers.size()),
+          .part_bytes = config.job.part_bytes,
+          .from = source.is_saved_to ? config.job.restored : 0};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
@@ -158,7 +169,7 @@ Status CheckpointKeeper::refusal() const {
 // On the disk's thread, with the manifest as it is now.
 void CheckpointKeeper::post(
     std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job) {
-  active_->work = std::make_shared<Work>();
+  active_->work = std::make_shared<CheckpointAttempt::Work>();
   active_->work->manifest = active_->manifest;
   files_.work->post([folder = *folder_, job = std::move(job), work = active_->work]() mutable {
     Status status = job(folder, work->manifest);
@@ -171,17 +182,14 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
   timer_.taken(clock_.now());
   if (active_) return join(barrier, step);
   barrier.checkpoint = ++attempts_;
-  active_ = std::make_unique<Active>();
+  active_ = std::make_unique<CheckpointAttempt>();
   active_->barrier = barrier;
   if (Status status = refusal(); !status.ok()) {
     ways_.open(barrier);
     return end(std::move(status));
   }
-  active_->manifest = {.origin = {.job = job.id, .number = 0, .step = step},
-                       .release = kVersion,
-                       .workers = static_cast<std::uint32_t>(job.workers.size()),
-                       .part_bytes = config_.job.part_bytes,
-                       .from = source_.is_saved_to ? config_.job.restored : 0};
+  active_->manifest = manifest_of(config_, source_, job.workers);
+  active_->manifest.origin = {.job = job.id, .number = 0, .step = step};
   active_->to_cut = active_->to_save = job.shards;
   active_->to_save.insert(job.workers.begin(), job.workers.end());
   active_->workers = job.workers;
@@ -214,7 +222,7 @@ void CheckpointKeeper::join(control::Barrier barrier, std::uint64_t step) {
 }
 
 void CheckpointKeeper::have_cut() {
-  active_->phase = Phase::kIsSaved;
+  active_->phase = CheckpointAttempt::Phase::kIsSaved;
   begun_ = active_->manifest.origin.number;
   const checkpoint::Origin& origin = active_->manifest.origin;
   for (const NodeId shard : active_->to_cut) {
@@ -226,12 +234,8 @@ void CheckpointKeeper::have_cut() {
 // Workers write what they hold themselves from now on; they go on when they have.
 void CheckpointKeeper::open_if_cut() {
   if (!active_->to_cut.empty()) return;
-  const checkpoint::Origin& origin = active_->manifest.origin;
-  const control::CheckpointCut cut{.job = origin.job,
-                                   .number = origin.number,
-                                   .step = origin.step,
-                                   .workers = active_->workers,
-                                   .alike = active_->alike};
+  const control::CheckpointCut cut = active_->cut();
+  if (active_->why.ok()) ways_.cut(active_->barrier.checkpoint, cut);
   for (const NodeId worker : active_->workers) {
     if (active_->to_save.contains(worker)) ways_.tell(worker, cut);
   }
@@ -239,8 +243,17 @@ void CheckpointKeeper::open_if_cut() {
   if (active_->to_save.empty()) commit();
 }
 
+void CheckpointKeeper::hear(const Member& member, const control::Message& message) {
+  const auto* cut = std::get_if<control::CheckpointCut>(&message);
+  const auto* saved = std::get_if<control::CheckpointSaved>(&message);
+  const auto* ended = std::get_if<control::CheckpointEnded>(&message);
+  if (cut != nullptr && member.role == Role::kServer) on_cut(member.node, *cut);
+  if (saved != nullptr) on_saved(member.node, *saved);
+  if (ended != nullptr) tell_ended(member.node, ended->number);  // It asks.
+}
+
 void CheckpointKeeper::on_cut(NodeId shard, const control::CheckpointCut& cut) {
-  if (!active_ || active_->phase != Phase::kIsSaved ||
+  if (!active_ || active_->phase != CheckpointAttempt::Phase::kIsSaved ||
       cut.number != active_->manifest.origin.number) {
     return;
   }
@@ -248,29 +261,13 @@ void CheckpointKeeper::on_cut(NodeId shard, const control::CheckpointCut& cut) {
 }
 
 void CheckpointKeeper::on_saved(NodeId node, const control::CheckpointSaved& saved) {
-  if (!active_ || active_->phase != Phase::kIsSaved ||
+  if (!active_ || active_->phase != CheckpointAttempt::Phase::kIsSaved ||
       saved.number != active_->manifest.origin.number || active_->to_save.erase(node) == 0) {
     return;
   }
-  add_file(saved);
+  active_->add(saved);
   if (active_->to_cut.erase(node) != 0) return open_if_cut();  // One that refuses does not cut.
   if (active_->to_cut.empty() && active_->to_save.empty()) commit();
-}
-
-void CheckpointKeeper::add_file(const control::CheckpointSaved& saved) {
-  std::vector<checkpoint::CheckpointManifest::File>& files = active_->manifest.files;
-  const auto is_it = [&saved](const auto& file) { return file.name == saved.file; };
-  const bool is_named = saved.file.empty() || (checkpoint::is_file_name(saved.file) &&
-                                               std::ranges::none_of(files, is_it));
-  Status why = saved.why;
-  if (why.ok() && !is_named) {
-    why = {Code::kMalformed, fmt::format("a member names its file '{}'", saved.file)};
-  }
-  if (active_->why.ok()) active_->why = why;
-  if (!why.ok() || saved.file.empty()) return;
-  files.push_back({.name = saved.file,
-                   .seal = {.bytes = saved.bytes, .checksum = saved.seal},
-                   .entries = saved.entries});
 }
 
 void CheckpointKeeper::on_told(NodeId worker, const control::AtStep& said) {
@@ -294,21 +291,22 @@ void CheckpointKeeper::choose_interval() {
 
 void CheckpointKeeper::on_lost(NodeId node) {
   interval_.on_lost(node);
-  if (!active_ || active_->phase == Phase::kIsCommitted) return;
+  if (!active_ || active_->phase == CheckpointAttempt::Phase::kIsCommitted) return;
   const bool cuts = active_->to_cut.erase(node) != 0;
   if (active_->to_save.erase(node) == 0 && !cuts) return;
   if (active_->why.ok()) {
     active_->why = {Code::kPeerLost,
                     "a member was lost before it had written what it holds of the checkpoint"};
   }
-  if (active_->phase != Phase::kIsSaved) return;
+  if (active_->phase != CheckpointAttempt::Phase::kIsSaved) return;
   if (cuts) return open_if_cut();
   if (active_->to_cut.empty() && active_->to_save.empty()) commit();
 }
 
 void CheckpointKeeper::withdraw(std::uint64_t barrier) {
-  const bool waits = active_ && active_->barrier.number == barrier &&
-                     (active_->phase == Phase::kBegins || !active_->to_cut.empty());
+  const bool waits =
+      active_ && active_->barrier.number == barrier &&
+      (active_->phase == CheckpointAttempt::Phase::kBegins || !active_->to_cut.empty());
   if (!waits || !active_->why.ok()) return;
   active_->why = {Code::kTimeout, "a worker gave up before the servers had all cut"};
 }
@@ -318,7 +316,7 @@ void CheckpointKeeper::commit() {
   manifest.made_at = wall_time();
   manifest.tensors = ways_.tensors();
   std::ranges::sort(manifest.files, {}, &checkpoint::CheckpointManifest::File::name);
-  active_->phase = Phase::kIsCommitted;
+  active_->phase = CheckpointAttempt::Phase::kIsCommitted;
   const bool has_own = made_ != 0;
   Predecessor before{
       .folder = has_own ? *folder_ : checkpoint::Folder(*files_.disk, source_.folder),
@@ -344,7 +342,7 @@ void CheckpointKeeper::tick() {
   if (!status) return;
   active_->manifest = std::move(active_->work->manifest);
   active_->work = nullptr;
-  if (active_->phase == Phase::kIsCommitted) return end(*std::move(status));
+  if (active_->phase == CheckpointAttempt::Phase::kIsCommitted) return end(*std::move(status));
   if (status->ok()) return have_cut();
   ways_.open(active_->barrier);
   end(*std::move(status));
@@ -356,14 +354,66 @@ void CheckpointKeeper::end(Status why) {
   active_.reset();
   interval_.ended(clock_.now(), why.ok());
   choose_interval();
+  if (!why.ok() && attempt != 0) ways_.dropped(attempt);
   if (why.ok()) {
     made_ = origin.number;
-    ways_.saved(origin.step);
+    done_ = attempt;
+    ways_.saved(origin.number, origin.step);
     log(Level::kInfo, "checkpoint {} of step {} is complete", origin.number, origin.step);
   } else if (folder_ || !std::exchange(said_, true)) {
     log(Level::kWarning, "no checkpoint was made: {}", why.cause());
   }
   ways_.tell_workers({.number = attempt, .why = std::move(why)});
+}
+
+// ---- of a scheduler before this one
+
+void CheckpointKeeper::go_on_from(std::uint64_t made) {
+  made_ = begun_ = made;
+  if (active_) done_ = active_->barrier.checkpoint;
+  active_.reset();
+}
+
+// Its files, and those of workers and shards that have been written, are told of again.
+void CheckpointKeeper::go_on_with(const control::CheckpointCut& cut, std::uint64_t attempt,
+                                  const std::set<NodeId>& shards) {
+  begun_ = cut.number;
+  skip_attempts(attempt);
+  active_ = std::make_unique<CheckpointAttempt>(
+      CheckpointAttempt::again(cut, attempt, shards, manifest_of(config_, source_, cut.workers)));
+  interval_.cut(clock_.now(), cut.workers);
+}
+
+void CheckpointKeeper::look_if_complete() {
+  if (!active_ || !folder_) return;
+  const checkpoint::Origin origin = active_->manifest.origin;
+  const Result<checkpoint::CheckpointManifest> complete = folder_->open(origin.number);
+  if (!complete.ok() || complete->origin.job != origin.job) return;
+  go_on_from(origin.number);
+  ways_.saved(origin.number, origin.step);
+}
+
+void CheckpointKeeper::tell_cut(NodeId worker, std::uint64_t attempt) {
+  const bool is_it = active_ && active_->barrier.checkpoint == attempt;
+  if (is_it && active_->to_save.contains(worker)) ways_.tell(worker, active_->cut());
+}
+
+void CheckpointKeeper::tell_ended(NodeId worker, std::uint64_t attempt) {
+  if (active_ && active_->barrier.checkpoint == attempt) return;  // It hears with all.
+  Status why;
+  if (attempt != done_) {
+    why = {Code::kCancelled,
+           "it came to nothing, or to what the scheduler knew that has been lost since"};
+  }
+  ways_.tell_worker(worker, {.number = attempt, .why = std::move(why)});
+}
+
+std::set<NodeId> shards_of(const View& view) {
+  std::set<NodeId> shards;
+  for (const auto& [node, member] : view.members) {
+    if (member.role == Role::kServer && !member.left && !member.standby) shards.insert(node);
+  }
+  return shards;
 }
 
 }  // namespace stretto

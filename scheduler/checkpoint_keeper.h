@@ -3,6 +3,7 @@
 // them complete by a manifest. One at a time.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,8 +16,9 @@
 #include "checkpoint/resume_source.h"
 #include "common/clock.h"
 #include "common/config.h"
-#include "common/mutex.h"
 #include "core/tensor_spec.h"
+#include "core/view.h"
+#include "scheduler/checkpoint_attempt.h"
 #include "scheduler/checkpoint_interval.h"
 #include "scheduler/checkpoint_timer.h"
 #include "van/control.h"
@@ -33,6 +35,9 @@ Result<std::unique_ptr<FileHold>> hold_folder(const Config& config, Disk& disk,
 /// wanted and there is one, with its parts as they were cut then. What is passed over is logged.
 /// Calls block. The tensors that it has are added to `restored`.
 Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& restored);
+
+/// The servers' that are in, and serve.
+std::set<NodeId> shards_of(const View& view);
 
 /// Thread: loop.
 class CheckpointKeeper {
@@ -51,8 +56,13 @@ class CheckpointKeeper {
     /// Those who are in the job while it runs; and asks one of them.
     std::function<std::vector<NodeId>()> workers;
     CheckpointTimer::Tell ask;
-    /// One is complete, of this step.
-    std::function<void(std::uint64_t)> saved;
+    std::function<void(NodeId, const control::CheckpointEnded&)> tell_worker;
+    /// What a scheduler after this one is to know: the barrier of this attempt is about to open,
+    /// or nothing has come of it.
+    std::function<void(std::uint64_t, const control::CheckpointCut&)> cut;
+    std::function<void(std::uint64_t)> dropped;
+    /// One is complete: its number and step.
+    std::function<void(std::uint64_t, std::uint64_t)> saved;
     /// All that were declared.
     std::function<std::vector<TensorSpec>()> tensors;
   };
@@ -69,11 +79,32 @@ class CheckpointKeeper {
   /// All workers have come to this barrier, and want a checkpoint of what is there, which is of
   /// this step of the program. If one of this step is being written already, theirs is that one.
   void begin(control::Barrier barrier, std::uint64_t step, const Job& job);
+  /// What a member says of one, if the message is of one:
+  void hear(const Member& member, const control::Message& message);
   void on_cut(NodeId shard, const control::CheckpointCut& cut);
-  /// Of shards and workers.
+  /// of shards and workers.
   void on_saved(NodeId node, const control::CheckpointSaved& saved);
   /// It is not in the job any more, and writes nothing.
   void on_lost(NodeId node);
+
+  // ---- of a scheduler before this one
+
+  /// It had made this one,
+  void go_on_from(std::uint64_t made);
+  /// and this attempt at another was being written by those who were in,
+  void go_on_with(const control::CheckpointCut& cut, std::uint64_t attempt,
+                  const std::set<NodeId>& shards);
+  /// unless it came to nothing.
+  void forget_active() { active_.reset(); }
+  void skip_attempts(std::uint64_t last) { attempts_ = std::max(attempts_, last); }
+  /// It may have completed it. Blocks.
+  void look_if_complete();
+  /// A worker has yet to hear that a barrier for that attempt has opened: before it does, what it
+  /// is to write;
+  void tell_cut(NodeId worker, std::uint64_t attempt);
+  /// and what has come of that, if it is over.
+  void tell_ended(NodeId worker, std::uint64_t attempt);
+
   /// Once a turn.
   void tick();
   Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : timer_.next_due(); }
@@ -83,32 +114,11 @@ class CheckpointKeeper {
   void withdraw(std::uint64_t barrier);
 
  private:
-  /// What the disk's thread has done, and what it has come to.
-  struct Work {
-    Mutex mutex;
-    std::optional<Status> status GUARDED_BY(mutex);
-    // Of the disk's thread until there is a status.
-    checkpoint::CheckpointManifest manifest;
-  };
-  enum class Phase : std::uint8_t { kBegins, kIsSaved, kIsCommitted };
-  struct Active {
-    Phase phase = Phase::kBegins;
-    checkpoint::CheckpointManifest manifest;
-    control::Barrier barrier;
-    std::vector<NodeId> workers;
-    bool alike = true;
-    std::set<NodeId> to_cut;
-    std::set<NodeId> to_save;
-    Status why;
-    std::shared_ptr<Work> work;
-  };
-
   Status refusal() const;
   void post(std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job);
   void join(control::Barrier barrier, std::uint64_t step);
   void have_cut();
   void open_if_cut();
-  void add_file(const control::CheckpointSaved& saved);
   void commit();
   void end(Status why);
   void choose_interval();
@@ -120,10 +130,11 @@ class CheckpointKeeper {
   std::optional<checkpoint::Folder> folder_;
   const checkpoint::ResumeSource source_;
   std::uint64_t made_ = 0;  // The last complete one that this job has made; 0: none.
+  std::uint64_t done_ = 0;  // The attempt at it.
   bool said_ = false;       // That there is no folder.
   std::uint64_t attempts_ = 0;
   std::uint64_t begun_ = 0;  // The last, whatever came of it: who was lost may still write to it.
-  std::unique_ptr<Active> active_;
+  std::unique_ptr<CheckpointAttempt> active_;
   CheckpointTimer timer_;
   CheckpointInterval interval_;
 };

@@ -9,6 +9,19 @@
 
 namespace stretto {
 
+Join join_of(const control::Hello& hello) {
+  return {.role = hello.role,
+          .rank = hello.rank,
+          .shard = hello.shard,
+          .shards = hello.shards,
+          .workers = hello.workers,
+          .servers = hello.servers,
+          .host = hello.host,
+          .address = hello.address,
+          .machine = hello.machine,
+          .former = hello.node};
+}
+
 Result<Join> join_from(const control::Hello& hello, const std::string& token) {
   if (Status status = check_greeting(hello, token); !status.ok()) return status;
   if (hello.role != Role::kServer && hello.role != Role::kWorker) {
@@ -19,16 +32,7 @@ Result<Join> join_from(const control::Hello& hello, const std::string& token) {
     return Status(Code::kRefused, fmt::format("{} says it listens at '{}', wanted host:port",
                                               hello.host, hello.address));
   }
-  return Join{.role = hello.role,
-              .rank = hello.rank,
-              .shard = hello.shard,
-              .shards = hello.shards,
-              .workers = hello.workers,
-              .servers = hello.servers,
-              .host = hello.host,
-              .address = hello.address,
-              .machine = hello.machine,
-              .former = hello.node};
+  return join_of(hello);
 }
 
 }  // namespace stretto

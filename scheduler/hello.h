@@ -9,6 +9,8 @@
 
 namespace stretto {
 
+/// What it asks.
+Join join_of(const control::Hello& hello);
 /// Refused, with what was wanted and what was found, if the greeting is not one of this job's.
 Result<Join> join_from(const control::Hello& hello, const std::string& token);
 

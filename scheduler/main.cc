@@ -136,9 +136,18 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
   if (config.job.elastic()) {
     changes.guests = [&] { return guests_in(scheduler.view(), config); };
   }
+  if (!config.scheduler_return.journal.empty()) changes.life = ReadyLine::kLifeEvery;
   if (!config.checkpoint.folder.empty())
     changes.saved = [&scheduler] { return scheduler.watch().saved_step(); };
   return changes;
+}
+
+// Only the first one looks for a checkpoint to go on from: there may be newer ones since.
+Result<SchedulerPast> past_of_job(Config& config, Disk& disk, std::set<std::string>& restored) {
+  Result<SchedulerPast> past = past_of(config, disk, restored);
+  if (!past.ok() || !past->records.empty()) return past;
+  Status status = go_on_from_newest(config, disk, restored);
+  return status.ok() ? std::move(past) : Result<SchedulerPast>(std::move(status));
 }
 
 Status serve() {
@@ -154,7 +163,9 @@ Status serve() {
   const Result<std::unique_ptr<FileHold>> folder = hold_folder(*config, disk, this_process());
   if (!folder.ok()) return folder.status();
   std::set<std::string> restored;
-  if (Status status = go_on_from_newest(*config, disk, restored); !status.ok()) return status;
+  Result<SchedulerPast> past = past_of_job(*config, disk, restored);
+  if (!past.ok()) return past.status();
+  const std::vector<JournalRecord> records = std::move(past->records);
   Result<std::unique_ptr<checkpoint::DiskThread>> disk_thread = checkpoint::DiskThread::start();
   if (!disk_thread.ok()) return disk_thread.status();
 
@@ -165,7 +176,11 @@ Status serve() {
   Transport& wakeable = **transport;
   ProcessEnds ends(FLAGS_ready_fd);
   Scheduler scheduler(*config, std::move(*transport), clock, &ends,
-                      {.disk = &disk, .work = disk_thread->get(), .restored = std::move(restored)});
+                      {.disk = &disk, .work = disk_thread->get(), .restored = std::move(restored)},
+                      *std::move(past));
+  if (!records.empty()) {
+    if (Status status = scheduler.recover(records); !status.ok()) return status;
+  }
   // Ends before what it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);

@@ -2,6 +2,8 @@
 // Both ways of looking up a link.
 #include "scheduler/node_links.h"
 
+#include <algorithm>
+
 namespace stretto {
 
 void NodeLinks::add(NodeId node, LinkId link, Time now) {
@@ -14,6 +16,16 @@ NodeId NodeLinks::heard(LinkId link, Time now) {
   if (known == nodes_.end()) return 0;
   ends_.at(known->second).last_heard = now;
   return known->second;
+}
+
+void NodeLinks::forget(NodeId node) {
+  const auto found = ends_.find(node);
+  if (found != ends_.end() && found->second.link == 0) ends_.erase(found);
+}
+
+std::size_t NodeLinks::expected() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(ends_, [](const auto& end) { return end.second.link == 0; }));
 }
 
 NodeId NodeLinks::remove(LinkId link) {

@@ -19,6 +19,12 @@ class NodeLinks {
   };
 
   void add(NodeId node, LinkId link, Time now);
+  /// It is to come, and has no link yet.
+  void expect(NodeId node, Time now) { ends_[node] = {.link = 0, .last_heard = now}; }
+  /// It does not.
+  void forget(NodeId node);
+  /// So many have not come.
+  std::size_t expected() const;
   /// Something came by this link: from whom; 0 if it is nobody's.
   NodeId heard(LinkId link, Time now);
   /// The link is no more: whose it was; 0 if nobody's.

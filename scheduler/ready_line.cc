@@ -25,11 +25,18 @@ Status ReadyLine::tell_address(std::string_view address) {
 void ReadyLine::step(Duration wait) {
   agent_.step(wait);
   if (descriptor_ < 0) return;
-  tell_gathering();
+  if (changes_.life) tell_life();
+  if (descriptor_ >= 0) tell_gathering();
   if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
   if (changes_.losses) tell_losses();
   if (descriptor_ >= 0 && changes_.guests) tell_guests();
   if (descriptor_ >= 0 && changes_.saved) tell_saved();
+}
+
+void ReadyLine::tell_life() {
+  const Time now = clock_.now();
+  if (now < life_due_) return;
+  if (settles(say(kLifeLine))) life_due_ = now + *changes_.life;
 }
 
 void ReadyLine::tell_saved() {

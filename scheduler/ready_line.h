@@ -30,11 +30,13 @@ class ReadyLine final : public Agent {
     std::function<const std::vector<LossNews>&()> losses;  ///< In order.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
+    std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
-    bool none() const { return !losses && !guests && !saved; }
+    bool none() const { return !losses && !guests && !saved && !life; }
   };
   /// Guests are told of at least as often.
   static constexpr Duration kGuestsEvery = 1s;
+  static constexpr Duration kLifeEvery = 1s;
 
   /// The agent outlives this. `descriptor` becomes ours, and is closed once all is said; -1: none.
   /// Without `changes` that is when all have come.
@@ -63,6 +65,7 @@ class ReadyLine final : public Agent {
   void tell_losses();
   void tell_guests();
   void tell_saved();
+  void tell_life();
   bool settles(Said said);
   void close();
 
@@ -75,6 +78,7 @@ class ReadyLine final : public Agent {
   std::uint32_t told_guests_ = 0;
   std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};
+  Time life_due_ = {};
   Gathering told_ = Gathering::kUnawaited;
 };
 

@@ -22,7 +22,8 @@ Result<Registry::Declaration> Registry::declare(const TensorSpec& spec, Rank ran
   }
   Entry& entry = *found->second;
   const bool breaks = !(entry.spec == spec) && entry.broken.ok();
-  const bool again = rank < entry.declared.size() && entry.declared[rank];
+  const bool known = !entry.others_unknown || rank == entry.first;
+  const bool again = known && rank < entry.declared.size() && entry.declared[rank];
   if (breaks) {
     const std::string before = entry.spec.describe();
     entry.broken = {
@@ -36,6 +37,14 @@ Result<Registry::Declaration> Registry::declare(const TensorSpec& spec, Rank ran
   if (entry.declared.size() <= rank) entry.declared.resize(rank + 1);
   entry.declared[rank] = true;
   return Declaration{entry, breaks};
+}
+
+// All are told what concerns who has.
+void Registry::forget_declarers(Rank workers) {
+  for (Entry& entry : entries_) {
+    entry.declared.assign(workers, true);
+    entry.others_unknown = true;
+  }
 }
 
 std::vector<std::pair<std::uint32_t, std::string>> Registry::names(std::uint32_t first,

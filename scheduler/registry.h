@@ -27,6 +27,7 @@ class Registry {
     Rank first = 0;                   // Who declared it first,
     std::vector<bool> declared = {};  // and by rank who has.
     Status broken = {};               // Set once two workers disagreed.
+    bool others_unknown = false;      // Of others than the first nobody knows.
   };
   struct Declaration {
     const Entry& entry;
@@ -41,6 +42,8 @@ class Registry {
   /// nothing has changed, if there is no room for another name.
   Result<Declaration> declare(const TensorSpec& spec, Rank rank, const Place& place,
                               std::uint32_t part_bytes);
+  /// Who has declared what, but for those who were the first, is not known.
+  void forget_declarers(Rank workers);
   std::size_t size() const { return entries_.size(); }
   /// Of all tensors.
   std::vector<TensorSpec> specs() const;

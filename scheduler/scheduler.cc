@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "scheduler/hello.h"
+#include "scheduler/replay.h"
 #include "van/control_codec.h"
 #include "van/greeting.h"
 
@@ -26,15 +27,6 @@ void sort_by_place(std::vector<Member>& members) {
   });
 }
 
-// In the order of their places; nobody before the first view.
-std::vector<Member> members_of(const ViewMachine& machine) {
-  std::vector<Member> members;
-  if (machine.view().epoch == 0) return members;
-  for (const auto& [node, member] : machine.next_view().members) members.push_back(member);
-  sort_by_place(members);
-  return members;
-}
-
 // To all who are in: after that they go, and their links with them. Who has just been lost hears
 // that instead.
 void say_farewell(Van& van, const NodeLinks& links, const View& view,
@@ -49,15 +41,19 @@ void say_farewell(Van& van, const NodeLinks& links, const View& view,
 }
 
 // Their links end with them, or have. Not more than that follows: a command's process may have
-// ended and left the member behind.
-void end_with_processes(Van& van, const NodeLinks& links, const View& view,
-                        const std::vector<MemberEnd>& ends) {
+// ended and left the member behind. Those of them that have no link to here, as they have yet to
+// come again: they will not.
+std::vector<NodeId> end_with_processes(Van& van, const NodeLinks& links, const View& view,
+                                       const std::vector<MemberEnd>& ends) {
+  std::vector<NodeId> absent;
   for (const MemberEnd& end : ends) {
     for (const auto& [node, member] : view.members) {
       if (member.role != end.role || member.number() != end.rank) continue;
       van.links().await(links.of(node), Return::kNone);
+      if (links.of(node) == 0) absent.push_back(node);
     }
   }
+  return absent;
 }
 
 // A member whose process has died has lost all its links. One whose link to here has ended, and of
@@ -118,7 +114,7 @@ void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why
 // All outlive what is returned.
 CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
                                            const ViewMachine& machine, Agreements& agreements,
-                                           JobWatch& watch) {
+                                           JobWatch& watch, Chronicle& chronicle) {
   return {.tell = [&van, &links](
                       NodeId node,
                       const control::CheckpointCut& cut) { van.send_control(links.of(node), cut); },
@@ -140,70 +136,115 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
           .ask = [&van, &links](
                      NodeId node,
                      const control::AtStep& said) { van.send_control(links.of(node), said); },
-          .saved = [&watch](std::uint64_t step) { watch.on_saved(step); },
+          .tell_worker =
+              [&van, &links](NodeId node, const control::CheckpointEnded& ended) {
+                van.send_control(links.of(node), ended);
+              },
+          .cut = [&chronicle](std::uint64_t attempt,
+                              const control::CheckpointCut& cut) { chronicle.cut(attempt, cut); },
+          .dropped = [&chronicle](std::uint64_t attempt) { chronicle.dropped(attempt); },
+          .saved =
+              [&watch, &chronicle](std::uint64_t number, std::uint64_t step) {
+                chronicle.saved(number, step);
+                watch.on_saved(step);
+              },
           .tensors = [&agreements] { return agreements.registry().specs(); }};
 }
 
-CheckpointKeeper::Job job_of(const View& view, Time began, CheckpointCall call) {
-  CheckpointKeeper::Job job{.id = static_cast<std::uint64_t>(began.time_since_epoch().count()),
-                            .shards = {},
-                            .workers = std::move(call.workers),
-                            .alike = call.alike};
-  for (const auto& [node, member] : view.members) {
-    const bool serves = member.role == Role::kServer && !member.left && !member.standby;
-    if (serves) job.shards.insert(node);
-  }
-  return job;
+CheckpointKeeper::Job job_of(const View& view, std::uint64_t id, CheckpointCall call) {
+  return {
+      .id = id, .shards = shards_of(view), .workers = std::move(call.workers), .alike = call.alike};
+}
+
+Agreements::Late late_ways(CheckpointKeeper& checkpoints) {
+  return {
+      .cut = [&checkpoints](NodeId worker,
+                            std::uint64_t attempt) { checkpoints.tell_cut(worker, attempt); },
+      .ended = [&checkpoints](NodeId worker,
+                              std::uint64_t attempt) { checkpoints.tell_ended(worker, attempt); }};
+}
+
+std::uint64_t number_of(const SchedulerPast& past, const Clock& clock) {
+  const auto now = static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
+  return past.job == 0 ? now : past.job;
 }
 
 }  // namespace
 
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-                     ProcessEnds* ends, const CheckpointKeeper::Files& files)
+                     ProcessEnds* ends, const CheckpointKeeper::Files& files, SchedulerPast past)
     : config_(config),
       clock_(clock),
       ends_(ends),
       van_(std::move(transport), clock,
            {.limits = limits_for(config), .checksums = config.checksums}),
-      began_(clock.now()),
+      job_(number_of(past, clock)),
       next_look_(clock.now()),
       machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
+      chronicle_(std::move(past.journal)),
       agreements_(
-          config, clock, van_, links_, machine_,
+          config, clock, van_, links_, machine_, chronicle_,
           [this](const control::Barrier& all, CheckpointCall call) {
             const std::uint64_t step = call.step;
-            checkpoints_.begin(all, step, job_of(machine_.next_view(), began_, std::move(call)));
+            checkpoints_.begin(all, step, job_of(machine_.next_view(), job_, std::move(call)));
           },
           [this](std::uint64_t barrier) { checkpoints_.withdraw(barrier); }),
       checkpoints_(config, clock, files,
-                   ways_of_checkpoints(van_, links_, machine_, agreements_, watch_)),
+                   ways_of_checkpoints(van_, links_, machine_, agreements_, watch_, chronicle_)),
       watch_(config),
-      waiting_(2 * config.job.dead_after) {
+      onlookers_({config, clock, van_, links_, machine_, chronicle_, agreements_, watch_}),
+      waiting_(2 * config.job.dead_after),
+      comebacks_(config, clock, van_, links_, machine_, chronicle_, watch_) {
   agreements_.set_restored(files.restored);
+  agreements_.set_late(late_ways(checkpoints_));
+  if (past.job == 0) chronicle_.begin(job_, config, files.restored);
   van_.set_node(kSchedulerNode);
   van_.set_dead_after(config.job.dead_after);
+}
+
+Status Scheduler::recover(const std::vector<JournalRecord>& records) {
+  const Replayed to{.machine = machine_,
+                    .chronicle = chronicle_,
+                    .agreements = agreements_,
+                    .checkpoints = checkpoints_,
+                    .watch = watch_};
+  Status status = replay(records, config_.scheduler_return.life, to, clock_.now());
+  if (!status.ok()) return status;
+  van_.set_epoch(view().epoch, view().fence);
+  watch_.set_members(members_of(machine_));
+  comebacks_.begin();
+  return {};
+}
+
+// Nobody hears of what would be forgotten; and everybody that this one can be lost, if so.
+void Scheduler::before_sending() {
+  if (chronicle_.commit() && machine_.phase() == ViewMachine::Phase::kRunning) {
+    happened(Renewal{});
+  }
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
 
 void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
-  if (ends_ != nullptr) end_with_processes(van_, links_, machine_.next_view(), ends_->take());
+  if (ends_ != nullptr) {
+    for (const NodeId node :
+         end_with_processes(van_, links_, machine_.next_view(), ends_->take())) {
+      happened(Gone{.node = node, .cause = "its process has ended"});
+      links_.forget(node);
+    }
+  }
   van_.step(*this, wait);
   happened(TurnOver{});
   tick();
   happened(TurnOver{});
+  before_sending();
 }
 
 Time Scheduler::next_due() const {
   const Time due = std::min(
       {van_.next_due(), next_look_, machine_.next_due(), checkpoints_.next_due(clock_.now())});
   return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
-}
-
-std::string_view Scheduler::phase() const {
-  constexpr std::string_view kNames[] = {"gathering", "running", "dispersing", "failing", "over"};
-  return kNames[static_cast<std::size_t>(machine_.phase())];
 }
 
 Gathering Scheduler::gathering() const {
@@ -214,8 +255,12 @@ Gathering Scheduler::gathering() const {
 // ---- what nodes say
 
 void Scheduler::on_control(LinkId link, const control::Message& message) {
-  if (const auto* hello = std::get_if<control::Hello>(&message)) return on_hello(link, *hello);
-  if (observers_.has(link)) return observe(link, message);
+  if (const auto* hello = std::get_if<control::Hello>(&message)) {
+    if (hello->job == 0) return on_hello(link, *hello);
+    const Status status = comebacks_.take(link, *hello, job_);
+    return status.ok() ? void() : refuse_entry(van_, waiting_, link, status);
+  }
+  if (onlookers_.has(link)) return onlookers_.hear(link, message);
   const Time now = clock_.now();
   const Member* known = machine_.next_view().find(links_.heard(link, now));
   if (known == nullptr) return;
@@ -234,12 +279,15 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   }
   if (const auto* chunk = std::get_if<control::TraceChunk>(&message)) {
     watch_.trace().on_chunk(member.node, *chunk, now);
-    return go_on_tracing();
+    return onlookers_.go_on_tracing();
   }
   if (control::is<control::Leave>(message) && machine_.phase() != ViewMachine::Phase::kFailing) {
     van_.send_control(link, control::Leave{});
     van_.links().await(link, Return::kUnlessEnded);
-    if (!member.left) watch_.left(member);
+    if (!member.left) {
+      watch_.left(member);
+      chronicle_.opened(agreements_.opened());  // Who goes will not tell it.
+    }
     happened(Left{.node = member.node});
   }
   if (const auto* told = std::get_if<control::AtStep>(&message)) {
@@ -254,15 +302,13 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     const auto* declare = std::get_if<control::Declare>(&message);
     const auto* barrier = std::get_if<control::Barrier>(&message);
     if (declare != nullptr) agreements_.on_declare(member, *declare);
+    if (barrier && barrier->opened) checkpoints_.skip_attempts(barrier->checkpoint);
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
   if (const auto* ready = std::get_if<control::StandbyReady>(&message)) {
     happened(Caught{.server = member.node, .standby = ready->node});
   }
-  const auto* cut = std::get_if<control::CheckpointCut>(&message);
-  const auto* saved = std::get_if<control::CheckpointSaved>(&message);
-  if (cut != nullptr && member.role == Role::kServer) checkpoints_.on_cut(member.node, *cut);
-  if (saved != nullptr) checkpoints_.on_saved(member.node, *saved);
+  checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;
   const bool told = ends_ != nullptr && ends_->told();
@@ -279,36 +325,6 @@ void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
 
 // ---- those who look on
 
-void Scheduler::on_observer(LinkId link, const control::Hello& hello) {
-  Status status = check_greeting(hello, config_.token);
-  if (status.ok()) status = observers_.add(link);
-  if (!status.ok()) {
-    van_.links().refuse(link, status);
-    return;
-  }
-  const NodeId identity = machine_.identity();
-  van_.links().admit(link, identity, Stay::kVisits);
-  van_.send_control(link, control::Welcome{.node = identity});
-}
-
-void Scheduler::observe(LinkId link, const control::Message& message) {
-  const auto* question = std::get_if<control::Observe>(&message);
-  if (question == nullptr || van_.queue().waiting(link) > Observers::kMostUnread) {
-    observers_.remove(link);
-    van_.links().refuse(link, {Code::kMalformed, "a tool asks, and reads its answers"});
-    return;
-  }
-  van_.send_control(link, Observers::answer(*question,
-                                            {.snapshot = watch_.snapshot(),
-                                             .registry = agreements_.registry(),
-                                             .trace = watch_.trace(),
-                                             .stacks = watch_.stacks(),
-                                             .phase = phase(),
-                                             .members = members_of(machine_)},
-                                            clock_.now()));
-  go_on_tracing();
-}
-
 Status Scheduler::start_trace(std::uint32_t iterations, std::uint32_t seconds) {
   return watch_.trace().start(members_of(machine_), iterations, seconds, clock_.now());
 }
@@ -319,29 +335,17 @@ std::map<std::uint32_t, std::string> Scheduler::tensor_names() const {
   return names;
 }
 
-// Says to nodes what their trace wants of them now.
-void Scheduler::go_on_tracing() {
-  for (const TraceSession::Order& order : watch_.trace().due(clock_.now())) {
-    const LinkId link = links_.of(order.node);
-    if (link == 0) {
-      watch_.trace().gone(order.node);
-      continue;
-    }
-    van_.send_control(link, order.command);
-  }
-}
-
 // ---- members
 
 void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
-  if (hello.role == Role::kObserver) return on_observer(link, hello);
+  if (hello.role == Role::kObserver) return onlookers_.greet(link, hello);
   const Time now = clock_.now();
   const Result<Join> join = join_from(hello, config_.token);
   if (join.ok() && comes_for_itself(*join, machine_.next_view(), config_)) {
     happened(Lost{.node = join->former, .cause = "its process has come to the job again"});
   }
-  const std::vector<ViewOrder> orders =
-      join.ok() ? machine_.on(*join, now) : std::vector<ViewOrder>{Refuse{join.status()}};
+  const std::vector<ViewOrder> orders = join.ok() ? chronicle_.on(machine_, *join, now)
+                                                  : std::vector<ViewOrder>{Refuse{join.status()}};
   for (const ViewOrder& order : orders) {
     if (const auto* no = std::get_if<Refuse>(&order)) {
       refuse_entry(van_, waiting_, link, no->why);
@@ -354,10 +358,10 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
       van_.links().admit(link, member.node);
       const bool runs = machine_.phase() == ViewMachine::Phase::kRunning && view().epoch != 0;
       van_.links().await(link, runs ? Return::kFull : Return::kNone);
-      const control::Welcome welcome{
-          .node = member.node,
-          .rank = member.rank,
-          .job = static_cast<std::uint64_t>(began_.time_since_epoch().count())};
+      const control::Welcome welcome{.node = member.node,
+                                     .rank = member.rank,
+                                     .job = job_,
+                                     .life = config_.scheduler_return.life};
       van_.send_control(link, welcome);
       log(Level::kDebug, "{} came from {}", member.describe(), hello.host);
       if (watch_.comes_again(member)) {
@@ -377,7 +381,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
 }
 
 void Scheduler::on_broken(LinkId link, const Status& why) {
-  observers_.remove(link);
+  onlookers_.remove(link);
   waiting_.remove(link);
   const NodeId node = links_.remove(link);
   const Member* member = machine_.next_view().find(node);
@@ -391,7 +395,7 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
 // ---- what the machine orders
 
 void Scheduler::happened(const ViewEvent& event) {
-  for (const ViewOrder& order : machine_.on(event, clock_.now())) {
+  for (const ViewOrder& order : chronicle_.on(machine_, event, clock_.now())) {
     if (const auto* news = std::get_if<Publish>(&order)) publish(*news);
     if (const auto* ask = std::get_if<AskSteps>(&order)) {
       for (const NodeId node : machine_.next_view().contributors.nodes) {
@@ -417,7 +421,7 @@ void Scheduler::publish(const Publish& order) {
                 .question = view.question,
                 .step = view.step,
                 .members = order.changed,
-                .settings = config_.job};
+                .settings = comebacks_.settings()};
   sort_by_place(roster.members);
   const Buffer message = control::encode(roster);
   if (message.size() > wire::kMaxControlBytes) {
@@ -457,6 +461,7 @@ void Scheduler::publish(const Publish& order) {
 
 void Scheduler::tick() {
   const Time now = clock_.now();
+  comebacks_.tick();
   checkpoints_.tick();
   const bool looks = now >= next_look_;
   if (looks) {
@@ -469,10 +474,11 @@ void Scheduler::tick() {
             .node = node,
             .cause = fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler",
                                  seconds(lasts))});
+        links_.forget(node);
       }
     }
   }
-  if (watch_.trace().active()) go_on_tracing();
+  if (watch_.trace().active()) onlookers_.go_on_tracing();
   if (looks || now >= machine_.next_due()) happened(TimeOut{});
   if (!looks && waited_in_ == view().epoch) return;
   waited_in_ = view().epoch;

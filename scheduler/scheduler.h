@@ -11,8 +11,10 @@
 #include "common/gathering.h"
 #include "scheduler/agreements.h"
 #include "scheduler/checkpoint_keeper.h"
+#include "scheduler/chronicle.h"
+#include "scheduler/comebacks.h"
 #include "scheduler/node_links.h"
-#include "scheduler/observers.h"
+#include "scheduler/onlookers.h"
 #include "scheduler/process_ends.h"
 #include "scheduler/view_machine.h"
 #include "scheduler/waiting_room.h"
@@ -28,7 +30,11 @@ class Scheduler final : public Agent, private Van::Handler {
  public:
   /// `ends`: who tells of processes' ends, outlives this; null: nobody does. So do the files.
   Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-            ProcessEnds* ends = nullptr, const CheckpointKeeper::Files& files = {});
+            ProcessEnds* ends = nullptr, const CheckpointKeeper::Files& files = {},
+            SchedulerPast past = {});
+
+  /// In the place of a scheduler before this one: goes on where its journal ends. Before listen().
+  Status recover(const std::vector<JournalRecord>& records);
 
   Result<std::string> listen(std::string_view address);
 
@@ -45,7 +51,7 @@ class Scheduler final : public Agent, private Van::Handler {
   const View& view() const { return machine_.view(); }
   const Standbys& standbys() const { return machine_.standbys(); }
   /// "gathering", "running", ...
-  std::string_view phase() const;
+  std::string_view phase() const { return name_of(machine_.phase()); }
   Gathering gathering() const;
   /// Begins a trace, for the live page.
   Status start_trace(std::uint32_t iterations, std::uint32_t seconds);
@@ -56,11 +62,9 @@ class Scheduler final : public Agent, private Van::Handler {
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
   void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId link, const Status& why) override;
+  void before_sending() override;
 
   void on_hello(LinkId link, const control::Hello& hello);
-  void on_observer(LinkId link, const control::Hello& hello);
-  void observe(LinkId link, const control::Message& message);
-  void go_on_tracing();
 
   void happened(const ViewEvent& event);
   void publish(const Publish& order);
@@ -70,17 +74,19 @@ class Scheduler final : public Agent, private Van::Handler {
   const Clock& clock_;
   ProcessEnds* const ends_;
   Van van_;
-  const Time began_;
+  const std::uint64_t job_;
   Time next_look_;
   NodeLinks links_;
   ViewMachine machine_;
+  Chronicle chronicle_;
   Agreements agreements_;
   CheckpointKeeper checkpoints_;
   JobWatch watch_;
-  Observers observers_;
+  Onlookers onlookers_;
   WaitingRoom waiting_;
   std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
   Wakefulness wakefulness_;
+  Comebacks comebacks_;
 };
 
 }  // namespace stretto

@@ -89,13 +89,15 @@ struct Caught {
 struct Stop {
   Status why = {};
 };
+/// All members are to get a view, though nothing has changed: what is told with it has.
+struct Renewal {};
 /// All that came together has been told: what has changed may be published.
 struct TurnOver {};
 /// Time has passed.
 struct TimeOut {};
 
 using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion, Alive,
-                               NewTensor, Caught, Stop, TurnOver, TimeOut>;
+                               NewTensor, Caught, Stop, Renewal, TurnOver, TimeOut>;
 
 // ---- orders
 

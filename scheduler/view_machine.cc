@@ -100,11 +100,11 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
     doubts_.alive(alive->node, now);
     return {};
   }
-  std::visit(
-      [this](const auto& what) {
-        if constexpr (!std::is_same_v<decltype(what), const Alive&>) take(what);
-      },
-      event);
+  const auto tell = [this](const auto& what) {
+    if constexpr (requires { take(what); }) take(what);
+  };
+  std::visit(tell, event);
+  if (std::holds_alternative<Renewal>(event) && phase_ == Phase::kRunning) publish();
   return std::exchange(orders_, {});
 }
 

@@ -149,9 +149,9 @@ void Shard::step(Duration wait) {
     dispatch(link, worker, header, std::move(payload));
   });
   const std::optional<control::CheckpointSaved> saved = archive_.step();
-  if (saved) van_.send_control(membership_->scheduler_link(), *saved);
+  if (saved) van_.send_control(membership_->scheduler().id(), *saved);
   const std::optional<control::StandbyReady> ready = replication_.step();
-  if (ready) van_.send_control(membership_->scheduler_link(), *ready);
+  if (ready) van_.send_control(membership_->scheduler().id(), *ready);
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
   if (now < stalls_.next_due()) return;
@@ -169,11 +169,13 @@ Time Shard::next_due() const {
 // ---- who talks to us
 
 void Shard::on_control(LinkId link, const control::Message& message) {
-  if (link == membership_->scheduler_link()) {
+  if (membership_->scheduler().is(link)) {
     if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
       return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
     }
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
+    const bool may_be_new = control::is<control::Welcome>(message) && archive_.last();
+    if (may_be_new) van_.send_control(membership_->scheduler().id(), *archive_.last());
   } else if (replication_.is_other(link)) {
     replication_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {

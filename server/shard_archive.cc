@@ -58,7 +58,10 @@ Status ShardArchive::begin(const control::CheckpointCut& said, Rank server, Owne
 }
 
 std::optional<control::CheckpointSaved> ShardArchive::step() {
-  return checkpoint_ ? checkpoint_->step() : std::nullopt;
+  if (!checkpoint_) return std::nullopt;
+  std::optional<control::CheckpointSaved> saved = checkpoint_->step();
+  if (saved) last_ = saved;
+  return saved;
 }
 
 Time ShardArchive::next_due(Time now) const {

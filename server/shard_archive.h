@@ -38,6 +38,8 @@ class ShardArchive {
   control::Message cut(const control::CheckpointCut& said, Rank server, OwnedSlots& slots);
   /// Once a turn: what has come of it, once.
   std::optional<control::CheckpointSaved> step();
+  /// The last that has: for a scheduler that may not have heard.
+  const std::optional<control::CheckpointSaved>& last() const { return last_; }
   Time next_due(Time now) const;
 
  private:
@@ -51,6 +53,7 @@ class ShardArchive {
   const Files files_;
   std::optional<RestoredParts> restored_;
   std::optional<ShardCheckpoint> checkpoint_;
+  std::optional<control::CheckpointSaved> last_;
 };
 
 }  // namespace stretto

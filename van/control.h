@@ -44,6 +44,10 @@ struct Hello {
   std::uint64_t machine = 0;  ///< Where it runs (common/machine.h); 0: it does not say.
   std::uint64_t session =
       0;  ///< Its name if a new link may take it over; 0: it ends with this one.
+  /// To a scheduler, from a member that has lost it: the job that it is in, and the last life of
+  /// its scheduler that it knows of. 0: it comes to join.
+  std::uint64_t job = 0;
+  std::uint32_t life = 0;
 };
 
 /// In place of a hello: this link is to carry a session that there is.
@@ -64,7 +68,8 @@ struct Resumed {
 struct Welcome {
   NodeId node = 0;  ///< The receiver's identity.
   Rank rank = 0;
-  std::uint64_t job = 0;  ///< No other job has this number.
+  std::uint64_t job = 0;   ///< No other job has this number.
+  std::uint32_t life = 0;  ///< Of the scheduler: each process of it has a greater one.
 };
 
 /// An error on one link or one tensor. After a fault with tensor 0 and no name the link ends.
@@ -171,6 +176,7 @@ struct Barrier {
   bool withdraws = false;  ///< And the sender waits there no longer.
   /// checkpoint::digest_of_alike of what the sender gives to the checkpoint.
   std::uint64_t alike = 0;
+  bool opened = false;  ///< To a scheduler that is back: this is the last that opened, as it did.
 };
 
 /// Scheduler to shard: what is here now is this checkpoint's. And back: it is, whatever comes next.

@@ -48,7 +48,9 @@ Result<Message> from(const wire::Hello& hello) {
                        .host = host,
                        .version = shortened(hello.version(), Hello::kMaxHostBytes),
                        .machine = hello.machine(),
-                       .session = hello.session()});
+                       .session = hello.session(),
+                       .job = hello.job(),
+                       .life = hello.life()});
 }
 
 Result<Message> from(const wire::Resume& claim) {
@@ -68,8 +70,10 @@ Result<Message> from(const wire::Welcome& welcome) {
     return malformed(
         fmt::format("a welcome gives rank {}, ranks are 0 to {}", welcome.rank(), kMaxNodes - 1));
   }
-  return Message(Welcome{
-      .node = welcome.node(), .rank = static_cast<Rank>(welcome.rank()), .job = welcome.job()});
+  return Message(Welcome{.node = welcome.node(),
+                         .rank = static_cast<Rank>(welcome.rank()),
+                         .job = welcome.job(),
+                         .life = welcome.life()});
 }
 
 Result<Message> from(const wire::Fault& fault) {
@@ -83,11 +87,11 @@ Result<Message> from(const wire::Fault& fault) {
 Result<JobSettings> settings_from(const wire::Settings& s) {
   constexpr std::uint64_t kDay = 86'400'000'000'000;
   const auto is_time = [](std::uint64_t ns) { return ns >= 1'000'000 && ns <= kDay; };
-  const bool sensible = s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes &&
-                        s.part_bytes() % 64 == 0 && s.link_window_bytes() > 0 &&
-                        s.total_window_bytes() > 0 && is_time(s.heartbeat_ns()) &&
-                        is_time(s.dead_after_ns()) && is_time(s.stall_error_ns()) &&
-                        s.worker_links() <= JobSettings::kMostWorkerLinks;
+  const bool sensible =
+      s.part_bytes() >= 64 && s.part_bytes() <= wire::kMaxPartBytes && s.part_bytes() % 64 == 0 &&
+      s.link_window_bytes() > 0 && s.total_window_bytes() > 0 && is_time(s.heartbeat_ns()) &&
+      is_time(s.dead_after_ns()) && is_time(s.stall_error_ns()) &&
+      s.worker_links() <= JobSettings::kMostWorkerLinks && s.scheduler_absence_ns() <= kDay;
   if (!sensible) return malformed("a roster's settings make no sense");
   return JobSettings{.part_bytes = s.part_bytes(),
                      .link_window_bytes = s.link_window_bytes(),
@@ -100,7 +104,8 @@ Result<JobSettings> settings_from(const wire::Settings& s) {
                      .restored = s.restored(),
                      .restored_step = s.restored_step(),
                      .server_restarts = s.server_restarts(),
-                     .replicas = std::max(s.replicas(), 1U)};
+                     .replicas = std::max(s.replicas(), 1U),
+                     .scheduler_absence = nanoseconds(s.scheduler_absence_ns())};
 }
 
 Result<Member> member_from(const wire::Member& m) {
@@ -275,7 +280,8 @@ Result<Message> from(const wire::Barrier& barrier) {
                          .step = barrier.step(),
                          .checkpoint = barrier.checkpoint(),
                          .withdraws = barrier.withdraws(),
-                         .alike = barrier.alike()});
+                         .alike = barrier.alike(),
+                         .opened = barrier.opened()});
 }
 
 Result<Message> from(const wire::AtStep& said) {

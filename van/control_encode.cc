@@ -34,6 +34,8 @@ void write(const Hello& hello, wire::Control& message) {
   out.set_version(hello.version);
   out.set_session(hello.session);
   out.set_machine(hello.machine);
+  out.set_job(hello.job);
+  out.set_life(hello.life);
 }
 
 void write(const Resume& claim, wire::Control& message) {
@@ -53,6 +55,7 @@ void write(const Welcome& welcome, wire::Control& message) {
   message.mutable_welcome()->set_node(welcome.node);
   message.mutable_welcome()->set_rank(welcome.rank);
   message.mutable_welcome()->set_job(welcome.job);
+  message.mutable_welcome()->set_life(welcome.life);
 }
 
 void write(const Fault& fault, wire::Control& message) {
@@ -80,6 +83,7 @@ void write(const JobSettings& settings, wire::Settings& out) {
   out.set_restored_step(settings.restored_step);
   out.set_server_restarts(settings.server_restarts);
   if (settings.replicas > 1) out.set_replicas(settings.replicas);
+  out.set_scheduler_absence_ns(nanoseconds_of(settings.scheduler_absence));
 }
 
 void write(const Roster& roster, wire::Control& message) {
@@ -198,6 +202,7 @@ void write(const Barrier& barrier, wire::Control& message) {
   message.mutable_barrier()->set_checkpoint(barrier.checkpoint);
   message.mutable_barrier()->set_withdraws(barrier.withdraws);
   message.mutable_barrier()->set_alike(barrier.alike);
+  message.mutable_barrier()->set_opened(barrier.opened);
 }
 
 void write(const CheckpointCut& cut, wire::Control& message) {

@@ -28,6 +28,9 @@ class FrameHandler {
   /// memory of the Van. on_data's payload starts there then. Asked again for every slice: if it
   /// is empty then, the rest is dropped, and on_data gets no payload.
   virtual std::span<std::byte> landing(LinkId, const wire::Header&) { return {}; }
+  /// What has been queued until now is about to leave: what must be so before anybody hears of it
+  /// is made so here.
+  virtual void before_sending() {}
   /// The link has ended. Only for links that the handler has connected or seen a Hello of.
   virtual void on_broken(LinkId link, const Status& why) = 0;
 };

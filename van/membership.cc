@@ -13,7 +13,6 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kRetry = 100ms;
 constexpr Duration kLeavePatience = 5s;
 constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
 // The scheduler knows who is missing and says so; a node gives up a little later than it.
@@ -99,13 +98,19 @@ Status undecided(const Status& verdict, Duration silence, Duration heartbeat) {
 }  // namespace
 
 Membership::Membership(const Config& config, Self self, Van& van, const Clock& clock)
-    : config_(config), self_(std::move(self)), van_(van), clock_(clock) {}
+    : config_(config),
+      self_(std::move(self)),
+      van_(van),
+      clock_(clock),
+      scheduler_(config, van, clock) {}
 
 void Membership::start(std::string address) {
   if (!address.empty()) self_.address = std::move(address);
   state_ = State::kGreeting;
   deadline_ = after(clock_.now(), config_.rendezvous_timeout);
-  connect();
+  if (Status called = scheduler_.call(hello()); !called.ok()) {
+    fail(std::move(called).with_operation("join"));
+  }
 }
 
 control::Hello Membership::hello() const {
@@ -121,18 +126,8 @@ control::Hello Membership::hello() const {
   return hello;
 }
 
-void Membership::connect() {
-  retry_at_ = clock_.now() + kRetry;
-  Result<LinkId> link = van_.links().connect(config_.scheduler, hello());
-  if (!link.ok()) {
-    fail(std::move(link.status()).with_operation("join"));
-    return;
-  }
-  link_ = *link;
-}
-
 bool Membership::on_control(LinkId link, const control::Message& message) {
-  if (link != link_) return false;
+  if (!scheduler_.is(link)) return false;
   last_heard_ = clock_.now();
   if (const auto* welcome = std::get_if<control::Welcome>(&message)) {
     on_welcome(*welcome);
@@ -148,6 +143,8 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
     fail(failure->why);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     if (fault->tensor != 0 || !fault->name.empty()) return false;
+    // It may be somebody else who listens there now. The link's end follows.
+    if (scheduler_.is_awaited() && fault->why.code() == Code::kRefused) return true;
     const Status why = Status(fault->why).with_peer("scheduler");
     fail(roster_ ? fault->why : Status(why).with_operation("join"), State::kCutOff);
   } else {
@@ -157,16 +154,27 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
 }
 
 void Membership::on_welcome(const control::Welcome& welcome) {
-  if (state_ != State::kGreeting) return;
-  node_ = welcome.node;
-  rank_ = welcome.rank;
-  number_ = welcome.rank;
-  job_ = welcome.job;
-  van_.links().admit(link_, kSchedulerNode);
-  van_.set_node(node_);
-  state_ = State::kRendezvous;
-  deadline_ = after(deadline_, kRendezvousSlack);
-  heartbeats_.begin(clock_.now());
+  const Time now = clock_.now();
+  const bool is_back = scheduler_.is_awaited();
+  if (state_ != State::kGreeting && !is_back) return;
+  if (!scheduler_.welcome(welcome)) return;
+  heartbeats_.begin(now);
+  if (!is_back) {
+    node_ = welcome.node;
+    rank_ = welcome.rank;
+    number_ = welcome.rank;
+    van_.set_node(node_);
+    state_ = State::kRendezvous;
+    deadline_ = after(deadline_, kRendezvousSlack);
+    return;
+  }
+  // By then it knows who has not come again.
+  for (const auto& [node, cause] : verdicts_.renew(now, 2 * settings().dead_after)) {
+    van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = cause});
+  }
+  if (state_ != State::kLeaving) return;
+  van_.send_control(scheduler_.id(), control::Leave{});
+  deadline_ = now + kLeavePatience;
 }
 
 void Membership::on_roster(const Roster& roster) {
@@ -199,28 +207,40 @@ void Membership::on_roster(const Roster& roster) {
 }
 
 bool Membership::on_broken(LinkId link, const Status& why) {
-  if (link != link_) return false;
-  link_ = 0;
-  if (over()) return true;
+  if (!scheduler_.is(link)) return false;
+  scheduler_.ended(why);
+  if (over() || scheduler_.is_awaited()) return true;
   if (state_ == State::kResigning) {
     state_ = State::kFailed;
     return true;
   }
   if (state_ == State::kGreeting) {
-    attempts_.failed(why, clock_.now());
     if (why.code() == Code::kResource) fail(Status(why).with_operation("join"));
     return true;
   }
-  fail(Status(Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
-                                                config_.scheduler, why.cause()))
-           .with_peer("scheduler"),
-       State::kCutOff);
+  lose_scheduler({Code::kSchedulerLost, fmt::format("the link to the scheduler at {} broke: {}",
+                                                    config_.scheduler, why.cause())});
   return true;
+}
+
+// In some jobs another comes in its place.
+void Membership::lose_scheduler(Status why) {
+  const bool waits = state_ == State::kMember || state_ == State::kLeaving;
+  if (!waits || settings().scheduler_absence == Duration::zero()) {
+    return fail(std::move(why).with_peer("scheduler"), State::kCutOff);
+  }
+  heartbeats_.end();
+  scheduler_.await(std::move(why), settings().scheduler_absence, hello());
 }
 
 void Membership::tick() {
   const Time now = clock_.now();
-  if (!over() && link_ != 0 && roster_) tell_of_links(van_, link_, *roster_);
+  if (scheduler_.is_awaited() && !over()) {
+    std::optional<Status> lost = scheduler_.search(wakefulness_.slept(now));
+    if (lost) fail(std::move(*lost).with_peer("scheduler"), State::kCutOff);
+    return;
+  }
+  if (!over() && scheduler_.id() != 0 && roster_) tell_of_links(van_, scheduler_.id(), *roster_);
   if (wakefulness_.slept(now)) last_heard_ = now;
   if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
     fail(undecided(*verdict, now - last_heard_, settings().heartbeat), State::kCutOff);
@@ -233,18 +253,20 @@ void Membership::tick() {
                                 "is this its address?",
                                 config_.scheduler,
                                 std::chrono::duration<double>(config_.rendezvous_timeout).count(),
-                                attempts_.cause()))
+                                scheduler_.attempts().cause()))
                  .with_peer("scheduler")
                  .with_operation("join"));
-      } else if (config_.former != 0 && attempts_.nobody_listens(now)) {
+      } else if (config_.former != 0 && scheduler_.attempts().nobody_listens(now)) {
         fail(Status(Code::kSchedulerLost,
                     fmt::format("nobody listens at {} any more: the job that this worker was lost "
                                 "to is over",
                                 config_.scheduler))
                  .with_peer("scheduler")
                  .with_operation("join"));
-      } else if (link_ == 0 && now >= retry_at_) {
-        connect();
+      } else if (scheduler_.may_be_called()) {
+        if (Status called = scheduler_.call(hello()); !called.ok()) {
+          fail(std::move(called).with_operation("join"));
+        }
       }
       break;
     case State::kRendezvous:
@@ -280,20 +302,19 @@ void Membership::tick() {
 void Membership::watch_scheduler(Time now) {
   if (over()) return;
   if (heartbeats_.due(now)) {
-    van_.send_control(link_, heartbeats_.take(van_, now, settings().heartbeat));
+    van_.send_control(scheduler_.id(), heartbeats_.take(van_, now, settings().heartbeat));
   }
   if (now - last_heard_ > settings().dead_after) {
-    fail(Status(Code::kSchedulerLost,
-                fmt::format("nothing heard of the scheduler at {} for {:.1f} s", config_.scheduler,
-                            std::chrono::duration<double>(now - last_heard_).count()))
-             .with_peer("scheduler"),
-         State::kCutOff);
+    lose_scheduler(
+        {Code::kSchedulerLost, fmt::format("nothing heard of the scheduler at {} for {:.1f} s",
+                                           config_.scheduler, seconds(now - last_heard_))});
   }
 }
 
 Time Membership::next_due() const {
+  if (scheduler_.is_awaited() && !over()) return scheduler_.next_due();
   Time due = Time::max();
-  if (state_ == State::kGreeting) due = link_ == 0 ? std::min(retry_at_, deadline_) : deadline_;
+  if (state_ == State::kGreeting) due = std::min(scheduler_.next_call(), deadline_);
   if (state_ == State::kRendezvous || state_ == State::kLeaving || state_ == State::kResigning) {
     due = deadline_;
   }
@@ -306,7 +327,7 @@ Time Membership::next_due() const {
 
 void Membership::leave() {
   if (state_ != State::kMember) return;
-  van_.send_control(link_, control::Leave{});
+  van_.send_control(scheduler_.id(), control::Leave{});
   state_ = State::kLeaving;
   deadline_ = clock_.now() + kLeavePatience;
 }
@@ -321,10 +342,10 @@ void Membership::fail(Status why, State as) {
 
 void Membership::resign(Status why) {
   if (over() || state_ == State::kResigning) return;
-  if (link_ == 0 || state_ == State::kIdle || state_ == State::kGreeting) {
+  if (scheduler_.id() == 0 || state_ == State::kIdle || state_ == State::kGreeting) {
     return fail(std::move(why));
   }
-  van_.send_control(link_, control::Failure{Status(why.code(), why.cause())});
+  van_.send_control(scheduler_.id(), control::Failure{Status(why.code(), why.cause())});
   status_ = std::move(why);
   state_ = State::kResigning;
   heartbeats_.end();
@@ -336,7 +357,7 @@ void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   // A roster that came in the same turn may have decided on it already, and none may follow.
   const Member* member = roster_ ? roster_->find(node) : nullptr;
   if (member != nullptr && member->left) return;
-  van_.send_control(link_, control::LinkReport{.node = node, .cause = why.cause()});
+  van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = why.cause()});
   verdicts_.add(node, std::move(verdict), clock_.now());
 }
 

@@ -9,8 +9,8 @@
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "van/attempts.h"
 #include "van/heartbeats.h"
+#include "van/scheduler_link.h"
 #include "van/verdicts.h"
 
 namespace stretto {
@@ -84,18 +84,16 @@ class Membership {
   NodeId node() const { return node_; }
   /// Member::number.
   Rank number() const { return number_; }
-  /// Tells this job from others; 0 before the welcome.
-  std::uint64_t job() const { return job_; }
-  LinkId scheduler_link() const { return link_; }
+  const SchedulerLink& scheduler() const { return scheduler_; }
   const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
   /// The hello for a link to another node.
   control::Hello hello() const;
 
  private:
-  void connect();
   void on_welcome(const control::Welcome& welcome);
   void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
+  void lose_scheduler(Status why);
 
   const Config& config_;
   Self self_;
@@ -107,11 +105,8 @@ class Membership {
   NodeId node_ = 0;
   Rank rank_ = 0;
   Rank number_ = 0;
-  std::uint64_t job_ = 0;
-  LinkId link_ = 0;
-  Attempts attempts_;
+  SchedulerLink scheduler_;
   Time deadline_;  // Of greeting, rendezvous or leaving.
-  Time retry_at_;
   Time last_heard_;
   Heartbeats heartbeats_;
   Verdicts verdicts_;

@@ -80,7 +80,7 @@ void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) 
                           .role = config_.role,
                           .rank = membership.number(),
                           .shard = shard,
-                          .job = membership.job(),
+                          .job = membership.scheduler().job(),
                           .dropped = 0,
                           .records = {}};
     begin(settings.records);

@@ -75,6 +75,7 @@ void Van::step(Handler& handler, Duration wait, Awaits awaits) {
   owner_.check();
   out_.look_at_waits(false);
   out_.settle_all();
+  handler.before_sending();
   out_.pump(handler);
   trace_.rests();
   Arrivals arrivals({lives_, links_, mender_, out_, in_, counters_}, handler);
@@ -82,6 +83,7 @@ void Van::step(Handler& handler, Duration wait, Awaits awaits) {
   trace_.wakes();
   out_.look_at_waits(true);
   out_.settle_all();
+  handler.before_sending();
   out_.pump(handler);
   links_.expire(handler);
   links_.mend(handler);

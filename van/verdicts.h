@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,15 @@ class Verdicts {
       const Member* member = roster.find(verdict.node);
       return member != nullptr && member->left;
     });
+  }
+  /// A scheduler is there that has heard nothing of them: they wait anew. Those that wait.
+  std::vector<std::pair<NodeId, std::string>> renew(Time now, Duration patience) {
+    std::vector<std::pair<NodeId, std::string>> waiting;
+    for (Verdict& verdict : verdicts_) {
+      verdict.at = std::max(verdict.at, now + std::max<Duration>(kPatience, patience));
+      waiting.emplace_back(verdict.node, verdict.status.cause());
+    }
+    return waiting;
   }
   /// The first that holds now; null: none.
   const Status* due(Time now) const {

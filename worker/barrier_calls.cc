@@ -33,16 +33,31 @@ void BarrierCalls::enter_if_ready() {
   const Call& call = calls_.front();
   if ((call.sits_out || call.cut) && !stand_in_.at_rest()) return;
   entered_ = true;
-  enter_({.number = number_,
+  enter_(entry());
+}
+
+control::Barrier BarrierCalls::entry() const {
+  const Call& call = calls_.front();
+  return {.number = number_,
           .sits_out = call.sits_out,
           .checkpoint = call.cut ? call.step + 1 : 0,
-          .alike = call.alike});
+          .alike = call.alike};
+}
+
+void BarrierCalls::tell_again() const {
+  if (opened_.number != 0) {
+    control::Barrier told = opened_;
+    told.opened = true;
+    enter_(told);
+  }
+  if (!idle() && entered_) enter_(entry());
 }
 
 void BarrierCalls::on_open(const control::Barrier& open) {
   if (idle() || !entered_ || open.number != number_) return;
   const Call first = std::move(calls_.front());
   calls_.pop_front();
+  opened_ = open;
   if (first.sits_out) stand_in_.end();
   if (!idle()) begin();
   first.end(open);

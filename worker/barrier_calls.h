@@ -38,6 +38,8 @@ class BarrierCalls {
 
   /// The scheduler says that all are there.
   void on_open(const control::Barrier& open);
+  /// Another scheduler is there: it is told what has opened last, and where this worker waits.
+  void tell_again() const;
   /// All calls end with an error. The barrier that the scheduler was told of keeps its number for
   /// the next try.
   void end_all(const Status& why);
@@ -74,6 +76,7 @@ class BarrierCalls {
   };
   void add(Call call);
   void begin();
+  control::Barrier entry() const;
 
   const Clock& clock_;
   Duration patience_;
@@ -82,6 +85,7 @@ class BarrierCalls {
   std::deque<Call> calls_;
   std::uint64_t number_ = 0;     // Of the first call's barrier.
   bool entered_ = false;         // The scheduler has been told of that.
+  control::Barrier opened_;      // The last at which this worker waited.
   Time since_;                   // When it was begun,
   Time deadline_ = Time::max();  // and until when it may take.
 };

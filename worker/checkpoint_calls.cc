@@ -15,11 +15,21 @@ void CheckpointCalls::end(const CheckpointShare& share, const Result<checkpoint:
       saved.entries = file->entries;
     }
     ways_.tell_scheduler(saved);
+    told_ = std::move(saved);
   }
   Call& call = calls_.at(share.call);
   call.done = std::move(done);
   call.deadline = after(clock_.now(), patience_);
   if (call.ended) tell(calls_.find(share.call));
+}
+
+void CheckpointCalls::tell_again() {
+  offers_.taken();  // What the clock had asked is asked anew.
+  if (calls_.empty()) return;
+  if (told_) ways_.tell_scheduler(*told_);
+  for (const auto& [number, call] : calls_) {
+    if (!call.ended) ways_.ask({.number = call.attempt});
+  }
 }
 
 void CheckpointCalls::on_cut(const control::CheckpointCut& cut) {

@@ -38,6 +38,7 @@ class CheckpointCalls {
     /// It is there, and waits for the servers.
     std::function<bool()> awaits_cut;
     std::function<void(const control::CheckpointSaved&)> tell_scheduler;
+    std::function<void(const control::CheckpointEnded&)> ask;
     CheckpointOffers::Tell answer;
   };
 
@@ -73,6 +74,8 @@ class CheckpointCalls {
   void on_ended(const control::CheckpointEnded& ended) {
     end_those([&](const Call& call) { return call.attempt == ended.number; }, ended.why);
   }
+  /// Another scheduler is there: what has been written is told again, and what has ended is asked.
+  void tell_again();
   void end_all(const Status& why) {
     offers_.end_all(why);
     end_those([](const Call&) { return true; }, why);
@@ -123,6 +126,7 @@ class CheckpointCalls {
   const Ways ways_;
   CheckpointOffers offers_;
   std::optional<control::CheckpointCut> cut_;
+  std::optional<control::CheckpointSaved> told_;  // The last.
   std::uint64_t last_ = 0;
   Calls calls_;
 };

@@ -141,6 +141,10 @@ void Declarations::on_refused(const std::string& name, const Status& why) {
   for (const Declared& done : refused.mapped().done) done(Status(why).with_operation("declare"));
 }
 
+void Declarations::tell_again() const {
+  for (const auto& [name, pending] : pending_) ways_.tell_scheduler({.spec = pending.spec});
+}
+
 void Declarations::tick() {
   const Time now = clock_.now();
   for (auto it = pending_.begin(); it != pending_.end();) {

@@ -53,6 +53,8 @@ class Declarations {
   /// The scheduler's answer to a worker of this rank.
   void on_declared(const control::Declared& declared, const Roster& roster, Rank rank);
   void on_refused(const std::string& name, const Status& why);
+  /// Another scheduler is there, which may not have heard of them.
+  void tell_again() const;
   /// Ends those that the scheduler did not answer in time.
   void tick();
   Time next_due() const;

@@ -93,9 +93,11 @@ void WorkerNode::go_if_free() {
 // ---- what comes
 
 void WorkerNode::on_control(LinkId link, const control::Message& message) {
-  if (link == membership_.scheduler_link()) {
+  if (membership_.scheduler().is(link)) {
     const bool taken = membership_.on_control(link, message) || trace_.on_control(link, message);
     if (!taken) return work_.on_scheduler(message);
+    const bool is_back = membership_.roster() && membership_.scheduler().id() != 0;
+    if (is_back && control::is<control::Welcome>(message)) work_.on_scheduler(message);
     // Before anybody hears of a tensor that lies at a shard that has just come.
     if (control::is<Roster>(message)) follow_servers(shards_, membership_, clock_.now());
     return;

@@ -37,11 +37,15 @@ CheckpointCalls::Ways ways_of_checkpoints(BarrierCalls& barriers, Van& van,
           .awaits_cut = [&barriers] { return barriers.awaits_cut(); },
           .tell_scheduler =
               [&van, &membership](const control::CheckpointSaved& saved) {
-                van.send_control(membership.scheduler_link(), saved);
+                van.send_control(membership.scheduler().id(), saved);
+              },
+          .ask =
+              [&van, &membership](const control::CheckpointEnded& ended) {
+                van.send_control(membership.scheduler().id(), ended);
               },
           .answer =
               [&van, &membership](const control::AtStep& said) {
-                van.send_control(membership.scheduler_link(), said);
+                van.send_control(membership.scheduler().id(), said);
               }};
 }
 
@@ -60,7 +64,7 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
           config, clock, shards, tensors_,
           {.tell_scheduler =
                [this](const control::Declare& declare) {
-                 van_.send_control(membership_.scheduler_link(), declare);
+                 van_.send_control(membership_.scheduler().id(), declare);
                },
            .tell_shard = [this](LinkId link,
                                 const control::Open& open) { van_.send_control(link, open); },
@@ -89,15 +93,15 @@ ProgramWork::ProgramWork(const Config& config, const Clock& clock, Van& van,
       barriers_(clock, config.operation_timeout, stand_in_,
                 [this](const control::Barrier& barrier) {
                   control::Barrier told = barrier;
-                  told.step = steps_.gate().count()->begun();
-                  van_.send_control(membership_.scheduler_link(), told);
+                  if (!told.opened) told.step = steps_.gate().count()->begun();
+                  van_.send_control(membership_.scheduler().id(), told);
                 }),
       checkpoints_(clock, config.operation_timeout,
                    ways_of_checkpoints(barriers_, van, membership)),
       steps_(clock, config.operation_timeout, config.rendezvous_timeout,
              {.gate = {.tell_scheduler =
                            [this](const control::AtStep& said) {
-                             van_.send_control(membership_.scheduler_link(), said);
+                             van_.send_control(membership_.scheduler().id(), said);
                            },
                        .tell_shards =
                            [this, &shards](const control::TakeIn& said) {
@@ -188,6 +192,10 @@ void ProgramWork::on_scheduler(const control::Message& message) {
     barriers_.on_open(*barrier);
   } else if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
     checkpoints_.on_cut(*cut);
+  } else if (control::is<control::Welcome>(message)) {  // Of another, in its place.
+    barriers_.tell_again();
+    checkpoints_.tell_again();
+    declarations_.tell_again();
   } else if (const auto* ended = std::get_if<control::CheckpointEnded>(&message)) {
     checkpoints_.on_ended(*ended);
   } else if (const auto* question = std::get_if<control::AtStep>(&message)) {

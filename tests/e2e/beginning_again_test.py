@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that has failed begins again by itself, from its last checkpoint (--restarts with
---checkpoint), whoever was lost: real processes, killed in turn, and the bits of an undisturbed
-job."""
+--checkpoint), whoever was lost but the scheduler, which comes back alone: real processes, killed in
+turn, and the bits of an undisturbed job."""
 
 import os
 import pathlib
@@ -41,9 +41,9 @@ class BeginningAgain(cluster.ClusterTest):
         self.assert_nobody_left()
         return digests.pop()
 
-    def test_each_role_killed_in_turn_and_the_bits_are_those_of_an_undisturbed_job(self):
+    def test_members_killed_in_turn_and_the_bits_are_those_of_an_undisturbed_job(self):
         job = self.keep("--steps", 100_000, flags=("--log-dir", self.folder / "logs"))
-        for attempt, name in enumerate(("server 1", "scheduler", "worker 0"), 1):
+        for attempt, name in enumerate(("server 1", "worker 1", "worker 0"), 1):
             reached = self.saved_once_more(job)
             os.kill(job.members()[name], signal.SIGKILL)
             found = job.expect(AGAIN, count=attempt)
@@ -105,11 +105,6 @@ class BeginningAgain(cluster.ClusterTest):
         begun = int(job.expect(AGAIN)[1])
         job.expect(rf"\[worker 0\] from checkpoint=\d+ step={begun}$")
         self.kill_all(job)
-
-    def test_restarts_of_a_job_without_checkpoints_are_refused(self):
-        job = self.launch(KEEPING, flags=("--restarts", 2, "--shards", 2))
-        self.assertEqual(job.end(), 2)
-        self.one_error(job, "InvalidArgument", "--workers MIN:MAX", "--checkpoint DIR")
 
 
 if __name__ == "__main__":

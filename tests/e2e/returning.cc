@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of the tests of servers that come back: exchanges tensors in place, out of place, by
-// pushes that are pulled later and by broadcasts, and looks at every element of each sum; prints
-// how far it is and at the end a digest of all bits.
+// The worker of the tests of servers and schedulers that come back: exchanges tensors in place, out
+// of place, by pushes that are pulled later and by broadcasts, and looks at every element of each
+// sum; prints how far it is and at the end a digest of all bits.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <stretto/worker.h>
@@ -14,6 +14,7 @@
 DEFINE_uint64(steps, 100, "Steps");
 DEFINE_uint64(say_every, 20, "Steps from one line to the next");
 DEFINE_uint64(elements, 300'000, "Elements of each tensor");
+DEFINE_uint64(meet_every, 0, "Steps from one barrier and one new tensor to the next; 0: none");
 DEFINE_bool(rule, false, "Has the servers keep a value too");
 DEFINE_bool(push_only, false, "Pushes one tensor, and pulls it at the end only");
 
@@ -43,6 +44,7 @@ class Exchanged {
   }
 
   void step(std::uint64_t number) {
+    if (FLAGS_meet_every != 0 && number % FLAGS_meet_every == 0) meet(number);
     fill(mine_, number);
     std::vector<float> beside = mine_;
     Ticket first = worker_.push_pull(tensors_[0], mine_, mine_);
@@ -62,6 +64,18 @@ class Exchanged {
   std::uint64_t digest() const { return digest_; }
 
  private:
+  // What the scheduler has to agree to.
+  void meet(std::uint64_t number) {
+    worker_.barrier().or_exit();
+    const Tensor fresh =
+        worker_.declare(fmt::format("of step {}", number), Dtype::kF32, FLAGS_elements, {})
+            .or_exit();
+    fill(mine_, number);
+    worker_.push_pull(fresh, mine_, sums_).wait().or_exit();
+    check(sums_, number);
+    say(fmt::format("met={}", number));
+  }
+
   void fill(std::vector<float>& values, std::uint64_t number) const {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = given(i, worker_.rank(), number);
   }

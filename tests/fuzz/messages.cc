@@ -25,6 +25,7 @@ double rate_from(Input& input) {
 void fill(wire::Welcome& welcome, Input& input) {
   welcome.set_node(input.small());
   welcome.set_rank(static_cast<std::int64_t>(input.number()));
+  welcome.set_life(input.small());
 }
 
 void fill(wire::Hello& hello, Input& input) {
@@ -39,6 +40,8 @@ void fill(wire::Hello& hello, Input& input) {
   hello.set_shard(input.small());
   hello.set_shards(input.small());
   hello.set_machine(input.number());
+  if (input.rarely(4)) hello.set_job(input.number());
+  if (input.rarely(4)) hello.set_life(input.small());
   hello.set_host(input.flag() ? "here:1" : input.text());
 }
 
@@ -417,6 +420,7 @@ wire::Control control_from(Input& input) {
     case wire::Control::kBarrier:
       message.mutable_barrier()->set_number(input.number());
       message.mutable_barrier()->set_sits_out(input.rarely(4));
+      message.mutable_barrier()->set_opened(input.rarely(4));
       message.mutable_barrier()->set_checkpoint(input.rarely(4) ? input.number() : 0);
       break;
     case wire::Control::kHeartbeat:

@@ -120,7 +120,8 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
   std::optional<std::uint64_t> saved;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kComplete; }, clock,
-      ReadyLine::Changes{.losses = {}, .guests = {}, .saved = [&saved] { return saved; }});
+      ReadyLine::Changes{
+          .losses = {}, .guests = {}, .saved = [&saved] { return saved; }, .life = {}});
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "all are here\n");
   for (const std::uint64_t step : {0ULL, 300ULL, 18446744073709551615ULL}) {
@@ -137,6 +138,23 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
   ::close(ends[0]);
 }
 
+TEST(ReadyLine, ShowsItsLifeFromTheBeginAndAgainAndAgain) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  sim::VirtualClock clock;
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kUnawaited; }, clock,
+      ReadyLine::Changes{.losses = {}, .guests = {}, .saved = {}, .life = 1s});
+  line.step(0ns);
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
+  clock.advance_to(clock.now() + 1s);
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
+  ::close(ends[0]);
+}
+
 class ReadyLineElastic : public testing::Test {
  protected:
   void SetUp() override {
@@ -145,7 +163,8 @@ class ReadyLineElastic : public testing::Test {
         ends_[1], agent_, [] { return Gathering::kComplete; }, clock_,
         ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
                            .guests = [this] { return guests_; },
-                           .saved = {}});
+                           .saved = {},
+                           .life = {}});
     ASSERT_EQ(said(), "all are here\n");
   }
   void TearDown() override { ::close(ends_[0]); }

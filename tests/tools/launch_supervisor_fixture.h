@@ -28,8 +28,8 @@ inline constexpr Exit kTerminated{true, SIGTERM};
 class SupervisorFixture : public testing::Test {
  protected:
   explicit SupervisorFixture(GoingOn::Sizing sizing = GoingOn::Sizing::kFixed, Rank spares = 0,
-                             std::uint32_t server_restarts = 0)
-      : sizing_(sizing), spares_(spares), server_restarts_(server_restarts) {}
+                             std::uint32_t server_restarts = 0, std::uint32_t returns = 0)
+      : sizing_(sizing), spares_(spares), server_restarts_(server_restarts), returns_(returns) {}
 
   void start_all() {
     supervisor_.on_spawned(kScheduler);
@@ -79,12 +79,19 @@ class SupervisorFixture : public testing::Test {
     return members;
   }
 
+  static Limits limits_with(std::uint32_t returns) {
+    Limits limits;
+    limits.returns = returns;
+    return limits;
+  }
+
   const GoingOn::Sizing sizing_;
   const Rank spares_;
   const std::uint32_t server_restarts_;
+  const std::uint32_t returns_;
   const Time start_{100s};
   Time now_ = start_;
-  Supervisor supervisor_{members_and(spares_), Limits{}, start_, sizing_, spares_,
+  Supervisor supervisor_{members_and(spares_), limits_with(returns_), start_, sizing_, spares_,
                          server_restarts_};
 };
 

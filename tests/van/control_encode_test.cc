@@ -213,6 +213,17 @@ std::vector<Golden> of_members_and_tensors() {
   };
 }
 
+std::vector<Golden> of_comebacks() {
+  return {
+      {"BarrierThatHasOpened", Barrier{.number = 3, .opened = true}, "420408034001"},
+      {"HelloAgain", Hello{.protocol = 4, .node = 9, .job = 5, .life = 2},
+       "0a12080418033809790500000000000000800102"},
+      {"WelcomeOfALaterScheduler", Welcome{.node = 3, .rank = 1, .job = 5, .life = 2},
+       "120f08031001190500000000000000"
+       "2002"},
+  };
+}
+
 std::vector<Golden> of_signs_and_sights() {
   return {
       {"Heartbeat", heartbeat(),
@@ -286,6 +297,7 @@ std::vector<Golden> of_signs_and_sights() {
 
 std::vector<Golden> goldens() {
   std::vector<Golden> all = of_members_and_tensors();
+  for (Golden& golden : of_comebacks()) all.push_back(std::move(golden));
   for (Golden& golden : of_signs_and_sights()) all.push_back(std::move(golden));
   return all;
 }

@@ -30,6 +30,7 @@ class CheckpointCallsTest : public testing::Test {
   sim::VirtualClock clock_;
   BarrierCalls::Cut entered_;
   std::vector<control::CheckpointSaved> told_;
+  std::vector<std::uint64_t> asked_;
   CheckpointCalls calls_{
       clock_,
       10s,
@@ -37,6 +38,7 @@ class CheckpointCallsTest : public testing::Test {
                        BarrierCalls::Cut cut) { entered_ = std::move(cut); },
        .awaits_cut = [this] { return entered_ != nullptr; },
        .tell_scheduler = [this](const control::CheckpointSaved& saved) { told_.push_back(saved); },
+       .ask = [this](const control::CheckpointEnded& ended) { asked_.push_back(ended.number); },
        .answer = [](const control::AtStep&) {}}};
   std::vector<Status> first_;
   std::vector<Status> second_;
@@ -118,6 +120,21 @@ TEST_F(CheckpointCallsTest, WaitNoLongerThanOthers) {
   calls_.end_all({Code::kSchedulerLost, "gone"});
   EXPECT_EQ(second_.at(0).code(), Code::kSchedulerLost);
   EXPECT_EQ(calls_.next_due(), Time::max());
+}
+
+TEST_F(CheckpointCallsTest, AnotherSchedulerIsToldAgainWhatWasWrittenAndAskedWhatHasEnded) {
+  calls_.tell_again();
+  EXPECT_TRUE(told_.empty() && asked_.empty());
+  CheckpointShare share = begin(4);
+  share.cut = control::CheckpointCut{.number = 9};
+  end(share, first_);
+  ASSERT_EQ(told_.size(), 1U);
+  begin(5);  // Its program still writes.
+  calls_.tell_again();
+  ASSERT_EQ(told_.size(), 2U);
+  EXPECT_EQ(told_[1].number, 9U);
+  EXPECT_EQ(told_[1].file, "mine");
+  EXPECT_EQ(asked_, (std::vector<std::uint64_t>{4, 5}));
 }
 
 }  // namespace

@@ -11,18 +11,33 @@ namespace stretto::launch {
 namespace {
 
 constexpr std::string_view kAssigned[] = {
-    "STRETTO_ROLE",       "STRETTO_RANK",
-    "STRETTO_WORLD_SIZE", "STRETTO_SERVERS",
-    "STRETTO_SHARDS",     "STRETTO_MIN_WORKERS",
-    "STRETTO_RESTARTS",   "STRETTO_SCHEDULER",
-    "DMLC_ROLE",          "DMLC_PS_ROOT_URI",
-    "DMLC_PS_ROOT_PORT",  "DMLC_NUM_WORKER",
-    "DMLC_NUM_SERVER",    "DMLC_WORKER_ID",
-    "BYTEPS_LOCAL_RANK",  "BYTEPS_LOCAL_SIZE",
-    "BYTEPS_GLOBAL_RANK", "RANK",
-    "LOCAL_RANK",         "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",   "STRETTO_SERVER_RESTARTS",
-    "STRETTO_FAILURES",   "STRETTO_RAN_S",
+    "STRETTO_ROLE",
+    "STRETTO_RANK",
+    "STRETTO_WORLD_SIZE",
+    "STRETTO_SERVERS",
+    "STRETTO_SHARDS",
+    "STRETTO_MIN_WORKERS",
+    "STRETTO_RESTARTS",
+    "STRETTO_SCHEDULER",
+    "DMLC_ROLE",
+    "DMLC_PS_ROOT_URI",
+    "DMLC_PS_ROOT_PORT",
+    "DMLC_NUM_WORKER",
+    "DMLC_NUM_SERVER",
+    "DMLC_WORKER_ID",
+    "BYTEPS_LOCAL_RANK",
+    "BYTEPS_LOCAL_SIZE",
+    "BYTEPS_GLOBAL_RANK",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "STRETTO_SERVER_RESTARTS",
+    "STRETTO_FAILURES",
+    "STRETTO_RAN_S",
+    "STRETTO_SCHEDULER_JOURNAL",
+    "STRETTO_SCHEDULER_LIFE",
+    "STRETTO_SCHEDULER_RESTARTS",
 };
 
 // Names, or their beginnings, of what belongs to one host, login or step.
@@ -77,6 +92,21 @@ void add_worker_variables(const Plan& plan, const JobMember& member, const Rende
 
 }  // namespace
 
+namespace {
+
+// What has been used of the servers' restarts it finds in its journal.
+void add_scheduler_variables(const SchedulerLife& life, const Plan& plan, Variables& given) {
+  if (life.journal.empty()) return;
+  given["STRETTO_SCHEDULER_JOURNAL"] = life.journal;
+  given["STRETTO_SCHEDULER_LIFE"] = std::to_string(life.life);
+  given["STRETTO_SCHEDULER_RESTARTS"] = std::to_string(life.restarts);
+  if (!servers_return(plan)) return;
+  const std::uint32_t left = plan.restarts - std::min(life.life - 1, plan.restarts);
+  given["STRETTO_SERVER_RESTARTS"] = std::to_string(left);
+}
+
+}  // namespace
+
 bool is_assigned(std::string_view name) {
   return std::find(std::begin(kAssigned), std::end(kAssigned), name) != std::end(kAssigned);
 }
@@ -118,6 +148,9 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     given["STRETTO_FAILURES"] = std::to_string(plan.failures);
     given["STRETTO_RAN_S"] = fmt::format("{:.0f}", seconds(plan.ran));
   }
+  if (member.role == Role::kScheduler) {
+    add_scheduler_variables(rendezvous.scheduler_life, plan, given);
+  }
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
   if (plan.port != 0 && member.role == Role::kServer) {
     given["STRETTO_SERVER_PORT"] = std::to_string(plan.port + 1);
@@ -153,13 +186,6 @@ std::string told(const Plan& plan, const Variables& inherited, const std::string
 Status check_checkpoints(const Plan& plan) {
   const bool how = plan.checkpoint_every || (!plan.resume.empty() && !resumes_from_path(plan));
   if (!plan.checkpoint.empty()) return {};
-  const bool servers_come_back = servers_return(plan) || plan.replicas > 1;
-  if (plan.restarts != 0 && plan.least_workers == 0 && !servers_come_back) {
-    return {Code::kInvalidArgument,
-            "--restarts is for jobs that go on without a worker that is lost (give --workers "
-            "MIN:MAX), for those whose servers come back (with --shards 1), and for those that "
-            "begin again from their last checkpoint (give --checkpoint DIR)"};
-  }
   if (!how) return {};
   return {Code::kInvalidArgument,
           fmt::format("{} is for jobs that keep checkpoints: say where by --checkpoint DIR",

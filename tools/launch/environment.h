@@ -27,12 +27,20 @@ Status check_checkpoints(const Plan& plan);
 Duration time_told(const Plan& plan, const Variables& inherited, const std::string& variable,
                    Duration otherwise);
 
+/// Which of the schedulers of a job one is, and what lets it go on.
+struct SchedulerLife {
+  std::string journal = {};    ///< Its path; empty: it does not come back.
+  std::uint32_t life = 1;      ///< The how many-eth.
+  std::uint32_t restarts = 0;  ///< That may follow.
+};
+
 /// Where the job meets, and what lets a process in.
 struct Rendezvous {
   HostPort scheduler;  ///< Port 0 while only the scheduler itself is told: it binds a free one.
   std::string token;
   std::string
       master_host;  ///< Where worker 0 runs, for MASTER_ADDR; empty: where the scheduler does.
+  SchedulerLife scheduler_life = {};
 };
 
 /// What a process's host makes of it.

@@ -125,6 +125,12 @@ void JobEvidence::record_out_of_sight(std::size_t member) {
   if (is_alive(member)) members[member].life = Life::kEnded;
 }
 
+bool JobEvidence::has_scheduler() const {
+  const Witness& scheduler = members.front();
+  const bool begins = scheduler.life == Life::kUnborn && scheduler.returned > 0;
+  return is_alive(0) || scheduler.awaited || begins;
+}
+
 bool JobEvidence::failed() const {
   return std::any_of(members.begin(), members.end(),
                      [](const Witness& witness) { return witness.failed_by_itself(); });

@@ -102,6 +102,8 @@ struct JobEvidence {
   /// Workers that were started elsewhere have the scheduler's word, which has not ended well yet.
   bool guests_go_on() const { return guests > 0 && !members.front().succeeded(); }
   bool failed() const;
+  /// The scheduler runs, or another is run in its place.
+  bool has_scheduler() const;
   bool all_ended() const;
   /// "worker 0, worker 1 and 3 more".
   std::string alive_names() const;

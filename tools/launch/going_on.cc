@@ -16,6 +16,10 @@ constexpr std::size_t kScheduler = 0;
 // The job has ended well: who was to come for somebody else came too late, and is not missed.
 bool is_done(const JobEvidence& evidence) { return evidence.members[kScheduler].succeeded(); }
 
+bool scheduler_is_replaced(const JobEvidence& evidence) {
+  return !evidence.is_alive(kScheduler) || evidence.members[kScheduler].awaited;
+}
+
 // Nobody is left here of whom to hear that the scheduler stands still.
 bool only_guests(const JobEvidence& evidence) {
   return evidence.guests_go_on() && evidence.workers_succeeded() && evidence.is_alive(kScheduler) &&
@@ -28,15 +32,25 @@ bool has_servers_replaced(GoingOn::Sizing sizing) {
 
 }  // namespace
 
+bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
+  std::uint32_t used = 0;
+  for (const Witness& witness : evidence.members) used += witness.returned + witness.awaited;
+  return used < returns_;
+}
+
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
   Witness& witness = evidence.members[member];
+  if (member == kScheduler) {  // One that ends by itself has a reason.
+    const bool crashed = witness.exit && witness.exit->by_signal && !witness.told;
+    if (crashed && scheduler_returns(evidence)) witness.awaited = true;
+    return;
+  }
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
-  const bool its_kind = witness.member.role == Role::kWorker
-                            ? sizing_ == Sizing::kElastic
-                            : has_servers_replaced(sizing_) && member != kScheduler;
+  const bool its_kind = witness.member.role == Role::kWorker ? sizing_ == Sizing::kElastic
+                                                             : has_servers_replaced(sizing_);
   const bool may_go_on =
       its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
-      (evidence.is_alive(kScheduler) || ((witness.spare || witness.again) && is_done(evidence)));
+      (evidence.has_scheduler() || ((witness.spare || witness.again) && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
 }
 
@@ -63,7 +77,8 @@ bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
 bool GoingOn::returns(const JobEvidence& evidence, std::size_t member) const {
   if (sizing_ != Sizing::kServersStandBy) return true;
   const Witness& witness = evidence.members.at(member);
-  return witness.awaited || (witness.lost.ok() && restarts_ > 0);
+  const bool is_left = restarts_ > 0 && (returns_ == 0 || scheduler_returns(evidence));
+  return witness.awaited || (witness.lost.ok() && is_left);
 }
 
 std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence) {
@@ -112,7 +127,10 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
   std::vector<std::size_t> forgiven;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
     Witness& witness = evidence.members[member];
-    const bool none_comes = !evidence.is_alive(kScheduler);
+    const bool none_comes = !evidence.has_scheduler();
+    if (witness.word_due && !none_comes && scheduler_is_replaced(evidence)) {
+      witness.word_due = now + word_;  // From when there is somebody to say it.
+    }
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
     const bool done_without = (witness.spare || witness.again) && is_done(evidence);

@@ -27,6 +27,7 @@ class GoingOn {
       : again_(limits.again),
         settle_(limits.settle),
         word_(limits.word),
+        returns_(limits.returns),
         sizing_(sizing),
         restarts_(restarts) {}
 
@@ -34,7 +35,10 @@ class GoingOn {
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
-  /// The word has come of a server. True: it is to be killed, and run again once it has ended.
+  /// The scheduler may be run again, if it is lost.
+  bool scheduler_returns(const JobEvidence& evidence) const;
+  /// The word has come of a server, or the scheduler is silent. True: it is to be killed, and run
+  /// again once it has ended.
   bool await_return(JobEvidence& evidence, std::size_t member);
   /// Such a member may be lost with its host.
   bool may_lose_hosts(Role role) const {
@@ -43,7 +47,7 @@ class GoingOn {
   /// Another is to be run in the place of this server. If not, the job goes on without it: who
   /// stood by for it has its place, or it stood by.
   bool returns(const JobEvidence& evidence, std::size_t member) const;
-  /// Servers that have ended and are to be run again; how they ended, and what the user should
+  /// Members that have ended and are to be run again; how they ended, and what the user should
   /// read.
   static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence);
   /// Another is started in its place, and it is to end.
@@ -70,6 +74,7 @@ class GoingOn {
   const Duration again_;
   const Duration settle_;
   const Duration word_;
+  const std::uint32_t returns_;
   const Sizing sizing_;
   std::uint32_t restarts_;
   Time guests_until_ = {};               // So long the word about them is good.

@@ -19,7 +19,7 @@ token is STRETTO_JOB_TOKEN, or on the launcher's host that of the job's file.
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
   --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
-  --restarts K                           replaces K such workers, or in a job of fixed size servers;
+  --restarts K                           replaces K such workers, or else servers and scheduler;
                                          with --checkpoint: a job that fails begins again from there
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
   --checkpoint-every TIME|auto           when one is due again: 30s, 10m (60s); auto: by its cost

@@ -24,6 +24,8 @@ void LocalHost::start(std::size_t member, const Command& command, bool tells_rea
   Descriptor told;
   if (tells_ready) {
     int ends[2] = {-1, -1};
+    if (ready_.is_open()) poller_.unwatch(ready_.get());  // Of one that ran before.
+    ready_text_.clear();
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0) {
       ready_ = Descriptor(ends[0]);
       told = Descriptor(ends[1]);

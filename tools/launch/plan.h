@@ -33,6 +33,7 @@ struct Limits {
   Duration absence = 5s;       ///< While others wait for who has ended without coming.
   Duration grace = 20s;        ///< Between the notice to end and SIGKILL.
   Duration reap = 5s;          ///< After SIGKILL, for the kernel to let go.
+  std::uint32_t returns = 0;   ///< Members that may be run again; none: the scheduler does not.
   Duration silence = 20s;      ///< Without a word of a host's agent, while the whole job runs,
   Duration late_silence = 5s;  ///< and once somebody has ended.
 };
@@ -105,6 +106,9 @@ std::string_view name_of(Via via);
 
 /// A server that is lost is run again: in jobs of fixed size, whose servers have one shard each.
 bool servers_return(const Plan& plan);
+/// So often a scheduler that is lost is run again, less what else is: in jobs of fixed size whose
+/// servers have nobody who stands by for them.
+std::uint32_t scheduler_returns(const Plan& plan);
 /// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
 std::string label_of(const JobMember& member);
 

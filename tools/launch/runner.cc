@@ -40,6 +40,12 @@ GoingOn::Sizing sizing_of(const Plan& plan) {
   return servers_return(plan) ? GoingOn::Sizing::kServersReturn : GoingOn::Sizing::kFixed;
 }
 
+Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
+  Limits limits = plan.limits;
+  limits.returns = seat.restarts_left();
+  return limits;
+}
+
 // Where the other ran, or, if that host is lost, where some other worker runs: as this member.
 std::size_t place_for(const Restart& restart, const std::vector<JobMember>& members,
                       const Placement& placement, const FarHosts& far) {
@@ -63,8 +69,9 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
       placement_(ingredients.placement),
       clock_(clock),
       members_(with_spares(plan)),
-      supervisor_(members_, plan.limits, clock.now(), sizing_of(plan), spares_of(plan).size(),
-                  plan.restarts),
+      seat_(plan, ingredients.placement.site_of.front() == 0, job_folders(process_environment())),
+      supervisor_(members_, limits_of(plan, seat_), clock.now(), sizing_of(plan),
+                  spares_of(plan).size(), plan.restarts),
       signals_(signals),
       relay_(poller_, members_, {plan.log_directory, !first},
              [this](std::size_t member, std::string_view line) {
@@ -134,6 +141,9 @@ void Runner::begin_if_all_are_here() {
   own.host = host_name();
   own.interfaces = interface_addresses();
   gathering_ = false;
+  if (const Status& why = seat_.refusal(); !why.ok()) {
+    relay_.say(fmt::format("warning: the job will not outlive its scheduler: {}", why.cause()));
+  }
   Result<Meeting> meeting = meet(plan_, placement_, far_.end_gathering(std::move(own)));
   if (!meeting.ok()) {
     react(supervisor_.on_never_ready(meeting.status(), clock_.now()));
@@ -164,6 +174,7 @@ void Runner::turn() {
 
 std::optional<Duration> Runner::patience() const {
   Time next = supervisor_.over() ? Time::max() : supervisor_.deadline().value_or(Time::max());
+  if (supervisor_.may_start()) next = std::min(next, seat_.deadline().value_or(Time::max()));
   next = std::min({next, announcement_.deadline(), far_.deadline(supervisor_.silence_limit())});
   if (next == Time::max()) return std::nullopt;
   return next - clock_.now();
@@ -173,6 +184,9 @@ std::optional<Duration> Runner::patience() const {
 void Runner::look_at_time() {
   const Time now = clock_.now();
   announcement_.on_time(now);
+  if (supervisor_.may_start() && seat_.is_missed(now)) {
+    react(supervisor_.on_loss_news(0, false, now));
+  }
   far_.on_time(now, supervisor_.silence_limit());
   const bool late = gathering_ && supervisor_.deadline() && now >= *supervisor_.deadline();
   if (late && !finishing_) far_.give_up_late();
@@ -201,9 +215,11 @@ void Runner::on_ready(std::string_view text) {
   // If it has ended, its status says more than its silence; if not, the deadline will come.
   if (text.empty() || finishing_) return;
   const std::size_t end = text.find('\n');
+  seat_.hear(clock_.now());
   if (scheduler_.port != 0) {  // It has said where it listens.
     const std::optional<Gathering> gathering = gathering_named(text.substr(0, end));
     const std::optional<LossNews> news = loss_news_in(text.substr(0, end));
+    if (gathering == Gathering::kComplete) seat_.begin_watch();
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
     const JobMember named{news && news->server ? Role::kServer : Role::kWorker,
                           news ? news->number : 0};
@@ -276,20 +292,26 @@ void Runner::start(std::size_t member) {
   const bool alone = placement_.only_here() && plan_.interface.empty();
   const std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
   const Seat seat{alone ? "" : bind_host, local_ranks_[member].rank, local_ranks_[member].size};
-  const Rendezvous rendezvous{scheduler_, ingredients_.token, meeting_.master_host};
+  Rendezvous rendezvous{scheduler_, ingredients_.token, meeting_.master_host};
+  if (member == 0) rendezvous.scheduler_life = seat_.begin_life(clock_.now());
   const Command command =
       command_of(plan_, members_[member], ingredients_.programs, rendezvous, seat,
                  site == 0 ? ingredients_.inherited : portable(ingredients_.inherited));
   supervisor_.on_spawned(member);
+  seat_.note_start(member);
   host_of(member).start(member, command, member == 0);
-  if (member == 0) host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
+  if (member != 0) return;
+  host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
+  for (const std::size_t ended : seat_.ended()) tell_of_end(ended);
 }
 
 // The scheduler sees links that end, and cannot tell why. Of a host that is lost nobody will tell
 // more, and the job does not outlive it.
 void Runner::tell_of_end(std::size_t index) {
   const JobMember& member = members_[index];
-  if (index != 0) host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
+  if (index == 0) return;
+  seat_.note_end(index);
+  host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
 }
 
 void Runner::react(const Reaction& reaction) {
@@ -300,6 +322,7 @@ void Runner::react(const Reaction& reaction) {
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start()) continue;
     const std::size_t like = place_for(restart, members_, placement_, far_);
+    if (restart.member == restart.instead_of) seat_.note_restart();
     placement_.site_of[restart.member] = placement_.site_of[like];
     local_ranks_[restart.member] = local_ranks_[like];
     start(restart.member);

@@ -17,6 +17,7 @@
 #include "tools/launch/meeting.h"
 #include "tools/launch/output_relay.h"
 #include "tools/launch/poller.h"
+#include "tools/launch/scheduler_seat.h"
 #include "tools/launch/signals.h"
 #include "tools/launch/supervisor.h"
 
@@ -65,6 +66,7 @@ class Runner final : private FarEvents {
   Placement placement_;  // Of spares once they are started.
   const Clock& clock_;
   const std::vector<JobMember> members_;
+  SchedulerSeat seat_;
   Supervisor supervisor_;
   Signals& signals_;
   Poller poller_;

@@ -38,11 +38,12 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
-// It runs no longer, and another takes its place; or one that stood by has, and nobody comes.
+// It runs no longer, or is to, and another takes its place; or one that stood by has, and nobody
+// comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                  Reaction& reaction) {
   bool ends_it = false;
-  if (going_on.returns(evidence, member)) {
+  if (member == 0 || going_on.returns(evidence, member)) {
     ends_it = going_on.await_return(evidence, member);
   } else if (std::string news = going_on.take_word(evidence, member, now); !news.empty()) {
     reaction.notes.push_back(std::move(news));
@@ -52,7 +53,7 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
   if (ends_it) reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
 }
 
-// Servers that have ended and are awaited.
+// Members that have ended and are awaited.
 void run_again(JobEvidence& evidence, Reaction& reaction) {
   for (auto& [member, note] : GoingOn::take_returns(evidence)) {
     reaction.restarts.push_back({.member = member, .instead_of = member});
@@ -134,7 +135,8 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
 
 Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now) {
   Reaction reaction;
-  if (evidence_.members[member].member.role == Role::kServer) {
+  if (member == 0 && !(may_start() && going_on_.scheduler_returns(evidence_))) return reaction;
+  if (evidence_.members[member].member.role != Role::kWorker) {
     if (!lifecycle_.stop_signal()) lose_server(going_on_, evidence_, member, now, reaction);
   } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
@@ -168,7 +170,8 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
 
 void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
-  if (losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
+  const bool may_return = ended.member != 0 || may_start();
+  if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
   // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
   // SIGINT, it went to the wrapper alone.
   const int told = lifecycle_.stop_signal().value_or(SIGINT);
@@ -213,7 +216,7 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
-  if (may_start() && evidence_.is_alive(0)) run_again(evidence_, reaction);
+  if (may_start() && evidence_.has_scheduler()) run_again(evidence_, reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);

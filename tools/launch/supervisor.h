@@ -73,7 +73,7 @@ class Supervisor {
   /// How far the job has come together, by its scheduler. It may be told after ends that came
   /// later.
   Reaction on_gathering(Gathering gathering, Time now);
-  /// The scheduler says that the job goes on without this member, or that it comes again.
+  /// The job goes on without this member, or it comes again; or it is the scheduler, and silent.
   Reaction on_loss_news(std::size_t member, bool is_back, Time now);
   /// The scheduler says that so many workers are in that were started elsewhere. The job lasts as
   /// long as that is said again and again.

@@ -16,11 +16,12 @@ constexpr const char* kPlace = "scheduler:9000";
 
 }  // namespace
 
-ReturnsJob::ReturnsJob(std::uint64_t seed, std::uint32_t replicas)
-    : plan_(seed, replicas),
+ReturnsJob::ReturnsJob(std::uint64_t seed, std::uint32_t replicas, bool scheduler_returns)
+    : plan_(seed, replicas, scheduler_returns),
       random_(seed * 37 + 11),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = seed % 5 == 0}),
-      began_(clock_.now()) {
+      began_(clock_.now()),
+      disk_(seed) {
   add_scheduler();
   const std::uint32_t servers = plan_.servers * plan_.replicas;
   for (std::uint32_t server = 0; server < servers; ++server) add_server(server);
@@ -52,11 +53,27 @@ ReturnsJob::Process& ReturnsJob::add(std::string name, const Config& config) {
 }
 
 void ReturnsJob::add_scheduler() {
-  Process& process = add("scheduler", config_of(Role::kScheduler, -1));
+  ++life_;
+  Config config = config_of(Role::kScheduler, -1);
+  if (plan_.scheduler_returns) {
+    config.scheduler_return = {.journal = "journal", .life = life_, .restarts = 100};
+  }
+  Process& process = add(life_ == 1 ? "scheduler" : fmt::format("scheduler-{}", life_), config);
+  std::set<std::string> restored;
+  Result<SchedulerPast> past = past_of(process.config, disk_, restored);
+  if (!past.ok()) return report("a journal can be read", past.status().text());
+  const std::vector<JournalRecord> records = std::move(past->records);
   auto scheduler =
-      std::make_unique<Scheduler>(process.config, network_.endpoint(process.name), clock_);
+      std::make_unique<Scheduler>(process.config, network_.endpoint(process.name), clock_, nullptr,
+                                  CheckpointKeeper::Files(), *std::move(past));
+  if (!records.empty()) {
+    const Status status = scheduler->recover(records);
+    if (!status.ok()) return report("a journal leads where it did", status.text());
+  }
   if (!scheduler->listen(kPlace).ok()) report("set-up", "the scheduler cannot listen");
   scheduler_ = scheduler.get();
+  scheduler_process_ = &process;
+  news_ = 0;
   process.agent = std::move(scheduler);
 }
 
@@ -102,9 +119,14 @@ bool ReturnsJob::step_one() {
   if (last_strike_ == Time() && have_all_joined()) last_strike_ = clock_.now();
   while (next_strike() <= clock_.now()) strike();
   while (next_start() <= clock_.now()) {
-    const auto start = std::ranges::min_element(starts_, {}, &Start::at);
-    add_server(start->server);
-    starts_.erase(start);
+    const auto due = std::ranges::min_element(starts_, {}, &Start::at);
+    const Start start = *due;
+    starts_.erase(due);
+    if (start.scheduler) {
+      add_scheduler();
+      continue;
+    }
+    add_server(start.server);
     ++returned_;
   }
   const auto turn =
@@ -138,6 +160,7 @@ void ReturnsJob::strike() {
   const ReturnsPlan::Strike& strike = plan_.strikes[struck_++];
   last_strike_ = clock_.now();
   if (strike.blow == ReturnsPlan::Blow::kReset) return reset_a_link();
+  if (strike.blow == ReturnsPlan::Blow::kScheduler) return strike_scheduler(strike.absence);
   std::vector<Process*> servers;
   for (const auto& process : processes_) {
     const bool there = process->alive && process->shard != nullptr && !process->agent->over();
@@ -174,6 +197,15 @@ bool ReturnsJob::is_last_holder(const Process& victim) const {
   });
 }
 
+// Not while all workers have gone, or the job fails: then the launcher starts no other.
+void ReturnsJob::strike_scheduler(Duration absence) {
+  if (!scheduler_process_->alive || scheduler_->phase() != "running") return;
+  scheduler_process_->alive = false;
+  network_.kill(scheduler_process_->name);
+  disk_.restart(Crash::kProcess);
+  starts_.push_back({.at = clock_.now() + absence, .scheduler = true});
+}
+
 void ReturnsJob::reset_a_link() {
   std::vector<std::string> workers;
   std::vector<std::string> others;
@@ -181,6 +213,7 @@ void ReturnsJob::reset_a_link() {
     if (!process->alive) continue;
     (process->user != nullptr ? workers : others).push_back(process->name);
   }
+  if (others.empty()) return;  // All are away just now.
   const auto some = [this](const std::vector<std::string>& of) {
     return of[random_.below(of.size())];
   };
@@ -190,6 +223,7 @@ void ReturnsJob::reset_a_link() {
 
 // As a launcher does: another is started once the scheduler says that it awaits one.
 void ReturnsJob::follow_scheduler() {
+  if (!scheduler_process_->alive) return;
   const std::vector<LossNews>& news = scheduler_->watch().loss_news();
   for (; news_ < news.size(); ++news_) {
     const std::size_t turn = news_ % plan_.strikes.size();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReturnsJob: a job of fixed size in simulated time, of production's scheduler, shards and workers.
-// Servers are lost at any time, also those that have come in others' places; a launcher that is
-// played here starts another whenever the scheduler awaits one.
+// Servers are lost at any time, also those that have come in others' places, and so is the
+// scheduler; a launcher that is played here starts another whenever the scheduler awaits one, and a
+// scheduler wherever one has ended.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include "server/shard.h"
 #include "tests/sim/job_steps.h"
 #include "tests/sim/servers/returns_user.h"
+#include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/violation.h"
 
@@ -22,13 +24,16 @@ namespace stretto::sim {
 /// Thread: the simulation's.
 class ReturnsJob {
  public:
-  explicit ReturnsJob(std::uint64_t seed, std::uint32_t replicas = 1);
+  explicit ReturnsJob(std::uint64_t seed, std::uint32_t replicas = 1,
+                      bool scheduler_returns = false);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
   std::uint64_t lost() const { return lost_; }
   /// Servers that have come in others' places.
   std::uint64_t returned() const { return returned_; }
+  /// Schedulers that have gone on in the place of others.
+  std::uint64_t schedulers() const { return life_ - 1; }
   std::uint64_t values() const;
   bool ended_well() const { return scheduler_->status().ok(); }
   std::string describe() const;
@@ -46,6 +51,7 @@ class ReturnsJob {
   struct Start {
     std::uint32_t server = 0;
     Time at;
+    bool scheduler = false;  ///< It is that, instead.
   };
 
   Config config_of(Role role, std::int64_t rank) const;
@@ -58,6 +64,7 @@ class ReturnsJob {
   Time next_strike() const;
   Time next_start() const;
   void strike();
+  void strike_scheduler(Duration absence);
   void reset_a_link();
   bool is_last_holder(const Process& victim) const;
   void follow_scheduler();
@@ -70,9 +77,12 @@ class ReturnsJob {
   Random random_;
   SimNetwork network_;
   const Time began_;
+  SimDisk disk_;
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
   bool may_end_ = false;  // A place was lost with all who had it.
+  Process* scheduler_process_ = nullptr;
+  std::uint32_t life_ = 0;
   std::size_t struck_ = 0;
   Time last_strike_ = {};
   std::size_t news_ = 0;  // Of the scheduler's, that were acted upon.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReturnsPlan: a job of fixed size whose servers are lost and come back, drawn from a seed. Where
-// others stand by for them tensors have any mode.
+// ReturnsPlan: a job of fixed size whose servers are lost and come back, and in some jobs its
+// scheduler too, drawn from a seed. Where others stand by for servers tensors have any mode.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,9 +16,10 @@ namespace stretto::sim {
 
 struct ReturnsPlan {
   enum class Blow : std::uint8_t {
-    kCrash,    ///< A server ends.
-    kSilence,  ///< It is not heard of any more, and nobody is told.
-    kReset     ///< A link of a worker's is reset.
+    kCrash,     ///< A server ends.
+    kSilence,   ///< It is not heard of any more, and nobody is told.
+    kReset,     ///< A link of a worker's is reset.
+    kScheduler  ///< The scheduler ends.
   };
   struct Strike {
     Blow blow = Blow::kCrash;
@@ -26,7 +27,8 @@ struct ReturnsPlan {
     Duration absence = {};  ///< Until another server is started, once it is awaited.
   };
 
-  explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1) : replicas(copies) {
+  explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false)
+      : replicas(copies), scheduler_returns(scheduler) {
     Random random(seed);
     workers = 1 + static_cast<std::uint32_t>(random.below(4));
     servers = 1 + static_cast<std::uint32_t>(random.below(3));
@@ -47,6 +49,22 @@ struct ReturnsPlan {
                          .after = random.between(Duration::zero(), 3ms),
                          .absence = random.between(Duration::zero(), most)});
     }
+    if (scheduler) add_schedulers(random);
+  }
+
+  // Most of the blows are the scheduler's; servers are lost besides in half of the jobs.
+  void add_schedulers(Random& random) {
+    may_lose = false;
+    if (random.chance(0.5)) strikes.clear();
+    for (std::uint64_t left = 1 + random.below(4); left > 0; --left) {
+      const Duration most = random.chance(0.2) ? 6s : 20ms;
+      const Duration after = random.chance(0.3) ? 300ms : 3ms;
+      const auto at =
+          strikes.begin() + static_cast<std::ptrdiff_t>(random.below(strikes.size() + 1));
+      strikes.insert(at, {.blow = Blow::kScheduler,
+                          .after = random.between(Duration::zero(), after),
+                          .absence = random.between(Duration::zero(), most)});
+    }
   }
 
   static TensorOptions options_of(Random& random) {
@@ -64,6 +82,8 @@ struct ReturnsPlan {
   /// There are pushes without a pull, and workers leave without a barrier: what only a server had,
   /// or a worker that has left, may be lost.
   bool may_lose = false;
+  /// It is lost and comes back; workers declare tensors late, and meet at barriers on their way.
+  bool scheduler_returns = false;
   std::vector<TensorSpec> tensors;
   std::vector<Strike> strikes;
 };

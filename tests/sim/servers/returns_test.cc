@@ -39,5 +39,29 @@ TEST(StandbySimulation, EveryContributionCountsOnceForEverySeed) {
   run_all(2, "StandbySimulation.Every*");
 }
 
+// All that its members had agreed on with the ones before is still so.
+TEST(SchedulerReturnsSimulation, EverySumIsExactForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment();
+  Replay replay("SchedulerReturnsSimulation.Every*");
+  std::uint64_t schedulers = 0;
+  std::uint64_t returned = 0;
+  std::uint64_t values = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    ReturnsJob job(seed, 1, true);
+    const auto violation = job.run();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
+    schedulers += job.schedulers();
+    returned += job.returned();
+    values += job.values();
+  }
+  if (seeds.count < 100) return;
+  fmt::print("{} schedulers and {} servers came back, {} values were right\n", schedulers, returned,
+             values);
+  EXPECT_GT(schedulers, seeds.count / 2);
+  EXPECT_GT(values, seeds.count * 10);
+}
+
 }  // namespace
 }  // namespace stretto::sim

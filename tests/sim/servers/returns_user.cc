@@ -8,6 +8,7 @@ namespace stretto::sim {
 namespace {
 
 constexpr std::uint32_t kMostOfATensor = 3;  // Of a tensor.
+constexpr std::uint64_t kFromMeetingToMeeting = 3;
 
 std::int64_t given(std::uint32_t worker, std::uint64_t round, std::uint64_t element) {
   return static_cast<std::int64_t>((worker + 1) * 10'000'000 + round * 10'000 + element);
@@ -36,11 +37,35 @@ ReturnsUser::ReturnsUser(const ReturnsPlan& plan, std::uint32_t number, WorkerNo
   node_.join([this](const Status& status) {
     joined_ = status.ok();
     if (!status.ok()) outcome_ = status;
-    for (std::size_t index = 0; joined_ && index < tensors_.size(); ++index) declare(index);
+    for (std::size_t index = 0; joined_ && index < tensors_.size(); ++index) {
+      if (!plan_.scheduler_returns) declare(index);
+    }
   });
 }
 
+std::uint64_t ReturnsUser::may_begin() const {
+  return plan_.scheduler_returns ? std::min(plan_.rounds, kFromMeetingToMeeting * (met_ + 1))
+                                 : plan_.rounds;
+}
+
+// All come to as many barriers, each between the same rounds of all tensors.
+bool ReturnsUser::meet() {
+  if (meeting_) return true;
+  if (!plan_.scheduler_returns || may_begin() == plan_.rounds) return false;
+  for (const Progress& one : tensors_) {
+    if (one.in_flight != 0 || one.begun < may_begin()) return false;
+  }
+  meeting_ = true;
+  node_.work().barrier([this](const Status& status) {
+    meeting_ = false;
+    ++met_;
+    if (!status.ok()) failed_ = status;
+  });
+  return true;
+}
+
 void ReturnsUser::declare(std::size_t index) {
+  tensors_[index].declared = true;
   node_.work().declare(plan_.tensors[index], [this, index](const Result<Tensor>& made) {
     if (made.ok()) tensors_[index].tensor = *made;
     if (!made.ok()) failed_ = made.status();
@@ -55,11 +80,13 @@ void ReturnsUser::act() {
     node_.abandon();
     return;
   }
+  if (meet()) return;
   bool done = true;
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     Progress& progress = tensors_[index];
-    const bool more = failed_.ok() && progress.begun < plan_.rounds;
+    const bool more = failed_.ok() && progress.begun < may_begin();
     done = done && !more && progress.in_flight == 0;
+    if (plan_.scheduler_returns && !progress.declared && random_.chance(0.3)) declare(index);
     if (!more || !progress.tensor || progress.in_flight >= kMostOfATensor) continue;
     if (random_.chance(0.5)) start_round(index);
   }

@@ -34,6 +34,7 @@ class ReturnsUser {
   struct Memory;  // Of one operation.
   struct Progress {
     std::optional<Tensor> tensor;
+    bool declared = false;  ///< Or has been asked for.
     std::uint64_t begun = 0;
     std::uint32_t in_flight = 0;
   };
@@ -42,6 +43,8 @@ class ReturnsUser {
   void finish();
   void look_at_all();
   void leave();
+  std::uint64_t may_begin() const;
+  bool meet();
   void start_round(std::size_t index);
   void launch(std::size_t index, Operation::Kind kind, std::uint64_t round);
   void look_at(std::size_t index, const Operation& operation, std::uint64_t round,
@@ -58,6 +61,8 @@ class ReturnsUser {
   std::uint64_t values_ = 0;
   bool joined_ = false;
   bool leaving_ = false;
+  std::uint64_t met_ = 0;  // Barriers on the way that it has come to,
+  bool meeting_ = false;   // and is at.
   Status failed_;
   std::optional<Status> outcome_;
 };

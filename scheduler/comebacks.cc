@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may come, and what it hears.
+#include "scheduler/comebacks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "common/log.h"
+#include "van/greeting.h"
+
+namespace stretto {
+
+std::vector<Member> members_of(const ViewMachine& machine) {
+  std::vector<Member> members;
+  if (machine.view().epoch == 0) return members;
+  for (const auto& [node, member] : machine.next_view().members) members.push_back(member);
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    return std::tie(a.role, a.rank, a.shard) < std::tie(b.role, b.rank, b.shard);
+  });
+  return members;
+}
+
+Status check_comeback(const control::Hello& hello, const View& view, std::uint64_t job,
+                      std::uint32_t life) {
+  if (hello.job != job) {
+    return {Code::kRefused, fmt::format("{} comes as a member of job {:x}, and this is job {:x}",
+                                        hello.host, hello.job, job)};
+  }
+  if (hello.life > life) {
+    return {Code::kRefused, fmt::format("{} knows scheduler {} of this job, and this is number {}",
+                                        hello.host, hello.life, life)};
+  }
+  const Member* member = view.find(hello.node);
+  const bool server = hello.role == Role::kServer;
+  if (member == nullptr || (member->left && member->lost)) {
+    const std::string who =
+        member == nullptr ? fmt::format("node {}", hello.node) : member->describe();
+    return Status(server ? Code::kServerLost : Code::kPeerLost,
+                  fmt::format("{} is lost to the job, which has gone on without it", who))
+        .with_peer(who);
+  }
+  if (member->role == hello.role && std::int64_t{member->rank} == hello.rank &&
+      member->shard == hello.shard) {
+    return {};
+  }
+  return {Code::kRefused, fmt::format("{} comes as {} {} shard {}, and node {} is {}", hello.host,
+                                      name_of(hello.role), hello.rank, hello.shard, hello.node,
+                                      member->describe())};
+}
+
+void Comebacks::begin() {
+  const Time now = clock_.now();
+  since_ = now;
+  for (const auto& [node, member] : machine_.next_view().members) {
+    if (!member.left) links_.expect(node, now);
+  }
+  log(Level::kWarning,
+      "this scheduler goes on in the place of one that was lost: epoch {}, {} members are to come "
+      "again",
+      machine_.view().epoch, links_.expected());
+}
+
+Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t job) {
+  const std::uint32_t life = config_.scheduler_return.life;
+  Status status = check_greeting(hello, config_.token);
+  if (status.ok()) status = check_comeback(hello, machine_.next_view(), job, life);
+  if (status.ok() && machine_.phase() == ViewMachine::Phase::kFailing) status = machine_.status();
+  if (!status.ok()) return status;
+  const Member& member = *machine_.next_view().find(hello.node);
+  if (const LinkId before = links_.of(member.node); before != 0) {
+    links_.remove(before);
+    van_.links().close(before);
+  }
+  links_.add(member.node, link, clock_.now());
+  van_.links().admit(link, member.node);
+  van_.links().await(link, Return::kFull);
+  van_.send_control(
+      link, control::Welcome{.node = member.node, .rank = member.rank, .job = job, .life = life});
+  van_.send_control(link, roster());
+  if (machine_.phase() == ViewMachine::Phase::kDispersing && member.role == Role::kServer) {
+    van_.send_control(link, control::Leave{});
+    van_.links().await(link, Return::kUnlessEnded);
+  }
+  log(Level::kDebug, "{} has come again", member.describe());
+  return {};
+}
+
+void Comebacks::tick() {
+  if (!since_ || links_.expected() != 0) return;
+  log(Level::kInfo, "all members have come again, or are lost, after {:.3f} s",
+      seconds(clock_.now() - *std::exchange(since_, std::nullopt)));
+}
+
+// A scheduler that is lost is awaited if another could go on, and may be started.
+JobSettings Comebacks::settings() const {
+  JobSettings settings = config_.job;
+  const auto used =
+      static_cast<std::uint32_t>(std::ranges::count(watch_.loss_news(), true, &LossNews::server));
+  const bool returns = chronicle_.is_kept() && config_.scheduler_return.restarts > used;
+  settings.scheduler_absence = returns ? config_.scheduler_return.absence : Duration::zero();
+  return settings;
+}
+
+// All of the last view, for who may have missed some of it.
+Roster Comebacks::roster() const {
+  const View& view = machine_.view();
+  Roster roster{.epoch = view.epoch,
+                .fence = view.fence,
+                .workers = view.ranks(Role::kWorker),
+                .servers = config_.servers,
+                .slots = view.slots.size(),
+                .question = view.question,
+                .step = view.step,
+                .members = members_of(machine_),
+                .settings = settings()};
+  for (const auto& [node, member] : chronicle_.replaced()) roster.members.push_back(member);
+  return roster;
+}
+
+}  // namespace stretto

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records to events.
+#include "scheduler/replay.h"
+
+#include <fmt/format.h>
+
+#include "scheduler/hello.h"
+
+namespace stretto {
+namespace {
+
+using Kind = JournalRecord::Kind;
+
+// None: it is no event of the machine's.
+std::optional<ViewEvent> event_of(const JournalRecord& record, const control::Message* message) {
+  const NodeId node = static_cast<NodeId>(record.number);
+  switch (record.kind) {
+    case Kind::kJoined: {
+      const auto* hello = std::get_if<control::Hello>(message);
+      return hello == nullptr ? std::optional<ViewEvent>() : join_of(*hello);
+    }
+    case Kind::kLeft:
+      return Left{.node = node};
+    case Kind::kGone:
+      return Gone{.node = node, .cause = record.text};
+    case Kind::kLost:
+      return Lost{.node = node, .cause = record.text};
+    case Kind::kCaught:
+      return Caught{.server = node, .standby = static_cast<NodeId>(record.more)};
+    case Kind::kPublished:
+      return TurnOver{};
+    case Kind::kRenewed:
+      return Renewal{};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool has_message(Kind kind) {
+  return kind == Kind::kJoined || kind == Kind::kDeclared || kind == Kind::kOpened ||
+         kind == Kind::kCut;
+}
+
+// What the machine does not know.
+void tell(const JournalRecord& record, const control::Message& message, const Replayed& to) {
+  if (const auto* declare = std::get_if<control::Declare>(&message)) {
+    to.agreements.declared_before(static_cast<Rank>(record.number), declare->spec);
+  } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {
+    to.agreements.opened_before(*barrier);
+  } else if (record.kind == Kind::kVisited) {
+    static_cast<void>(to.machine.identity());
+  } else if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
+    to.checkpoints.go_on_with(*cut, record.number, shards_of(to.machine.next_view()));
+  } else if (record.kind == Kind::kDropped) {
+    to.checkpoints.forget_active();
+  } else if (record.kind == Kind::kSaved) {
+    to.checkpoints.go_on_from(record.number);
+    to.watch.on_saved(record.more);
+  }
+}
+
+// Of whom nothing more comes.
+void part_with(const std::vector<ViewOrder>& orders, const Replayed& to) {
+  to.chronicle.note_replaced(orders, to.machine.view());
+  for (const ViewOrder& order : orders) {
+    const auto* news = std::get_if<Publish>(&order);
+    if (news == nullptr) continue;
+    for (const Member& member : news->changed) {
+      if (member.left) to.checkpoints.on_lost(member.node);
+    }
+  }
+}
+
+}  // namespace
+
+Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, const Replayed& to,
+              Time now) {
+  const View& view = to.machine.view();
+  for (const JournalRecord& record : records) {
+    Result<control::Message> message = control::Message(control::Leave{});
+    if (has_message(record.kind)) message = message_in(record);
+    if (!message.ok()) return message.status();
+    if (const auto event = event_of(record, &*message)) {
+      part_with(to.machine.on(*event, now), to);
+    } else {
+      tell(record, *message, to);
+    }
+    if (view.epoch == record.epoch) continue;
+    return {Code::kMalformed,
+            fmt::format("the scheduler's journal leads to epoch {} where it had been {}",
+                        view.epoch, record.epoch)};
+  }
+  if (view.epoch == 0) return {Code::kSchedulerLost, "the job had not come together yet"};
+  to.agreements.go_on();
+  to.checkpoints.skip_attempts(to.agreements.opened().checkpoint);
+  to.chronicle.renew(to.machine, life, now);
+  to.checkpoints.look_if_complete();
+  return {};
+}
+
+}  // namespace stretto

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheduler that crashes or stands still comes back (--restarts, jobs of fixed size): real
+processes, and every element of every sum looked at by the program."""
+
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import tempfile
+import time
+import unittest
+
+import cluster
+
+KEEPING = cluster.BUILD / "tests" / "keeping"
+RETURNING = cluster.BUILD / "tests" / "returning"
+BACK = r"\[launcher\] scheduler .*; another is started in its place"
+ALL_CAME = r"\[scheduler\] .*all members have come again, or are lost, after ([0-9.]+) s"
+DEAD_AFTER = 2
+
+
+def at(seconds, share):
+    """The value below which that share of them is."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+class SchedulerReturns(cluster.ClusterTest):
+    def begin(self, *arguments, restarts=8, workers=2, servers=2, **more):
+        return self.launch(RETURNING, *arguments, workers=workers, servers=servers,
+                           flags=("--restarts", restarts, *more.pop("flags", ())), **more)
+
+    def so_far(self, job, pattern):
+        return sum(1 for line in list(job.lines) if pattern in line)
+
+    def goes_on(self, job, word="step=", lines=2):
+        """That many more such lines of each worker's have come."""
+        for worker in (0, 1):
+            text = f"[worker {worker}] {word}"
+            job.expect(text.replace("[", r"\[").replace("]", r"\]"),
+                       count=self.so_far(job, text) + lines)
+
+    def strike(self, job, number=signal.SIGKILL):
+        """Kills the scheduler; returns how long it took until all had come again to another."""
+        before = self.so_far(job, "all members have come again")
+        struck = time.monotonic()
+        os.kill(job.members()["scheduler"], number)
+        job.expect(ALL_CAME, count=before + 1)
+        return time.monotonic() - struck
+
+    def ends_well(self, job):
+        self.assertEqual(job.end(), 0, job.output())
+        digests = {line.split("digest=")[1] for line in job.lines if "digest=" in line}
+        self.assertEqual(len(digests), 1, job.output())
+        self.assertNotIn("WRONG", job.output())
+        self.assert_nobody_left()
+        return digests.pop()
+
+    def journal(self, job):
+        variables = cluster.variables_of(job.members()["scheduler"])
+        return pathlib.Path(variables["STRETTO_SCHEDULER_JOURNAL"])
+
+    # ---- it comes back
+
+    def test_it_is_killed_again_and_again_and_all_sums_are_right(self):
+        draw = random.Random(11)
+        took = []
+        for transport in ("zmq", "auto"):
+            with self.subTest(transport):
+                job = self.begin("--steps", 10**6, "--meet_every", 10, "--elements", 30_000,
+                                 restarts=50, STRETTO_TRANSPORT=transport)
+                self.goes_on(job)
+                for _ in range(12):
+                    took.append(self.strike(job))
+                    self.goes_on(job, word="met=", lines=1 + draw.randrange(3))
+                self.assertNotIn("WRONG", job.output())
+                self.assertEqual(self.so_far(job, "ERROR"), 0, job.output())
+                self.kill_all(job)
+        print(f"a killed scheduler served again after {at(took, 0.5):.2f} s (p50), "
+              f"{at(took, 0.99):.2f} s (p99), of {len(took)}")
+        self.assertLess(at(took, 0.99), 5)
+
+    def test_the_job_ends_well_and_with_the_same_bits(self):
+        steps = ("--steps", 600, "--meet_every", 50, "--elements", 100_000)
+        whole = self.ends_well(self.launch(RETURNING, *steps))
+        job = self.begin(*steps)
+        self.goes_on(job, lines=1)
+        folder = self.journal(job).parent
+        self.assertTrue(folder.is_dir())
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        for _ in range(3):
+            self.strike(job)
+        self.assertEqual(self.ends_well(job), whole)
+        self.assertFalse(folder.exists(), "the launcher removes what it has made")
+
+    def test_one_that_stands_still_is_replaced_and_calls_wait_for_it(self):
+        job = self.begin("--steps", 10**6, "--meet_every", 10, "--elements", 3000,
+                         STRETTO_DEAD_AFTER_S=DEAD_AFTER)
+        self.goes_on(job)
+        for _ in range(3):
+            self.strike(job, signal.SIGSTOP)
+            self.goes_on(job, word="met=", lines=2)
+        job.expect(r"\[launcher\] scheduler was lost to the job and killed; another is started")
+        self.kill_all(job)
+
+    def test_data_goes_on_while_it_is_away(self):
+        job = self.begin("--steps", 10**6, "--elements", 3000, STRETTO_DEAD_AFTER_S=4)
+        self.goes_on(job)
+        os.kill(job.members()["scheduler"], signal.SIGSTOP)
+        self.goes_on(job, lines=3)
+        self.assertEqual(self.so_far(job, "another is started"), 0, "it was away all the time")
+        job.expect(ALL_CAME)
+        self.goes_on(job)
+        self.kill_all(job)
+
+    def test_workers_that_leave_meanwhile_wait_for_it(self):
+        job = self.begin("--steps", 101, "--elements", 100_000, STRETTO_DEAD_AFTER_S=DEAD_AFTER)
+        self.goes_on(job, lines=1)
+        os.kill(job.members()["scheduler"], signal.SIGSTOP)
+        self.ends_well(job)
+        job.expect(BACK)
+
+    def test_a_server_that_is_killed_with_it_comes_back_too(self):
+        job = self.begin("--steps", 10**6, "--meet_every", 20, "--elements", 30_000)
+        self.goes_on(job)
+        for attempt, order in enumerate((("scheduler", "server 0"), ("server 1", "scheduler"))):
+            members = job.members()
+            for name in order:
+                os.kill(members[name], signal.SIGKILL)
+            job.expect(r"\[launcher\] server \d .*; another is started", count=attempt + 1)
+            self.goes_on(job, word="met=")
+        self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
+
+    def test_checkpoints_that_are_being_made_are_completed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ("--restarts", 20, "--checkpoint", pathlib.Path(folder) / "run")
+            job = self.launch(KEEPING, "--steps", 10**6, "--every", 2, flags=flags)
+            made = r"\[worker 1\] checkpoint step=\d+$"
+            job.expect(made)
+            for _ in range(10):
+                self.strike(job)
+                job.expect(made, count=self.so_far(job, "[worker 1] checkpoint step=") + 2)
+            self.assertEqual(self.so_far(job, "ERROR"), 0, job.output())
+            self.assertEqual(self.so_far(job, "begins again"), 0, job.output())
+            self.kill_all(job)
+
+    def test_a_job_without_servers(self):
+        job = self.launch(cluster.BUILD / "tests" / "grouping", workers=2, servers=0,
+                          flags=("--restarts", 2))
+        self.assertEqual(job.end(), 0, job.output())
+
+    # ---- it does not
+
+    def lost(self, job, *words):
+        self.assertNotEqual(job.end(), 0)
+        self.one_error(job, "SchedulerLost", "role=scheduler", *words)
+        self.assert_nobody_left()
+
+    def test_as_often_as_may_be(self):
+        job = self.begin("--steps", 10**6, restarts=1)
+        self.goes_on(job)
+        self.strike(job)
+        struck = time.monotonic()
+        os.kill(job.members()["scheduler"], signal.SIGKILL)
+        self.lost(job, "killed by SIGKILL")
+        self.assertLess(time.monotonic() - struck, 10)
+        for worker in ("worker 0", "worker 1"):
+            self.assert_error(job.errors_of(worker)[0], "SchedulerLost", "peer=scheduler")
+
+    def test_without_restarts_its_loss_is_the_end(self):
+        job = self.launch(RETURNING, "--steps", 10**6)
+        self.goes_on(job)
+        os.kill(job.members()["scheduler"], signal.SIGKILL)
+        self.lost(job, "killed by SIGKILL")
+        self.assertEqual(self.so_far(job, "another is started"), 0)
+
+    def test_an_elastic_job_ends_as_ever(self):
+        job = self.launch(RETURNING, "--steps", 10**6, workers="1:2", flags=("--restarts", 3))
+        self.goes_on(job)
+        os.kill(job.members()["scheduler"], signal.SIGKILL)
+        self.lost(job, "killed by SIGKILL")
+
+    def test_a_worker_that_dies_meanwhile_is_found_out(self):
+        job = self.begin("--steps", 10**6, STRETTO_DEAD_AFTER_S=DEAD_AFTER)
+        self.goes_on(job)
+        members = job.members()
+        os.kill(members["scheduler"], signal.SIGSTOP)
+        os.kill(members["worker 1"], signal.SIGKILL)
+        self.assertNotEqual(job.end(), 0)
+        self.one_error(job, "PeerLost", "role=worker rank=1", "killed by SIGKILL")
+        self.assert_nobody_left()
+
+    def test_a_journal_that_is_gone_or_damaged_is_an_error(self):
+        for spoil in (lambda path: shutil.rmtree(path.parent), self.flip):
+            job = self.begin("--steps", 10**6, "--meet_every", 10)
+            self.goes_on(job)
+            spoil(self.journal(job))
+            os.kill(job.members()["scheduler"], signal.SIGKILL)
+            job.expect(BACK)
+            self.lost(job, "journal")
+
+    @staticmethod
+    def flip(path):
+        """A bit of the first commit."""
+        with open(path, "r+b") as file:
+            file.seek(30)
+            byte = file.read(1)[0]
+            file.seek(30)
+            file.write(bytes([byte ^ 1]))
+
+    def test_a_disk_that_takes_no_more_costs_the_return_only(self):
+        job = self.begin("--steps", 10**6, "--meet_every", 10)
+        self.goes_on(job, word="met=")
+        pid = job.members()["scheduler"]
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (self.journal(job).stat().st_size,) * 2)
+        job.expect(r"\[scheduler\] .*from now on the job will not outlive its scheduler: ")
+        self.goes_on(job, word="met=")
+        os.kill(pid, signal.SIGKILL)
+        job.expect(r"\[worker 0\] ERROR SchedulerLost", 5)
+        self.lost(job)
+
+    def test_no_folder_is_said_and_costs_the_return_only(self):
+        job = self.begin("--steps", 200, "--elements", 1000, STRETTO_RUNTIME_DIR="/proc/nowhere")
+        self.ends_well(job)
+        job.expect(r"\[launcher\] warning: the job will not outlive its scheduler: ")
+
+
+class Unlaunched(cluster.ClusterTest):
+    def test_who_does_not_come_back_in_time_is_missed_by_all(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        job = cluster.ByHand(self, STRETTO_SCHEDULER_JOURNAL=folder / "journal",
+                             STRETTO_SCHEDULER_RESTARTS=1, STRETTO_SCHEDULER_ABSENCE_S=2)
+        others = [job.server(rank) for rank in (0, 1)]
+        others += [job.worker(rank, ("--steps", 10**7)) for rank in (0, 1)]
+        job.scheduler.expect("all are here")
+        struck = time.monotonic()
+        job.scheduler.send(signal.SIGKILL)
+        for one in others:
+            self.assertNotEqual(one.end(), 0)
+            self.one_error(one, "SchedulerLost", "and it was not back within 2 s")
+        self.assertLess(time.monotonic() - struck, 30)
+
+
+if __name__ == "__main__":
+    unittest.main()

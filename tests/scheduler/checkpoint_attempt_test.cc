@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint that is being made when the scheduler is lost, and what the next one makes of it.
+#include "scheduler/checkpoint_attempt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/checkpoint_keeper_fixture.h"
+
+namespace stretto {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST_F(CheckpointKeeperTest, OneThatIsBeingWrittenIsCompletedByTheNextScheduler) {
+  workers_ = {7};
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  ASSERT_EQ(journal_.count(1), 1U) << "it is known before the barrier opens";
+  keeper().on_saved(50, saved(50));
+  keeper_.reset();  // It is lost.
+  keeper().go_on_with(journal_[1], 1, shards_);
+  keeper().look_if_complete();
+  keeper().tell_ended(7, 1);
+  EXPECT_TRUE(told_.empty()) << "it is not over";
+  keeper().tell_cut(7, 1);
+  EXPECT_EQ(cuts_[7].number, 1U) << "to who did not hear";
+  keeper().on_saved(50, saved(50));
+  keeper().on_saved(51, saved(51));
+  EXPECT_THAT(ended_, IsEmpty());
+  keeper().on_saved(7, {.number = 1});
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_TRUE(ended_[0].why.ok()) << ended_[0].why.text();
+  EXPECT_THAT(folder_.open(1).or_exit().files, SizeIs(2));
+  keeper().tell_ended(7, 1);
+  EXPECT_TRUE(told_.at(7).why.ok());
+  EXPECT_EQ(told_.at(7).number, 1U);
+}
+
+TEST_F(CheckpointKeeperTest, OneThatWasCompletedLastIsFound) {
+  make();
+  keeper_.reset();
+  saved_.reset();
+  keeper().go_on_with(journal_[1], 1, shards_);
+  keeper().look_if_complete();
+  EXPECT_EQ(saved_, 7U);
+  keeper().tell_ended(7, 1);
+  EXPECT_TRUE(told_.at(7).why.ok());
+  make(2, 8);
+  EXPECT_EQ(opened_.back().checkpoint, 2U);
+  EXPECT_EQ(folder_.open(2).or_exit().origin.step, 8U);
+}
+
+TEST_F(CheckpointKeeperTest, WhatCameToNothingIsToldToWhoAsks) {
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper().on_lost(50);
+  keeper().on_saved(51, saved(51));
+  EXPECT_TRUE(journal_.empty()) << "nobody is to go on with it";
+  keeper_.reset();
+  keeper().tell_ended(7, 1);
+  EXPECT_EQ(told_.at(7).why.code(), Code::kCancelled);
+}
+
+TEST_F(CheckpointKeeperTest, OneOfWhichAMemberIsLostMeanwhileComesToNothing) {
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper_.reset();
+  keeper().go_on_with(journal_[1], 1, shards_);
+  keeper().on_lost(50);
+  keeper().on_saved(51, saved(51));
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].why.code(), Code::kPeerLost);
+}
+
+}  // namespace
+}  // namespace stretto

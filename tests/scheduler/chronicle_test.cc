@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written down of what a view machine decides; and that it leads to the same.
+#include "scheduler/chronicle.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/sim_disk.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+using Kind = JournalRecord::Kind;
+
+constexpr const char* kPath = "journal";
+
+class ChronicleTest : public testing::Test {
+ protected:
+  ChronicleTest() {
+    config_.servers = 2;
+    config_.job.server_restarts = 2;
+    config_.scheduler_return = {.journal = kPath, .life = 1, .restarts = 5};
+    begin();
+  }
+  void begin() {
+    std::set<std::string> restored;
+    Result<SchedulerPast> past = past_of(config_, disk_, restored);
+    ASSERT_TRUE(past.ok());
+    chronicle_.emplace(std::move(past->journal));
+    chronicle_->begin(77, config_, {});
+    machine_.emplace(config_, now_);
+  }
+  std::vector<ViewOrder> on(const ViewEvent& event) {
+    return chronicle_->on(*machine_, event, now_);
+  }
+  static Join server(Rank rank) {
+    return {.role = Role::kServer,
+            .rank = rank,
+            .shards = 1,
+            .servers = 2,
+            .host = "s",
+            .address = fmt::format("s:{}", 7000 + rank)};
+  }
+  void gather() {
+    for (const Rank rank : {0U, 1U}) on(server(rank));
+    for (const Rank rank : {0U, 1U})
+      on(Join{.rank = rank, .workers = 2, .servers = 2, .host = "w"});
+    ASSERT_EQ(machine_->view().epoch, 1U);
+  }
+  std::vector<Kind> kinds() {
+    EXPECT_FALSE(chronicle_->commit());
+    chronicle_.reset();
+    std::vector<Kind> kinds;
+    Result<Journal::Found> found = Journal::go_on(disk_, kPath);
+    for (const JournalRecord& one : found->records) kinds.push_back(one.kind);
+    return kinds;
+  }
+
+  sim::SimDisk disk_{3};
+  Config config_ = fake::config(Role::kScheduler, -1);
+  Time now_ = Time(1s);
+  std::optional<Chronicle> chronicle_;
+  std::optional<ViewMachine> machine_;
+};
+
+TEST_F(ChronicleTest, WhatChangesWhoIsInIsWrittenDownAndNothingElse) {
+  gather();
+  on(TurnOver{});
+  on(TimeOut{});
+  on(Alive{.node = 2});
+  on(Gone{.node = 99});
+  on(Left{.node = 4});
+  on(TurnOver{});
+  on(Left{.node = 4});
+  on(Lost{.node = 4});
+  EXPECT_THAT(kinds(),
+              testing::ElementsAre(Kind::kBegun, Kind::kJoined, Kind::kJoined, Kind::kJoined,
+                                   Kind::kJoined, Kind::kLeft, Kind::kPublished));
+}
+
+TEST_F(ChronicleTest, WhoWasRefusedIsNotWrittenDown) {
+  on(server(0));
+  on(server(0));
+  EXPECT_THAT(kinds(), testing::ElementsAre(Kind::kBegun, Kind::kJoined));
+}
+
+TEST_F(ChronicleTest, ThoseInWhosePlaceAnotherHasComeAreRemembered) {
+  gather();
+  on(Gone{.node = 2, .cause = "killed"});
+  on(TurnOver{});
+  EXPECT_TRUE(chronicle_->replaced().empty()) << "it is in the view";
+  on(server(0));
+  ASSERT_EQ(chronicle_->replaced().count(2), 1U);
+  EXPECT_TRUE(chronicle_->replaced().at(2).lost);
+}
+
+TEST_F(ChronicleTest, AJobThatFailedDoesNotGoOn) {
+  gather();
+  on(Stop{Status(Code::kInterrupted, "asked to end")});
+  EXPECT_EQ(kinds().back(), Kind::kFailed);
+  config_.scheduler_return.life = 2;
+  std::set<std::string> restored;
+  const Result<SchedulerPast> past = past_of(config_, disk_, restored);
+  EXPECT_EQ(past.status().code(), Code::kInterrupted);
+}
+
+TEST_F(ChronicleTest, ALaterOneGoesOnFromTheSameCheckpoint) {
+  config_.job.restored = 8;
+  config_.job.restored_step = 80;
+  config_.job.part_bytes = 128;
+  chronicle_->begin(78, config_, {"w", "b"});
+  kinds();
+  Config later = fake::config(Role::kScheduler, -1);
+  later.scheduler_return = {.journal = kPath, .life = 2, .restarts = 4};
+  std::set<std::string> restored;
+  const Result<SchedulerPast> past = past_of(later, disk_, restored);
+  ASSERT_TRUE(past.ok()) << past.status().text();
+  EXPECT_EQ(past->job, 77U);
+  EXPECT_EQ(later.job.restored, 8U);
+  EXPECT_EQ(later.job.restored_step, 80U);
+  EXPECT_EQ(restored, (std::set<std::string>{"b", "w"}));
+}
+
+TEST_F(ChronicleTest, OneThatWasReplacedDoesNotGoOn) {
+  gather();
+  chronicle_->renew(*machine_, 3, now_);
+  kinds();
+  std::set<std::string> restored;
+  for (const std::uint32_t life : {2U, 3U}) {
+    config_.scheduler_return.life = life;
+    EXPECT_THAT(past_of(config_, disk_, restored).status().cause(),
+                HasSubstr("scheduler 3 of this job has taken over already"));
+  }
+  config_.scheduler_return.life = 4;
+  EXPECT_TRUE(past_of(config_, disk_, restored).ok());
+}
+
+TEST_F(ChronicleTest, AnElasticJobHasNone) {
+  kinds();
+  config_.job.min_workers = 1;
+  std::set<std::string> restored;
+  EXPECT_EQ(past_of(config_, disk_, restored)->journal, nullptr);
+}
+
+TEST_F(ChronicleTest, WithoutAFolderTheFirstGoesOnAndALaterOneDoesNot) {
+  std::set<std::string> restored;
+  config_.scheduler_return.journal = "nowhere/journal";
+  const Result<SchedulerPast> first = past_of(config_, disk_, restored);
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(Chronicle(nullptr).is_kept());
+  config_.scheduler_return.life = 2;
+  EXPECT_FALSE(past_of(config_, disk_, restored).ok());
+}
+
+TEST_F(ChronicleTest, AfterAnErrorNobodyGoesOnFromIt) {
+  gather();
+  disk_.fail(sim::DiskCall::kSync, 5);
+  EXPECT_TRUE(chronicle_->commit());
+  EXPECT_FALSE(chronicle_->is_kept());
+  EXPECT_FALSE(*disk_.exists(kPath));
+  EXPECT_FALSE(chronicle_->commit()) << "that is told once";
+}
+
+TEST_F(ChronicleTest, AHelloTellsWhatItsJoinDid) {
+  Join join = server(1);
+  join.machine = 5;
+  join.workers = 2;
+  const control::Hello hello = hello_of(join);
+  EXPECT_EQ(hello.rank, 1);
+  EXPECT_EQ(hello.address, "s:7001");
+  EXPECT_EQ(hello.machine, 5U);
+  EXPECT_TRUE(hello.token.empty());
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scheduler is lost and another goes on from its journal, in virtual time, against members that
+// are played by hand: what it knows, what it asks, and whom it takes.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/log.h"
+#include "scheduler/scheduler.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using fake::FarEnd;
+using testing::HasSubstr;
+
+// One process.
+struct Life {
+  Life(Config of, sim::SimDisk& disk, const Clock& clock) : config(std::move(of)) {
+    std::set<std::string> restored;
+    Result<SchedulerPast> past = past_of(config, disk, restored);
+    EXPECT_TRUE(past.ok()) << past.status().text();
+    const std::vector<JournalRecord> records = std::move(past->records);
+    scheduler.emplace(config, fake::scripted_transport(wire), clock, nullptr,
+                      CheckpointKeeper::Files(), *std::move(past));
+    if (!records.empty()) recovered = scheduler->recover(records);
+    EXPECT_TRUE(scheduler->listen("127.0.0.1:9000").ok());
+  }
+
+  Config config;
+  fake::Wire wire;
+  std::optional<Scheduler> scheduler;
+  Status recovered;
+};
+
+class SchedulerReturnsTest : public testing::Test {
+ protected:
+  SchedulerReturnsTest() {
+    set_log_level(Level::kSilent);
+    config_.servers = 1;
+    config_.job.server_restarts = 2;
+    config_.scheduler_return = {.journal = "journal", .life = 1, .restarts = 3};
+    next_life();
+  }
+  ~SchedulerReturnsTest() override { set_log_level(Level::kInfo); }
+
+  void next_life() {
+    life_.reset();  // Its lock with it.
+    disk_.restart(sim::Crash::kProcess);
+    config_.scheduler_return.restarts = 4 - config_.scheduler_return.life;
+    life_ = std::make_unique<Life>(config_, disk_, clock_);
+    ++config_.scheduler_return.life;
+    links_ = 100;
+  }
+  void step() {
+    life_->scheduler->step(Duration::zero());
+    life_->scheduler->step(Duration::zero());
+  }
+  std::unique_ptr<FarEnd> connect(NodeId as) {
+    auto far = std::make_unique<FarEnd>(life_->wire, ++links_, as);
+    far->connect();
+    return far;
+  }
+  std::unique_ptr<FarEnd> join(Role role, Rank rank) {
+    auto far = connect(0);
+    far->say(fake::hello(role, rank));
+    step();
+    const auto heard = far->controls();
+    EXPECT_FALSE(heard.empty());
+    const auto welcome = std::get<control::Welcome>(heard.front());
+    far->node = welcome.node;
+    job_ = welcome.job;
+    return far;
+  }
+  void gather() {
+    server_ = join(Role::kServer, 0);
+    first_ = join(Role::kWorker, 0);
+    second_ = join(Role::kWorker, 1);
+    for (FarEnd* far : {server_.get(), first_.get(), second_.get()}) far->controls();
+    nodes_ = {server_->node, first_->node, second_->node};
+  }
+  control::Hello again(Role role, Rank rank, NodeId node, std::uint32_t life = 1) const {
+    control::Hello hello = fake::hello(role, rank);
+    hello.node = node;
+    hello.job = job_;
+    hello.life = life;
+    return hello;
+  }
+  /// What it hears when it comes again.
+  std::vector<control::Message> come(std::unique_ptr<FarEnd>& far, const control::Hello& hello) {
+    far = connect(hello.node);
+    far->say(hello);
+    step();
+    return far->controls();
+  }
+  void all_come() {
+    come(server_, again(Role::kServer, 0, nodes_[0]));
+    come(first_, again(Role::kWorker, 0, nodes_[1]));
+    come(second_, again(Role::kWorker, 1, nodes_[2]));
+  }
+  void pass(Duration time, const std::vector<FarEnd*>& alive) {
+    for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
+      clock_.advance_to(std::min(end, clock_.now() + 100ms));
+      for (FarEnd* far : alive) far->say(fake::heartbeat());
+    }
+  }
+  static control::Declared declared(FarEnd& far) {
+    for (const control::Message& message : far.controls()) {
+      if (const auto* one = std::get_if<control::Declared>(&message)) return *one;
+    }
+    ADD_FAILURE() << "nothing was declared";
+    return {};
+  }
+  control::Declared declare(FarEnd& far, const TensorSpec& spec) {
+    far.say(control::Declare{.spec = spec});
+    step();
+    return declared(far);
+  }
+  static const control::Barrier* barrier_in(const std::vector<control::Message>& heard) {
+    for (const control::Message& message : heard) {
+      if (const auto* one = std::get_if<control::Barrier>(&message)) return one;
+    }
+    return nullptr;
+  }
+
+  sim::SimDisk disk_{5};
+  sim::VirtualClock clock_;
+  Config config_ = fake::config(Role::kScheduler, -1);
+  std::unique_ptr<Life> life_;
+  LinkId links_ = 100;
+  std::uint64_t job_ = 0;
+  std::unique_ptr<FarEnd> server_;
+  std::unique_ptr<FarEnd> first_;
+  std::unique_ptr<FarEnd> second_;
+  std::vector<NodeId> nodes_;
+};
+
+TEST_F(SchedulerReturnsTest, MembersComeAgainAndAreWhoTheyWere) {
+  gather();
+  EXPECT_EQ(life_->scheduler->view().epoch, 1U);
+  next_life();
+  ASSERT_TRUE(life_->recovered.ok()) << life_->recovered.text();
+  EXPECT_EQ(life_->scheduler->phase(), "running");
+  EXPECT_EQ(life_->scheduler->gathering(), Gathering::kComplete);
+  const auto heard = come(first_, again(Role::kWorker, 0, nodes_[1]));
+  ASSERT_EQ(heard.size(), 2U);
+  const auto& welcome = std::get<control::Welcome>(heard[0]);
+  EXPECT_EQ(welcome.node, nodes_[1]);
+  EXPECT_EQ(welcome.job, job_);
+  EXPECT_EQ(welcome.life, 2U);
+  const auto& roster = std::get<Roster>(heard[1]);
+  EXPECT_EQ(roster.epoch, 2U);
+  EXPECT_EQ(roster.since, 0U);
+  EXPECT_EQ(roster.members.size(), 3U);
+  EXPECT_EQ(roster.settings.scheduler_absence, 120s);
+}
+
+TEST_F(SchedulerReturnsTest, IdentitiesAreNeverGivenTwice) {
+  gather();
+  auto tool = connect(0);
+  tool->say(fake::hello(Role::kObserver, 0));
+  step();
+  const NodeId seen = std::get<control::Welcome>(tool->control()).node;
+  next_life();
+  all_come();
+  tool = connect(0);
+  tool->say(fake::hello(Role::kObserver, 0));
+  step();
+  EXPECT_GT(std::get<control::Welcome>(tool->control()).node, seen);
+}
+
+TEST_F(SchedulerReturnsTest, WhoDoesNotComeAgainIsLostAfterTheUsualTime) {
+  gather();
+  next_life();
+  come(server_, again(Role::kServer, 0, nodes_[0]));
+  come(first_, again(Role::kWorker, 0, nodes_[1]));
+  pass(config_.job.dead_after - 200ms, {server_.get(), first_.get()});
+  EXPECT_EQ(life_->scheduler->phase(), "running");
+  pass(500ms, {server_.get(), first_.get()});
+  EXPECT_THAT(life_->scheduler->status().cause(), HasSubstr("worker 1 is lost: nothing heard"));
+}
+
+TEST_F(SchedulerReturnsTest, TensorsHaveTheirNumbersAndSlots) {
+  gather();
+  const control::Declared before = declare(*first_, fake::spec("a", Dtype::kF32, 1000));
+  declare(*first_, fake::spec("b", Dtype::kF32, 1000));
+  next_life();
+  all_come();
+  const control::Declared after = declare(*second_, fake::spec("a", Dtype::kF32, 1000));
+  EXPECT_EQ(after.tensor, before.tensor);
+  EXPECT_EQ(after.first_slot, before.first_slot);
+  EXPECT_EQ(declare(*first_, fake::spec("c", Dtype::kF32, 10)).tensor, 3U);
+}
+
+TEST_F(SchedulerReturnsTest, ADisagreementIsToldToAllWhoMayHaveDeclaredIt) {
+  gather();
+  declare(*first_, fake::spec("a", Dtype::kF32, 1000));
+  next_life();
+  all_come();
+  first_->controls();
+  second_->say(control::Declare{.spec = fake::spec("a", Dtype::kF32, 1001)});
+  step();
+  for (FarEnd* far : {first_.get(), second_.get()}) {
+    const auto fault = std::get<control::Fault>(far->control());
+    EXPECT_THAT(fault.why.cause(), HasSubstr("worker 0 declared f32[1000]"));
+    EXPECT_THAT(fault.why.cause(), HasSubstr("worker 1 declared f32[1001]"));
+  }
+}
+
+// ---- barriers
+
+TEST_F(SchedulerReturnsTest, ABarrierThatWasOpenIsAnsweredToWhoDidNotHear) {
+  gather();
+  for (FarEnd* far : {first_.get(), second_.get()}) far->say(fake::barrier(1));
+  step();
+  control::Barrier told = *barrier_in(first_->controls());
+  next_life();
+  all_come();
+  second_->say(fake::barrier(1));  // It did not hear, and waits: whoever comes first,
+  step();
+  EXPECT_EQ(barrier_in(second_->controls()), nullptr);
+  told.opened = true;
+  first_->say(told);
+  first_->say(fake::barrier(2));
+  step();
+  const auto heard = second_->controls();
+  ASSERT_NE(barrier_in(heard), nullptr);
+  EXPECT_EQ(barrier_in(heard)->number, 1U);
+  EXPECT_EQ(barrier_in(heard)->last, told.last);
+  EXPECT_FALSE(barrier_in(heard)->opened);
+  second_->say(fake::barrier(2));
+  step();
+  EXPECT_EQ(barrier_in(first_->controls())->number, 2U);
+}
+
+TEST_F(SchedulerReturnsTest, ABarrierThatSomeHadComeToOpensOnceAllHaveSaidSoAgain) {
+  gather();
+  first_->say(fake::barrier(1));
+  step();
+  next_life();
+  all_come();
+  second_->say(fake::barrier(1));
+  step();
+  EXPECT_EQ(barrier_in(second_->controls()), nullptr);
+  first_->say(fake::barrier(1));
+  step();
+  EXPECT_NE(barrier_in(second_->controls()), nullptr);
+}
+
+TEST_F(SchedulerReturnsTest, WhoHasLeftTakesNoBarrierAlong) {
+  gather();
+  for (FarEnd* far : {first_.get(), second_.get()}) far->say(fake::barrier(1));
+  step();
+  first_->say(control::Leave{});
+  step();
+  next_life();
+  come(server_, again(Role::kServer, 0, nodes_[0]));
+  come(second_, again(Role::kWorker, 1, nodes_[2]));
+  second_->say(fake::barrier(1));
+  step();
+  EXPECT_NE(barrier_in(second_->controls()), nullptr) << "it is no PeerLost";
+}
+
+TEST_F(SchedulerReturnsTest, OnlyAfterThatDoMembersSayWhatHasOpened) {
+  gather();
+  control::Barrier told{.number = 5, .opened = true};
+  first_->say(told);
+  step();
+  first_->say(fake::barrier(1));
+  second_->say(fake::barrier(1));
+  step();
+  EXPECT_EQ(barrier_in(second_->controls())->number, 1U);
+}
+
+// ---- those who go
+
+TEST_F(SchedulerReturnsTest, AFarewellThatWasNotAnsweredIs) {
+  gather();
+  first_->say(control::Leave{});
+  life_->scheduler->step(Duration::zero());
+  next_life();
+  all_come();
+  first_->controls();
+  first_->say(control::Leave{});
+  step();
+  EXPECT_TRUE(control::is<control::Leave>(first_->controls().front()));
+}
+
+TEST_F(SchedulerReturnsTest, OnceAllWorkersHaveLeftServersHearThat) {
+  gather();
+  first_->say(control::Leave{});
+  second_->say(control::Leave{});
+  step();
+  next_life();
+  EXPECT_EQ(life_->scheduler->phase(), "dispersing");
+  const auto heard = come(server_, again(Role::kServer, 0, nodes_[0]));
+  EXPECT_TRUE(control::is<control::Leave>(heard.back()));
+}
+
+TEST_F(SchedulerReturnsTest, WhoCameInALostServersPlaceIsKnownAndSoIsThatOne) {
+  gather();
+  server_->break_link();
+  step();
+  auto other = join(Role::kServer, 0);
+  next_life();
+  const auto heard = come(first_, again(Role::kWorker, 0, nodes_[1]));
+  const auto& roster = std::get<Roster>(heard.back());
+  ASSERT_NE(roster.find(nodes_[0]), nullptr);
+  EXPECT_TRUE(roster.find(nodes_[0])->lost);
+  ASSERT_NE(roster.find(other->node), nullptr);
+  EXPECT_FALSE(roster.find(other->node)->left);
+  const auto late = come(server_, again(Role::kServer, 0, nodes_[0]));
+  EXPECT_EQ(std::get<control::Fault>(late.back()).why.code(), Code::kServerLost);
+}
+
+// ---- strangers, and those of before
+
+TEST_F(SchedulerReturnsTest, WhoIsNoMemberDoesNotComeAgain) {
+  gather();
+  next_life();
+  std::unique_ptr<FarEnd> far;
+  control::Hello hello = again(Role::kWorker, 1, nodes_[1]);
+  EXPECT_EQ(std::get<control::Fault>(come(far, hello).back()).why.code(), Code::kRefused);
+  hello = again(Role::kWorker, 0, nodes_[1]);
+  hello.token = "wrong";
+  EXPECT_EQ(std::get<control::Fault>(come(far, hello).back()).why.code(), Code::kRefused);
+  hello = again(Role::kWorker, 0, nodes_[1]);
+  ++hello.job;
+  EXPECT_EQ(std::get<control::Fault>(come(far, hello).back()).why.code(), Code::kRefused);
+  hello = again(Role::kWorker, 0, nodes_[1], 3);
+  EXPECT_THAT(std::get<control::Fault>(come(far, hello).back()).why.cause(),
+              HasSubstr("knows scheduler 3 of this job"));
+  hello = again(Role::kWorker, 0, 99);
+  EXPECT_EQ(std::get<control::Fault>(come(far, hello).back()).why.code(), Code::kPeerLost);
+}
+
+TEST_F(SchedulerReturnsTest, AMemberMayComeAgainToTheSameOne) {
+  gather();
+  std::unique_ptr<FarEnd> before = std::move(first_);
+  const auto heard = come(first_, again(Role::kWorker, 0, nodes_[1]));
+  EXPECT_TRUE(control::is<control::Welcome>(heard.front()));
+  EXPECT_TRUE(before->closed());
+  pass(config_.job.dead_after + 1s, {server_.get(), first_.get(), second_.get()});
+  EXPECT_EQ(life_->scheduler->phase(), "running");
+}
+
+TEST_F(SchedulerReturnsTest, ManyTimes) {
+  gather();
+  for (std::uint32_t time = 2; time < 5; ++time) {
+    next_life();
+    all_come();
+    EXPECT_EQ(life_->scheduler->view().epoch, time);
+    declare(*first_, fake::spec(fmt::format("t{}", time), Dtype::kF32, 10));
+  }
+  EXPECT_EQ(declare(*second_, fake::spec("t2", Dtype::kF32, 10)).tensor, 1U);
+  EXPECT_EQ(declare(*second_, fake::spec("t4", Dtype::kF32, 10)).tensor, 3U);
+}
+
+TEST_F(SchedulerReturnsTest, MembersAreToldOnceItCannotComeBackAnyMore) {
+  gather();
+  disk_.fail(sim::DiskCall::kWrite, 28);
+  declare(*first_, fake::spec("a", Dtype::kF32, 10));
+  for (const control::Message& message : second_->controls()) {
+    const auto* roster = std::get_if<Roster>(&message);
+    if (roster != nullptr) {
+      EXPECT_EQ(roster->settings.scheduler_absence, 0s);
+      EXPECT_EQ(roster->epoch, 2U);
+      return;
+    }
+  }
+  ADD_FAILURE() << "nobody was told";
+}
+
+}  // namespace
+}  // namespace stretto

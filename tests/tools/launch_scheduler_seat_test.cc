@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launcher keeps of a scheduler that may come back: its folder, its lives, its silence.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "tools/launch/scheduler_seat.h"
+
+namespace stretto::launch {
+namespace {
+
+class SchedulerSeatTest : public testing::Test {
+ protected:
+  SchedulerSeatTest() {
+    plan_.restarts = 2;
+    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+  }
+  ~SchedulerSeatTest() override { std::filesystem::remove_all(folder_); }
+  std::vector<std::string> folders() const { return {folder_ + "/here"}; }
+
+  Plan plan_;
+  std::string folder_ = "/tmp/stretto-seat-XXXXXX";
+  Time now_ = Time(100s);
+};
+
+TEST_F(SchedulerSeatTest, EachLifeHasAGreaterNumberAndTheSameJournal) {
+  std::string journal;
+  {
+    SchedulerSeat seat(plan_, true, folders());
+    ASSERT_TRUE(seat.refusal().ok()) << seat.refusal().text();
+    const SchedulerLife first = seat.begin_life(now_);
+    EXPECT_EQ(first.life, 1U);
+    EXPECT_EQ(first.restarts, 2U);
+    journal = first.journal;
+    EXPECT_TRUE(std::filesystem::is_directory(std::filesystem::path(journal).parent_path()));
+    seat.note_restart();
+    const SchedulerLife second = seat.begin_life(now_);
+    EXPECT_EQ(second.life, 2U);
+    EXPECT_EQ(second.restarts, 1U);
+    EXPECT_EQ(second.journal, journal);
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(journal).parent_path()));
+}
+
+TEST_F(SchedulerSeatTest, ElsewhereAndInElasticJobsAndWithoutRestartsItDoesNotComeBack) {
+  EXPECT_TRUE(SchedulerSeat(plan_, false, folders()).begin_life(now_).journal.empty());
+  plan_.least_workers = 1;
+  EXPECT_EQ(SchedulerSeat(plan_, true, folders()).restarts_left(), 0U);
+  plan_ = {};
+  EXPECT_EQ(SchedulerSeat(plan_, true, folders()).restarts_left(), 0U);
+}
+
+TEST_F(SchedulerSeatTest, WithoutAFolderItDoesNotComeBackAndThatIsSaid) {
+  SchedulerSeat seat(plan_, true, {folder_ + "/none" + "/below"});
+  EXPECT_FALSE(seat.refusal().ok());
+  EXPECT_EQ(seat.restarts_left(), 0U);
+  EXPECT_TRUE(seat.begin_life(now_).journal.empty());
+}
+
+TEST_F(SchedulerSeatTest, OneThatSaysNothingIsMissedOnce) {
+  SchedulerSeat seat(plan_, true, folders());
+  seat.begin_life(now_);
+  EXPECT_FALSE(seat.deadline()) << "it may yet come together";
+  seat.begin_watch();
+  for (int i = 0; i < 30; ++i) {
+    now_ += 1s;
+    seat.hear(now_);
+    EXPECT_FALSE(seat.is_missed(now_));
+  }
+  const Time last = now_;
+  while (!seat.is_missed(now_)) now_ = *seat.deadline();
+  EXPECT_EQ(now_ - last, plan_.limits.word);
+  now_ += 1s;
+  EXPECT_FALSE(seat.is_missed(now_));
+  seat.note_restart();
+  seat.begin_life(now_);
+  const Time begun = now_;
+  while (!seat.is_missed(now_)) now_ = *seat.deadline();
+  EXPECT_EQ(now_ - begun, 10s) << "a process has to begin";
+}
+
+TEST_F(SchedulerSeatTest, ALauncherThatStoodStillMissesNobody) {
+  SchedulerSeat seat(plan_, true, folders());
+  seat.begin_life(now_);
+  seat.begin_watch();
+  now_ += 60s;
+  EXPECT_FALSE(seat.is_missed(now_));
+}
+
+TEST_F(SchedulerSeatTest, TheLastOneIsNotMissed) {
+  plan_.restarts = 1;
+  SchedulerSeat seat(plan_, true, folders());
+  seat.begin_watch();
+  seat.note_restart();
+  seat.begin_life(now_);
+  EXPECT_FALSE(seat.deadline());
+  EXPECT_FALSE(seat.is_missed(now_ + 100s));
+}
+
+TEST_F(SchedulerSeatTest, WhoHasEndedAndRunsAgainIsNotAmongTheEnded) {
+  SchedulerSeat seat(plan_, true, folders());
+  seat.note_end(1);
+  seat.note_end(2);
+  seat.note_start(1);
+  EXPECT_EQ(seat.ended(), (std::set<std::size_t>{2}));
+}
+
+}  // namespace
+}  // namespace stretto::launch
