@@ -17,14 +17,15 @@ control::CheckpointCut CheckpointAttempt::cut() const {
           .alike = alike};
 }
 
-CheckpointAttempt CheckpointAttempt::again(const control::CheckpointCut& cut, std::uint64_t number,
+CheckpointAttempt CheckpointAttempt::again(const control::CheckpointCut& cut,
+                                           const control::Barrier& barrier,
                                            const std::set<NodeId>& shards,
                                            checkpoint::CheckpointManifest settings) {
   CheckpointAttempt attempt;
   attempt.phase = Phase::kIsSaved;
   attempt.manifest = std::move(settings);
   attempt.manifest.origin = {.job = cut.job, .number = cut.number, .step = cut.step};
-  attempt.barrier.checkpoint = number;
+  attempt.barrier = barrier;
   attempt.workers = cut.workers;
   attempt.alike = cut.alike;
   attempt.to_save = shards;

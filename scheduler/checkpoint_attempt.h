@@ -27,9 +27,9 @@ struct CheckpointAttempt {
 
   /// As workers are told of it.
   control::CheckpointCut cut() const;
-  /// One that a scheduler before this one had told of, as the how many-eth attempt; `settings`:
-  /// what it is of besides. All its files are to be told of again.
-  static CheckpointAttempt again(const control::CheckpointCut& cut, std::uint64_t number,
+  /// One that a scheduler before this one had told of, at this barrier; `settings`: what it is of
+  /// besides. All its files are to be told of again.
+  static CheckpointAttempt again(const control::CheckpointCut& cut, const control::Barrier& barrier,
                                  const std::set<NodeId>& shards,
                                  checkpoint::CheckpointManifest settings);
   /// A member has written this, or not.

@@ -211,6 +211,10 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
 void CheckpointKeeper::join(control::Barrier barrier, std::uint64_t step) {
   const std::uint64_t written = active_->manifest.origin.step;
   barrier.checkpoint = step == written ? active_->barrier.checkpoint : ++attempts_;
+  // Nobody has heard that it opened, as the scheduler was lost just then.
+  if (barrier.number == active_->barrier.number) {
+    for (const NodeId worker : active_->workers) tell_cut(worker, barrier.checkpoint);
+  }
   ways_.open(barrier);
   if (step == written) return;
   ways_.tell_workers(
@@ -235,7 +239,7 @@ void CheckpointKeeper::have_cut() {
 void CheckpointKeeper::open_if_cut() {
   if (!active_->to_cut.empty()) return;
   const control::CheckpointCut cut = active_->cut();
-  if (active_->why.ok()) ways_.cut(active_->barrier.checkpoint, cut);
+  if (active_->why.ok()) ways_.cut(active_->barrier, cut);
   for (const NodeId worker : active_->workers) {
     if (active_->to_save.contains(worker)) ways_.tell(worker, cut);
   }
@@ -375,12 +379,12 @@ void CheckpointKeeper::go_on_from(std::uint64_t made) {
 }
 
 // Its files, and those of workers and shards that have been written, are told of again.
-void CheckpointKeeper::go_on_with(const control::CheckpointCut& cut, std::uint64_t attempt,
-                                  const std::set<NodeId>& shards) {
+void CheckpointKeeper::go_on_with(const control::CheckpointCut& cut,
+                                  const control::Barrier& barrier, const std::set<NodeId>& shards) {
   begun_ = cut.number;
-  skip_attempts(attempt);
+  skip_attempts(barrier.checkpoint);
   active_ = std::make_unique<CheckpointAttempt>(
-      CheckpointAttempt::again(cut, attempt, shards, manifest_of(config_, source_, cut.workers)));
+      CheckpointAttempt::again(cut, barrier, shards, manifest_of(config_, source_, cut.workers)));
   interval_.cut(clock_.now(), cut.workers);
 }
 

@@ -57,9 +57,9 @@ class CheckpointKeeper {
     std::function<std::vector<NodeId>()> workers;
     CheckpointTimer::Tell ask;
     std::function<void(NodeId, const control::CheckpointEnded&)> tell_worker;
-    /// What a scheduler after this one is to know: the barrier of this attempt is about to open,
+    /// What a scheduler after this one is to know: this barrier is about to open, with its attempt,
     /// or nothing has come of it.
-    std::function<void(std::uint64_t, const control::CheckpointCut&)> cut;
+    std::function<void(const control::Barrier&, const control::CheckpointCut&)> cut;
     std::function<void(std::uint64_t)> dropped;
     /// One is complete: its number and step.
     std::function<void(std::uint64_t, std::uint64_t)> saved;
@@ -92,7 +92,7 @@ class CheckpointKeeper {
   /// It had made this one,
   void go_on_from(std::uint64_t made);
   /// and this attempt at another was being written by those who were in,
-  void go_on_with(const control::CheckpointCut& cut, std::uint64_t attempt,
+  void go_on_with(const control::CheckpointCut& cut, const control::Barrier& barrier,
                   const std::set<NodeId>& shards);
   /// unless it came to nothing.
   void forget_active() { active_.reset(); }

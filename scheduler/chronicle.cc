@@ -181,9 +181,12 @@ void Chronicle::opened(const control::Barrier& barrier) {
   add({.kind = Kind::kOpened, .text = text_of(barrier)});
 }
 
-void Chronicle::cut(std::uint64_t attempt, const control::CheckpointCut& cut) {
+void Chronicle::cut(const control::Barrier& barrier, const control::CheckpointCut& cut) {
   if (journal_ == nullptr) return;
-  add({.kind = Kind::kCut, .number = attempt, .text = text_of(cut)});
+  add({.kind = Kind::kCut,
+       .number = barrier.checkpoint,
+       .more = barrier.number,
+       .text = text_of(cut)});
 }
 
 void Chronicle::dropped(std::uint64_t attempt) { add({.kind = Kind::kDropped, .number = attempt}); }

@@ -49,7 +49,7 @@ class Chronicle {
   void declared(Rank worker, const TensorSpec& spec);
   void opened(const control::Barrier& barrier);
   void visited() { add({.kind = JournalRecord::Kind::kVisited}); }
-  void cut(std::uint64_t attempt, const control::CheckpointCut& cut);
+  void cut(const control::Barrier& barrier, const control::CheckpointCut& cut);
   void saved(std::uint64_t number, std::uint64_t step);
   void dropped(std::uint64_t attempt);
 

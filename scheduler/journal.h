@@ -29,7 +29,7 @@ struct JournalRecord {
     kSaved = 12,     ///< The checkpoint of this number, of this step; it is complete.
     kRenewed = 13,   ///< A scheduler of this life has taken over.
     kFailed = 14,    ///< The job has, by this message.
-    kCut = 15,       ///< A checkpoint, by this message; the how many-eth attempt at one.
+    kCut = 15,       ///< A checkpoint, by this message: which attempt, at which barrier.
     kDropped = 16,   ///< That came to nothing.
     kCaught = 17     ///< This server says that this one, which stands by for it, has all.
   };

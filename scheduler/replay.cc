@@ -50,7 +50,8 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
   } else if (record.kind == Kind::kVisited) {
     static_cast<void>(to.machine.identity());
   } else if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
-    to.checkpoints.go_on_with(*cut, record.number, shards_of(to.machine.next_view()));
+    const control::Barrier at{.number = record.more, .checkpoint = record.number};
+    to.checkpoints.go_on_with(*cut, at, shards_of(to.machine.next_view()));
   } else if (record.kind == Kind::kDropped) {
     to.checkpoints.forget_active();
   } else if (record.kind == Kind::kSaved) {

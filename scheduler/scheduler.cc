@@ -140,8 +140,8 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
               [&van, &links](NodeId node, const control::CheckpointEnded& ended) {
                 van.send_control(links.of(node), ended);
               },
-          .cut = [&chronicle](std::uint64_t attempt,
-                              const control::CheckpointCut& cut) { chronicle.cut(attempt, cut); },
+          .cut = [&chronicle](const control::Barrier& barrier,
+                              const control::CheckpointCut& cut) { chronicle.cut(barrier, cut); },
           .dropped = [&chronicle](std::uint64_t attempt) { chronicle.dropped(attempt); },
           .saved =
               [&watch, &chronicle](std::uint64_t number, std::uint64_t step) {

@@ -20,7 +20,7 @@ TEST_F(CheckpointKeeperTest, OneThatIsBeingWrittenIsCompletedByTheNextScheduler)
   ASSERT_EQ(journal_.count(1), 1U) << "it is known before the barrier opens";
   keeper().on_saved(50, saved(50));
   keeper_.reset();  // It is lost.
-  keeper().go_on_with(journal_[1], 1, shards_);
+  keeper().go_on_with(journal_[1], {.number = 1, .checkpoint = 1}, shards_);
   keeper().look_if_complete();
   keeper().tell_ended(7, 1);
   EXPECT_TRUE(told_.empty()) << "it is not over";
@@ -42,7 +42,7 @@ TEST_F(CheckpointKeeperTest, OneThatWasCompletedLastIsFound) {
   make();
   keeper_.reset();
   saved_.reset();
-  keeper().go_on_with(journal_[1], 1, shards_);
+  keeper().go_on_with(journal_[1], {.number = 1, .checkpoint = 1}, shards_);
   keeper().look_if_complete();
   EXPECT_EQ(saved_, 7U);
   keeper().tell_ended(7, 1);
@@ -67,11 +67,27 @@ TEST_F(CheckpointKeeperTest, OneOfWhichAMemberIsLostMeanwhileComesToNothing) {
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   keeper_.reset();
-  keeper().go_on_with(journal_[1], 1, shards_);
+  keeper().go_on_with(journal_[1], {.number = 1, .checkpoint = 1}, shards_);
   keeper().on_lost(50);
   keeper().on_saved(51, saved(51));
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_EQ(ended_[0].why.code(), Code::kPeerLost);
+}
+
+TEST_F(CheckpointKeeperTest, WhoStillWaitsAtItsBarrierIsToldWhatToWriteBeforeThatOpens) {
+  workers_ = {7};
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  keeper_.reset();
+  cuts_.clear();
+  opened_.clear();
+  keeper().go_on_with(journal_[1], {.number = 1, .checkpoint = 1}, shards_);
+  begin();  // The same barrier.
+  ASSERT_THAT(opened_, SizeIs(1));
+  EXPECT_EQ(opened_[0].checkpoint, 1U);
+  EXPECT_EQ(cuts_.at(7).number, 1U);
+  begin(2);  // Another, of the same step: it writes already.
+  EXPECT_EQ(opened_.back().checkpoint, 1U);
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ class CheckpointKeeperTest : public testing::Test {
               .workers = [this] { return workers_; },
               .ask = [this](NodeId node, const auto& said) { asked_[node] = said; },
               .tell_worker = [this](NodeId node, const auto& ended) { told_[node] = ended; },
-              .cut = [this](std::uint64_t attempt, const auto& cut) { journal_[attempt] = cut; },
+              .cut = [this](const control::Barrier& barrier,
+                            const auto& cut) { journal_[barrier.checkpoint] = cut; },
               .dropped = [this](std::uint64_t attempt) { journal_.erase(attempt); },
               .saved = [this](std::uint64_t, std::uint64_t step) { saved_ = step; },
               .tensors = [this] { return tensors_; }});
