@@ -397,9 +397,14 @@ void CheckpointKeeper::look_if_complete() {
   ways_.saved(origin.number, origin.step);
 }
 
-void CheckpointKeeper::tell_cut(NodeId worker, std::uint64_t attempt) {
-  const bool is_it = active_ && active_->barrier.checkpoint == attempt;
-  if (is_it && active_->to_save.contains(worker)) ways_.tell(worker, active_->cut());
+void CheckpointKeeper::tell_cut(NodeId node, std::uint64_t attempt) {
+  if (!active_ || active_->phase != CheckpointAttempt::Phase::kIsSaved) return;
+  const checkpoint::Origin& origin = active_->manifest.origin;
+  if (active_->to_cut.contains(node)) {
+    ways_.tell(node, {.job = origin.job, .number = origin.number, .step = origin.step});
+  } else if (active_->barrier.checkpoint == attempt && active_->to_save.contains(node)) {
+    ways_.tell(node, active_->cut());
+  }
 }
 
 void CheckpointKeeper::tell_ended(NodeId worker, std::uint64_t attempt) {

@@ -100,8 +100,8 @@ class CheckpointKeeper {
   /// It may have completed it. Blocks.
   void look_if_complete();
   /// A worker has yet to hear that a barrier for that attempt has opened: before it does, what it
-  /// is to write;
-  void tell_cut(NodeId worker, std::uint64_t attempt);
+  /// is to write; or, of whatever attempt, a shard that has come again, that it is to cut;
+  void tell_cut(NodeId node, std::uint64_t attempt);
   /// and what has come of that, if it is over.
   void tell_ended(NodeId worker, std::uint64_t attempt);
 

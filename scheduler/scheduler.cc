@@ -258,7 +258,8 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   if (const auto* hello = std::get_if<control::Hello>(&message)) {
     if (hello->job == 0) return on_hello(link, *hello);
     const Status status = comebacks_.take(link, *hello, job_);
-    return status.ok() ? void() : refuse_entry(van_, waiting_, link, status);
+    return status.ok() ? checkpoints_.tell_cut(hello->node, 0)
+                       : refuse_entry(van_, waiting_, link, status);
   }
   if (onlookers_.has(link)) return onlookers_.hear(link, message);
   const Time now = clock_.now();
