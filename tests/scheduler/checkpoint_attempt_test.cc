@@ -18,7 +18,8 @@ TEST_F(CheckpointKeeperTest, OneThatIsBeingWrittenIsCompletedByTheNextScheduler)
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   ASSERT_EQ(journal_.count(1), 1U) << "it is known before the barrier opens";
-  keeper().on_saved(50, saved(50));
+  const control::CheckpointSaved first = saved(50);
+  keeper().on_saved(50, first);
   keeper_.reset();  // It is lost.
   keeper().go_on_with(journal_[1], {.number = 1, .checkpoint = 1}, shards_);
   keeper().look_if_complete();
@@ -26,7 +27,7 @@ TEST_F(CheckpointKeeperTest, OneThatIsBeingWrittenIsCompletedByTheNextScheduler)
   EXPECT_TRUE(told_.empty()) << "it is not over";
   keeper().tell_cut(7, 1);
   EXPECT_EQ(cuts_[7].number, 1U) << "to who did not hear";
-  keeper().on_saved(50, saved(50));
+  keeper().on_saved(50, first);
   keeper().on_saved(51, saved(51));
   EXPECT_THAT(ended_, IsEmpty());
   keeper().on_saved(7, {.number = 1});
