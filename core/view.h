@@ -55,8 +55,9 @@ struct View {
   std::map<NodeId, Member> members = {};
   SlotMap slots = {};
   Contributors contributors = {};
-  std::uint64_t question = 0;  ///< Roster::question,
-  std::uint64_t step = 0;      ///< and Roster::step.
+  std::set<NodeId> caught_up = {};  ///< Servers that stand by, and have all that is to be had.
+  std::uint64_t question = 0;       ///< Roster::question,
+  std::uint64_t step = 0;           ///< and Roster::step.
 
   const Member* find(NodeId node) const;
   /// How many ranks a role has, without those who are joining.

@@ -117,10 +117,11 @@ std::vector<ViewOrder> Chronicle::on(ViewMachine& machine, const ViewEvent& even
   if (journal_ == nullptr) return machine.on(event, now);
   std::optional<JournalRecord> record = record_of(event, machine.next_view());
   const auto* caught = std::get_if<Caught>(&event);
-  const bool is_news = caught != nullptr && !machine.standbys().is_ready(caught->standby);
+  const bool is_news =
+      caught != nullptr && !machine.next_view().caught_up.contains(caught->standby);
   std::vector<ViewOrder> orders = machine.on(event, now);
   epoch_ = machine.view().epoch;
-  if (is_news && machine.standbys().is_ready(caught->standby)) {
+  if (is_news && machine.next_view().caught_up.contains(caught->standby)) {
     record = {.kind = Kind::kCaught, .number = caught->server, .more = caught->standby};
   }
   note_replaced(orders, machine.view());

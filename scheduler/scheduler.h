@@ -49,7 +49,6 @@ class Scheduler final : public Agent, private Van::Handler {
   const Van& van() const { return van_; }
   const JobWatch& watch() const { return watch_; }
   const View& view() const { return machine_.view(); }
-  const Standbys& standbys() const { return machine_.standbys(); }
   /// "gathering", "running", ...
   std::string_view phase() const { return name_of(machine_.phase()); }
   Gathering gathering() const;

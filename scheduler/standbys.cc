@@ -40,7 +40,7 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
 
 const Member* Standbys::heir(const Member& lost, const View& view) const {
   for (const auto& [node, member] : view.members) {
-    if (is_at(member, lost.rank) && member.standby && ready_.contains(node)) return &member;
+    if (is_at(member, lost.rank) && member.standby && view.caught_up.contains(node)) return &member;
   }
   return nullptr;
 }

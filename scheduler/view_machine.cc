@@ -22,7 +22,6 @@ constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its wor
 // How long servers have to go, at least. Who has heard nothing for less than the dead time has yet
 // to hear that all is well.
 constexpr Duration kServersLeave = 3s;
-constexpr Duration kServerReturns = 10s;  // How long another may take to come in a server's place.
 
 constexpr const char* kNobodyTakesIn =
     "; those who are left have come since, and nobody is there who could take them in";
@@ -33,18 +32,6 @@ bool changes_size(Sizing sizing) { return sizing != Sizing::kFixed; }
 
 std::uint64_t least_workers(const Config& config) { return std::max(config.job.min_workers, 1U); }
 
-Result<Member> admit_as(Rank number, Join join, Admission& admission) {
-  join.rank = number;
-  return admission.admit(join);
-}
-
-// In the place of who is lost.
-Result<Member> admit_for(const Member& lost, Join join, Admission& admission) {
-  join.rank = lost.rank;
-  admission.remove(lost.node);
-  return admission.admit(join);
-}
-
 Status cannot_move(const Moved& moved) {
   return {Code::kInvalidArgument,
           fmt::format("slots {} to {} cannot move to node {}: wanted slots below {}, a server that "
@@ -54,13 +41,6 @@ Status cannot_move(const Moved& moved) {
 
 std::string too_few(const Config& config) {
   return fmt::format("; the job may not go on with fewer than {} workers", least_workers(config));
-}
-
-Status none_came(const Member& server, const std::string& cause) {
-  return Status(Code::kServerLost,
-                fmt::format("{} is lost: {}; and none came in its place within {} s",
-                            server.describe(), cause, seconds(kServerReturns)))
-      .with_peer(server.describe());
 }
 
 Status not_all_came(const Config& config, const std::string& missing) {
@@ -74,6 +54,14 @@ Status link_broke(const Member& reporter, const Member& subject, const std::stri
   return Status(Code::kLinkBroken, fmt::format("{} lost its link to {}, though both are alive: {}",
                                                reporter.describe(), subject.describe(), cause))
       .with_peer(fmt::format("{}, {}", reporter.describe(), subject.describe()));
+}
+
+Lost without_link(const Member& lost, const Member& other, const std::string& cause,
+                  const View& next) {
+  return {.node = lost.node,
+          .cause = fmt::format("its link to {} broke, though both are alive: {}", other.describe(),
+                               cause),
+          .round = next.contributors.from_round};
 }
 
 // Of two members at the ends of a link that broke, the one that the job goes on without.
@@ -91,13 +79,16 @@ ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
       deadline_(now + config.rendezvous_timeout),
       admission_(config),
       slots_(kSlots, {}),
-      returns_(config),
-      standbys_(config) {}
+      places_(config) {}
 
 std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
   now_ = now;
   if (const auto* alive = std::get_if<Alive>(&event)) {
     doubts_.alive(alive->node, now);
+    return {};
+  }
+  if (const auto* caught = std::get_if<Caught>(&event)) {
+    ServerPlaces::hear(*caught, next_, view_);
     return {};
   }
   const auto tell = [this](const auto& what) {
@@ -109,7 +100,7 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
 }
 
 Time ViewMachine::next_due() const {
-  Time due = phase_ == Phase::kRunning ? std::min(deadline_, returns_.next_due()) : deadline_;
+  Time due = phase_ == Phase::kRunning ? std::min(deadline_, places_.next_due()) : deadline_;
   for (const auto& [node, deadline] : notices_) due = std::min(due, deadline);
   return due;
 }
@@ -117,7 +108,16 @@ Time ViewMachine::next_due() const {
 // ---- those who come
 
 void ViewMachine::take(const Join& join) {
-  if (phase_ == Phase::kRunning && take_place(join)) return;
+  if (const auto entry = phase_ == Phase::kRunning ? places_.admit(join, draft_) : std::nullopt) {
+    if (!entry->member.ok()) {
+      orders_.emplace_back(Refuse{entry->member.status()});
+      return;
+    }
+    linked_.insert(entry->member->node);
+    linked_.erase(entry->instead_of);  // Its link may not have ended yet, nobody waits for that.
+    orders_.emplace_back(Admit{*entry->member});
+    return publish();  // Before anybody hears of a slot that is its own.
+  }
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
   if (late && phase_ != Phase::kRunning) {
@@ -134,7 +134,7 @@ void ViewMachine::take(const Join& join) {
     return;
   }
   member->joining = waits;
-  *member = standbys_.placed(*member);
+  *member = places_.placed(*member);
   linked_.insert(member->node);
   orders_.emplace_back(Admit{*member});
   next_.members[member->node] = *member;
@@ -160,47 +160,6 @@ void ViewMachine::take(const Join& join) {
   phase_ = Phase::kRunning;
   deadline_ = Time::max();
   publish();
-}
-
-// It has the place of who was lost: with its slots, and nothing else of it; or it stands by for who
-// has had that place since. Told at once, before anybody hears of a slot that is its own.
-bool ViewMachine::take_place(const Join& join) {
-  const Member* away = returns_.place_for(join);
-  const std::optional<Rank> standby = standbys_.place_for(join, next_);
-  if (away == nullptr && !standby) return false;
-  const NodeId lost = away == nullptr ? 0 : away->node;
-  Result<Member> member =
-      away == nullptr ? admit_as(*standby, join, admission_) : admit_for(*away, join, admission_);
-  if (!member.ok()) {
-    orders_.emplace_back(Refuse{member.status()});
-    return true;
-  }
-  if (standby) {
-    *member = standbys_.placed(*member);
-    member->standby = true;
-  }
-  linked_.insert(member->node);
-  orders_.emplace_back(Admit{*member});
-  next_.members[member->node] = *member;
-  changed_.insert(member->node);
-  if (away != nullptr) {
-    next_.members.erase(lost);
-    slots_.replace(next_.slots, lost, member->node);
-    returns_.taken(lost);
-    linked_.erase(lost);  // Its link may not have ended yet, and nobody waits for that.
-    changed_.insert(lost);
-  }
-  publish();
-  return true;
-}
-
-void ViewMachine::take(const Caught& caught) {
-  const Member* server = next_.find(caught.server);
-  const Member* standby = next_.find(caught.standby);
-  const bool fits = server != nullptr && standby != nullptr && !server->standby &&
-                    standby->standby && server->rank == standby->rank &&
-                    server->role == Role::kServer;
-  if (fits) standbys_.ready(caught.standby);
 }
 
 void ViewMachine::take(const StepTold& told) {
@@ -264,38 +223,14 @@ void ViewMachine::take(const Lost& lost) {
     fenced_ = true;
     return remove(lost.node, lost.round);
   }
-  if (!worker && go_on_without(*member, lost.cause)) return;
-  if (const auto refusal = worker ? "" : returns_.refusal(); refusal) {
-    cause += *refusal;
-    if (!worker) cause += standbys_.refusal(*member, next_);
-  } else {
-    Member& away = next_.members.at(lost.node);
-    away.left = away.lost = true;
-    lost_[lost.node] = lost.cause;
-    changed_.insert(lost.node);
-    return returns_.await(away, lost.cause, now_ + kServerReturns);
+  if (!worker) {
+    const auto loss = places_.lose(Member(*member), lost.cause, now_, draft_);
+    if (loss == ServerPlaces::Loss::kReplaced) return publish();
+    if (loss == ServerPlaces::Loss::kAwaited) return;
+    cause += places_.refusal(*member, next_);
   }
   if (changes_size(sizing_) && worker) cause += too_few(config_);
   end(Status(code_of_loss(member->role), std::move(cause)).with_peer(who));
-}
-
-// One that stands by, or one whose place such a one has from now on.
-bool ViewMachine::go_on_without(const Member& server, const std::string& cause) {
-  const NodeId lost = server.node;
-  const Member* heir = standbys_.heir(server, next_);
-  if (!server.standby && heir == nullptr) return false;
-  if (!server.standby) {
-    changed_.insert(heir->node);
-    slots_.replace(next_.slots, lost, heir->node);
-    next_.members.at(heir->node).standby = false;
-  }
-  standbys_.lost(lost);
-  admission_.remove(lost);
-  next_.members.erase(lost);
-  lost_[lost] = cause;
-  changed_.insert(lost);
-  publish();
-  return true;
 }
 
 void ViewMachine::disperse() {
@@ -363,7 +298,7 @@ void ViewMachine::take(const NewTensor& tensor) {
     orders_.emplace_back(Refuse{{Code::kInvalidArgument, "no server is there that could have it"}});
     return;
   }
-  if (!tensor.kept.empty()) returns_.note_kept(tensor.kept);
+  if (!tensor.kept.empty()) places_.note_kept(tensor.kept);
   orders_.emplace_back(Placed{slots_.place(next_.slots, tensor.cut)});
   if (changed_.empty()) view_.slots = next_.slots;
 }
@@ -415,8 +350,8 @@ void ViewMachine::take(const TimeOut&) {
     phase_ = Phase::kOver;
     orders_.emplace_back(CloseJob{});
   }
-  if (const auto missed = returns_.overdue(now_); missed && phase_ == Phase::kRunning) {
-    end(none_came(missed->first, missed->second));
+  if (Status missed = places_.overdue(now_); !missed.ok() && phase_ == Phase::kRunning) {
+    end(std::move(missed));
   }
   for (const auto& [node, deadline] : std::map<NodeId, Time>(notices_)) {
     if (now_ < deadline) continue;
@@ -433,17 +368,11 @@ void ViewMachine::take(const TimeOut&) {
         (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
       const Member& worker = worker_of(*reporter, *subject, likelier);
       const Member& other = &worker == reporter ? *subject : *reporter;
-      take(Lost{.node = worker.node,
-                .cause = fmt::format("its link to {} broke, though both are alive: {}",
-                                     other.describe(), doubt.cause),
-                .round = next_.contributors.from_round});
+      take(without_link(worker, other, doubt.cause, next_));
       continue;
     }
-    if (const Member* spare = standbys_.spare_of(*reporter, *subject, next_)) {
-      take(Lost{
-          .node = spare->node,
-          .cause = fmt::format("its link to {} broke, though both are alive: {}",
-                               (spare == reporter ? subject : reporter)->describe(), doubt.cause)});
+    if (const Member* spare = places_.spare_of(*reporter, *subject, next_)) {
+      take(without_link(*spare, spare == reporter ? *subject : *reporter, doubt.cause, next_));
       continue;
     }
     end(link_broke(*reporter, *subject, doubt.cause));

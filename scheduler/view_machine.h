@@ -12,9 +12,8 @@
 #include "scheduler/admission.h"
 #include "scheduler/doubts.h"
 #include "scheduler/entrance.h"
-#include "scheduler/server_returns.h"
+#include "scheduler/server_places.h"
 #include "scheduler/slot_table.h"
-#include "scheduler/standbys.h"
 #include "scheduler/view_events.h"
 
 namespace stretto {
@@ -40,6 +39,7 @@ class ViewMachine {
   };
 
   ViewMachine(const Config& config, Time now, Sizing sizing = Sizing::kFixed);
+  ViewMachine(const ViewMachine&) = delete;
 
   /// A `TurnOver` or `TimeOut` without orders has changed nothing: a journal may leave it out.
   std::vector<ViewOrder> on(const ViewEvent& event, Time now);
@@ -54,7 +54,6 @@ class ViewMachine {
   /// As the next one will be: who has left just now has left here.
   const View& next_view() const { return next_; }
   const Admission& admission() const { return admission_; }
-  const Standbys& standbys() const { return standbys_; }
   /// An identity for somebody who is no member.
   NodeId identity() { return admission_.identity(); }
 
@@ -68,13 +67,10 @@ class ViewMachine {
   void take(const Notice& notice);
   void take(const Suspicion& suspicion);
   void take(const NewTensor& tensor);
-  void take(const Caught& caught);
   void take(const Stop& stop);
   void take(const TurnOver&);
   void take(const TimeOut&);
 
-  bool take_place(const Join& join);
-  bool go_on_without(const Member& server, const std::string& cause);
   void disperse();
   void remove(NodeId node, std::uint64_t round);
   void end(Status why);
@@ -98,8 +94,9 @@ class ViewMachine {
   std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
   Doubts doubts_;
   Entrance entrance_;
-  ServerReturns returns_;
-  Standbys standbys_;
+  ServerPlaces places_;
+  const ViewDraft draft_{
+      .next = next_, .slots = slots_, .admission = admission_, .changed = changed_, .lost = lost_};
   std::vector<ViewOrder> orders_;
 };
 

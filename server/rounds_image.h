@@ -10,6 +10,7 @@
 
 namespace stretto {
 
+/// Thread: any.
 class RoundsImage final {
  public:
   struct Worker {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "common/address.h"
@@ -71,6 +72,32 @@ Waiter waiter_of(WorkerLinks::Worker worker, const wire::Header& header,
           .since = since};
 }
 
+// Of a share that has counted: true if its sender is to hear what came of it, and waits for that.
+bool waits_again(Part& part, WorkerLinks::Worker worker, const wire::Header& header, bool owed,
+                 const Clock& clock) {
+  const auto push = wire::PushFrame::of(header);
+  const bool answered = push.wants_value || are_collected(part.spec.options.mode, push.assigns);
+  if (!owed && !(push.again && answered)) return false;
+  const Consistency::Gate gate = gate_of_known(part, push, worker.node);
+  part.waiting.add(waiter_of(worker, header, gate, clock, clock.now()));
+  return true;
+}
+
+// It cannot be called.
+void report_other(Membership& membership, const Member* other, const Status& why) {
+  if (other != nullptr) membership.report_broken(other->node, why, why);
+}
+
+OwnedSlots::Job job_of(const Roster& roster, const WorkerLinks& workers,
+                       std::function<Status(Part&)> restore) {
+  return {.workers = workers.group(),
+          .slots = roster.slots,
+          .since = roster.fence,
+          .part_bytes = roster.settings.part_bytes,
+          .elastic = roster.settings.elastic(),
+          .restore = std::move(restore)};
+}
+
 // Parts whose open round cannot be made by these fail.
 void regroup(OwnedSlots& slots, const ContributorGroup& workers, const std::set<NodeId>& lost,
              Announcer& announcer) {
@@ -112,16 +139,10 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
         if (workers_.link_of(worker) != 0) van_.send_control(workers_.link_of(worker), wanted);
       }),
       taking_over_(van_, workers_, slots_, announcer_, clock),
-      replication_(
-          config, van_, workers_, slots_,
-          {.announce = [this](Part& part) { announce(part); },
-           .dispatch = [this](
-                           LinkId link, Worker worker, const wire::Header& header,
-                           Buffer payload) { dispatch(link, worker, header, std::move(payload)); },
-           .request =
-               [this](LinkId link, const control::StateRequest& request) {
-                 on_state_request(link, request);
-               }}),
+      replication_(config, van_, workers_, slots_,
+                   {.announce = std::bind_front(&Shard::announce, this),
+                    .dispatch = std::bind_front(&Shard::dispatch, this),
+                    .request = std::bind_front(&Shard::on_state_request, this)}),
       archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -145,9 +166,7 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
-  taking_over_.step([this](LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
-    dispatch(link, worker, header, std::move(payload));
-  });
+  taking_over_.step(std::bind_front(&Shard::dispatch, this));
   const std::optional<control::CheckpointSaved> saved = archive_.step();
   if (saved) van_.send_control(membership_->scheduler().id(), *saved);
   const std::optional<control::StandbyReady> ready = replication_.step();
@@ -228,9 +247,7 @@ void Shard::follow_roster() {
   const auto resign = [this](const Status& why) { membership_->resign(why); };
   const Result<bool> promoted =
       replication_.follow(roster, membership_->node(), membership_->hello());
-  if (const Member* other = promoted.ok() ? nullptr : replication_.other()) {
-    membership_->report_broken(other->node, promoted.status(), promoted.status());
-  }
+  if (!promoted.ok()) report_other(*membership_, replication_.other(), promoted.status());
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
   if (promoted.ok() && *promoted) slots_.restore_by(archive_.restorer(resign));
   if (first) {
@@ -238,12 +255,8 @@ void Shard::follow_roster() {
     held_.resize(roster.workers);
     // All others of its size are there from the first one on.
     if (roster.settings.servers_return() && roster.epoch > 1) taking_over_.begin();
-    slots_.begin({.workers = workers_.group(),
-                  .slots = roster.slots,
-                  .since = roster.fence,
-                  .part_bytes = roster.settings.part_bytes,
-                  .elastic = roster.settings.elastic(),
-                  .restore = replication_.serves() ? archive_.restorer(resign) : nullptr});
+    slots_.begin(
+        job_of(roster, workers_, replication_.serves() ? archive_.restorer(resign) : nullptr));
   }
   if (gone.empty()) return;
   if (roster.settings.elastic()) regroup(slots_, workers_.group(), gone.lost, announcer_);
@@ -339,15 +352,10 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   if (verdict == Slot::Verdict::kApply) {
     count(link, worker, header, std::move(payload), *place);
   } else {  // It counted once, and that is enough.
-    const bool collects = are_collected(part.spec.options.mode, push.assigns);
-    const bool again = push.again && (push.wants_value || collects);
-    const bool owed = taking_over_.take_owed(push.key, worker.node, push.round) || again;
-    if (owed) {
-      const Consistency::Gate gate = gate_of_known(part, push, worker.node);
-      part.waiting.add(waiter_of(worker, header, gate, clock_, clock_.now()));
-    }
-    replication_.ack(part, link, header.push_sequence, !owed || !push.wants_value);
-    if (owed) announce(part);
+    const bool owed = taking_over_.take_owed(push.key, worker.node, push.round);
+    const bool waits = waits_again(part, worker, header, owed, clock_);
+    replication_.ack(part, link, header.push_sequence, !waits || !push.wants_value);
+    if (waits) announce(part);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/tools/launch_supervisor_fixture.h"
+#include "tools/launch/arguments.h"
 
 namespace stretto::launch::supervised {
 namespace {
@@ -64,6 +65,29 @@ TEST_F(LaunchServersStandBy, WithoutTheSchedulersWordItIsMissed) {
   run_all();
   end({{kServer, kKilled}});
   EXPECT_THAT(wait().notes, ElementsAre(testing::HasSubstr("server 0 killed by SIGKILL")));
+}
+
+Result<Plan> plan_of(const std::vector<std::string>& words) {
+  return parse_arguments(words, [](const std::string&) { return Result<std::string>(""); });
+}
+
+std::string cause_of(const std::vector<std::string>& words) {
+  return plan_of(words).status().cause();
+}
+
+TEST(LaunchReplicas, AnotherServerMayStandByForEach) {
+  const Plan plan = plan_of({"-n", "2", "-s", "3", "--replicas=2", "x"}).or_exit();
+  EXPECT_EQ(members_of(plan).size(), 1u + 6u + 2u);
+  EXPECT_EQ(label_of(members_of(plan)[6]), "server 5");
+  EXPECT_EQ(members_of(plan_of({"-s", "3", "--replicas=1", "x"}).or_exit()).size(), 1u + 3u + 1u);
+  EXPECT_EQ(cause_of({"--replicas=3", "x"}),
+            "--replicas is '3', wanted a whole number from 1 to 2");
+  EXPECT_EQ(cause_of({"-s", "0", "--replicas=2", "x"}),
+            "--replicas is 2, and --servers is 0: no server keeps anything; leave out one");
+  EXPECT_THAT(cause_of({"--shards=2", "--replicas=2", "x"}),
+              testing::HasSubstr("with one shard; start more servers instead"));
+  EXPECT_THAT(cause_of({"-n", "1:2", "--replicas=2", "x"}),
+              testing::HasSubstr("give --workers 2, or leave out --replicas"));
 }
 
 }  // namespace

@@ -126,21 +126,6 @@ TEST(LaunchArguments, AJobMayHaveNoServersUnlessItWantsSome) {
             "what its servers keep; start a server, or give --workers 2");
 }
 
-TEST(LaunchArguments, AnotherServerMayStandByForEach) {
-  const Plan plan = plan_of({"-n", "2", "-s", "3", "--replicas=2", "x"});
-  EXPECT_EQ(members_of(plan).size(), 1u + 6u + 2u);
-  EXPECT_EQ(label_of(members_of(plan)[6]), "server 5");
-  EXPECT_EQ(members_of(plan_of({"-s", "3", "--replicas=1", "x"})).size(), 1u + 3u + 1u);
-  EXPECT_EQ(cause_of({"--replicas=3", "x"}),
-            "--replicas is '3', wanted a whole number from 1 to 2");
-  EXPECT_EQ(cause_of({"-s", "0", "--replicas=2", "x"}),
-            "--replicas is 2, and --servers is 0: no server keeps anything; leave out one");
-  EXPECT_THAT(cause_of({"--shards=2", "--replicas=2", "x"}),
-              testing::HasSubstr("with one shard; start more servers instead"));
-  EXPECT_THAT(cause_of({"-n", "1:2", "--replicas=2", "x"}),
-              testing::HasSubstr("give --workers 2, or leave out --replicas"));
-}
-
 TEST(LaunchArguments, PortsOfAJobMustExist) {
   EXPECT_EQ(plan_of({"--port=9700", "x"}).port, 9700u);
   EXPECT_EQ(cause_of({"--port=0", "x"}), "--port is '0', wanted a whole number from 1 to 65535");

@@ -192,7 +192,7 @@ bool ReturnsJob::is_last_holder(const Process& victim) const {
     const auto found = members.find(process->name);
     if (!process->alive || process.get() == &victim || found == members.end()) return false;
     const Member& member = *found->second;
-    const bool has_all = !member.standby || scheduler_->standbys().is_ready(member.node);
+    const bool has_all = !member.standby || view.caught_up.contains(member.node);
     return member.rank == lost->second->rank && has_all;
   });
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// ServerPlaces: who has which place among the servers when one is lost, or comes: one that stands
+// by has it at once, or another that comes in time, where all that was there can be made again.
+// Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "scheduler/admission.h"
+#include "scheduler/server_returns.h"
+#include "scheduler/slot_table.h"
+#include "scheduler/standbys.h"
+
+namespace stretto {
+
+/// The next view, and what of it is news.
+struct ViewDraft {
+  View& next;
+  SlotTable& slots;
+  Admission& admission;
+  std::set<NodeId>& changed;
+  std::map<NodeId, std::string>& lost;
+};
+
+/// Thread: loop.
+class ServerPlaces {
+ public:
+  explicit ServerPlaces(const Config& config) : returns_(config), standbys_(config) {}
+
+  /// Standbys::placed.
+  Member placed(const Member& member) const { return standbys_.placed(member); }
+  /// There is a tensor of which servers keep more than the sum of its last round.
+  void note_kept(const std::string& tensor) { returns_.note_kept(tensor); }
+  /// A server says that this one, which stands by for it, has all.
+  static void hear(const Caught& caught, View& next, View& published);
+
+  /// Somebody who comes.
+  struct Entry {
+    Result<Member> member;
+    NodeId instead_of = 0;  ///< Who had the place, and has not been in since.
+  };
+  /// Who asks to join has the place of who was lost: with its slots, and nothing else of it; or it
+  /// stands by for who has had that place since. Nothing if there is no such place.
+  std::optional<Entry> admit(const Join& join, const ViewDraft& draft);
+
+  enum class Loss {
+    kEnds,      ///< The job cannot go on without it: refusal() says why.
+    kAwaited,   ///< Another is awaited in its place.
+    kReplaced,  ///< Another has it, or it stood by.
+  };
+  /// A server that is in is lost.
+  Loss lose(const Member& server, const std::string& cause, Time now, const ViewDraft& draft);
+  /// As an addition to why the job ends.
+  std::string refusal(const Member& lost, const View& view) const;
+  /// Standbys::spare_of.
+  const Member* spare_of(const Member& one, const Member& other, const View& view) const {
+    return standbys_.spare_of(one, other, view);
+  }
+  /// For whom nobody has come in time.
+  Status overdue(Time now) const;
+  Time next_due() const { return returns_.next_due(); }
+
+ private:
+  bool go_on_without(const Member& server, const std::string& cause, const ViewDraft& draft) const;
+
+  ServerReturns returns_;
+  Standbys standbys_;
+};
+
+}  // namespace stretto
