@@ -29,5 +29,8 @@ Status run_codec(const Settings& settings, Output& output);
 Status run_rpc(const Settings& settings, Output& output);
 /// What choosing the next slice costs the send queue, and steering what waits.
 Status run_queue(const Settings& settings, Output& output);
+/// What it costs not to lose anything: checkpoints, servers that stand by, encryption, and the time
+/// that a killed server costs.
+Status run_recover(const Settings& settings, Output& output);
 
 }  // namespace stretto::bench

@@ -14,7 +14,7 @@ namespace stretto::bench {
 namespace {
 
 std::vector<std::string> command_of(const Settings& settings, const std::string& launcher,
-                                    const std::string& own) {
+                                    const std::vector<std::string>& flags) {
   std::vector<std::string> command{launcher};
   const auto flag = [&command](const std::string& name, const std::string& value) {
     command.push_back("--" + name);
@@ -31,7 +31,7 @@ std::vector<std::string> command_of(const Settings& settings, const std::string&
   if (!settings.transport.empty())
     flag("env", fmt::format("STRETTO_TRANSPORT={}", settings.transport));
   if (!process_environment()("STRETTO_LOG_LEVEL")) flag("env", "STRETTO_LOG_LEVEL=warning");
-  command.insert(command.end(), {"--", own, "worker-role"});
+  command.insert(command.end(), flags.begin(), flags.end());
   return command;
 }
 
@@ -44,7 +44,8 @@ Cluster::Cluster(std::uint32_t workers, ReportPipe pipe, Descriptor hold, Child 
       launcher_(std::move(launcher)) {}
 
 Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
-                                                const std::vector<std::string>& words) {
+                                                const std::vector<std::string>& words,
+                                                const std::vector<std::string>& flags) {
   const Result<std::string> own = own_path();
   if (!own.ok()) return own.status();
   Result<ReportPipe> pipe = ReportPipe::open();
@@ -54,7 +55,8 @@ Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
   const Descriptor until = inheritable(hold->read);
   const Result<std::string> launcher_path = program_path("stretto-launch");
   if (!launcher_path.ok()) return launcher_path.status();
-  std::vector<std::string> command = command_of(settings, *launcher_path, *own);
+  std::vector<std::string> command = command_of(settings, *launcher_path, flags);
+  command.insert(command.end(), {"--", *own, "worker-role"});
   command.insert(command.end(), words.begin(), words.end());
   command.insert(command.end(), {"--report_fd", std::to_string(pipe->write_end()), "--until_fd",
                                  std::to_string(until.get())});
@@ -64,8 +66,8 @@ Result<std::unique_ptr<Cluster>> Cluster::start(const Settings& settings,
                                               std::move(hold->write), *std::move(launcher)));
 }
 
-Status Cluster::await_reports(Time deadline) {
-  return pipe_.await(workers_, {&launcher_}, deadline);
+Status Cluster::await_reports(std::size_t count, Time deadline) {
+  return pipe_.await(count, {&launcher_}, deadline);
 }
 
 Status Cluster::hold(Time until) {

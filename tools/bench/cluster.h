@@ -18,11 +18,15 @@ namespace stretto::bench {
 class Cluster {
  public:
   /// Every worker runs `stretto-bench worker-role WORDS... --report_fd N --until_fd M`.
+  /// `flags` are more of the launcher's.
   static Result<std::unique_ptr<Cluster>> start(const Settings& settings,
-                                                const std::vector<std::string>& words);
+                                                const std::vector<std::string>& words,
+                                                const std::vector<std::string>& flags = {});
 
   /// Waits until every worker has reported.
-  Status await_reports(Time deadline);
+  Status await_reports(Time deadline) { return await_reports(workers_, deadline); }
+  /// Waits until there are so many, of whatever worker.
+  Status await_reports(std::size_t count, Time deadline);
   const std::vector<Report>& reports() const { return pipe_.reports(); }
   /// Waits until `until`; an error if the cluster ends before.
   Status hold(Time until);

@@ -25,6 +25,8 @@ Measures how fast this machine is, and Stretto on it.
   replay     a model's training iterations over links of a given rate, with one schedule of its
              transfers after another: real servers, workers and bytes, emulated computing (as root)
   io         how near the input tuner comes to the best depth and read size of a device
+  recover    what it costs not to lose anything: checkpoints, servers that stand by, encryption,
+             checksums, and the time that a killed server costs
   codec      what encoding parts, and decoding and adding them, costs one thread
 
 every benchmark
@@ -34,11 +36,12 @@ every benchmark
                idle: of watching (10)
                preempt: of urgent messages beside the background (2)
                io: of a window on the real device (0.25)
+               recover: of each exchange (1)
   --help, --version
 
-limits, codec, queue, rpc, push_pull, push, pull, preempt, replay, io
+limits, codec, queue, rpc, push_pull, push, pull, preempt, replay, io, recover
   --repeats N  how often all is measured, by turns; medians are reported (limits, codec, queue
-               and rpc 5, preempt 3, replay 2, others 1)
+               and rpc 5, preempt and recover 3, replay 2, others 1)
 
 )";
 }
@@ -110,6 +113,18 @@ preempt
   --host_window P,...   how they divide its window: none, fair, urgent (urgent)
   --transport auto|zmq|fabric
 
+recover
+  --workers N, --servers N  processes (2, 1)
+  --rows ROW,...      some of checkpoint, restore, replicas, encrypt, crc, returns, stands_by and
+                      begins_again (all)
+  --bytes N           that a server keeps, and so has in a checkpoint (64M)
+  --step_bytes N      of the tensor that a step exchanges, one after another of these (1M)
+  --interval S        of steps with one checkpoint, and of as many without (2)
+  --folder DIR        where checkpoints are written (the system's for temporary files)
+  --exchanged N,...   of tensors whose exchange is measured: one in flight, 4 from 1 MiB on
+                      (4K,1M,16M)
+  --kills N           of servers, for each way of going on (5)
+
 io
   --device model|real   modelled devices, whose best setting is known, in virtual time; or files,
                         past the page cache (model)
@@ -173,6 +188,21 @@ std::string_view meaning() {
                        is refused
   late_p50_us, late_p99_us
                        how late the sleeps that stand for computing ended
+)";
+}
+
+std::string_view more_meaning() {
+  return R"(  seconds              of recover: from a checkpoint's begin until it is complete; what a job that
+                       goes on from one takes longer than one that begins anew, without a pull of
+                       all; p50 of one exchange; p50 from kill -9 of a server until every worker
+                       has ended a step begun since. _least, _most: of the runs
+  stall_ms             by how much the longest step while a checkpoint is written is longer than
+                       the median step without, p99 of the checkpoints (stall_p50_ms: the median;
+                       quiet_: the same of the steps without one); after kill -9: p99 of seconds
+  throughput_ratio     steps a second with a checkpoint over those without; exchanges with a server
+                       that stands by, encrypted or with checksums over those without
+  disk_ratio           rate of a checkpoint over plain writes with fsync, of a restore over plain
+                       reads; as many files of as many bytes. ratio_least, ratio_most: of the runs
   depth, read_bytes    what was chosen, most often; gb_per_s and p95_ms of it in the long run
   tuned_gb_per_s       what the choices bring, on average of the seeds
   best_grid_gb_per_s   the best of all settings; each was measured, and without noise if modelled
@@ -189,7 +219,8 @@ Exit status: 0; 1 if a measurement failed; 2 if the command line cannot be used.
 }  // namespace
 
 std::string help_text() {
-  return fmt::format("{}{}{}{}", benchmarks_and_flags(), replay_flags(), other_flags(), meaning());
+  return fmt::format("{}{}{}{}{}", benchmarks_and_flags(), replay_flags(), other_flags(), meaning(),
+                     more_meaning());
 }
 
 }  // namespace stretto::bench

@@ -48,6 +48,8 @@ Status run(const Settings& settings) {
       return run_queue(settings, output);
     case Benchmark::kRpc:
       return run_rpc(settings, output);
+    case Benchmark::kRecover:
+      return run_recover(settings, output);
     default:
       return run_exchange(settings, output);
   }

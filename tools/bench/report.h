@@ -37,6 +37,9 @@ struct Report {
   // Only of replay.
   double transfers = 0;  ///< Of an iteration: what travels together counts once.
   double start_us = 0;   ///< Of an exchange of a few bytes; 0: not measured.
+  // Only of recover.
+  double at_s = 0;       ///< When `seconds` ended, by the clock of now().
+  double written_s = 0;  ///< From the begin of a checkpoint until it was complete.
 };
 static_assert(std::is_trivially_copyable_v<Report>);
 static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not mix");

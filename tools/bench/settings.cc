@@ -18,7 +18,7 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 11> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 12> kNames = {{{"limits", Benchmark::kLimits},
                                           {"push_pull", Benchmark::kPushPull},
                                           {"push", Benchmark::kPush},
                                           {"pull", Benchmark::kPull},
@@ -28,7 +28,8 @@ constexpr std::array<Name, 11> kNames = {{{"limits", Benchmark::kLimits},
                                           {"io", Benchmark::kIo},
                                           {"codec", Benchmark::kCodec},
                                           {"queue", Benchmark::kQueue},
-                                          {"rpc", Benchmark::kRpc}}};
+                                          {"rpc", Benchmark::kRpc},
+                                          {"recover", Benchmark::kRecover}}};
 
 constexpr std::uint64_t kMaxProcesses = 256;
 constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{4} << 30;
@@ -196,6 +197,13 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       defaults(0.3, 5);
       add(flags, rpc_flags(settings.rpc));
       break;
+    case Benchmark::kRecover:
+      defaults(1, 3);
+      settings.servers = 1;
+      add(flags, {whole_flag("workers", 1, kMaxProcesses, settings.workers),
+                  whole_flag("servers", 1, kMaxProcesses, settings.servers)});
+      add(flags, recover_flags(settings.recover));
+      break;
     default:
       defaults(3, 1);
       add(flags, cluster_flags(settings));
@@ -209,6 +217,7 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   if (status.ok()) status = check_exchange(settings);
   if (status.ok()) status = check_preempt(settings.preempt);
   if (status.ok()) status = check_rpc(settings.rpc);
+  if (status.ok()) status = check_recover(settings.recover);
   if (status.ok() && benchmark == Benchmark::kReplay)
     status = check_replay(settings.replay, settings.workers);
   if (status.ok() && benchmark == Benchmark::kIo && !settings.help) status = check_io(settings.io);

@@ -12,6 +12,7 @@
 #include "stretto/tensor.h"
 #include "tools/bench/io_settings.h"
 #include "tools/bench/preempt_settings.h"
+#include "tools/bench/recover_settings.h"
 #include "tools/bench/replay_settings.h"
 #include "tools/bench/rpc_settings.h"
 
@@ -28,7 +29,8 @@ enum class Benchmark : std::uint8_t {
   kIo,
   kCodec,
   kQueue,
-  kRpc
+  kRpc,
+  kRecover
 };
 
 /// "push_pull" and so on.
@@ -57,6 +59,7 @@ struct Settings {
   ReplaySettings replay;
   IoSettings io;
   RpcSettings rpc;
+  RecoverSettings recover;
 };
 
 /// `words` come after the benchmark's name.

@@ -46,6 +46,9 @@ Status run_worker_role(std::span<const std::string> words) {
   if (!words.empty() && words[0] == name_of(Benchmark::kReplay)) {
     return run_replay_worker(words.subspan(1));
   }
+  if (!words.empty() && words[0] == name_of(Benchmark::kRecover)) {
+    return run_recover_worker(words.subspan(1));
+  }
   const Result<Task> task = read_task(words);
   if (!task.ok()) return task.status();
   return task->benchmark == Benchmark::kIdle ? idle(*task) : exchange(*task);

@@ -32,4 +32,7 @@ Status exchange(const Task& task);
 /// used) and the sleeps' lateness (p50_us, p99_us) of all of them.
 Status run_replay_worker(std::span<const std::string> words);
 
+/// `worker-role recover FLAG...`: as its --work says.
+Status run_recover_worker(std::span<const std::string> words);
+
 }  // namespace stretto::bench
