@@ -126,13 +126,13 @@ Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& rest
   const checkpoint::CheckpointManifest& newest = *found->newest;
   const std::uint32_t part_bytes = newest.part_bytes;
   if (part_bytes > config.job.part_bytes || part_bytes < 64 || part_bytes % 64 != 0) {
-    return {
-        Code::kInvalidArgument,
-        fmt::format("checkpoint {} in '{}' has parts of up to {} bytes, this job is told of "
-                    "{}: set STRETTO_PART_BYTES={} for every process (stretto-launch --env), or "
-                    "begin anew (--resume no)",
-                    newest.origin.number, source.folder, part_bytes, config.job.part_bytes,
-                    part_bytes)};
+    return {Code::kInvalidArgument,
+            fmt::format(
+                "checkpoint {} in '{}' has parts of up to {} bytes, this job is told of "
+                "{}: set STRETTO_PART_BYTES={} for every process (stretto-launch --env), or "
+                "begin anew ({})",
+                newest.origin.number, source.folder, part_bytes, config.job.part_bytes, part_bytes,
+                config.checkpoint.folder.empty() ? "without --resume" : "--resume no")};
   }
   config.job.restored = newest.origin.number;
   config.job.restored_step = newest.origin.step;

@@ -22,6 +22,7 @@ PATIENCE = 60.0
 FROM = r"\[worker 0\] from checkpoint=\d+ step=(\d+)$"
 SAVED = r"\[worker 0\] checkpoint step=(\d+)$"
 DEAD_AFTER = 2.0
+TOLD = re.compile(r"\[(launcher|scheduler)\] .*( is lost|killed by| sent SIGKILL)")
 
 
 @dataclasses.dataclass
@@ -34,9 +35,33 @@ class Totals:
     wrong_bits: int = 0
     killed: list = dataclasses.field(default_factory=list)  # Seconds until it had begun again.
     stopped: list = dataclasses.field(default_factory=list)
+    detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
 
     def fine(self):
         return not (self.hangs or self.gone_back or self.wrong_bits)
+
+
+@dataclasses.dataclass(frozen=True)
+class Chances:
+    """Of what a fault is."""
+    stops: float = 0.15  # SIGSTOP, instead of SIGKILL.
+    several: float = 0.25  # Two at once.
+    servers: bool = True  # Who comes back.
+    scheduler: bool = True
+
+
+def told_after(job, since, struck):
+    """Seconds from `struck`, when there were so many lines, until the scheduler or the launcher had
+    told of a loss."""
+    return next((when - struck for line, when in zip(job.lines[since:], job.times[since:])
+                 if TOLD.match(line)), None)
+
+
+def in_short(error):
+    """What a job that hangs has said, without its many steps."""
+    lines = [line for line in str(error).splitlines()
+             if not re.search(r"\] (step=|round |checkpoint step=)", line)]
+    return "\n".join([lines[0], *lines[1:][-40:]])
 
 
 def at(values, share):
@@ -56,26 +81,26 @@ class Again(cluster.ClusterTest):
         return self.launch(KEEPING, *arguments, workers=workers, servers=servers, flags=flags,
                            **variables)
 
-    def strike(self, job, dice, totals):
+    def strike(self, job, dice, totals, chances=Chances()):
         """One fault; how long it took until the job had begun again."""
         members = job.members()
         others = sorted(members.keys() - {"scheduler"})  # That comes back alone.
-        victims = dice.sample(others, 2 if dice.random() < 0.25 else 1)
-        stops = dice.random() < 0.15
-        begun = sum(1 for line in job.lines if re.search(FROM, line))
+        victims = dice.sample(others, 2 if dice.random() < chances.several else 1)
+        stops = dice.random() < chances.stops
         told = [int(found[1]) for found in map(re.compile(SAVED).search, job.lines) if found]
-        struck = time.monotonic()
+        since, struck = len(job.lines), time.monotonic()
         for victim in victims:
             os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
-        found = job.expect(FROM, PATIENCE, count=begun + 1)
+        found = job.expect(FROM, PATIENCE, since=since)
         (totals.stopped if stops else totals.killed).append(time.monotonic() - struck)
+        totals.detected.append(told_after(job, since, struck))
         totals.attempts += 1
         if told and int(found[1]) < told[-1]:
             totals.gone_back += 1
             print(f"{victims}: told of step {told[-1]}, went on from {found[1]}", flush=True)
 
-    def one(self, number, faults, totals):
+    def one(self, number, faults, totals, chances):
         dice = random.Random(number)
         servers, workers = dice.randrange(1, 4), dice.randrange(1, 4)
         with tempfile.TemporaryDirectory() as name:
@@ -86,7 +111,7 @@ class Again(cluster.ClusterTest):
             job.expect(FROM, PATIENCE)
             for _ in range(faults):
                 threading.Event().wait(dice.random())  # At any moment.
-                self.strike(job, dice, totals)
+                self.strike(job, dice, totals, chances)
             self.kill_all(job)
             last = self.start_job(folder, dice.randrange(1, 4), workers, "--steps", 10**9,
                                   "--every", 1)
@@ -102,17 +127,18 @@ class Again(cluster.ClusterTest):
                 print(f"job {number}: {digests}", flush=True)
 
 
-def run(faults, seed, faults_a_job=8):
+def run(faults, seed, faults_a_job=8, chances=Chances()):
     """So many faults, in jobs of so many each."""
     totals = Totals()
     for number in range(-(-faults // faults_a_job)):
         test = Again()
         test.setUp()
         try:
-            test.one(f"{seed}.{number}", faults_a_job, totals)
+            here = min(faults_a_job, faults - number * faults_a_job)
+            test.one(f"{seed}.{number}", here, totals, chances)
         except AssertionError as error:
             totals.hangs += 1
-            print(f"job {number}: {error}", flush=True)
+            print(f"job {number}: {in_short(error)}", flush=True)
         finally:
             test.doCleanups()
     return totals

@@ -103,12 +103,13 @@ class Process:
     def running(self):
         return self.ended_at is None
 
-    def expect(self, pattern, seconds=PATIENCE, count=1):
-        """Waits for `count` lines that contain `pattern`; returns the last one's match."""
+    def expect(self, pattern, seconds=PATIENCE, count=1, since=0):
+        """Waits for `count` lines that contain `pattern`, of those from number `since` on; returns
+        the last one's match."""
         wanted = re.compile(pattern)
 
         def found():
-            matches = [match for match in map(wanted.search, self.lines) if match]
+            matches = [match for match in map(wanted.search, self.lines[since:]) if match]
             return matches[count - 1] if len(matches) >= count else None
 
         with self._changed:

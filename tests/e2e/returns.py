@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos returns`: jobs of fixed size whose servers and scheduler are killed
-or stopped at any moment, one or several at once, and come back alone; whether all workers go on,
-with every element of every sum right, and how long they stand still. Workers meet at barriers and
-declare tensors on their way."""
+or stopped at any moment, one or several at once, and come back alone, or whose servers have others
+that stand by for them; whether all workers go on, with every element of every sum right, and how
+long they stand still. Workers meet at barriers and declare tensors on their way."""
 
 import dataclasses
 import json
@@ -14,9 +14,10 @@ import threading
 import time
 
 import cluster
-from again import at
+from again import TOLD, Chances, at, in_short, told_after
 
 RETURNING = cluster.BUILD / "tests" / "returning"
+REPLICATING = cluster.BUILD / "tests" / "replicating"
 PATIENCE = 60.0
 DEAD_AFTER = 2.0
 ALL_CAME = "all members have come again, or are lost"
@@ -32,6 +33,7 @@ class Standstills:
     stopped: list = dataclasses.field(default_factory=list)
     scheduler_killed: list = dataclasses.field(default_factory=list)  # Until all had come again.
     scheduler_stopped: list = dataclasses.field(default_factory=list)
+    detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
 
     def fine(self):
         return not (self.hangs or self.wrong)
@@ -43,62 +45,76 @@ class Returns(cluster.ClusterTest):
     def runTest(self):
         """Not run as a test."""
 
-    def strike(self, job, workers, dice, totals):
+    def strike(self, job, workers, victims, stops, totals):
         """One fault, and how long it held the workers up."""
         members = job.members()
-        may_return = sorted(name for name in members if not name.startswith("worker"))
-        several = dice.random() < 0.25
-        victims = dice.sample(may_return, 2 if several else 1)
-        stops = dice.random() < 0.15
-        back = rf"\[launcher\] {victims[0]} .* another is started in its place"
-        before = sum(1 for line in list(job.lines) if re.search(back, line))
-        came = sum(1 for line in list(job.lines) if ALL_CAME in line)
-        struck = time.monotonic()
+        since, struck = len(job.lines), time.monotonic()
         for victim in victims:
             os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
-        job.expect(back, PATIENCE, count=before + 1)
+        job.expect(TOLD.pattern, PATIENCE, since=since)
         if "scheduler" in victims:
-            job.expect(ALL_CAME, PATIENCE, count=came + 1)
+            job.expect(ALL_CAME, PATIENCE, since=since)
             (totals.scheduler_stopped if stops else totals.scheduler_killed).append(
                 time.monotonic() - struck)
+        told = len(job.lines)
         for worker in range(workers):  # The first line may be of a step that had been done.
-            step = rf"\[worker {worker}\] step="
-            begun = sum(1 for line in job.lines if re.search(step, line))
-            job.expect(step, PATIENCE, count=begun + 2)
+            job.expect(rf"\[worker {worker}\] step=", PATIENCE, count=2, since=told)
         if "scheduler" not in victims:
             (totals.stopped if stops else totals.killed).append(time.monotonic() - struck)
+        for victim in victims:
+            back = rf"\[launcher\] {victim} .* another is started in its place"
+            job.expect(back, PATIENCE, since=since)
+        totals.detected.append(told_after(job, since, struck))
 
-    def one(self, number, faults, totals):
-        dice = random.Random(number)
-        servers, workers = dice.randrange(1, 4), dice.randrange(1, 4)
-        job = self.launch(RETURNING, "--steps", 10**9, "--say_every", 2, "--meet_every", 5,
-                          "--elements", dice.choice((100, 30_000, 300_000)), workers=workers,
-                          servers=servers, flags=("--restarts", 1000),
+    def begin(self, dice, servers, workers, replicas):
+        """A job, of sums or, where others stand by, of all that servers can keep."""
+        elements = dice.choice((100, 30_000, 300_000) if replicas == 1 else (100, 30_000))
+        every = 20 if elements == 100 else 2  # Not thousands of lines a second.
+        program = ((RETURNING, "--meet_every", 5) if replicas == 1 else (REPLICATING,))
+        job = self.launch(*program, "--steps", 10**9, "--say_every", every, "--elements", elements,
+                          workers=workers, servers=servers,
+                          flags=("--restarts", 1000, "--replicas", replicas),
                           STRETTO_DEAD_AFTER_S=DEAD_AFTER,
                           STRETTO_TRANSPORT=dice.choice(("auto", "zmq")))
         job.expect(r"\[worker 0\] step=", PATIENCE)
+        return job
+
+    def one(self, number, faults, totals, chances, replicas):
+        dice = random.Random(number)
+        servers, workers = dice.randrange(1, 4), dice.randrange(1, 4)
+        job = self.begin(dice, servers, workers, replicas)
+        serving = list(range(servers))  # The number of who serves, by place.
+        calm = 0.0 if replicas == 1 else 1.0  # Who comes to stand by has to get everything first.
         try:
             for _ in range(faults):
-                threading.Event().wait(dice.random() / 2)  # At any moment.
-                self.strike(job, workers, dice, totals)
+                threading.Event().wait(calm + dice.random() / 2)  # At any moment.
+                victims = [f"server {number}" for number in serving] * chances.servers
+                victims += ["scheduler"] * (chances.scheduler and replicas == 1)
+                several = dice.random() < chances.several
+                victims = dice.sample(victims, min(len(victims), 2 if several else 1))
+                self.strike(job, workers, victims, dice.random() < chances.stops, totals)
+                for place in range(servers * (replicas - 1)):
+                    if f"server {serving[place]}" in victims:
+                        serving[place] = (serving[place] + servers) % (2 * servers)
         finally:
             if "WRONG" in job.output():
                 totals.wrong += 1
         self.kill_all(job)
 
 
-def run(faults, seed, faults_a_job=8):
+def run(faults, seed, faults_a_job=8, chances=Chances(), replicas=1):
     """So many faults, in jobs of so many each."""
     totals = Standstills()
     for number in range(-(-faults // faults_a_job)):
         test = Returns()
         test.setUp()
         try:
-            test.one(f"{seed}.{number}", faults_a_job, totals)
+            here = min(faults_a_job, faults - number * faults_a_job)
+            test.one(f"{seed}.{number}", here, totals, chances, replicas)
         except AssertionError as error:
             totals.hangs += 1
-            print(f"job {number}: {error}", flush=True)
+            print(f"job {number}: {in_short(error)}", flush=True)
         finally:
             test.doCleanups()
     return totals
@@ -106,7 +122,7 @@ def run(faults, seed, faults_a_job=8):
 
 def campaign(options):
     """Prints what happened; the exit status."""
-    totals = run(options.faults, options.seed)
+    totals = run(options.faults, options.seed, replicas=options.replicas)
     result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong,
               "killed_p50_s": at(totals.killed, 0.5), "killed_p99_s": at(totals.killed, 0.99),
               "stopped_p50_s": at(totals.stopped, 0.5), "stopped_p99_s": at(totals.stopped, 0.99)}

@@ -334,6 +334,10 @@ TEST_F(CheckpointKeeperTest, PartsLargerThanThisJobBearsAreToldOf) {
   const Status status = go_on_from_newest(config_, disk_, restored);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.cause(), HasSubstr("set STRETTO_PART_BYTES=262144"));
+  EXPECT_THAT(status.cause(), HasSubstr("begin anew (--resume no)"));
+  config_.checkpoint.source = std::exchange(config_.checkpoint.folder, "");
+  EXPECT_THAT(go_on_from_newest(config_, disk_, restored).cause(),
+              HasSubstr("begin anew (without --resume)"));
 }
 
 TEST_F(CheckpointKeeperTest, WhereServersKeepNothingThereIsNone) {

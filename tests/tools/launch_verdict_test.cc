@@ -34,6 +34,7 @@ struct Known {
   Duration after = {};
   bool told = false;
   Status lost = {};
+  bool forgiven = false;
 };
 
 struct Case {
@@ -56,6 +57,7 @@ JobEvidence evidence_of(const Case& a_case) {
     witness.at = Time(100s) + known.after;
     witness.told = known.told;
     witness.lost = known.lost;
+    witness.forgiven = known.forgiven;
     if (known.exit || !known.lost.ok()) witness.life = Witness::Life::kEnded;
   }
   evidence.interrupt = a_case.interrupt;
@@ -218,6 +220,24 @@ const std::vector<Case> kCases = {
      "143 ERROR Interrupted role=worker rank=1 peer=- op=run cause=killed by SIGTERM after the "
      "launcher was sent SIGTERM",
      SIGTERM},
+    {"a notice long after a loss that the job went on without",
+     {{kWorker0, kKilled, {}, -60s, false, {}, true},
+      {kWorker1, Exit{true, SIGINT}, {}, {}, true},
+      {kWorker2, Exit{true, SIGINT}, {}, {}, true}},
+     "130 ERROR Interrupted role=worker rank=1 peer=- op=run cause=killed by SIGINT after the "
+     "launcher was sent SIGINT",
+     SIGINT},
+    {"a scheduler that does not begin says why",
+     {{kScheduler,
+       kFailed,
+       lost(Code::kInvalidArgument, "-", "nothing is there"),
+       {},
+       false,
+       Status(Code::kSchedulerLost, "exited with status 1 before it said where it listens")
+           .with_operation("start")}},
+     "0 ERROR SchedulerLost role=scheduler rank=0 peer=- op=start cause=exited with status 1 "
+     "before "
+     "it said where it listens, saying 'InvalidArgument: nothing is there'"},
     {"a notice after a failure",
      {{kWorker0, Exit{false, 3}}, {kWorker1, Exit{true, SIGTERM}, {}, {}, true}},
      "3 ERROR PeerLost role=worker rank=0 peer=- op=run cause=exited with status 3",

@@ -140,13 +140,24 @@ std::vector<std::size_t> members_where(const JobEvidence& evidence, Predicate pr
   return found;
 }
 
+// Its last words, behind what was seen of it.
+std::string with_words(std::string cause, const Witness& witness) {
+  if (!witness.said) return cause;
+  return std::move(cause) +
+         fmt::format(", saying '{}: {}'", name_of(witness.said->code), witness.said->cause);
+}
+
 // Of a member that failed or was lost before our eyes.
 Verdict seen(const Witness& witness) {
-  if (!witness.lost.ok()) return {witness.lost_status, witness.lost, witness.member, false};
-  std::string cause = witness.exit->text();
-  if (witness.said) {
-    cause += fmt::format(", saying '{}: {}'", name_of(witness.said->code), witness.said->cause);
+  if (!witness.lost.ok()) {
+    Verdict verdict{witness.lost_status, witness.lost, witness.member, false};
+    if (witness.member.role != Role::kScheduler || !witness.exit) return verdict;
+    const std::string operation = verdict.error.operation();
+    verdict.error = Status(verdict.error.code(), with_words(verdict.error.cause(), witness))
+                        .with_operation(operation);
+    return verdict;
   }
+  std::string cause = with_words(witness.exit->text(), witness);
   return {witness.exit->status(),
           Status(code_of(witness.member.role), std::move(cause)).with_operation("run"),
           witness.member, true};
@@ -197,7 +208,8 @@ Verdict said(const JobEvidence& evidence, const Blame& blame) {
 std::optional<Verdict> interrupted(const JobEvidence& evidence, int signal) {
   const std::vector<std::size_t> failed = members_where(evidence, [](const Witness& witness) {
     const bool ended_badly = witness.exit.has_value() && witness.exit->failed();
-    return witness.member.role == Role::kWorker && (ended_badly || !witness.lost.ok());
+    const bool is_one = witness.member.role == Role::kWorker && !witness.forgiven;
+    return is_one && (ended_badly || !witness.lost.ok());
   });
   const std::string_view sent = "after the launcher was sent";
   if (const std::optional<std::size_t> first = first_of(evidence, failed)) {
