@@ -13,6 +13,7 @@ import unittest
 
 import again
 import cluster
+import elastic_losses
 import endurance
 import endurance_plan
 import returns
@@ -54,8 +55,19 @@ class ComeBack(unittest.TestCase):
         self.assertTrue(totals.fine(), totals)
 
 
+    def test_a_few_faults_of_servers_that_others_stand_by_for(self):
+        totals = returns.run(4, 5, faults_a_job=4, replicas=2)
+        self.assertEqual(len(totals.killed) + len(totals.stopped), 4, totals)
+        self.assertTrue(totals.fine(), totals)
+
+
 class Elastic(unittest.TestCase):
     """Jobs that go on."""
+
+    def test_workers_are_killed_one_after_another(self):
+        totals = elastic_losses.run(4, 5)
+        self.assertEqual(len(totals.killed), 4, totals)
+        self.assertTrue(totals.fine(), totals)
 
     def test_all_links_of_a_scheduler_break_at_once(self):
         found, said = storm.run(types.SimpleNamespace(members=40, storms=2, calm=0.5))

@@ -192,10 +192,10 @@ std::string_view meaning() {
 }
 
 std::string_view more_meaning() {
-  return R"(  seconds              of recover: from a checkpoint's begin until it is complete; what a job that
-                       goes on from one takes longer than one that begins anew, without a pull of
-                       all; p50 of one exchange; p50 from kill -9 of a server until every worker
-                       has ended a step begun since. _least, _most: of the runs
+  return R"(  seconds              of recover: from a checkpoint's begin until it is complete; what
+                       a job that goes on from one takes longer than one that begins anew, without
+                       a pull of all; p50 of one exchange; p50 from kill -9 of a server until every
+                       worker has ended a step begun since. _least, _most: of the runs
   stall_ms             by how much the longest step while a checkpoint is written is longer than
                        the median step without, p99 of the checkpoints (stall_p50_ms: the median;
                        quiet_: the same of the steps without one); after kill -9: p99 of seconds
