@@ -47,11 +47,13 @@ class BeginAgain(unittest.TestCase):
 
 
 class ComeBack(unittest.TestCase):
-    """Servers that come back alone."""
+    """Servers and a scheduler that come back alone, and servers that others stand by for."""
 
-    def test_a_few_faults_of_servers(self):
+    def test_a_few_faults_of_servers_and_the_scheduler(self):
         totals = returns.run(6, 5, faults_a_job=6)
-        self.assertEqual(len(totals.killed) + len(totals.stopped), 6, totals)
+        over = (*totals.killed, *totals.stopped, *totals.scheduler_killed,
+                *totals.scheduler_stopped)
+        self.assertEqual(len(over), 6, totals)
         self.assertTrue(totals.fine(), totals)
 
 
