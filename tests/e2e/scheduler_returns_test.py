@@ -234,7 +234,7 @@ class Unlaunched(cluster.ClusterTest):
         job = cluster.ByHand(self, STRETTO_SCHEDULER_JOURNAL=folder / "journal",
                              STRETTO_SCHEDULER_RESTARTS=1, STRETTO_SCHEDULER_ABSENCE_S=2)
         others = [job.server(rank) for rank in (0, 1)]
-        others += [job.worker(rank, ("--steps", 10**7)) for rank in (0, 1)]
+        others += [job.worker(rank, ("--rounds", 10**7)) for rank in (0, 1)]
         job.scheduler.expect("all are here")
         struck = time.monotonic()
         job.scheduler.send(signal.SIGKILL)

@@ -9,7 +9,7 @@ namespace {
 
 class LaunchSchedulerReturns : public SupervisorFixture {
  protected:
-  LaunchSchedulerReturns() : SupervisorFixture(GoingOn::Sizing::kServersReturn, 0, 2) {}
+  LaunchSchedulerReturns() : SupervisorFixture(GoingOn::Sizing::kServersReturn, 0, 0, 2) {}
 
   void run_again(const Reaction& reaction, std::size_t member) {
     ASSERT_EQ(reaction.restarts, (std::vector<Restart>{{member, member}}));
