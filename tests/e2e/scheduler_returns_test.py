@@ -235,7 +235,8 @@ class Unlaunched(cluster.ClusterTest):
                              STRETTO_SCHEDULER_RESTARTS=1, STRETTO_SCHEDULER_ABSENCE_S=2)
         others = [job.server(rank) for rank in (0, 1)]
         others += [job.worker(rank, ("--rounds", 10**7)) for rank in (0, 1)]
-        job.scheduler.expect("all are here")
+        for worker in others[2:]:  # They have had answers of both servers.
+            worker.expect("started")
         struck = time.monotonic()
         job.scheduler.send(signal.SIGKILL)
         for one in others:
