@@ -61,10 +61,27 @@ TEST_F(LaunchServersStandBy, OneThatIsLostWithItsHostIsNotRunAgain) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchServersStandBy, WithoutTheSchedulersWordItIsMissed) {
+TEST_F(LaunchServersStandBy, OneThatEndsBeforeItStandsByIsNoLossToTheScheduler) {
+  run_all();
+  lose_once();
+  end({{kServer, kKilled}});
+  EXPECT_THAT(wait().notes, ElementsAre("server 0 killed by SIGKILL; the job goes on without it"));
+  EXPECT_EQ(elapsed(), Limits().word);
+  end_others();
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+}
+
+TEST_F(LaunchServersStandBy, AndIsRunAgainIfItMayBe) {
   run_all();
   end({{kServer, kKilled}});
-  EXPECT_THAT(wait().notes, ElementsAre(testing::HasSubstr("server 0 killed by SIGKILL")));
+  wait();
+  EXPECT_EQ(supervisor_.on_time(now_).restarts, (std::vector<Restart>{{kServer, kServer}}));
+}
+
+TEST_F(LaunchServersStandBy, WithoutASchedulerItIsMissed) {
+  run_all();
+  end({{kServer, kKilled}});
+  EXPECT_FALSE(end({{kScheduler, {false, 69}}}).notes.empty());
 }
 
 Result<Plan> plan_of(const std::vector<std::string>& words) {

@@ -134,7 +134,9 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
     const bool done_without = (witness.spare || witness.again) && is_done(evidence);
-    if (done_without || (witness.spare && !none_comes)) forgiven.push_back(member);
+    const bool spare = witness.spare ||
+                       (sizing_ == Sizing::kServersStandBy && witness.member.role == Role::kServer);
+    if (done_without || (spare && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;
 }

@@ -58,7 +58,8 @@ class GoingOn {
   /// ended the job lasts as long as that is said again and again.
   void take_guests(JobEvidence& evidence, std::uint32_t guests, Time now);
   /// Time has passed: failures whose word did not come count from now on, but for those of workers
-  /// that were started for others and have not come in: the job does without them. These.
+  /// that were started for others and have not come in, and of servers that have ended before they
+  /// stood by: the job does without them. These.
   std::vector<std::size_t> look(JobEvidence& evidence, Time now);
   /// A worker is lost for good: who is to be started for it, if somebody is left.
   static std::optional<std::size_t> spare(const JobEvidence& evidence);

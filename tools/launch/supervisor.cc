@@ -218,6 +218,10 @@ Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
   if (may_start() && evidence_.has_scheduler()) run_again(evidence_, reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
+    if (evidence_.members[member].member.role == Role::kServer) {
+      lose_server(going_on_, evidence_, member, now, reaction);
+      continue;
+    }
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
