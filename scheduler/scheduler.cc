@@ -307,6 +307,11 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
   if (const auto* ready = std::get_if<control::StandbyReady>(&message)) {
+    const Member* standby = machine_.next_view().find(ready->node);
+    if (standby != nullptr && view().epoch > 1) {  // At first nobody has anything.
+      log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
+          member.describe());
+    }
     happened(Caught{.server = member.node, .standby = ready->node});
   }
   checkpoints_.hear(member, message);
@@ -374,8 +379,9 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
       for (const LinkId each : links_.all()) van_.links().await(each, Return::kFull);
-      log(Level::kInfo, "all are here: {} workers, {} servers of {} shards",
-          view().ranks(Role::kWorker), config_.servers, config_.shards);
+      log(Level::kInfo, "all are here: {} workers, {} servers of {} shards{}",
+          view().ranks(Role::kWorker), config_.servers, config_.shards,
+          config_.job.replicated() ? ", and as many that stand by" : "");
       publish(*first);
     }
   }

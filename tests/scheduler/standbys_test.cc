@@ -145,6 +145,18 @@ TEST_F(StandbysTest, NobodyElseComes) {
   EXPECT_EQ(come({.rank = 0, .workers = 2, .servers = 2, .host = "w"}), 0U);
 }
 
+TEST_F(StandbysTest, NobodyWaitsAtTheEndForTheLinkOfWhoWasLost) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  machine_->on(Lost{.node = servers_[0], .cause = "nothing heard of it"}, now_);
+  for (const NodeId node : workers_) machine_->on(Left{.node = node}, now_);
+  for (const NodeId node : {workers_[0], workers_[1], servers_[1], servers_[2], servers_[3]}) {
+    machine_->on(Gone{.node = node}, now_);
+  }
+  machine_->on(TurnOver{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kOver);
+}
+
 TEST_F(StandbysTest, ALinkBetweenTheTwoThatBreaksCostsTheOneThatStandsBy) {
   gather();
   catch_up(servers_[0], servers_[2]);
