@@ -70,15 +70,18 @@ void hope_by(const control::LinkReport& report, Rank known, const View& view, Va
   van.links().await(links.of(report.node), mended ? Return::kFull : Return::kBrief);
 }
 
-std::string successor_of(const Member& lost, const View& view) {
-  for (const auto& [node, member] : view.members) {
-    const bool has_it = member.role == Role::kServer && member.rank == lost.rank &&
-                        member.shard == lost.shard && !member.standby && !member.left;
-    if (!has_it) continue;
-    return lost.standby ? fmt::format("nobody stands by for {} now", member.describe())
-                        : fmt::format("{}, which stood by, has its place", member.describe());
-  }
-  return "another is awaited in its place";
+void tell_of_all(const View& view, const Config& config) {
+  log(Level::kInfo, "all are here: {} workers, {} servers of {} shards{}",
+      view.ranks(Role::kWorker), config.servers, config.shards,
+      config.job.replicated() ? ", and as many that stand by" : "");
+}
+
+// At first nobody has anything.
+void tell_of_standby(const Member& server, NodeId node, const View& view) {
+  const Member* standby = view.epoch > 1 ? view.find(node) : nullptr;
+  if (standby == nullptr) return;
+  log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
+      server.describe());
 }
 
 // Others go on without them. One that still lives hears why, and that ends it.
@@ -307,11 +310,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
   if (const auto* ready = std::get_if<control::StandbyReady>(&message)) {
-    const Member* standby = machine_.next_view().find(ready->node);
-    if (standby != nullptr && view().epoch > 1) {  // At first nobody has anything.
-      log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
-          member.describe());
-    }
+    tell_of_standby(member, ready->node, view());
     happened(Caught{.server = member.node, .standby = ready->node});
   }
   checkpoints_.hear(member, message);
@@ -379,9 +378,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
     } else if (const auto* first = std::get_if<Publish>(&order)) {
       watch_.set_members(members_of(machine_));
       for (const LinkId each : links_.all()) van_.links().await(each, Return::kFull);
-      log(Level::kInfo, "all are here: {} workers, {} servers of {} shards{}",
-          view().ranks(Role::kWorker), config_.servers, config_.shards,
-          config_.job.replicated() ? ", and as many that stand by" : "");
+      tell_of_all(view(), config_);
       publish(*first);
     }
   }

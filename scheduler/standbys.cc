@@ -66,4 +66,15 @@ std::string Standbys::refusal(const Member& lost, const View& view) const {
   return "; nobody stands by for it";
 }
 
+std::string successor_of(const Member& lost, const View& view) {
+  for (const auto& [node, member] : view.members) {
+    const bool has_it = member.role == Role::kServer && member.rank == lost.rank &&
+                        member.shard == lost.shard && !member.standby && !member.left;
+    if (!has_it) continue;
+    return lost.standby ? fmt::format("nobody stands by for {} now", member.describe())
+                        : fmt::format("{}, which stood by, has its place", member.describe());
+  }
+  return "another is awaited in its place";
+}
+
 }  // namespace stretto

@@ -36,4 +36,7 @@ class Standbys {
   const Config& config_;
 };
 
+/// Who has the place of a server that was lost, in words.
+std::string successor_of(const Member& lost, const View& view);
+
 }  // namespace stretto

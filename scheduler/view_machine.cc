@@ -225,10 +225,9 @@ void ViewMachine::take(const Lost& lost) {
   }
   if (!worker) {
     const auto loss = places_.lose(Member(*member), lost.cause, now_, draft_);
-    if (loss == ServerPlaces::Loss::kReplaced) {
-      linked_.erase(lost.node);  // Nobody waits for the end of its link.
-      return publish();
-    }
+    if (loss == ServerPlaces::Loss::kReplaced)
+      linked_.erase(lost.node);  // It may end when it will.
+    if (loss == ServerPlaces::Loss::kReplaced) return publish();
     if (loss == ServerPlaces::Loss::kAwaited) return;
     cause += places_.refusal(*member, next_);
   }

@@ -25,19 +25,6 @@ void append(Reaction& reaction, Reaction next) {
   std::ranges::move(next.notes, std::back_inserter(reaction.notes));
 }
 
-// The word may come twice, and the place is filled once.
-void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
-                   bool may_start, Reaction& reaction) {
-  std::string news = going_on.take_word(evidence, member, now);
-  if (news.empty()) return;
-  if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
-    reaction.restarts.push_back({.member = *spare, .instead_of = member});
-    going_on.replace(member, now);
-    news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
-  }
-  reaction.notes.push_back(std::move(news));
-}
-
 // It runs no longer, or is to, and another takes its place; or one that stood by has, and nobody
 // comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
@@ -51,6 +38,22 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
     evidence.members[member].told = ends_it;
   }
   if (ends_it) reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
+}
+
+// The word may come twice, and the place is filled once.
+void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
+                   bool may_start, Reaction& reaction) {
+  if (evidence.members[member].member.role == Role::kServer) {
+    return lose_server(going_on, evidence, member, now, reaction);
+  }
+  std::string news = going_on.take_word(evidence, member, now);
+  if (news.empty()) return;
+  if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
+    reaction.restarts.push_back({.member = *spare, .instead_of = member});
+    going_on.replace(member, now);
+    news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
+  }
+  reaction.notes.push_back(std::move(news));
 }
 
 // Members that have ended and are awaited.
@@ -218,10 +221,6 @@ Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
   if (may_start() && evidence_.has_scheduler()) run_again(evidence_, reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
-    if (evidence_.members[member].member.role == Role::kServer) {
-      lose_server(going_on_, evidence_, member, now, reaction);
-      continue;
-    }
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
   }

@@ -68,9 +68,9 @@ struct ReturnsPlan {
   }
 
   static TensorOptions options_of(Random& random) {
-    constexpr Mode kModes[] = {Mode::kSync,  Mode::kSync,  Mode::kBounded,
-                               Mode::kAsync, Mode::kEager, Mode::kEagerAsync};
-    TensorOptions options{.mode = kModes[random.below(std::size(kModes))]};
+    constexpr Mode kModesKept[] = {Mode::kSync,  Mode::kSync,  Mode::kBounded,
+                                   Mode::kAsync, Mode::kEager, Mode::kEagerAsync};
+    TensorOptions options{.mode = kModesKept[random.below(std::size(kModesKept))]};
     if (options.mode == Mode::kBounded) options.bound = static_cast<std::uint32_t>(random.below(3));
     return options;
   }
