@@ -156,7 +156,7 @@ Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::Par
                     part.spec.name, part.key.part));
   }
   for (const RoundsImage::Worker& each : rounds.workers) part.counted.note(each.node, each.rounds);
-  const Status loaded = part.store.load(0, bytes.bytes());
+  Status loaded = part.store.load(0, bytes.bytes());
   if (!loaded.ok() || part.store.saved_bytes() == bytes.size()) return loaded;
   return malformed("an image that lacks something");
 }
