@@ -112,7 +112,7 @@ Result<double> plain_write_seconds(const std::string& folder, std::uint32_t file
   for (std::uint32_t i = 0; i < files; ++i) {
     paths.push_back(folder + "/plain-" + std::to_string(i));
   }
-  const Result<double> took = seconds_of_all(
+  Result<double> took = seconds_of_all(
       paths, [&](const std::string& path) { return write_whole_file(path, bytes, content); });
   std::error_code error;
   for (const std::string& path : paths) fs::remove(path, error);

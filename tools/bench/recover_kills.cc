@@ -110,7 +110,7 @@ Status measure_kills(const Settings& settings, RecoverRow row, const Output& out
   if (!folder.ok()) return folder.status();
   std::vector<std::string> orders{std::string(name_of(Benchmark::kRecover)), "--work", "on",
                                   "--step_bytes", std::to_string(settings.recover.step_bytes)};
-  if (row != RecoverRow::kReturns) orders.push_back("--rule");
+  if (row != RecoverRow::kReturns) orders.emplace_back("--rule");
   Result<std::unique_ptr<Cluster>> cluster =
       Cluster::start(settings, orders, launcher_flags(settings, row, folder->path()));
   if (!cluster.ok()) return cluster.status();

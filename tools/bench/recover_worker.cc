@@ -144,7 +144,7 @@ Result<std::uint64_t> RecoverWorker::calibrate() {
       if (Status status = step(step_++); !status.ok()) return status;
     }
     const double took = seconds(now() - begun);
-    const Result<std::uint64_t> agreed = agree(took / static_cast<double>(steps));
+    Result<std::uint64_t> agreed = agree(took / static_cast<double>(steps));
     if (!agreed.ok()) return agreed;
     // By the agreed number, so that all go on or end alike.
     if (orders_.interval / static_cast<double>(*agreed) * static_cast<double>(steps) >=
