@@ -8,7 +8,6 @@ import dataclasses
 import json
 import os
 import random
-import re
 import signal
 import threading
 import time
