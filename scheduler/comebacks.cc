@@ -103,18 +103,23 @@ JobSettings Comebacks::settings() const {
   return settings;
 }
 
+Roster Comebacks::head() const {
+  const View& view = machine_.view();
+  return {.epoch = view.epoch,
+          .fence = view.fence,
+          .workers = view.ranks(Role::kWorker),
+          .servers = config_.servers,
+          .slots = view.slots.size(),
+          .question = view.question,
+          .step = view.step,
+          .members = {},
+          .settings = settings()};
+}
+
 // All of the last view, for who may have missed some of it.
 Roster Comebacks::roster() const {
-  const View& view = machine_.view();
-  Roster roster{.epoch = view.epoch,
-                .fence = view.fence,
-                .workers = view.ranks(Role::kWorker),
-                .servers = config_.servers,
-                .slots = view.slots.size(),
-                .question = view.question,
-                .step = view.step,
-                .members = members_of(machine_),
-                .settings = settings()};
+  Roster roster = head();
+  roster.members = members_of(machine_);
   for (const auto& [node, member] : chronicle_.replaced()) roster.members.push_back(member);
   return roster;
 }

@@ -48,6 +48,8 @@ class Comebacks {
 
   /// What members are told to go by.
   JobSettings settings() const;
+  /// What a roster of the last view says, but for its members.
+  Roster head() const;
 
  private:
   Roster roster() const;

@@ -416,16 +416,9 @@ void Scheduler::happened(const ViewEvent& event) {
 // To all who are still in.
 void Scheduler::publish(const Publish& order) {
   const View& view = machine_.view();
-  Roster roster{.epoch = view.epoch,
-                .fence = view.fence,
-                .workers = view.ranks(Role::kWorker),
-                .servers = config_.servers,
-                .slots = view.slots.size(),
-                .since = order.since,
-                .question = view.question,
-                .step = view.step,
-                .members = order.changed,
-                .settings = comebacks_.settings()};
+  Roster roster = comebacks_.head();
+  roster.since = order.since;
+  roster.members = order.changed;
   sort_by_place(roster.members);
   const Buffer message = control::encode(roster);
   if (message.size() > wire::kMaxControlBytes) {

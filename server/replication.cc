@@ -127,7 +127,8 @@ bool Replication::takes(LinkId link, WorkerLinks::Worker worker, const wire::Hea
   if (!replicates()) return false;
   if (header.kind == wire::Kind::kPush) acks_.came(link, header.push_sequence);
   const Part* part = slots_.find(header.key);
-  if (part == nullptr || part->settled()) return false;
+  const bool others_wait = held_.contains(header.key);
+  if (part == nullptr || (part->settled() && !others_wait)) return false;
   std::deque<Frame>& frames = held_[header.key];
   if (frames.size() >= kMostHeld * workers_.group()->size()) {
     van_.links().refuse(link, {Code::kResource, "too many frames wait for one part"});
