@@ -135,9 +135,11 @@ void ReplicaSender::append(const OwnedSlots::Place& place, Update update, std::i
                .bytes = update.bytes,
                .priority = priority};
   }
-  place.slot->append(part, std::move(update));
-  order_[place.slot->number()].push_back({&part, !sent});
-  if (!sent) return release_ready(*place.slot);
+  const Slot::Position position = place.slot->append(part, std::move(update));
+  std::deque<Place>& order = order_[place.slot->number()];
+  if (!sent && order.empty()) return place.slot->release(position);
+  order.push_back({&part, !sent});
+  if (!sent) return;
   Copy& copy = known->second;
   if (copy.copying) {
     copy.waits = std::move(sending);

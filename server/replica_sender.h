@@ -50,7 +50,8 @@ class ReplicaSender {
   bool is_free(const Part& part) const;
   /// It has been changed so: it goes as a whole again, and is not free until it is there.
   void copy_again(const OwnedSlots::Place& place);
-  /// An update that is complete. Released before this returns if nothing is sent of this part.
+  /// An update that is complete. Released before this returns if nothing is sent of this part, and
+  /// if no other waits before it; then `released` is not called: who appends knows.
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority);
   /// The standby has a frame of this part.
   void on_acked(const wire::Key& key);

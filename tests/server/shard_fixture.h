@@ -28,7 +28,7 @@ class ShardTest : public testing::Test {
     join(second_, 1);
   }
   void start() {
-    shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_);
+    shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), *shards_clock_);
     ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
     say_scheduler(welcome(50, 0));
   }
@@ -96,6 +96,7 @@ class ShardTest : public testing::Test {
   }
 
   sim::VirtualClock clock_;
+  const Clock* shards_clock_ = &clock_;
   Wire wire_;
   Config config_ = config(Role::kServer);
   Roster roster_ = roster();

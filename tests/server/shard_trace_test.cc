@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shard notes of each share while somebody traces: whose it was, of what, and for how long.
 
+#include <set>
+
 #include "server/shard.h"
 #include "tests/server/shard_fixture.h"
 
@@ -9,25 +11,47 @@ namespace {
 
 using Action = control::TraceCommand::Action;
 
+// Each look at it takes a microsecond.
+class TickingClock : public Clock {
+ public:
+  explicit TickingClock(sim::VirtualClock& clock) : clock_(clock) {}
+  Time now() const override {
+    clock_.advance_to(clock_.now() + 1us);
+    return clock_.now();
+  }
+
+ private:
+  sim::VirtualClock& clock_;
+};
+
 class ShardTraceTest : public ShardTest {
  protected:
   void trace(Action action) {
     control::TraceCommand message{.action = action, .session = 1, .records = 1024};
     say_scheduler(message);
   }
+  void TearDown() override { shard_.reset(); }  // Before its clock.
   /// What was noted of sums and of updates since the trace was started or asked for.
   std::vector<TraceRecord> noted() {
+    std::vector<TraceRecord> found;
+    for (const TraceNote& note : notes_of({TraceKind::kSum, TraceKind::kUpdate})) {
+      found.push_back(note.span);
+    }
+    return found;
+  }
+  std::vector<TraceNote> notes_of(const std::set<TraceKind>& kinds) {
     scheduler_.controls();
     trace(Action::kSend);
-    std::vector<TraceRecord> found;
+    std::vector<TraceNote> found;
     for (const control::Message& message : scheduler_.controls()) {
       for (const TraceNote& note : std::get<control::TraceChunk>(message).notes) {
-        const TraceKind kind = note.span.kind;
-        if (kind == TraceKind::kSum || kind == TraceKind::kUpdate) found.push_back(note.span);
+        if (kinds.contains(note.span.kind)) found.push_back(note);
       }
     }
     return found;
   }
+
+  const TickingClock ticking_{clock_};
 };
 
 TEST_F(ShardTraceTest, ASpanOfASumTellsWhoseShareOfWhatItWas) {
@@ -73,6 +97,26 @@ TEST_F(ShardTraceTest, TheShareThatEndsARoundOfARuleIsItsUpdate) {
   ASSERT_EQ(spans.size(), 2U);
   EXPECT_EQ(spans[0].kind, TraceKind::kSum);
   EXPECT_EQ(spans[1].kind, TraceKind::kUpdate);
+}
+
+// It is by this that an analysis knows which share a value waited for.
+TEST_F(ShardTraceTest, AValueWaitsToLeaveFromWhenItsLastShareWasSummed) {
+  shards_clock_ = &ticking_;
+  begin();
+  constexpr std::size_t kElements = 16 << 10;
+  open({}, Dtype::kF32, kElements);
+  trace(Action::kStart);
+  push(first_, 1, std::vector<float>(kElements, 1));
+  push(second_, 1, std::vector<float>(kElements, 1));
+  const std::vector<TraceNote> notes = notes_of({TraceKind::kSum, TraceKind::kSend});
+  ASSERT_EQ(notes.size(), 4U);
+  const TraceRecord& last = notes[1].span;
+  ASSERT_EQ(last.kind, TraceKind::kSum);
+  EXPECT_LT(last.begin_ns, last.end_ns);
+  for (const TraceNote& value : {notes[2], notes[3]}) {
+    EXPECT_EQ(value.span.kind, TraceKind::kSend);
+    EXPECT_GE(value.since_ns, last.end_ns);
+  }
 }
 
 TEST_F(ShardTraceTest, ATraceThatCannotBeWrittenIsWarnedOfAndTheJobGoesOn) {
