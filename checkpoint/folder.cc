@@ -181,11 +181,7 @@ Status Folder::verify(const CheckpointManifest& manifest) {
   for (const CheckpointManifest::File& file : manifest.files) {
     Result<PartsReader> reader = read(manifest.origin, file);
     if (!reader.ok()) return reader.status();
-    for (std::size_t i = 0; i < reader->entries().size(); ++i) {
-      Status status =
-          reader->read(i, [](std::uint64_t, std::span<const std::byte>) { return Status(); });
-      if (!status.ok()) return status;
-    }
+    if (Status status = reader->read_all(); !status.ok()) return status;
   }
   return {};
 }

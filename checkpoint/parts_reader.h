@@ -33,6 +33,8 @@ class PartsReader {
   /// Reads entry number `index` in chunks of kChunkBytes. Each is checked before it is given: with
   /// kMalformed, what has been given before is right, and not all.
   Status read(std::size_t index, const Take& take);
+  /// Reads and checks all entries, in order, and gives nothing.
+  Status read_all();
 
  private:
   PartsReader(std::unique_ptr<File> file, std::string path);
@@ -47,6 +49,7 @@ class PartsReader {
   Seal seal_;
   std::vector<SavedEntry> entries_;
   std::vector<std::uint64_t> offsets_;  // Of the entries.
+  std::vector<std::byte> chunk_;        // Kept: new memory costs as much as reading into it.
 };
 
 }  // namespace stretto::checkpoint

@@ -39,6 +39,8 @@ class File {
   /// What it left behind the file's end is zero. Until sync() a crash of the machine may lose any
   /// sector of it, and keep others.
   Status write(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// These bytes will be read soon: the device may begin. It returns at once, and cannot fail.
+  void will_read(std::uint64_t offset, std::uint64_t bytes) { fetch(offset, bytes); }
   /// What was written is on the device, and the file's size with it; not its name: see
   /// Disk::sync_folder. Once this has failed the file is of no more use, and every later call
   /// repeats the error: the kernel may have dropped the pages that it could not write and would
@@ -59,6 +61,7 @@ class File {
  private:
   virtual Done read_some(std::uint64_t offset, std::span<std::byte> into) = 0;
   virtual Done write_some(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  virtual void fetch(std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
   virtual int sync_all() = 0;  // An error of <errno.h>, or 0.
   virtual Result<std::uint64_t> size_now() = 0;
 

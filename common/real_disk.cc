@@ -33,6 +33,10 @@ class RealFile final : public File {
   Done write_some(std::uint64_t offset, std::span<const std::byte> bytes) override {
     return done(::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)));
   }
+  void fetch(std::uint64_t offset, std::uint64_t bytes) override {
+    static_cast<void>(::posix_fadvise(file_.get(), static_cast<off_t>(offset),
+                                      static_cast<off_t>(bytes), POSIX_FADV_WILLNEED));
+  }
   int sync_all() override { return ::fdatasync(file_.get()) == 0 ? 0 : errno; }
   Result<std::uint64_t> size_now() override {
     struct stat found {};

@@ -71,7 +71,7 @@ function rowOf(node, first, missing) {
     share.append(shareBar(held), make('span', percent(held), 'share'));
   }
   cell(node.input ? bytes(node.input.per_s) : '', 'input');
-  const word = node.input ? inputWord(node.input) : '';
+  const word = node.input ? inputWord(node.input) : node.standby ? 'stands by' : '';
   cell(node.input ? percent(node.input.stall_share) : '', 'input').title = word;
   cell(node.left ? (node.lost ? 'is lost' : 'has left') : node.silence_s.toFixed(1) + ' s');
   const reports = Object.entries(node.reports || {}).map(

@@ -40,8 +40,10 @@ control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbe
   return answer;
 }
 
-void JobWatch::left(const Member& member) {
-  snapshot_.left(member.node);
+void JobWatch::left(const Member& member) { forget(member, false); }
+
+void JobWatch::forget(const Member& member, bool lost) {
+  snapshot_.left(member.node, lost);
   trace_.gone(member.node);
   standstill_.left(member.node);
   stacks_.left(member.node);
@@ -52,7 +54,7 @@ void JobWatch::left(const Member& member) {
 }
 
 void JobWatch::lost(const Member& member) {
-  left(member);
+  forget(member, true);
   loss_news_.push_back({.number = member.number(), .server = member.role == Role::kServer});
 }
 

@@ -50,6 +50,8 @@ class JobWatch {
   std::string metrics(Time now) const { return overview_.metrics(now) + input_.metrics(); }
 
  private:
+  void forget(const Member& member, bool lost);
+
   Overview overview_;
   Whereabouts whereabouts_;
   StandstillWatch standstill_;

@@ -73,9 +73,11 @@ void Snapshot::set_members(const std::vector<Member>& members) {
   for (const Member& member : members) nodes_[member.node].member = member;
 }
 
-void Snapshot::left(NodeId node) {
+void Snapshot::left(NodeId node, bool lost) {
   const auto found = nodes_.find(node);
-  if (found != nodes_.end()) found->second.member.left = true;
+  if (found == nodes_.end()) return;
+  found->second.member.left = true;
+  found->second.member.lost = lost;
 }
 
 void Snapshot::set_input(const std::map<Rank, InputView>& views) {
@@ -173,6 +175,7 @@ std::string Snapshot::json(std::string_view phase, std::size_t first, Time now) 
                      {"shard", node.member.shard},
                      {"left", node.member.left},
                      {"lost", node.member.lost},
+                     {"standby", node.member.standby && !node.member.left},
                      {"rounds", node.rounds},
                      {"behind", lags ? most - std::min(most, node.progress()) : 0},
                      {"staleness", node.staleness},

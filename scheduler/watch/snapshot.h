@@ -19,7 +19,7 @@ class Snapshot {
  public:
   void set_members(const std::vector<Member>& members);
   void heard(NodeId node, const control::Heartbeat& beat, Time now);
-  void left(NodeId node);
+  void left(NodeId node, bool lost);
   /// Of the workers that read something.
   void set_input(const std::map<Rank, InputView>& views);
 

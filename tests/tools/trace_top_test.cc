@@ -48,6 +48,11 @@ TEST(TopTest, WhoIsLostHasNotLeft) {
   EXPECT_THAT(table("", R"(,"left":true,"lost":true)"), HasSubstr("is lost"));
 }
 
+TEST(TopTest, WhoStandsByIsTold) {
+  EXPECT_THAT(table("", R"(,"standby":true)"), HasSubstr("stands by"));
+  EXPECT_THAT(table("", R"(,"standby":false)"), Not(HasSubstr("stands by")));
+}
+
 TEST(TopTest, WhatMakesNoSenseIsLeftOutOrRefused) {
   EXPECT_THAT(table(R"("stall":{"s":1},)", R"(,"reports":[1],"input":3)"), HasSubstr("worker 0"));
   EXPECT_THAT(table("", R"(,"reports":{"a":"text"})"), Not(HasSubstr("text")));

@@ -72,8 +72,11 @@ std::string row_of(const Json& node) {
   const Input input = input_of(node);
   std::string word = input.word;
   const auto lost = node.find("lost");
+  const auto standby = node.find("standby");
   if (left != node.end() && *left == true) {
     word = lost != node.end() && *lost == true ? "is lost" : "has left";
+  } else if (standby != node.end() && *standby == true) {
+    word = "stands by";
   } else if (number(node, "held_share") >= kWorthAWord) {
     word = fmt::format("others wait for it {:.0f} % of the time", 100 * number(node, "held_share"));
   }

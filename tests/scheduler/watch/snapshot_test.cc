@@ -61,8 +61,19 @@ TEST_F(SnapshotTest, WorkersComeFirstByRank) {
   EXPECT_LT(json.find("worker 1"), json.find("server 0"));
   EXPECT_THAT(json, HasSubstr(R"("behind":7)"));
   EXPECT_THAT(snapshot_.json("running", 2, now_), testing::Not(HasSubstr("worker")));
-  snapshot_.left(3);
-  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("left":true)"));
+  snapshot_.left(3, false);
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("left":true,"lost":false)"));
+  snapshot_.left(3, true);
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("left":true,"lost":true)"));
+}
+
+TEST_F(SnapshotTest, WhoStandsByIsToldWhileItIsThere) {
+  Member standby{.node = 9, .role = Role::kServer, .rank = 0, .shard = 0, .address = ""};
+  standby.standby = true;
+  snapshot_.set_members({standby});
+  EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("standby":true)"));
+  snapshot_.left(9, true);
+  EXPECT_THAT(snapshot_.json("running", 0, now_), testing::Not(HasSubstr(R"("standby":true)")));
 }
 
 // Ranks of an elastic job close up: what is said of a worker is said by its number.
@@ -156,7 +167,7 @@ TEST_F(SnapshotTest, HowTensorsAreExchangedIsKeptUntilItChanges) {
   beat.chosen.front().plan = "direct";
   snapshot_.heard(3, beat, now_);
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("plan":"direct")"));
-  snapshot_.left(3);
+  snapshot_.left(3, false);
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("exchange":[])"));
 }
 
@@ -195,7 +206,7 @@ TEST_F(SnapshotTest, AStandstillSaysWhoAndWhy) {
 
 TEST_F(SnapshotTest, StrangersAreIgnored) {
   beat(99, 1, 1);
-  snapshot_.left(99);
+  snapshot_.left(99, true);
   EXPECT_EQ(snapshot_.nodes().size(), 3U);
 }
 

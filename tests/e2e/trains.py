@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of `tools/chaos trains`: the PyTorch examples in jobs whose servers (and scheduler,
+where it comes back) are killed or stopped again and again while they train, against the same
+program in a job that nobody disturbs: the same figures in every line, the same bits in the last
+checkpoint; and whether memory, files and threads of those that live on stay what they were."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import cluster
+from again import TOLD, at, in_short, told_after
+
+EXAMPLES = cluster.SOURCE / "examples" / "torch"
+CHECKPOINTS = cluster.BIN / "stretto-checkpoint"
+PATIENCE = 120.0
+SECONDS = re.compile(r" seconds=\S+")  # The one figure of its last line that differs.
+WARM_UP = 0.25  # Of the time: caches fill.
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """An example, and how long it takes."""
+    script: str
+    length: str  # The option that says so.
+    probe: int  # So much of it, to find out.
+    told: str  # A line of rank 0 that has figures.
+    keeps: bool  # Makes checkpoints: one is there at its end.
+
+
+PROGRAMS = {
+    "digits": Program("digits.py", "--epochs", 20, r"epoch |test_accuracy", True),
+    "characters": Program("characters.py", "--steps", 100, r"bits_per_character", False)}
+
+
+@dataclasses.dataclass
+class Sizes:
+    """Of a process."""
+    resident: int
+    files: int
+    threads: int
+
+
+@dataclasses.dataclass
+class Trained:
+    """How it went, in all jobs."""
+    faults: int = 0
+    hangs: int = 0
+    other_figures: int = 0
+    other_bits: int = 0
+    seconds: float = 0.0
+    detected: list = dataclasses.field(default_factory=list)
+    grown: dict = dataclasses.field(default_factory=dict)  # By member: most over after warming up.
+
+    def fine(self):
+        return not (self.hangs or self.other_figures or self.other_bits)
+
+
+def sizes_of(pid):
+    """None if it has gone."""
+    try:
+        folder = pathlib.Path(f"/proc/{pid}")
+        return Sizes(cluster.resident_bytes(pid), len(list((folder / "fd").iterdir())),
+                     len(list((folder / "task").iterdir())))
+    except OSError:
+        return None
+
+
+def figures_of(job, program):
+    """What rank 0 has told, but for the time."""
+    return [SECONDS.sub("", line) for line in job.lines_of("worker 0")
+            if re.match(program.told, line)]
+
+
+def saved_by(folder, number):
+    """The newest checkpoint's tensors, as safetensors."""
+    file = pathlib.Path(folder) / f"saved-{number}.safetensors"
+    subprocess.run([str(CHECKPOINTS), "export", str(folder), "--to", str(file)], check=True,
+                   capture_output=True, timeout=PATIENCE)
+    return file.read_bytes()
+
+
+class Trains(cluster.ClusterTest):
+    """One program, undisturbed and disturbed."""
+
+    def runTest(self):
+        """Not run as a test."""
+
+    def environment(self, **variables):
+        usual = {"PYTHONPATH": cluster.BUILD / "python", "OMP_NUM_THREADS": 1,
+                 "STRETTO_RENDEZVOUS_TIMEOUT_S": int(PATIENCE)}
+        return super().environment(**usual | variables)
+
+    def begin(self, program, length, folder, flags=(), **variables):
+        keeps = ("--checkpoint", folder) if program.keeps else ()
+        # Not by the clock besides: both jobs are to have the same checkpoints.
+        return self.launch(sys.executable, EXAMPLES / program.script, program.length, length,
+                           workers=2, servers=2, flags=(*keeps, *flags), **variables)
+
+    def undisturbed(self, program, length, folder):
+        """(Seconds, figures, bits) of a job that nothing happens to."""
+        began = time.monotonic()
+        job = self.begin(program, length, folder)
+        self.assertEqual(job.end(PATIENCE + 10 * 3600), 0, job.output())
+        seconds = time.monotonic() - began
+        return seconds, figures_of(job, program), saved_by(folder, 0) if program.keeps else b""
+
+    def length_for(self, program, seconds):
+        """So much of it takes about so long."""
+        took = []
+        for length in (program.probe, 2 * program.probe):
+            with tempfile.TemporaryDirectory() as folder:
+                took.append(self.undisturbed(program, length, folder)[0])
+        each = max(took[1] - took[0], 0.01) / program.probe
+        return max(program.probe, int(seconds / each))
+
+    def strike(self, job, victim, stops, totals):
+        members = job.members()
+        if victim not in members:
+            return
+        since, struck = len(job.lines), time.monotonic()
+        os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        totals.faults += 1
+        job.expect(TOLD.pattern, PATIENCE, since=since)
+        totals.detected.append(told_after(job, since, struck))
+
+    def disturbed(self, program, length, folder, options, dice, totals):
+        """(Figures, bits) of the job that everything happens to."""
+        job = self.begin(program, length, folder,
+                         flags=("--replicas", 2, "--restarts", 100_000),
+                         STRETTO_DEAD_AFTER_S=2)
+        job.expect(r"\] runs", PATIENCE, count=2)
+        began, first = time.monotonic(), {}
+        pace = threading.Event()  # Never set.
+        while job.running():
+            pace.wait(options.every)
+            if not job.running():
+                break
+            victim = dice.choice(options.victims)
+            if victim == "server":
+                victim = f"server {dice.randrange(4)}"
+            try:
+                self.strike(job, victim, dice.random() < options.stops, totals)
+            except AssertionError:
+                if job.running():
+                    raise  # Else it was at its end.
+            if time.monotonic() - began > WARM_UP * options.minutes * 60:
+                self.look(job, first, totals)
+        self.assertEqual(job.end(PATIENCE), 0, job.output())
+        return figures_of(job, program), saved_by(folder, 0) if program.keeps else b""
+
+    def look(self, job, first, totals):
+        """By how much those have grown that have been there since the first look."""
+        watched = job.members() | {"launcher": job.pid}
+        for name, pid in watched.items():
+            now = sizes_of(pid)
+            if now is None:
+                continue
+            then = first.setdefault((name, pid), now)
+            grown = totals.grown.setdefault(name, Sizes(0, 0, 0))
+            for what in ("resident", "files", "threads"):
+                more = getattr(now, what) - getattr(then, what)
+                setattr(grown, what, max(getattr(grown, what), more))
+
+    def one(self, name, options, totals):
+        """A program, for so many minutes."""
+        program = PROGRAMS[name]
+        dice = random.Random(f"{options.seed}.{name}")
+        length = self.length_for(program, options.minutes * 60)
+        with tempfile.TemporaryDirectory() as folders:
+            plain = self.undisturbed(program, length, f"{folders}/plain")
+            began = time.monotonic()
+            figures, bits = self.disturbed(program, length, f"{folders}/disturbed", options, dice,
+                                           totals)
+            took = time.monotonic() - began
+        totals.seconds += took
+        print(f"{name}: {program.length} {length}, undisturbed {plain[0]:.0f} s, disturbed "
+              f"{took:.0f} s", flush=True)
+        if figures != plain[1] or not figures:
+            totals.other_figures += 1
+            print(f"{name}: {plain[1][-3:]} undisturbed, {figures[-3:]} disturbed", flush=True)
+        if bits != plain[2] or (program.keeps and not bits):
+            totals.other_bits += 1
+            print(f"{name}: another checkpoint", flush=True)
+
+
+def run(options):
+    """All programs, one after another."""
+    totals = Trained()
+    for name in options.programs:
+        test = Trains()
+        test.setUp()
+        try:
+            test.one(name, options, totals)
+        except AssertionError as error:
+            totals.hangs += 1
+            print(f"{name}: {in_short(error)}", flush=True)
+        finally:
+            test.doCleanups()
+    return totals
+
+
+def campaign(options):
+    """Prints what happened; the exit status."""
+    totals = run(options)
+    result = {"faults": totals.faults, "hangs": totals.hangs,
+              "other_figures": totals.other_figures, "other_bits": totals.other_bits,
+              "seconds": round(totals.seconds, 1),
+              "detected_p50_s": at(totals.detected, 0.5),
+              "detected_p99_s": at(totals.detected, 0.99),
+              "grown": {name: f"{sizes.resident / 2**20:.1f} MiB, {sizes.files} files, "
+                              f"{sizes.threads} threads"
+                        for name, sizes in sorted(totals.grown.items())}}
+    print(json.dumps(result) if options.json else
+          "\n".join(f"{name:20} {value}" for name, value in result.items()))
+    return 0 if totals.fine() else 1

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// SavingJob: the lives of a program in simulated time, of production's scheduler, shards and
+// workers, on a disk that loses and tears what was not synced. Each goes on from what the one
+// before has left there: with what was complete, and all of one cut.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "server/shard.h"
+#include "tests/sim/job_steps.h"
+#include "tests/sim/saving/saving_user.h"
+#include "tests/sim/sim_disk.h"
+#include "tests/sim/sim_network.h"
+#include "tests/sim/violation.h"
+
+namespace stretto::sim {
+
+/// A process's thread for its disk: what was posted is done later, in order.
+class DiskQueue final : public checkpoint::DiskWork {
+ public:
+  void post(Job job) override { jobs_.push_back(std::move(job)); }
+  bool empty() const { return jobs_.empty(); }
+  void run_one() {
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    job();
+  }
+  void drop() { jobs_.clear(); }
+
+ private:
+  std::deque<Job> jobs_;
+};
+
+/// Thread: the simulation's.
+class SavingJob {
+ public:
+  explicit SavingJob(std::uint64_t seed);
+
+  /// Runs all lives, or to the first violation.
+  std::optional<Violation> run();
+  /// Lives that have gone on from a checkpoint.
+  std::uint64_t resumed() const { return resumed_; }
+  /// That went on from one of which nobody had been told that it was complete.
+  std::uint64_t untold() const { return untold_; }
+  std::uint64_t failures() const { return past_.failures; }
+  std::string describe() const;
+
+ private:
+  struct Process {
+    std::string name;
+    Config config;
+    DiskQueue work;  // Before the agent, which knows it.
+    std::unique_ptr<Agent> agent;
+    std::unique_ptr<SavingUser> user;
+    bool alive = true;
+    Time sleeps_until = {};
+  };
+
+  Config config_of(Role role, std::int64_t rank) const;
+  Process& add(std::string name, const Config& config);
+  void begin_life();
+  void look_at_found(const Config& config);
+  void look_at_attached(std::uint64_t number, const Lineage& steps);
+  void add_server(std::uint32_t server);
+  void add_worker(std::uint32_t number);
+  void run_life();
+  bool step_one();
+  void strike();
+  void fail_a_call();
+  bool over() const;
+  void check_end();
+  void report(const std::string& invariant, const std::string& text);
+
+  const SavingPlan plan_;
+  VirtualClock clock_;
+  Random random_;
+  SimDisk disk_;
+  SavingPast past_;
+  std::size_t life_ = 0;
+  std::unique_ptr<SimNetwork> network_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  Scheduler* scheduler_ = nullptr;
+  Time began_ = {};
+  std::optional<Time> strikes_at_;
+  bool struck_ = false;
+  bool dead_ = false;  // All processes are.
+  std::uint64_t resumed_ = 0;
+  std::uint64_t untold_ = 0;
+  std::optional<Violation> violation_;
+};
+
+}  // namespace stretto::sim
