@@ -51,7 +51,7 @@ Status ShardArchive::begin(const control::CheckpointCut& said, Rank server, Owne
   if (!has_folder()) return no_folder();
   if (!checkpoint_) {
     checkpoint_.emplace(*files_.work, checkpoint::Folder(*files_.disk, config_.checkpoint.folder),
-                        fmt::format("server-{}.{}.parts", server, index_));
+                        fmt::format("server-{}.{}.parts", server, index_), files_.copied_in_a_turn);
   }
   if (!checkpoint_->active()) return checkpoint_->begin(said, slots);
   return {Code::kRefused, "another checkpoint is being written"};

@@ -17,10 +17,11 @@ namespace stretto {
 /// Thread: loop.
 class ShardArchive {
  public:
-  /// Where it lies; both null: nowhere.
+  /// Where it lies; both null: nowhere. Between two turns of the loop so many bytes are copied.
   struct Files {
     Disk* disk = nullptr;
     checkpoint::DiskWork* work = nullptr;
+    std::uint64_t copied_in_a_turn = std::uint64_t{1} << 20;
   };
   /// Hears that what was saved cannot be read.
   using Unreadable = std::function<void(const Status&)>;

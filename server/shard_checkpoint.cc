@@ -13,7 +13,6 @@ namespace stretto {
 namespace {
 
 constexpr std::uint64_t kMostWaiting = std::uint64_t{64} << 20;  // Bytes for the disk.
-constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 20;    // In a turn.
 
 Status is_broken(const Part& part) {
   const std::string why =
@@ -44,8 +43,11 @@ struct ShardCheckpoint::Writing {
 };
 
 ShardCheckpoint::ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder,
-                                 std::string file)
-    : work_(work), folder_(std::move(folder)), file_(std::move(file)) {}
+                                 std::string file, std::uint64_t copied_in_a_turn)
+    : work_(work),
+      folder_(std::move(folder)),
+      file_(std::move(file)),
+      copied_in_a_turn_(copied_in_a_turn) {}
 
 Status ShardCheckpoint::begin(const control::CheckpointCut& cut, OwnedSlots& slots) {
   parts_.clear();
@@ -76,7 +78,7 @@ std::optional<control::CheckpointSaved> ShardCheckpoint::step() {
   if (!active()) return {};
   const std::uint64_t before = writing_->waiting_bytes.load();
   while (can_go_on() && next_ < parts_.size() &&
-         writing_->waiting_bytes.load() < before + kMostCopied) {
+         writing_->waiting_bytes.load() < before + copied_in_a_turn_) {
     copy_next();
   }
   if (next_ == parts_.size() && !std::exchange(finishing_, true)) finish();

@@ -24,8 +24,10 @@ bool is_saved(const TensorSpec& spec);
 /// Thread: loop.
 class ShardCheckpoint {
  public:
-  /// `file`: the name of its files. Both others outlive this.
-  ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder, std::string file);
+  /// `file`: the name of its files. Both others outlive this. A turn copies parts until they are
+  /// of so many bytes.
+  ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder, std::string file,
+                  std::uint64_t copied_in_a_turn);
 
   /// All that these slots hold now is this checkpoint's. One at a time: none is active().
   /// Without effect, and kRefused, if a round of a part that is to be saved is open or has failed:
@@ -46,6 +48,7 @@ class ShardCheckpoint {
   checkpoint::DiskWork& work_;
   checkpoint::Folder folder_;
   const std::string file_;
+  const std::uint64_t copied_in_a_turn_;
   std::vector<Part*> parts_;  // In this order.
   std::size_t next_ = 0;
   bool finishing_ = false;

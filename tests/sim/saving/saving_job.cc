@@ -125,8 +125,9 @@ void SavingJob::look_at_attached(std::uint64_t number, const Lineage& steps) {
 
 void SavingJob::add_server(std::uint32_t server) {
   Process& process = add(fmt::format("server {}", server), config_of(Role::kServer, server));
-  auto shard = std::make_unique<Shard>(process.config, 0, network_->endpoint(process.name), clock_,
-                                       ShardArchive::Files{.disk = &disk_, .work = &process.work});
+  auto shard = std::make_unique<Shard>(
+      process.config, 0, network_->endpoint(process.name), clock_,
+      ShardArchive::Files{.disk = &disk_, .work = &process.work, .copied_in_a_turn = 1});
   if (!shard->start(process.name + ":0", "").ok()) report("set-up", "a shard cannot start");
   process.agent = std::move(shard);
 }
@@ -185,6 +186,8 @@ bool SavingJob::step_one() {
   if (turn.process == nullptr) return turn.any;
   Process& process = *turn.process;
   process.agent->step(Duration::zero());
+  // Work takes time: others send meanwhile.
+  if (random_.chance(0.5)) process.sleeps_until = clock_.now() + random_.between(0us, 100us);
   if (process.user != nullptr) process.user->act();
   if (process.agent->over()) {
     while (!process.work.empty()) process.work.run_one();  // Before a process ends.
