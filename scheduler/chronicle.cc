@@ -77,8 +77,7 @@ Status take_begin(const std::vector<JournalRecord>& records, Config& config,
 Result<SchedulerPast> past_of(Config& config, Disk& disk, std::set<std::string>& restored) {
   const SchedulerReturnSettings& settings = config.scheduler_return;
   SchedulerPast past;
-  const bool fits = !config.job.elastic() && !config.job.replicated();
-  if (settings.journal.empty() || !fits) return past;
+  if (settings.journal.empty() || config.job.elastic()) return past;
   if (settings.life <= 1) {
     Result<std::unique_ptr<Journal>> begun = Journal::begin(disk, settings.journal);
     if (begun.ok()) past.journal = std::move(*begun);

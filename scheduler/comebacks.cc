@@ -53,8 +53,10 @@ Status check_comeback(const control::Hello& hello, const View& view, std::uint64
 void Comebacks::begin() {
   const Time now = clock_.now();
   since_ = now;
-  for (const auto& [node, member] : machine_.next_view().members) {
+  const View& view = machine_.next_view();
+  for (const auto& [node, member] : view.members) {
     if (!member.left) links_.expect(node, now);
+    if (member.standby && !view.caught_up.contains(node)) unheard_.insert(node);
   }
   log(Level::kWarning,
       "this scheduler goes on in the place of one that was lost: epoch {}, {} members are to come "
@@ -85,6 +87,33 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
   }
   log(Level::kDebug, "{} has come again", member.describe());
   return {};
+}
+
+bool Comebacks::may_have_heir(const Member& member) const {
+  if (member.role != Role::kServer || member.standby) return false;
+  return std::ranges::any_of(unheard_, [&](NodeId node) {
+    const Member* standby = machine_.next_view().find(node);
+    return standby != nullptr && !standby->left && standby->rank == member.rank;
+  });
+}
+
+std::vector<NodeId> Comebacks::end_with(std::vector<MemberEnd> ends) {
+  ends.insert(ends.end(), put_off_.begin(), put_off_.end());
+  put_off_.clear();
+  std::vector<NodeId> absent;
+  for (const MemberEnd& end : ends) {
+    for (const auto& [node, member] : machine_.next_view().members) {
+      if (member.role != end.role || member.number() != end.rank) continue;
+      van_.links().await(links_.of(node), Return::kNone);
+      if (links_.of(node) != 0) continue;
+      if (may_have_heir(member)) {
+        put_off_.push_back(end);
+      } else {
+        absent.push_back(node);
+      }
+    }
+  }
+  return absent;
 }
 
 void Comebacks::tick() {

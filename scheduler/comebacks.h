@@ -4,9 +4,12 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/member_end.h"
 #include "core/roster.h"
 #include "scheduler/chronicle.h"
 #include "scheduler/node_links.h"
@@ -43,6 +46,13 @@ class Comebacks {
   void begin();
   /// One does. It asks again for what it waits for. What is wrong, if it may not.
   Status take(LinkId link, const control::Hello& hello, std::uint64_t job);
+  /// A sign of life has come by a member's link: it has said by then what it had to say.
+  void heard(NodeId node) { unheard_.erase(node); }
+  /// Processes of these members have ended. Their links end with them, or have. Not more than that
+  /// follows: a command's process may have ended and left the member behind. Returned are those of
+  /// them that have no link to here, as they have yet to come again: they will not. Of a server
+  /// that only once who stands by for it can say whether it has all. To be called once a turn.
+  std::vector<NodeId> end_with(std::vector<MemberEnd> ends);
   /// Once a turn.
   void tick();
 
@@ -53,6 +63,7 @@ class Comebacks {
 
  private:
   Roster roster() const;
+  bool may_have_heir(const Member& member) const;
 
   const Config& config_;
   const Clock& clock_;
@@ -61,7 +72,9 @@ class Comebacks {
   const ViewMachine& machine_;
   const Chronicle& chronicle_;
   const JobWatch& watch_;
-  std::optional<Time> since_;  // Somebody has yet to come.
+  std::optional<Time> since_;       // Somebody has yet to come.
+  std::set<NodeId> unheard_;        // Of those who stand by and may have all.
+  std::vector<MemberEnd> put_off_;  // Until these have been heard, or are lost.
 };
 
 }  // namespace stretto

@@ -40,22 +40,6 @@ void say_farewell(Van& van, const NodeLinks& links, const View& view,
   }
 }
 
-// Their links end with them, or have. Not more than that follows: a command's process may have
-// ended and left the member behind. Those of them that have no link to here, as they have yet to
-// come again: they will not.
-std::vector<NodeId> end_with_processes(Van& van, const NodeLinks& links, const View& view,
-                                       const std::vector<MemberEnd>& ends) {
-  std::vector<NodeId> absent;
-  for (const MemberEnd& end : ends) {
-    for (const auto& [node, member] : view.members) {
-      if (member.role != end.role || member.number() != end.rank) continue;
-      van.links().await(links.of(node), Return::kNone);
-      if (links.of(node) == 0) absent.push_back(node);
-    }
-  }
-  return absent;
-}
-
 // A member whose process has died has lost all its links. One whose link to here has ended, and of
 // which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
 // tells of the deaths of those that it has started nobody need guess: workers below `known`, and
@@ -76,12 +60,14 @@ void tell_of_all(const View& view, const Config& config) {
       config.job.replicated() ? ", and as many that stand by" : "");
 }
 
-// At first nobody has anything.
-void tell_of_standby(const Member& server, NodeId node, const View& view) {
-  const Member* standby = view.epoch > 1 ? view.find(node) : nullptr;
-  if (standby == nullptr) return;
+// At first nobody has anything. It may be told again.
+void tell_of_standby(const Caught& caught, const View& view) {
+  const Member* server = view.find(caught.server);
+  const Member* standby = view.find(caught.standby);
+  const bool news = view.epoch > 1 && !view.caught_up.contains(caught.standby);
+  if (!news || server == nullptr || standby == nullptr) return;
   log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
-      server.describe());
+      server->describe());
 }
 
 // Others go on without them. One that still lives hears why, and that ends it.
@@ -231,8 +217,7 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
-    for (const NodeId node :
-         end_with_processes(van_, links_, machine_.next_view(), ends_->take())) {
+    for (const NodeId node : comebacks_.end_with(ends_->take())) {
       happened(Gone{.node = node, .cause = "its process has ended"});
       links_.forget(node);
     }
@@ -276,6 +261,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const Member member = *known;
   if (const auto* beat = std::get_if<control::Heartbeat>(&message)) {
     watch_.heard(member, *beat, now);
+    comebacks_.heard(member.node);
     happened(Alive{member.node});
     // After a farewell nothing is said that would not be heard any more.
     const bool goes = member.left || machine_.phase() > ViewMachine::Phase::kRunning;
@@ -310,8 +296,9 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (barrier != nullptr) agreements_.on_barrier(member, *barrier);
   }
   if (const auto* ready = std::get_if<control::StandbyReady>(&message)) {
-    tell_of_standby(member, ready->node, view());
-    happened(Caught{.server = member.node, .standby = ready->node});
+    const auto caught = caught_by(member, ready->node, machine_.next_view());
+    if (caught) tell_of_standby(*caught, view());
+    if (caught) happened(*caught);
   }
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);

@@ -66,6 +66,16 @@ std::string Standbys::refusal(const Member& lost, const View& view) const {
   return "; nobody stands by for it";
 }
 
+std::optional<Caught> caught_by(const Member& teller, NodeId standby, const View& view) {
+  if (teller.role != Role::kServer) return std::nullopt;
+  if (!teller.standby) return Caught{.server = teller.node, .standby = standby};
+  if (teller.node != standby) return std::nullopt;
+  for (const auto& [node, member] : view.members) {
+    if (is_at(member, teller.rank) && !member.standby) return Caught{node, standby};
+  }
+  return std::nullopt;
+}
+
 std::string successor_of(const Member& lost, const View& view) {
   for (const auto& [node, member] : view.members) {
     const bool has_it = member.role == Role::kServer && member.rank == lost.rank &&

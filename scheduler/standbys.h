@@ -36,6 +36,10 @@ class Standbys {
   const Config& config_;
 };
 
+/// A member says that this one has all that who serves its place has: that one itself, or who
+/// stands by, as the other may be lost. Nothing if it is neither.
+std::optional<Caught> caught_by(const Member& teller, NodeId standby, const View& view);
+
 /// Who has the place of a server that was lost, in words.
 std::string successor_of(const Member& lost, const View& view);
 

@@ -91,6 +91,10 @@ Status ReplicaReceiver::on_control(const control::Message& message) {
   if (const auto* entry = std::get_if<control::LogEntry>(&message)) {
     return expect({entry->tensor, entry->part}, *entry);
   }
+  if (control::is<control::StandbyReady>(message)) {
+    has_all_ = true;
+    return {};
+  }
   return malformed("a server tells who stands by for it of tensors, parts and updates");
 }
 

@@ -232,7 +232,9 @@ std::optional<control::StandbyReady> ReplicaSender::step() {
   }
   const bool all_there = to_copy_.empty() && copying_ == 0;
   if (!all_there || std::exchange(ready_told_, true)) return std::nullopt;
-  return control::StandbyReady{.node = standby_->node};
+  const control::StandbyReady ready{.node = standby_->node};
+  van_.send_control(link_, ready);
+  return ready;
 }
 
 }  // namespace stretto

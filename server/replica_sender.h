@@ -55,8 +55,11 @@ class ReplicaSender {
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority);
   /// The standby has a frame of this part.
   void on_acked(const wire::Key& key);
-  /// Sends some more of what has to be sent. The standby's name once it has all.
+  /// Sends some more of what has to be sent. The standby's name once it has all, which it is told
+  /// too.
   std::optional<control::StandbyReady> step();
+  /// The scheduler is another one, which may not have heard of it.
+  void tell_again() { ready_told_ = false; }
 
  private:
   static constexpr std::size_t kMostCopies = 8;  // Parts that are on the way as a whole.

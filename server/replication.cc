@@ -48,6 +48,7 @@ Result<bool> Replication::follow(const Roster& roster, NodeId self, const contro
   const bool stood_by = !serves_;
   if (followed_ != roster.epoch) {
     followed_ = roster.epoch;
+    self_ = self;
     serves_ = !me->standby;
     if (serves_ && stood_by) receiver_.end();
     served_by_ = me->standby && other != nullptr ? std::optional(*other) : std::nullopt;
@@ -162,6 +163,18 @@ void Replication::changed(const OwnedSlots::Place& place, LinkId link,
   answers_[place.part->key] = {.link = link, .what = answer};
   sender_.copy_again(place);
   if (sender_.is_free(*place.part)) tell(*place.part);  // Nothing is sent there yet.
+}
+
+std::optional<control::StandbyReady> Replication::step() {
+  const bool again = std::exchange(tells_again_, false);
+  if (serves_) return sender_.step();
+  if (!again || !receiver_.has_all()) return std::nullopt;
+  return control::StandbyReady{.node = self_};
+}
+
+void Replication::tell_again() {
+  sender_.tell_again();
+  tells_again_ = true;
 }
 
 void Replication::released(Part& part) {

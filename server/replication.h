@@ -79,7 +79,10 @@ class Replication {
   /// up no other.
   void handled(LinkId link, const wire::Header& header);
   /// Once a turn. What the scheduler is to hear, once.
-  std::optional<control::StandbyReady> step() { return sender_.step(); }
+  std::optional<control::StandbyReady> step();
+  /// The scheduler is another one, which hears again what the one before may not have written down:
+  /// of who serves, and of who stands by, as the other may be lost.
+  void tell_again();
 
  private:
   struct Frame {
@@ -121,7 +124,9 @@ class Replication {
   ReplicaReceiver receiver_;
   AckOrder acks_;
   bool serves_ = true;
-  std::uint32_t followed_ = 0;       // Epoch.
+  bool tells_again_ = false;    // Who stands by, that it has all.
+  std::uint32_t followed_ = 0;  // Epoch.
+  NodeId self_ = 0;
   std::optional<Member> served_by_;  // Whom this one stands by for.
   std::vector<Caller> callers_;      // Servers whose hellos wait for a roster.
   std::map<wire::Key, std::deque<Frame>> held_;

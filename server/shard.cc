@@ -193,8 +193,9 @@ void Shard::on_control(LinkId link, const control::Message& message) {
       return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
     }
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
-    const bool may_be_new = control::is<control::Welcome>(message) && archive_.last();
-    if (may_be_new) van_.send_control(membership_->scheduler().id(), *archive_.last());
+    if (!control::is<control::Welcome>(message)) return;
+    replication_.tell_again();
+    if (archive_.last()) van_.send_control(membership_->scheduler().id(), *archive_.last());
   } else if (replication_.is_other(link)) {
     replication_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {

@@ -342,7 +342,7 @@ std::vector<Contradiction> contradictions() {
        "version 1 came"},
       {"AnImageWithoutEnd", control::PartImage{.tensor = 1, .version = 1, .total = 1 << 20},
        "at most"},
-      {"WhatIsNotForIt", control::StandbyReady{}, "tells who stands by"},
+      {"WhatIsNotForIt", control::Leave{}, "tells who stands by"},
       {"AnotherTensorOfThatNumber",
        control::Open{.tensor = 1, .spec = spec("grads", Dtype::kF32, 3)}, "known here as"},
   };

@@ -31,7 +31,7 @@ bool servers_return(const Plan& plan) {
 }
 
 std::uint32_t scheduler_returns(const Plan& plan) {
-  return plan.least_workers == 0 && plan.replicas == 1 ? plan.restarts : 0;
+  return plan.least_workers == 0 ? plan.restarts : 0;
 }
 
 std::string_view name_of(Via via) {

@@ -65,6 +65,23 @@ struct ReturnsPlan {
                           .after = random.between(Duration::zero(), after),
                           .absence = random.between(Duration::zero(), most)});
     }
+    if (replicas > 1) add_pairs(random);
+  }
+
+  // A server just before or after the scheduler.
+  void add_pairs(Random& random) {
+    for (std::size_t i = 0; i < strikes.size(); ++i) {
+      if (strikes[i].blow != Blow::kScheduler || random.chance(0.5)) continue;
+      Strike server{.blow = Blow::kCrash, .absence = random.between(Duration::zero(), 4ms)};
+      if (random.chance(0.5)) {
+        std::swap(server.after, strikes[i].after);
+        strikes.insert(strikes.begin() + static_cast<std::ptrdiff_t>(i), server);
+      } else {
+        server.after = random.between(Duration::zero(), 1ms);
+        strikes.insert(strikes.begin() + static_cast<std::ptrdiff_t>(i) + 1, server);
+      }
+      ++i;
+    }
   }
 
   static TensorOptions options_of(Random& random) {

@@ -33,23 +33,16 @@ void run_all(std::uint32_t replicas, const char* test) {
   EXPECT_GT(values, seeds.count * 10);
 }
 
-TEST(ReturnsSimulation, EverySumIsExactForEverySeed) { run_all(1, "ReturnsSimulation.Every*"); }
-
-TEST(StandbySimulation, EveryContributionCountsOnceForEverySeed) {
-  run_all(2, "StandbySimulation.Every*");
-}
-
-// All that its members had agreed on with the ones before is still so.
-TEST(SchedulerReturnsSimulation, EverySumIsExactForEverySeed) {
+void run_schedulers(std::uint32_t replicas, const char* test) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment();
-  Replay replay("SchedulerReturnsSimulation.Every*");
+  Replay replay(test);
   std::uint64_t schedulers = 0;
   std::uint64_t returned = 0;
   std::uint64_t values = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
-    ReturnsJob job(seed, 1, true);
+    ReturnsJob job(seed, replicas, true);
     const auto violation = job.run();
     ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
     schedulers += job.schedulers();
@@ -61,6 +54,22 @@ TEST(SchedulerReturnsSimulation, EverySumIsExactForEverySeed) {
              values);
   EXPECT_GT(schedulers, seeds.count / 2);
   EXPECT_GT(values, seeds.count * 10);
+}
+
+TEST(ReturnsSimulation, EverySumIsExactForEverySeed) { run_all(1, "ReturnsSimulation.Every*"); }
+
+TEST(StandbySimulation, EveryContributionCountsOnceForEverySeed) {
+  run_all(2, "StandbySimulation.Every*");
+}
+
+// All that its members had agreed on with the ones before is still so.
+TEST(SchedulerReturnsSimulation, EverySumIsExactForEverySeed) {
+  run_schedulers(1, "SchedulerReturnsSimulation.Every*");
+}
+
+// Crashes of servers and of the scheduler, whichever comes first, and both at once.
+TEST(SchedulerStandbySimulation, EveryContributionCountsOnceForEverySeed) {
+  run_schedulers(2, "SchedulerStandbySimulation.Every*");
 }
 
 }  // namespace
