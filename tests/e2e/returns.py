@@ -32,6 +32,7 @@ class Standstills:
     stopped: list = dataclasses.field(default_factory=list)
     scheduler_killed: list = dataclasses.field(default_factory=list)  # Until all had come again.
     scheduler_stopped: list = dataclasses.field(default_factory=list)
+    with_scheduler: list = dataclasses.field(default_factory=list)  # Killed: until steps go on.
     detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
 
     def fine(self):
@@ -45,7 +46,7 @@ class Returns(cluster.ClusterTest):
         """Not run as a test."""
 
     def strike(self, job, workers, victims, stops, totals):
-        """One fault, and how long it held the workers up."""
+        """One fault, and how long it held the workers up. Returns the number of lines before."""
         members = job.members()
         since, struck = len(job.lines), time.monotonic()
         for victim in victims:
@@ -59,12 +60,16 @@ class Returns(cluster.ClusterTest):
         told = len(job.lines)
         for worker in range(workers):  # The first line may be of a step that had been done.
             job.expect(rf"\[worker {worker}\] step=", PATIENCE, count=2, since=told)
+        took = time.monotonic() - struck
         if "scheduler" not in victims:
-            (totals.stopped if stops else totals.killed).append(time.monotonic() - struck)
+            (totals.stopped if stops else totals.killed).append(took)
+        elif len(victims) > 1 and not stops:
+            totals.with_scheduler.append(took)
         for victim in victims:
             back = rf"\[launcher\] {victim} .* another is started in its place"
             job.expect(back, PATIENCE, since=since)
         totals.detected.append(told_after(job, since, struck))
+        return since
 
     def begin(self, dice, servers, workers, replicas):
         """A job, of sums or, where others stand by, of all that servers can keep."""
@@ -84,17 +89,22 @@ class Returns(cluster.ClusterTest):
         servers, workers = dice.randrange(1, 4), dice.randrange(1, 4)
         job = self.begin(dice, servers, workers, replicas)
         serving = list(range(servers))  # The number of who serves, by place.
-        calm = 0.0 if replicas == 1 else 1.0  # Who comes to stand by has to get everything first.
+        started = {}  # Those who do not stand by yet, and since which line they are awaited.
         try:
             for _ in range(faults):
-                threading.Event().wait(calm + dice.random() / 2)  # At any moment.
+                threading.Event().wait(dice.random() / 2)  # At any moment.
                 victims = [f"server {number}" for number in serving] * chances.servers
-                victims += ["scheduler"] * (chances.scheduler and replicas == 1)
+                victims += ["scheduler"] * chances.scheduler
                 several = dice.random() < chances.several
                 victims = dice.sample(victims, min(len(victims), 2 if several else 1))
-                self.strike(job, workers, victims, dice.random() < chances.stops, totals)
+                if victims != ["scheduler"]:  # It may be lost while others come to stand by.
+                    for name, since in started.items():
+                        job.expect(rf"{name} has all that server \d+ has", PATIENCE, since=since)
+                    started.clear()
+                since = self.strike(job, workers, victims, dice.random() < chances.stops, totals)
                 for place in range(servers * (replicas - 1)):
                     if f"server {serving[place]}" in victims:
+                        started[f"server {serving[place]}"] = since
                         serving[place] = (serving[place] + servers) % (2 * servers)
         finally:
             if "WRONG" in job.output():
@@ -125,7 +135,7 @@ def campaign(options):
     result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong,
               "killed_p50_s": at(totals.killed, 0.5), "killed_p99_s": at(totals.killed, 0.99),
               "stopped_p50_s": at(totals.stopped, 0.5), "stopped_p99_s": at(totals.stopped, 0.99)}
-    for name in ("scheduler_killed", "scheduler_stopped"):
+    for name in ("scheduler_killed", "scheduler_stopped", "with_scheduler"):
         for share in (0.5, 0.99):
             result[f"{name}_p{share * 100:.0f}_s"] = at(getattr(totals, name), share)
         result[f"{name}_faults"] = len(getattr(totals, name))

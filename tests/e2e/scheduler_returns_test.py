@@ -16,6 +16,7 @@ import cluster
 
 KEEPING = cluster.BUILD / "tests" / "keeping"
 RETURNING = cluster.BUILD / "tests" / "returning"
+REPLICATING = cluster.BUILD / "tests" / "replicating"
 BACK = r"\[launcher\] scheduler .*; another is started in its place"
 ALL_CAME = r"\[scheduler\] .*all members have come again, or are lost, after ([0-9.]+) s"
 DEAD_AFTER = 2
@@ -27,11 +28,7 @@ def at(seconds, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-class SchedulerReturns(cluster.ClusterTest):
-    def begin(self, *arguments, restarts=8, workers=2, servers=2, **more):
-        return self.launch(RETURNING, *arguments, workers=workers, servers=servers,
-                           flags=("--restarts", restarts, *more.pop("flags", ())), **more)
-
+class SchedulerReturnsBase(cluster.ClusterTest):
     def so_far(self, job, pattern):
         return sum(1 for line in list(job.lines) if pattern in line)
 
@@ -57,6 +54,12 @@ class SchedulerReturns(cluster.ClusterTest):
         self.assertNotIn("WRONG", job.output())
         self.assert_nobody_left()
         return digests.pop()
+
+
+class SchedulerReturns(SchedulerReturnsBase):
+    def begin(self, *arguments, restarts=8, workers=2, servers=2, **more):
+        return self.launch(RETURNING, *arguments, workers=workers, servers=servers,
+                           flags=("--restarts", restarts, *more.pop("flags", ())), **more)
 
     def journal(self, job):
         variables = cluster.variables_of(job.members()["scheduler"])
@@ -226,6 +229,77 @@ class SchedulerReturns(cluster.ClusterTest):
         job = self.begin("--steps", 200, "--elements", 1000, STRETTO_RUNTIME_DIR="/proc/nowhere")
         self.ends_well(job)
         job.expect(r"\[launcher\] warning: the job will not outlive its scheduler: ")
+
+
+class WithStandbys(SchedulerReturnsBase):
+    """Jobs of all that servers can keep, each of which another stands by for."""
+
+    def begin(self, *arguments, restarts=20, **more):
+        return self.launch(REPLICATING, "--steps", 600, "--say_every", 5, "--elements", 30_000,
+                           *arguments, workers=2, servers=2,
+                           flags=("--replicas", 2, "--restarts", restarts), **more)
+
+    def whole(self):
+        """The bits of an undisturbed job."""
+        return self.ends_well(self.launch(REPLICATING, "--steps", 600, "--elements", 30_000))
+
+    def kill(self, job, *names):
+        members = job.members()
+        for name in names:
+            os.kill(members[name], signal.SIGKILL)
+
+    def test_it_is_killed_and_with_it_servers_of_either_kind(self):
+        whole = self.whole()
+        draw = random.Random(5)
+        for transport in ("auto", "zmq"):
+            with self.subTest(transport):
+                job = self.begin(STRETTO_TRANSPORT=transport)
+                self.goes_on(job, lines=1)
+                self.strike(job)
+                self.goes_on(job)
+                for attempt in range(4):
+                    names = ["scheduler", f"server {draw.randrange(4)}"]
+                    draw.shuffle(names)
+                    self.kill(job, *names)
+                    job.expect(ALL_CAME, count=attempt + 2)
+                    job.expect(r"\[launcher\] server \d .*; another is started", count=attempt + 1)
+                    job.expect(r"has all that server \d has, and stands by", count=attempt + 1)
+                    self.goes_on(job)
+                self.assertEqual(self.ends_well(job), whole)
+
+    def test_both_servers_that_serve_are_lost_with_it(self):
+        job = self.begin("--steps", 10**6)
+        self.goes_on(job, lines=1)
+        self.kill(job, "server 0", "scheduler", "server 1")
+        job.expect(r"server 0 is lost: .*; server 2, which stood by, has its place")
+        job.expect(r"server 1 is lost: .*; server 3, which stood by, has its place")
+        self.goes_on(job)
+        self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
+
+    def test_it_is_killed_as_soon_as_another_is_started_to_stand_by(self):
+        job = self.begin("--steps", 10**6)
+        self.goes_on(job, lines=1)
+        self.kill(job, "server 1")
+        job.expect(r"\[launcher\] server 1 .*; another is started")
+        self.strike(job)
+        job.expect("server 1 has all that server 3 has, and stands by for it")
+        self.goes_on(job)
+        self.kill(job, "scheduler", "server 3")
+        job.expect("server 3 is lost: .*; server 1, which stood by, has its place")
+        self.goes_on(job)
+        self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
+
+    def test_who_has_a_place_alone_is_lost_with_it(self):
+        job = self.begin("--steps", 10**6, restarts=1)
+        self.goes_on(job, lines=1)
+        self.kill(job, "server 2", "scheduler", "server 0")
+        self.assertNotEqual(job.end(), 0)
+        self.assertNotIn("WRONG", job.output())
+        for worker in ("worker 0", "worker 1"):
+            self.assertEqual(len(job.errors_of(worker)), 1, job.output())
+        self.assert_nobody_left()
 
 
 class Unlaunched(cluster.ClusterTest):

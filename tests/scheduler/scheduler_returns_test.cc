@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include "common/log.h"
 #include "scheduler/scheduler.h"
@@ -18,12 +19,13 @@ using testing::HasSubstr;
 
 // One process.
 struct Life {
-  Life(Config of, sim::SimDisk& disk, const Clock& clock) : config(std::move(of)) {
+  Life(Config of, sim::SimDisk& disk, const Clock& clock, ProcessEnds* ends)
+      : config(std::move(of)) {
     std::set<std::string> restored;
     Result<SchedulerPast> past = past_of(config, disk, restored);
     EXPECT_TRUE(past.ok()) << past.status().text();
     const std::vector<JournalRecord> records = std::move(past->records);
-    scheduler.emplace(config, fake::scripted_transport(wire), clock, nullptr,
+    scheduler.emplace(config, fake::scripted_transport(wire), clock, ends,
                       CheckpointKeeper::Files(), *std::move(past));
     if (!records.empty()) recovered = scheduler->recover(records);
     EXPECT_TRUE(scheduler->listen("127.0.0.1:9000").ok());
@@ -50,7 +52,7 @@ class SchedulerReturnsTest : public testing::Test {
     life_.reset();  // Its lock with it.
     disk_.restart(sim::Crash::kProcess);
     config_.scheduler_return.restarts = 4 - config_.scheduler_return.life;
-    life_ = std::make_unique<Life>(config_, disk_, clock_);
+    life_ = std::make_unique<Life>(config_, disk_, clock_, ends_ ? &*ends_ : nullptr);
     ++config_.scheduler_return.life;
     links_ = 100;
   }
@@ -128,6 +130,7 @@ class SchedulerReturnsTest : public testing::Test {
   sim::SimDisk disk_{5};
   sim::VirtualClock clock_;
   Config config_ = fake::config(Role::kScheduler, -1);
+  std::optional<ProcessEnds> ends_;
   std::unique_ptr<Life> life_;
   LinkId links_ = 100;
   std::uint64_t job_ = 0;
@@ -371,6 +374,117 @@ TEST_F(SchedulerReturnsTest, MembersAreToldOnceItCannotComeBackAnyMore) {
     }
   }
   ADD_FAILURE() << "nobody was told";
+}
+
+// ---- servers that others stand by for
+
+class StandbyReturnsTest : public SchedulerReturnsTest {
+ protected:
+  StandbyReturnsTest() {
+    config_.job.replicas = 2;
+    config_.scheduler_return.journal = "another journal";
+    config_.scheduler_return.life = 1;
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    launcher_ = Descriptor(pair[0]);
+    const Descriptor scheduler(pair[1]);
+    ends_.emplace(scheduler.get());
+    next_life();
+    server_ = join(Role::kServer, 0);
+    standby_ = join(Role::kServer, 1);
+    first_ = join(Role::kWorker, 0);
+    second_ = join(Role::kWorker, 1);
+    nodes_ = {server_->node, first_->node, second_->node, standby_->node};
+  }
+  void say_has_all(FarEnd& teller) {
+    teller.say(control::StandbyReady{.node = nodes_[3]});
+    step();
+  }
+  void end_server() {
+    const std::string line = line_of(MemberEnd{Role::kServer, 0}) + "\n";
+    ASSERT_EQ(::send(launcher_.get(), line.data(), line.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(line.size()));
+    step();
+  }
+  void workers_come() {
+    come(first_, again(Role::kWorker, 0, nodes_[1]));
+    come(second_, again(Role::kWorker, 1, nodes_[2]));
+  }
+  void standby_comes() { come(standby_, again(Role::kServer, 0, nodes_[3])); }
+  void expect_moved_up() {
+    EXPECT_EQ(life_->scheduler->phase(), "running");
+    EXPECT_EQ(life_->scheduler->view().find(nodes_[0]), nullptr);
+    const Member* heir = life_->scheduler->view().find(nodes_[3]);
+    ASSERT_NE(heir, nullptr);
+    EXPECT_FALSE(heir->standby);
+    EXPECT_EQ(heir->rank, 0U);
+  }
+
+  Descriptor launcher_;
+  std::unique_ptr<FarEnd> standby_;
+};
+
+TEST_F(StandbyReturnsTest, WhoHasAllAndWhoHasWhichPlaceIsKnown) {
+  say_has_all(*server_);
+  next_life();
+  EXPECT_TRUE(life_->scheduler->view().caught_up.contains(nodes_[3]));
+  server_->break_link();
+  workers_come();
+  end_server();
+  expect_moved_up();
+  next_life();
+  expect_moved_up();
+  EXPECT_FALSE(life_->scheduler->view().caught_up.contains(nodes_[3]));
+}
+
+TEST_F(StandbyReturnsTest, AServerThatEndedBeforeItCouldTellIsLostOnceWhoStandsByHasSpoken) {
+  next_life();
+  end_server();
+  workers_come();
+  standby_comes();
+  EXPECT_EQ(life_->scheduler->phase(), "running") << "who stands by may have all";
+  EXPECT_NE(life_->scheduler->view().find(nodes_[0]), nullptr);
+  say_has_all(*standby_);
+  standby_->say(fake::heartbeat());
+  step();
+  expect_moved_up();
+}
+
+TEST_F(StandbyReturnsTest, OneThatHasNotAllEndsTheJob) {
+  next_life();
+  end_server();
+  standby_comes();
+  standby_->say(fake::heartbeat());
+  step();
+  EXPECT_THAT(life_->scheduler->status().cause(),
+              HasSubstr("server 1, which stands by for it, does not have all of it yet"));
+}
+
+TEST_F(StandbyReturnsTest, BothOfAPlaceAreLost) {
+  next_life();
+  end_server();
+  workers_come();
+  pass(config_.job.dead_after + 300ms, {first_.get(), second_.get()});
+  EXPECT_THAT(life_->scheduler->status().cause(), HasSubstr("server 0 is lost"));
+}
+
+TEST_F(StandbyReturnsTest, WhoCameToStandByIsKnown) {
+  say_has_all(*server_);
+  server_->break_link();
+  step();
+  expect_moved_up();
+  const std::unique_ptr<FarEnd> third = join(Role::kServer, 0);
+  next_life();
+  const Member* member = life_->scheduler->view().find(third->node);
+  ASSERT_NE(member, nullptr);
+  EXPECT_TRUE(member->standby);
+  EXPECT_EQ(member->number(), 0U);
+  workers_come();
+  standby_comes();
+  auto again_here = connect(third->node);
+  again_here->say(again(Role::kServer, 0, third->node));
+  step();
+  EXPECT_TRUE(control::is<control::Welcome>(again_here->controls().front()));
 }
 
 }  // namespace

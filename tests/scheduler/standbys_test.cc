@@ -185,5 +185,20 @@ TEST_F(StandbysTest, ALinkOfAWorkersThatBreaksCostsAServerThatAnotherStandsByFor
   EXPECT_FALSE(member(servers_[2])->standby);
 }
 
+// ---- who may say that one has all
+
+TEST_F(StandbysTest, WhoServesSaysItAndWhoStandsByOfItself) {
+  gather();
+  const auto said = [this](NodeId teller, NodeId standby) {
+    const auto caught = caught_by(*member(teller), standby, machine_->view());
+    return caught ? std::pair(caught->server, caught->standby) : std::pair(NodeId{0}, NodeId{0});
+  };
+  const std::pair<NodeId, NodeId> nobody(0, 0);
+  EXPECT_EQ(said(servers_[0], servers_[2]), std::pair(servers_[0], servers_[2]));
+  EXPECT_EQ(said(servers_[2], servers_[2]), std::pair(servers_[0], servers_[2]));
+  EXPECT_EQ(said(servers_[2], servers_[3]), nobody);
+  EXPECT_EQ(said(workers_[0], servers_[2]), nobody);
+}
+
 }  // namespace
 }  // namespace stretto

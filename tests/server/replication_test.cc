@@ -57,8 +57,9 @@ class ServingTest : public ReplicationTest {
     scheduler_.controls();
     open(options);
     const auto said = standby_.controls();
-    ASSERT_EQ(said.size(), 2U) << "a hello, and what the tensor is, once";
-    as<control::Open>(said[1]);
+    ASSERT_EQ(said.size(), 3U) << "a hello, that nothing lacks, and what the tensor is, once";
+    as<control::StandbyReady>(said[1]);
+    as<control::Open>(said[2]);
   }
   void welcome_standby() {
     standby_.say(welcome(kStandby, 0));
@@ -172,7 +173,10 @@ TEST_F(ServingTest, WhoComesLaterGetsAllThatIsThereAndIsReadyThen) {
   standby_.data();
   ack(1);
   EXPECT_EQ(as<control::StandbyReady>(scheduler_.control()).node, kStandby);
-  EXPECT_EQ(as<control::LogEntry>(standby_.control()).version, 2U) << "not before the image";
+  const auto then = standby_.controls();
+  ASSERT_EQ(then.size(), 2U);
+  EXPECT_EQ(as<control::LogEntry>(then[0]).version, 2U) << "not before the image";
+  EXPECT_EQ(as<control::StandbyReady>(then[1]).node, kStandby);
   EXPECT_THAT(first_.data(), testing::SizeIs(0));
   ack(2);
   EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(2, 2));
@@ -188,6 +192,15 @@ TEST_F(ServingTest, StateThatIsSetGoesThereToo) {
   first_.say(control::StateRequest{.number = 1, .tensor = 1, .set = velocity, .total = 8});
   step();
   EXPECT_EQ(as<control::PartImage>(standby_.control()).version, 1U);
+}
+
+TEST_F(ServingTest, AnotherSchedulerHearsAgainWhoHasAll) {
+  begin_both();
+  scheduler_.controls();
+  say_scheduler(welcome(kServer, 0));
+  EXPECT_EQ(as<control::StandbyReady>(scheduler_.control()).node, kStandby);
+  say_scheduler(roster_);
+  EXPECT_THAT(scheduler_.controls(), IsEmpty()) << "and once only";
 }
 
 // ---- who stands by
@@ -309,6 +322,21 @@ TEST_F(StandingByTest, AnImageComesInPieces) {
   push(first_, 6, {1, 2});
   push(second_, 6, {1, 2});
   EXPECT_EQ(wire::ValueFacts::of(first_.datum().header).version, 6U);
+}
+
+// The server may be lost with the scheduler that it told.
+TEST_F(StandingByTest, WhoHasAllSaysSoToAnotherScheduler) {
+  begin_both();
+  scheduler_.controls();
+  say_scheduler(welcome(kStandby, 0));
+  EXPECT_THAT(scheduler_.controls(), IsEmpty()) << "it has not been told so";
+  tell(control::StandbyReady{.node = kStandby});
+  EXPECT_THAT(scheduler_.controls(), IsEmpty()) << "the server says it";
+  server_.break_link();
+  step();
+  scheduler_.controls();
+  say_scheduler(welcome(kStandby, 0));
+  EXPECT_EQ(as<control::StandbyReady>(scheduler_.control()).node, kStandby);
 }
 
 struct Contradiction {
