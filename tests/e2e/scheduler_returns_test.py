@@ -180,6 +180,36 @@ class SchedulerReturns(SchedulerReturnsBase):
         self.lost(job, "killed by SIGKILL")
         self.assertEqual(self.so_far(job, "another is started"), 0)
 
+    def test_a_worker_that_is_killed_with_it_ends_the_job_and_all_others_hear_why(self):
+        for names in (("worker 1", "scheduler"), ("scheduler", "worker 1")):
+            job = self.begin("--steps", 10**6)
+            self.goes_on(job, lines=1)
+            members = job.members()
+            struck = time.monotonic()
+            os.kill(members[names[0]], signal.SIGKILL)
+            job.expect(rf"\[launcher\] {names[0]} killed by SIGKILL")  # It knows of one only.
+            os.kill(members[names[1]], signal.SIGKILL)
+            self.assertNotEqual(job.end(), 0)
+            self.assertLess(time.monotonic() - struck, 3, "nobody had to be asked to end")
+            for name in ("worker 0", "server 0", "server 1"):
+                [error] = job.errors_of(name)
+                self.assert_error(error, "PeerLost", "peer=worker 1")
+            self.assertIn("role=worker rank=1", job.lines[-1])
+            self.assert_nobody_left()
+
+    def test_a_server_that_nobody_can_replace_is_killed_with_it(self):
+        for names in (("server 1", "scheduler"), ("scheduler", "server 1")):
+            job = self.launch(RETURNING, "--steps", 10**6,
+                              flags=("--restarts", 3, "--shards", 2))
+            self.goes_on(job, lines=1)
+            members = job.members()
+            for name in names:
+                os.kill(members[name], signal.SIGKILL)
+            self.assertNotEqual(job.end(), 0)
+            for name in ("worker 0", "worker 1", "server 0"):
+                self.assertEqual(job.errors_of(name)[0].code, "ServerLost", job.output())
+            self.assert_nobody_left()
+
     def test_an_elastic_job_ends_as_ever(self):
         job = self.launch(RETURNING, "--steps", 10**6, workers="1:2", flags=("--restarts", 3))
         self.goes_on(job)

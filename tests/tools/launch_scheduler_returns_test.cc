@@ -98,11 +98,27 @@ TEST_F(LaunchSchedulerReturns, BeforeTheJobHasComeTogetherItIsAFailure) {
   EXPECT_TRUE(end({{kScheduler, kKilled}}).restarts.empty());
 }
 
+// They wait for it, and would hear of nothing but a signal.
+TEST_F(LaunchSchedulerReturns, OfAJobThatHasFailedItTellsTheOthersWhy) {
+  run_all();
+  end({{kFirstWorker, kStatus3}});
+  EXPECT_FALSE(supervisor_.may_start());
+  run_again(end({{kScheduler, kKilled}}), kScheduler);
+  EXPECT_TRUE(supervisor_.may_start(kScheduler));
+  EXPECT_FALSE(supervisor_.may_start(kServer));
+  EXPECT_TRUE(end({{kServer, kKilled}}).restarts.empty());
+  end({{kSecondWorker, kStatus3}, {kScheduler, {false, 69}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().replaced, 0U) << "the job has not gone on by it";
+  EXPECT_THAT(verdict(), testing::HasSubstr("role=worker rank=0"));
+}
+
 TEST_F(LaunchSchedulerReturns, AJobThatEndsNeedsNone) {
   run_all();
   end({{kFirstWorker, kStatus3}});
-  EXPECT_TRUE(end({{kScheduler, kKilled}}).restarts.empty());
   EXPECT_TRUE(supervisor_.on_loss_news(kScheduler, false, now_).orders.empty());
+  end({{kServer, kStatus3}, {kSecondWorker, kStatus3}});
+  EXPECT_TRUE(end({{kScheduler, kKilled}}).restarts.empty()) << "nobody is left to hear it";
 }
 
 TEST_F(LaunchSchedulerReturns, AnInterruptEndsIt) {

@@ -81,9 +81,11 @@ bool GoingOn::returns(const JobEvidence& evidence, std::size_t member) const {
   return witness.awaited || (witness.lost.ok() && is_left);
 }
 
-std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence) {
+std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence,
+                                                                       bool all) {
   std::vector<std::pair<std::size_t, std::string>> returns;
-  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+  const std::size_t end = all ? evidence.members.size() : kScheduler + 1;
+  for (std::size_t member = 0; member < end; ++member) {
     const Witness& witness = evidence.members[member];
     if (!witness.awaited || witness.life != Witness::Life::kEnded) continue;
     const std::string how = witness.told   ? "was lost to the job and killed"

@@ -47,9 +47,10 @@ class GoingOn {
   /// Another is to be run in the place of this server. If not, the job goes on without it: who
   /// stood by for it has its place, or it stood by.
   bool returns(const JobEvidence& evidence, std::size_t member) const;
-  /// Members that have ended and are to be run again; how they ended, and what the user should
-  /// read.
-  static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence);
+  /// Members that have ended and are to be run again, all or the scheduler alone; how they ended,
+  /// and what the user should read.
+  static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence,
+                                                                       bool all);
   /// Another is started in its place, and it is to end.
   void replace(std::size_t member, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.

@@ -320,7 +320,7 @@ void Runner::react(const Reaction& reaction) {
     if (supervisor_.may_start()) start(member);  // The start of one before may have failed.
   }
   for (const Restart& restart : reaction.restarts) {
-    if (!supervisor_.may_start()) continue;
+    if (!supervisor_.may_start(restart.member)) continue;
     const std::size_t like = place_for(restart, members_, placement_, far_);
     if (restart.member == restart.instead_of) seat_.note_restart();
     placement_.site_of[restart.member] = placement_.site_of[like];

@@ -56,9 +56,9 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
-// Members that have ended and are awaited.
-void run_again(JobEvidence& evidence, Reaction& reaction) {
-  for (auto& [member, note] : GoingOn::take_returns(evidence)) {
+// Members that have ended and are awaited: all, or the scheduler alone.
+void run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
+  for (auto& [member, note] : GoingOn::take_returns(evidence, all)) {
     reaction.restarts.push_back({.member = member, .instead_of = member});
     reaction.notes.push_back(std::move(note));
   }
@@ -173,7 +173,8 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
 
 void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
-  const bool may_return = ended.member != 0 || may_start();
+  const bool is_missed = may_start() || (may_start(0) && !evidence_.all_ended());
+  const bool may_return = ended.member != 0 || is_missed;
   if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
   // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
   // SIGINT, it went to the wrapper alone.
@@ -219,7 +220,10 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
-  if (may_start() && evidence_.has_scheduler()) run_again(evidence_, reaction);
+  if (may_start(0) && evidence_.has_scheduler()) {
+    run_again(evidence_, may_start(), reaction);
+    if (!may_start()) told_by_ += static_cast<std::uint32_t>(reaction.restarts.size());
+  }
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
@@ -385,6 +389,7 @@ AttemptOutcome Supervisor::outcome() const {
         return witness.spare && witness.life != Witness::Life::kUnborn;
       }));
   for (const Witness& witness : evidence_.members) outcome.replaced += witness.returned;
+  outcome.replaced -= told_by_;  // The job has not gone on by them.
   return outcome;
 }
 

@@ -97,6 +97,11 @@ class Supervisor {
   Reaction on_time(Time now);
 
   bool may_start() const { return lifecycle_.phase() == Phase::kRunning; }
+  /// The scheduler may also be run again in a job that has failed: the others wait for it, and it
+  /// is there to tell them why.
+  bool may_start(std::size_t member) const {
+    return may_start() || (member == 0 && lifecycle_.phase() == Phase::kSettling);
+  }
   bool over() const { return lifecycle_.phase() == Phase::kOver; }
   std::optional<Time> deadline() const;
   /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
@@ -122,6 +127,7 @@ class Supervisor {
   LossDetector losses_;
   GoingOn going_on_;
   std::size_t orphans_ = 0;
+  std::uint32_t told_by_ = 0;   // Schedulers that were run again in a job that had failed.
   bool await_orphans_ = false;  // They were told to end, and have until the deadline.
   bool hopeless_ = false;       // The job never came together: no time to settle.
   std::vector<std::optional<JobMember>> announced_;  // Losses that the user has read of.
