@@ -41,6 +41,8 @@ class Replication {
   Result<bool> follow(const Roster& roster, NodeId self, const control::Hello& hello);
   /// False: it stands by.
   bool serves() const { return serves_; }
+  /// It stands by, and has all that the other has.
+  bool has_all() const { return !serves_ && receiver_.has_all(); }
   /// Somebody else has all that this one has, or is to have it.
   bool replicates() const { return sender_.standby() != nullptr; }
   const Member* other() const { return sender_.standby(); }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostStepsOfReturns = 400'000;
 constexpr Duration kLongestReturnsJob = 120s;
+constexpr Duration kSaid = 100ms;  // By then what one server has said to others has come.
 constexpr const char* kPlace = "scheduler:9000";
 
 }  // namespace
@@ -135,6 +136,8 @@ bool ReturnsJob::step_one() {
   Process& process = *turn.process;
   process.agent->step(Duration::zero());
   if (process.user != nullptr) process.user->act();
+  const bool has_all = process.shard != nullptr && process.shard->replication().has_all();
+  if (has_all && !process.has_all_since) process.has_all_since = clock_.now();
   if (process.agent->over()) network_.kill(process.name);
   return turn.any;
 }
@@ -178,7 +181,8 @@ void ReturnsJob::strike() {
   }
 }
 
-// Nobody else is alive who serves its place, or could.
+// Nobody else is alive who serves its place, or could, whether the scheduler knows of it or is
+// away.
 bool ReturnsJob::is_last_holder(const Process& victim) const {
   if (plan_.replicas == 1) return false;
   const View& view = scheduler_->view();
@@ -192,7 +196,8 @@ bool ReturnsJob::is_last_holder(const Process& victim) const {
     const auto found = members.find(process->name);
     if (!process->alive || process.get() == &victim || found == members.end()) return false;
     const Member& member = *found->second;
-    const bool has_all = !member.standby || view.caught_up.contains(member.node);
+    const bool said = process->has_all_since && clock_.now() - *process->has_all_since > kSaid;
+    const bool has_all = !member.standby || said || view.caught_up.contains(member.node);
     return member.rank == lost->second->rank && has_all;
   });
 }

@@ -47,6 +47,7 @@ class ReturnsJob {
     std::unique_ptr<ReturnsUser> user;
     bool alive = true;
     Time sleeps_until = {};
+    std::optional<Time> has_all_since = {};  ///< Of a server that stands by.
   };
   struct Start {
     std::uint32_t server = 0;

@@ -68,10 +68,15 @@ struct ReturnsPlan {
     if (replicas > 1) add_pairs(random);
   }
 
-  // A server just before or after the scheduler.
+  // A server just before or after the scheduler; or that one as soon as it has missed a server.
   void add_pairs(Random& random) {
     for (std::size_t i = 0; i < strikes.size(); ++i) {
-      if (strikes[i].blow != Blow::kScheduler || random.chance(0.5)) continue;
+      if (strikes[i].blow != Blow::kScheduler) continue;
+      if (i > 0 && strikes[i - 1].blow == Blow::kSilence && random.chance(0.7)) {
+        strikes[i].after = random.between(1990ms, 2200ms);
+        continue;
+      }
+      if (random.chance(0.5)) continue;
       Strike server{.blow = Blow::kCrash, .absence = random.between(Duration::zero(), 4ms)};
       if (random.chance(0.5)) {
         std::swap(server.after, strikes[i].after);
