@@ -251,7 +251,7 @@ struct Recall {
   bool owed = false;           ///< The next one was acknowledged, and will not be sent again.
 };
 
-/// Server to scheduler: what stands by for it has all that it has.
+/// Server to scheduler and to who stands by for it: that has all. That to a later scheduler.
 struct StandbyReady {
   NodeId node = 0;
 };

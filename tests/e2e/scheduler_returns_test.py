@@ -321,6 +321,24 @@ class WithStandbys(SchedulerReturnsBase):
         self.assertNotIn("WRONG", job.output())
         self.kill_all(job)
 
+    def test_checkpoints_are_made_whoever_is_killed(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "run"
+        job = self.launch(KEEPING, "--steps", 10**6, "--every", 2, flags=(
+            "--replicas", 2, "--restarts", 50, "--checkpoint", folder))
+        made = r"\[worker 1\] checkpoint step=\d+$"
+        job.expect(made)
+        serving = 0
+        for attempt in range(5):
+            self.kill(job, *(("scheduler", f"server {serving}") if attempt % 2 else ("scheduler",)))
+            job.expect(ALL_CAME, count=attempt + 1)
+            job.expect(made, count=self.so_far(job, "[worker 1] checkpoint step=") + 2)
+            if attempt % 2:
+                job.expect(f"server {serving} has all that server {2 - serving} has")
+                serving = 2 - serving
+        self.assertEqual(self.so_far(job, "ERROR"), 0, job.output())
+        self.assertEqual(self.so_far(job, "begins again"), 0, job.output())
+        self.kill_all(job)
+
     def test_who_has_a_place_alone_is_lost_with_it(self):
         job = self.begin("--steps", 10**6, restarts=1)
         self.goes_on(job, lines=1)

@@ -62,6 +62,7 @@ void ReturnsJob::add_scheduler() {
   Process& process = add(life_ == 1 ? "scheduler" : fmt::format("scheduler-{}", life_), config);
   std::set<std::string> restored;
   Result<SchedulerPast> past = past_of(process.config, disk_, restored);
+  process.alive = past.ok();
   if (!past.ok()) return report("a journal can be read", past.status().text());
   const std::vector<JournalRecord> records = std::move(past->records);
   auto scheduler =
@@ -69,6 +70,7 @@ void ReturnsJob::add_scheduler() {
                                   CheckpointKeeper::Files(), *std::move(past));
   if (!records.empty()) {
     const Status status = scheduler->recover(records);
+    process.alive = status.ok();
     if (!status.ok()) return report("a journal leads where it did", status.text());
   }
   if (!scheduler->listen(kPlace).ok()) report("set-up", "the scheduler cannot listen");
@@ -125,6 +127,7 @@ bool ReturnsJob::step_one() {
     starts_.erase(due);
     if (start.scheduler) {
       add_scheduler();
+      if (violation_) return true;
       continue;
     }
     add_server(start.server);
