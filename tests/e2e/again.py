@@ -22,7 +22,7 @@ PATIENCE = 60.0
 FROM = r"\[worker 0\] from checkpoint=\d+ step=(\d+)$"
 SAVED = r"\[worker 0\] checkpoint step=(\d+)$"
 DEAD_AFTER = 2.0
-TOLD = re.compile(r"\[(launcher|scheduler)\] .*( is lost|scheduler was lost|killed by| sent SIGKILL)")
+TOLD = re.compile(r"\[(launcher|scheduler)\] .*( (is|was) lost|killed by| sent SIGKILL)")
 
 
 @dataclasses.dataclass
