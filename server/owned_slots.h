@@ -87,6 +87,11 @@ class OwnedSlots {
     for_each_slot([&visit](const Slot& slot) { slot.for_each_part(visit); });
   }
 
+  /// Of who stands by: all that the other has is here, as that one says. It releases nothing since
+  /// that is not.
+  void set_whole() { whole_ = true; }
+  bool whole() const { return whole_; }
+
   /// Of all slots.
   std::uint64_t bytes() const { return bytes_; }
   std::size_t parts() const { return parts_; }
@@ -120,6 +125,7 @@ class OwnedSlots {
   std::unordered_map<wire::Key, Status, Hash> unrestored_;  // that could not be restored.
   std::uint64_t bytes_ = 0;                                 // Of all slots,
   std::size_t parts_ = 0;                                   // as they come.
+  bool whole_ = false;
 };
 
 }  // namespace stretto

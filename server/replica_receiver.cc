@@ -92,7 +92,7 @@ Status ReplicaReceiver::on_control(const control::Message& message) {
     return expect({entry->tensor, entry->part}, *entry);
   }
   if (control::is<control::StandbyReady>(message)) {
-    has_all_ = true;
+    slots_.set_whole();
     return {};
   }
   return malformed("a server tells who stands by for it of tensors, parts and updates");

@@ -23,12 +23,7 @@ class ReplicaReceiver {
       : van_(van), workers_(workers), slots_(slots) {}
 
   /// The server of this link is the one that is stood by for.
-  void begin(LinkId link) {
-    link_ = link;
-    has_all_ = false;
-  }
-  /// The other says that all it has is here. It releases nothing since that is not.
-  bool has_all() const { return has_all_; }
+  void begin(LinkId link) { link_ = link; }
   /// It has ended.
   void lose();
   LinkId link() const { return link_; }
@@ -59,7 +54,6 @@ class ReplicaReceiver {
   const WorkerLinks& workers_;
   OwnedSlots& slots_;
   LinkId link_ = 0;
-  bool has_all_ = false;
   std::map<wire::Key, Coming> coming_;
 };
 

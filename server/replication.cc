@@ -165,16 +165,12 @@ void Replication::changed(const OwnedSlots::Place& place, LinkId link,
   if (sender_.is_free(*place.part)) tell(*place.part);  // Nothing is sent there yet.
 }
 
-std::optional<control::StandbyReady> Replication::step() {
-  const bool again = std::exchange(tells_again_, false);
-  if (serves_) return sender_.step();
-  if (!again || !receiver_.has_all()) return std::nullopt;
+std::optional<control::StandbyReady> Replication::step(LinkId scheduler) {
+  const bool again = scheduler != 0 && std::exchange(told_at_, scheduler) != scheduler;
+  if (again) sender_.tell_again();
+  const std::optional<control::StandbyReady> ready = sender_.step();
+  if (serves_ || !again || !slots_.whole()) return ready;
   return control::StandbyReady{.node = self_};
-}
-
-void Replication::tell_again() {
-  sender_.tell_again();
-  tells_again_ = true;
 }
 
 void Replication::released(Part& part) {

@@ -41,8 +41,6 @@ class Replication {
   Result<bool> follow(const Roster& roster, NodeId self, const control::Hello& hello);
   /// False: it stands by.
   bool serves() const { return serves_; }
-  /// It stands by, and has all that the other has.
-  bool has_all() const { return !serves_ && receiver_.has_all(); }
   /// Somebody else has all that this one has, or is to have it.
   bool replicates() const { return sender_.standby() != nullptr; }
   const Member* other() const { return sender_.standby(); }
@@ -80,11 +78,9 @@ class Replication {
   /// All has been done for a push. One that has not counted, and is not to be acknowledged, holds
   /// up no other.
   void handled(LinkId link, const wire::Header& header);
-  /// Once a turn. What the scheduler is to hear, once.
-  std::optional<control::StandbyReady> step();
-  /// The scheduler is another one, which hears again what the one before may not have written down:
-  /// of who serves, and of who stands by, as the other may be lost.
-  void tell_again();
+  /// Once a turn. What the scheduler is to hear, which is at this link, or away (0). Once by each
+  /// link: another scheduler may not know it, of who serves nor of who stands by, whoever is lost.
+  std::optional<control::StandbyReady> step(LinkId scheduler);
 
  private:
   struct Frame {
@@ -126,9 +122,9 @@ class Replication {
   ReplicaReceiver receiver_;
   AckOrder acks_;
   bool serves_ = true;
-  bool tells_again_ = false;    // Who stands by, that it has all.
   std::uint32_t followed_ = 0;  // Epoch.
   NodeId self_ = 0;
+  LinkId told_at_ = 0;               // The scheduler, by this link, who has all.
   std::optional<Member> served_by_;  // Whom this one stands by for.
   std::vector<Caller> callers_;      // Servers whose hellos wait for a roster.
   std::map<wire::Key, std::deque<Frame>> held_;

@@ -169,8 +169,8 @@ void Shard::step(Duration wait) {
   taking_over_.step(std::bind_front(&Shard::dispatch, this));
   const std::optional<control::CheckpointSaved> saved = archive_.step();
   if (saved) van_.send_control(membership_->scheduler().id(), *saved);
-  const std::optional<control::StandbyReady> ready = replication_.step();
-  if (ready) van_.send_control(membership_->scheduler().id(), *ready);
+  const LinkId scheduler = membership_->scheduler().id();
+  if (const auto ready = replication_.step(scheduler)) van_.send_control(scheduler, *ready);
   const Time now = clock_.now();
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
   if (now < stalls_.next_due()) return;
@@ -193,9 +193,8 @@ void Shard::on_control(LinkId link, const control::Message& message) {
       return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
     }
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
-    if (!control::is<control::Welcome>(message)) return;
-    replication_.tell_again();
-    if (archive_.last()) van_.send_control(membership_->scheduler().id(), *archive_.last());
+    const bool may_be_new = control::is<control::Welcome>(message) && archive_.last();
+    if (may_be_new) van_.send_control(membership_->scheduler().id(), *archive_.last());
   } else if (replication_.is_other(link)) {
     replication_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {

@@ -51,7 +51,6 @@ class Shard final : public Agent, private Van::Handler {
   void set_board(metrics::Board* board) { pen_.set_board(board, index_); }
   /// What it owns, for checkers in tests too.
   const OwnedSlots& slots() const { return slots_; }
-  const Replication& replication() const { return replication_; }
 
  private:
   using Worker = WorkerLinks::Worker;

@@ -56,12 +56,30 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
-// Members that have ended and are awaited: all, or the scheduler alone.
-void run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
+// Members that have ended and are awaited: all, so that the job goes on; or the scheduler alone, so
+// that it tells the others why it does not. How often the latter.
+std::uint32_t run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
+  const std::size_t before = reaction.restarts.size();
   for (auto& [member, note] : GoingOn::take_returns(evidence, all)) {
     reaction.restarts.push_back({.member = member, .instead_of = member});
     reaction.notes.push_back(std::move(note));
   }
+  return all ? 0 : static_cast<std::uint32_t>(reaction.restarts.size() - before);
+}
+
+bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
+  return std::ranges::any_of(evidence.members, [&](const Witness& witness) {
+    return verdict.who == witness.member && ended_by_itself(witness);
+  });
+}
+
+// Members that were run for others.
+std::uint32_t replaced_in(const JobEvidence& evidence) {
+  std::uint32_t replaced = 0;
+  for (const Witness& witness : evidence.members) {
+    replaced += witness.returned + (witness.spare && witness.life != Witness::Life::kUnborn);
+  }
+  return replaced;
 }
 
 // Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
@@ -173,8 +191,7 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
 
 void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
-  const bool is_missed = may_start() || (may_start(0) && !evidence_.all_ended());
-  const bool may_return = ended.member != 0 || is_missed;
+  const bool may_return = ended.member != 0 || may_start(0);
   if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
   // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
   // SIGINT, it went to the wrapper alone.
@@ -220,10 +237,8 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
-  if (may_start(0) && evidence_.has_scheduler()) {
-    run_again(evidence_, may_start(), reaction);
-    if (!may_start()) told_by_ += static_cast<std::uint32_t>(reaction.restarts.size());
-  }
+  if (may_start(0) && evidence_.has_scheduler())
+    told_by_ += run_again(evidence_, may_start(), reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
@@ -381,15 +396,8 @@ AttemptOutcome Supervisor::outcome() const {
   outcome.verdict = judge(evidence_);
   outcome.gathered = losses_.gathered();
   outcome.interrupted = evidence_.interrupt.has_value();
-  outcome.by_program = std::ranges::any_of(evidence_.members, [&](const Witness& witness) {
-    return outcome.verdict.who == witness.member && ended_by_itself(witness);
-  });
-  outcome.replaced = static_cast<std::uint32_t>(
-      std::ranges::count_if(evidence_.members, [](const Witness& witness) {
-        return witness.spare && witness.life != Witness::Life::kUnborn;
-      }));
-  for (const Witness& witness : evidence_.members) outcome.replaced += witness.returned;
-  outcome.replaced -= told_by_;  // The job has not gone on by them.
+  outcome.by_program = is_by_program(outcome.verdict, evidence_);
+  outcome.replaced = replaced_in(evidence_) - told_by_;  // The job has not gone on by these.
   return outcome;
 }
 

@@ -96,11 +96,10 @@ class Supervisor {
   /// Time has passed; needed at deadline().
   Reaction on_time(Time now);
 
-  bool may_start() const { return lifecycle_.phase() == Phase::kRunning; }
-  /// The scheduler may also be run again in a job that has failed: the others wait for it, and it
-  /// is there to tell them why.
-  bool may_start(std::size_t member) const {
-    return may_start() || (member == 0 && lifecycle_.phase() == Phase::kSettling);
+  /// The scheduler (0) may be run again in a job that has failed, too: it tells the others why.
+  bool may_start(std::size_t member = 1) const {
+    const bool tells = lifecycle_.phase() == Phase::kSettling && !evidence_.all_ended();
+    return lifecycle_.phase() == Phase::kRunning || (member == 0 && tells);
   }
   bool over() const { return lifecycle_.phase() == Phase::kOver; }
   std::optional<Time> deadline() const;

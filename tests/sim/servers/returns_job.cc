@@ -139,7 +139,7 @@ bool ReturnsJob::step_one() {
   Process& process = *turn.process;
   process.agent->step(Duration::zero());
   if (process.user != nullptr) process.user->act();
-  const bool has_all = process.shard != nullptr && process.shard->replication().has_all();
+  const bool has_all = process.shard != nullptr && process.shard->slots().whole();
   if (has_all && !process.has_all_since) process.has_all_since = clock_.now();
   if (process.agent->over()) network_.kill(process.name);
   return turn.any;
