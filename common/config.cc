@@ -426,22 +426,13 @@ Status check_worker_links(const Config& config) {
                       config.job.worker_links, config.most_workers(), links, kMostLinks)};
 }
 
-// What stands by does so for a server of one shard, of a job of fixed size.
 Status check_replicas(const Config& config) {
   const JobSettings& job = config.job;
   if (!job.replicated()) return {};
-  const auto refused = [&job](const char* why) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("STRETTO_REPLICAS is {}, and {}", job.replicas, why));
-  };
-  if (config.servers == 0) return refused("STRETTO_SERVERS is 0: no server keeps anything");
-  if (config.shards != 1) {
-    return refused(
-        "STRETTO_SHARDS is not 1: a server stands by for one with one shard; start "
-        "more servers instead");
-  }
-  if (!job.elastic()) return {};
-  return refused("STRETTO_MIN_WORKERS is not 0: servers stand by in jobs of fixed size");
+  if (config.servers != 0) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("STRETTO_REPLICAS is {}, and STRETTO_SERVERS is 0: no server keeps anything",
+                      job.replicas)};
 }
 
 // What a job without servers cannot have.

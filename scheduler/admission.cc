@@ -194,13 +194,13 @@ Result<Member> Admission::admit_newcomer(Join join) {
   return enter(join, here, number);
 }
 
-void Admission::close_gaps() {
+void Admission::close_gaps(Role of) {
   std::map<Place, Entry> closed;
-  std::map<Role, std::map<Rank, Rank>> ranks;
+  std::map<Rank, Rank> ranks;
   for (auto& [place, entry] : entries_) {
     const auto& [role, rank, shard] = place;
-    std::map<Rank, Rank>& of_role = ranks[role];
-    const Rank now = of_role.emplace(rank, static_cast<Rank>(of_role.size())).first->second;
+    const Rank next = role == of ? static_cast<Rank>(ranks.size()) : rank;
+    const Rank now = role == of ? ranks.emplace(rank, next).first->second : rank;
     entry.member.moved_up += rank - now;
     entry.member.rank = now;
     closed.emplace(Place{role, entry.member.rank, shard}, std::move(entry));

@@ -26,8 +26,8 @@ class Admission {
   Result<Member> admit_newcomer(Join join);
   /// Forgets a node; its place is free again.
   void remove(NodeId node);
-  /// Those who are here keep their order, and the ranks of each role are 0 to n - 1 again.
-  void close_gaps();
+  /// Those of this role who are here keep their order, and their ranks are 0 to n - 1 again.
+  void close_gaps(Role of);
 
   /// Of the job; 0 as long as nobody has said how many each host has.
   std::uint32_t workers() const { return config_.workers_are_hosts ? told_ : config_.workers; }

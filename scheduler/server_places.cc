@@ -29,7 +29,7 @@ void ServerPlaces::hear(const Caught& caught, View& next, View& published) {
   const Member* standby = next.find(caught.standby);
   const bool fits = server != nullptr && standby != nullptr && !server->standby &&
                     standby->standby && server->rank == standby->rank &&
-                    server->role == Role::kServer;
+                    server->shard == standby->shard && server->role == Role::kServer;
   if (!fits) return;
   next.caught_up.insert(caught.standby);
   published.caught_up.insert(caught.standby);  // Nobody need be told.
@@ -72,20 +72,26 @@ ServerPlaces::Loss ServerPlaces::lose(const Member& server, const std::string& c
 
 bool ServerPlaces::go_on_without(const Member& server, const std::string& cause,
                                  const ViewDraft& draft) const {
-  const NodeId lost = server.node;
-  const Member* heir = standbys_.heir(server, draft.next);
-  if (!server.standby && heir == nullptr) return false;
-  if (!server.standby) {
-    draft.changed.insert(heir->node);
-    draft.slots.replace(draft.next.slots, lost, heir->node);
-    draft.next.caught_up.erase(heir->node);
-    draft.next.members.at(heir->node).standby = false;
+  if (!server.standby && standbys_.heir(server, draft.next) == nullptr) return false;
+  const std::vector<Member> shards = Standbys::shards_of(server, draft.next);
+  std::vector<std::pair<NodeId, NodeId>> heirs;
+  for (const Member& shard : shards) {
+    if (!shard.standby) heirs.emplace_back(shard.node, standbys_.heir(shard, draft.next)->node);
   }
-  draft.next.caught_up.erase(lost);
-  draft.admission.remove(lost);
-  draft.next.members.erase(lost);
-  draft.lost[lost] = cause;
-  draft.changed.insert(lost);
+  for (const auto& [lost, heir] : heirs) {
+    draft.changed.insert(heir);
+    draft.slots.replace(draft.next.slots, lost, heir);
+    draft.next.caught_up.erase(heir);
+    draft.next.members.at(heir).standby = false;
+  }
+  for (const Member& shard : shards) {
+    draft.next.caught_up.erase(shard.node);
+    draft.admission.remove(shard.node);
+    draft.linked.erase(shard.node);  // It may end when it will.
+    draft.next.members.erase(shard.node);
+    draft.lost[shard.node] = cause;
+    draft.changed.insert(shard.node);
+  }
   return true;
 }
 

@@ -23,6 +23,7 @@ struct ViewDraft {
   Admission& admission;
   std::set<NodeId>& changed;
   std::map<NodeId, std::string>& lost;
+  std::set<NodeId>& linked;  ///< Whose links' ends are waited for.
 };
 
 /// Thread: loop.

@@ -29,7 +29,7 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
     std::uint32_t here = 0;
     bool is_taken = false;
     for (const auto& [node, member] : view.members) {
-      if (!is_at(member, number % config_.servers)) continue;
+      if (!is_at(member, number % config_.servers) || member.shard != join.shard) continue;
       ++here;
       is_taken = is_taken || member.number() == number;
     }
@@ -38,11 +38,23 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
   return std::nullopt;
 }
 
-const Member* Standbys::heir(const Member& lost, const View& view) const {
+std::vector<Member> Standbys::shards_of(const Member& server, const View& view) {
+  std::vector<Member> shards;
   for (const auto& [node, member] : view.members) {
-    if (is_at(member, lost.rank) && member.standby && view.caught_up.contains(node)) return &member;
+    if (is_at(member, server.rank) && member.number() == server.number()) shards.push_back(member);
   }
-  return nullptr;
+  return shards;
+}
+
+const Member* Standbys::heir(const Member& lost, const View& view) const {
+  const Member* heir = nullptr;
+  std::uint32_t have_all = 0;
+  for (const auto& [node, member] : view.members) {
+    if (!is_at(member, lost.rank) || !member.standby || !view.caught_up.contains(node)) continue;
+    ++have_all;
+    if (member.shard == lost.shard) heir = &member;
+  }
+  return have_all == config_.shards ? heir : nullptr;
 }
 
 const Member* Standbys::spare_of(const Member& one, const Member& other, const View& view) const {

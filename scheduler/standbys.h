@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/config.h"
 #include "core/view.h"
@@ -24,7 +25,10 @@ class Standbys {
   /// It asks to stand by for who serves alone, in a job that runs: by which number; nothing if
   /// there is no such place, or it asks for another.
   std::optional<Rank> place_for(const Join& join, const View& view) const;
-  /// This server is lost: who has its place now. Null if nobody can.
+  /// All shards of this one's process, which is lost as a whole.
+  static std::vector<Member> shards_of(const Member& server, const View& view);
+  /// This server is lost: who has its place now, of a process whose shards all have all. Null if
+  /// nobody can.
   const Member* heir(const Member& lost, const View& view) const;
   /// Of two members that have no link to one another, the server that the job can go on without:
   /// one that stands by, or that another could take the place of. Null if there is none.

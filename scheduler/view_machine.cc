@@ -64,8 +64,11 @@ Lost without_link(const Member& lost, const Member& other, const std::string& ca
           .round = next.contributors.from_round};
 }
 
-// Of two members at the ends of a link that broke, the one that the job goes on without.
-const Member& worker_of(const Member& one, const Member& other, NodeId likelier) {
+// Of two members at the ends of a link that broke, the one that the job goes on without: a worker,
+// but for a server that is more likely to be the cause and whose place another can have.
+const Member& worker_of(const Member& one, const Member& other, NodeId likelier,
+                        const Member* spare) {
+  if (spare != nullptr && spare->node == likelier) return *spare;
   if (one.role != other.role) return one.role == Role::kWorker ? one : other;
   return one.node == likelier ? one : other;
 }
@@ -225,8 +228,6 @@ void ViewMachine::take(const Lost& lost) {
   }
   if (!worker) {
     const auto loss = places_.lose(Member(*member), lost.cause, now_, draft_);
-    if (loss == ServerPlaces::Loss::kReplaced)
-      linked_.erase(lost.node);  // It may end when it will.
     if (loss == ServerPlaces::Loss::kReplaced) return publish();
     if (loss == ServerPlaces::Loss::kAwaited) return;
     cause += places_.refusal(*member, next_);
@@ -244,15 +245,17 @@ void ViewMachine::disperse() {
 
 // Those who stay keep their order, and take the ranks 0 to n - 1.
 void ViewMachine::remove(NodeId node, std::uint64_t round) {
-  if (next_.members.at(node).role == Role::kServer) slots_.remove(next_.slots, node);
+  const Role role = next_.members.at(node).role;
+  if (role == Role::kServer) slots_.remove(next_.slots, node);
   next_.members.erase(node);
   end_contribution(next_, node, round);
   notices_.erase(node);
   entrance_.forget(node);
   admission_.remove(node);
-  admission_.close_gaps();
+  admission_.close_gaps(role);
   changed_.insert(node);
   for (const Member& member : admission_.members()) {
+    if (member.role != role) continue;
     Member& known = next_.members.at(member.node);
     if (known.rank != member.rank) changed_.insert(member.node);
     known.rank = member.rank;
@@ -366,14 +369,15 @@ void ViewMachine::take(const TimeOut&) {
     const Member* reporter = next_.find(doubt.reporter);
     const Member* subject = next_.find(doubt.subject);
     if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
+    const Member* spare = places_.spare_of(*reporter, *subject, next_);
     if (changes_size(sizing_) &&
         (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
-      const Member& worker = worker_of(*reporter, *subject, likelier);
+      const Member& worker = worker_of(*reporter, *subject, likelier, spare);
       const Member& other = &worker == reporter ? *subject : *reporter;
       take(without_link(worker, other, doubt.cause, next_));
       continue;
     }
-    if (const Member* spare = places_.spare_of(*reporter, *subject, next_)) {
+    if (spare != nullptr) {
       take(without_link(*spare, spare == reporter ? *subject : *reporter, doubt.cause, next_));
       continue;
     }

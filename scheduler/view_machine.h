@@ -95,8 +95,7 @@ class ViewMachine {
   Doubts doubts_;
   Entrance entrance_;
   ServerPlaces places_;
-  const ViewDraft draft_{
-      .next = next_, .slots = slots_, .admission = admission_, .changed = changed_, .lost = lost_};
+  const ViewDraft draft_{next_, slots_, admission_, changed_, lost_, linked_};
   std::vector<ViewOrder> orders_;
 };
 

@@ -20,7 +20,7 @@ wire::ValueFacts facts_for(NodeId worker, const Part& part) {
 }  // namespace
 
 void Announcer::tell_ready(Part& part) {
-  if (part.collector.broadcast().take_made_nothing()) {
+  if (part.settled() && part.collector.broadcast().take_made_nothing()) {
     for (Waiter waiter : part.waiting.take_assigning()) {
       waiter.wants_value = false;  // There is none.
       tell(part, waiter);

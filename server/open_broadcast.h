@@ -47,7 +47,9 @@ class OpenBroadcast {
   }
   /// Nobody is left of those who had come.
   void drop() { root_.reset(); }
-  /// True once after one has come to nothing.
+  /// One has come to nothing, which nobody has been told of.
+  bool has_made_nothing() const { return made_nothing_; }
+  /// True once after that.
   bool take_made_nothing() { return std::exchange(made_nothing_, false); }
 
  private:

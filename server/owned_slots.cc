@@ -95,18 +95,12 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   return places_.emplace(key, Place{&slot, &part}).first->second;
 }
 
-std::vector<std::pair<Part*, Status>> OwnedSlots::regroup(const ContributorGroup& workers,
-                                                          const std::set<NodeId>& lost) {
-  job_.workers = workers;
-  std::vector<std::pair<Part*, Status>> stuck;
+void OwnedSlots::count_bytes() {
   bytes_ = 0;
   for (auto& [number, slot] : slots_) {
-    const auto more = slot.regroup(workers, 0, lost);
-    stuck.insert(stuck.end(), more.begin(), more.end());
-    slot.release(slot.appended());
+    slot.count_bytes();
     bytes_ += slot.bytes();
   }
-  return stuck;
 }
 
 std::uint64_t OwnedSlots::shares() const {

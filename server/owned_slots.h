@@ -40,17 +40,24 @@ class OwnedSlots {
   void begin(const Job& job) { job_ = job; }
   /// Parts that are made from now on begin as this says.
   void restore_by(std::function<Status(Part&)> restore) { job_.restore = std::move(restore); }
-  /// Who makes rounds from now on, without those who are lost: Slot::regroup. What that completes
-  /// is released.
-  std::vector<std::pair<Part*, Status>> regroup(const ContributorGroup& workers,
-                                                const std::set<NodeId>& lost);
+  /// Parts that are made from now on have rounds of these.
+  void set_workers(ContributorGroup workers) { job_.workers = std::move(workers); }
+  const ContributorGroup& workers() const { return job_.workers; }
+  /// Parts hold more or less now than they did.
+  void count_bytes();
   /// A worker says what a tensor is, and the slot of its first part; the others follow it.
   /// kMismatch if another has said otherwise, and then nothing has changed.
   Status open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot);
   /// The part of a key, made if it is new. `left`: workers that will contribute no more.
   Result<Place> place_of(const wire::Key& key, const std::set<NodeId>& left);
 
-  /// The same; null if it has not been made.
+  /// Of a part that is here.
+  Place place_of(Part& part) {
+    return {
+        .slot = &slot_of((tensors_.at(part.key.tensor).first_slot + part.key.part) % job_.slots),
+        .part = &part};
+  }
+  /// The part of a key; null if it has not been made.
   const Part* find(const wire::Key& key) const {
     const auto found = places_.find(key);
     return found == places_.end() ? nullptr : found->second.part;

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
-#include "server/rounds_image.h"
 #include "van/frame_views.h"
 
 namespace stretto {
@@ -45,28 +45,20 @@ Status check_total(Part& part, const control::LogEntry& entry) {
                                part.spec.name, part.key.part, entry.total, wanted));
 }
 
-// Counts the shares that were counted where they came: of all, or of one.
-Result<Sources> recount(Part& part, const control::LogEntry& entry) {
-  Consistency& rounds = part.collector.rounds();
-  std::vector<NodeId> nodes;
-  if (entry.worker != 0) {
-    nodes.push_back(entry.worker);
-  } else {
-    for (const Contributor& one : rounds.group()->all()) nodes.push_back(one.node);
+RoundsImage rounds_of(const std::vector<control::PartImage::Standing>& workers) {
+  RoundsImage rounds;
+  for (const control::PartImage::Standing& each : workers) {
+    rounds.workers.push_back(
+        {.node = each.node, .rounds = each.rounds, .before = each.before, .number = each.number});
   }
-  const bool collected = are_collected(part.spec.options.mode, entry.assign);
-  if (collected != (entry.worker == 0) || rounds.open()) {
-    return malformed("an update of another kind than its tensor's");
-  }
-  std::optional<Sources> made;
-  for (const NodeId node : nodes) {
-    const std::uint64_t round = rounds.rounds_of(node) + 1;
-    if (Status status = rounds.admit(node, round, entry.assign); !status.ok()) return status;
-    made = rounds.contribute(node, entry.assign);
-    part.counted.note(node, round);
-  }
-  if (!made) return malformed("a round that is not complete");
-  return *std::move(made);
+  return rounds;
+}
+
+Status contradicts(const Part& part, std::string_view what) {
+  return malformed(
+      fmt::format("tensor '{}', part {}: {} that contradicts itself, or this "
+                  "job's workers",
+                  part.spec.name, part.key.part, what));
 }
 
 }  // namespace
@@ -136,7 +128,59 @@ Status ReplicaReceiver::on_data(const wire::Header& header, const Buffer& payloa
   return {};
 }
 
-Status ReplicaReceiver::apply(Coming coming) {
+// Counts the shares that were counted where they came: of all, or of one.
+Result<Sources> ReplicaReceiver::recount(Part& part, const control::LogEntry& entry) const {
+  Consistency& rounds = part.collector.rounds();
+  std::vector<NodeId> nodes;
+  if (entry.worker != 0) {
+    nodes.push_back(entry.worker);
+  } else {
+    for (const Contributor& one : rounds.group()->all()) nodes.push_back(one.node);
+  }
+  const bool collected = are_collected(part.spec.options.mode, entry.assign);
+  if (collected != (entry.worker == 0) || rounds.open()) {
+    return malformed("an update of another kind than its tensor's");
+  }
+  if (entry.regrouped) {
+    RoundsImage image = rounds_of(entry.regrouped->workers);
+    image.version = entry.version;
+    image.finished = entry.regrouped->finished;
+    image.empty = entry.regrouped->empty;
+    const bool whole = entry.worker == 0 || entry.regrouped->makers.size() == 1;
+    if (!whole || !take(part, image)) return contradicts(part, "an update");
+    std::vector<Contributor> makers;
+    for (const NodeId node :
+         std::set(entry.regrouped->makers.begin(), entry.regrouped->makers.end())) {
+      makers.push_back({node, static_cast<Rank>(makers.size())});
+    }
+    return entry.worker != 0 ? Sources(entry.worker) : Sources(make_group(std::move(makers)));
+  }
+  std::optional<Sources> made;
+  for (const NodeId node : nodes) {
+    const std::uint64_t round = rounds.rounds_of(node) + 1;
+    if (Status status = rounds.admit(node, round, entry.assign); !status.ok()) return status;
+    made = rounds.contribute(node, entry.assign);
+    part.counted.note(node, round);
+  }
+  if (!made) return malformed("a round that is not complete");
+  return *std::move(made);
+}
+
+// How far all workers are with a part; in an elastic job others may make its rounds than did.
+bool ReplicaReceiver::take(Part& part, const RoundsImage& rounds) const {
+  if (elastic_) {
+    const ContributorGroup group = rounds.group();
+    if (group == nullptr) return false;
+    const bool others = group->all() != part.collector.rounds().group()->all();
+    // Nothing is open, so it completes nothing.
+    if (others && !part.collector.regroup(group, 0).ok()) return false;
+  }
+  if (!rounds.give(part.collector.rounds())) return false;
+  for (const RoundsImage::Worker& each : rounds.workers) part.counted.note(each.node, each.rounds);
+  return true;
+}
+
+Status ReplicaReceiver::apply(Coming coming) const {
   if (const auto* image = std::get_if<control::PartImage>(&coming.what)) {
     return apply(coming.place, *image, coming.bytes);
   }
@@ -144,29 +188,22 @@ Status ReplicaReceiver::apply(Coming coming) {
 }
 
 Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::PartImage& image,
-                              const Buffer& bytes) {
+                              const Buffer& bytes) const {
   Part& part = *place.part;
-  RoundsImage rounds;
+  RoundsImage rounds = rounds_of(image.workers);
   rounds.version = image.version;
   rounds.finished = image.finished;
   rounds.empty = image.empty;
-  for (const control::PartImage::Standing& each : image.workers) {
-    rounds.workers.push_back({.node = each.node, .rounds = each.rounds, .before = each.before});
+  if (Store::version_of(bytes.bytes()) != image.version || !take(part, rounds)) {
+    return contradicts(part, "an image");
   }
-  if (Store::version_of(bytes.bytes()) != image.version || !rounds.give(part.collector.rounds())) {
-    return malformed(
-        fmt::format("tensor '{}', part {}: an image that contradicts itself, or this "
-                    "job's workers",
-                    part.spec.name, part.key.part));
-  }
-  for (const RoundsImage::Worker& each : rounds.workers) part.counted.note(each.node, each.rounds);
   Status loaded = part.store.load(0, bytes.bytes());
   if (!loaded.ok() || part.store.saved_bytes() == bytes.size()) return loaded;
   return malformed("an image that lacks something");
 }
 
 Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::LogEntry& entry,
-                              Buffer bytes) {
+                              Buffer bytes) const {
   Part& part = *place.part;
   if (entry.version != part.store.value().version + 1) return other_version(part, entry.version);
   Result<Sources> from = recount(part, entry);

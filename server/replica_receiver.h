@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "server/owned_slots.h"
+#include "server/rounds_image.h"
 #include "server/worker_links.h"
 #include "van/control.h"
 #include "van/van.h"
@@ -22,8 +23,12 @@ class ReplicaReceiver {
   ReplicaReceiver(Van& van, const WorkerLinks& workers, OwnedSlots& slots)
       : van_(van), workers_(workers), slots_(slots) {}
 
-  /// The server of this link is the one that is stood by for.
-  void begin(LinkId link) { link_ = link; }
+  /// The server of this link is the one that is stood by for; `elastic`: who makes rounds changes,
+  /// as it says.
+  void begin(LinkId link, bool elastic) {
+    link_ = link;
+    elastic_ = elastic;
+  }
   /// It has ended.
   void lose();
   LinkId link() const { return link_; }
@@ -45,15 +50,18 @@ class ReplicaReceiver {
 
   template <typename What>
   Status expect(const wire::Key& key, const What& what);
-  static Status apply(Coming coming);
-  static Status apply(const OwnedSlots::Place& place, const control::PartImage& image,
-                      const Buffer& bytes);
-  static Status apply(const OwnedSlots::Place& place, const control::LogEntry& entry, Buffer bytes);
+  Status apply(Coming coming) const;
+  Status apply(const OwnedSlots::Place& place, const control::PartImage& image,
+               const Buffer& bytes) const;
+  Status apply(const OwnedSlots::Place& place, const control::LogEntry& entry, Buffer bytes) const;
+  Result<Sources> recount(Part& part, const control::LogEntry& entry) const;
+  bool take(Part& part, const RoundsImage& rounds) const;
 
   Van& van_;
   const WorkerLinks& workers_;
   OwnedSlots& slots_;
   LinkId link_ = 0;
+  bool elastic_ = false;
   std::map<wire::Key, Coming> coming_;
 };
 

@@ -16,38 +16,55 @@ bool is_new(const Part& part) {
   return part.store.value().version == 0 && RoundsImage::of(part.collector.rounds()).is_new();
 }
 
-control::PartImage image_of(const Part& part, std::uint64_t total) {
-  const RoundsImage rounds = RoundsImage::of(part.collector.rounds());
-  control::PartImage image{.tensor = part.key.tensor,
-                           .part = part.key.part,
-                           .version = rounds.version,
-                           .finished = rounds.finished,
-                           .empty = rounds.empty,
-                           .total = total};
+std::vector<control::PartImage::Standing> standings_of(const RoundsImage& rounds) {
+  std::vector<control::PartImage::Standing> standings;
   for (const RoundsImage::Worker& worker : rounds.workers) {
-    image.workers.push_back(
-        {.node = worker.node, .rounds = worker.rounds, .before = worker.before});
+    standings.push_back({.node = worker.node,
+                         .rounds = worker.rounds,
+                         .before = worker.before,
+                         .number = worker.number});
   }
-  return image;
+  return standings;
 }
 
-control::LogEntry entry_of(const Update& update, Mode mode) {
-  const bool alone = !are_collected(mode, update.assign);
-  return {.tensor = update.key.tensor,
-          .part = update.key.part,
-          .version = update.version,
-          .worker = alone ? update.from.nodes().front() : 0,
-          .listeners = update.listeners,
-          .assign = update.assign,
-          .total = update.bytes.size()};
+control::PartImage image_of(const Part& part, std::uint64_t total) {
+  const RoundsImage rounds = RoundsImage::of(part.collector.rounds());
+  return {.tensor = part.key.tensor,
+          .part = part.key.part,
+          .version = rounds.version,
+          .finished = rounds.finished,
+          .empty = rounds.empty,
+          .workers = standings_of(rounds),
+          .total = total};
 }
 
 }  // namespace
 
+control::LogEntry ReplicaSender::entry_of(const Update& update, Copy& copy) const {
+  const Part& part = *copy.place.part;
+  const bool alone = !are_collected(part.spec.options.mode, update.assign);
+  control::LogEntry entry{.tensor = update.key.tensor,
+                          .part = update.key.part,
+                          .version = update.version,
+                          .worker = alone ? update.from.nodes().front() : 0,
+                          .listeners = update.listeners,
+                          .assign = update.assign,
+                          .total = update.bytes.size()};
+  const ContributorGroup& group = part.collector.rounds().group();
+  if (!elastic_ || std::exchange(copy.group, group) == group) return entry;
+  const RoundsImage rounds = RoundsImage::of(part.collector.rounds());
+  entry.regrouped = control::LogEntry::Regrouped{.makers = update.from.nodes(),
+                                                 .workers = standings_of(rounds),
+                                                 .finished = rounds.finished,
+                                                 .empty = rounds.empty};
+  return entry;
+}
+
 Status ReplicaSender::call(const Member& standby, const control::Hello& hello,
-                           std::uint32_t piece_bytes) {
+                           const JobSettings& settings) {
   standby_ = standby;
-  piece_bytes_ = piece_bytes;
+  piece_bytes_ = settings.part_bytes;
+  elastic_ = settings.elastic();
   Result<LinkId> link = van_.links().connect(standby.address, hello);
   if (!link.ok()) return std::move(link.status()).with_peer(standby.describe());
   link_ = *link;
@@ -62,7 +79,9 @@ void ReplicaSender::part() {
   opened_.clear();
   std::vector<Part*> copied;
   for (const auto& [key, copy] : copies_) {
-    if (copy.copying) copied.push_back(copy.place.part);
+    if (!copy.copying) continue;
+    copy.place.part->held = false;
+    copied.push_back(copy.place.part);
   }
   copies_.clear();
   to_copy_.clear();
@@ -118,6 +137,14 @@ void ReplicaSender::copy_again(const OwnedSlots::Place& place) {
   send_image(copy);
 }
 
+void ReplicaSender::hold(const OwnedSlots::Place& place) {
+  const auto found = copies_.find(place.part->key);
+  if (found == copies_.end() || !(found->second.followed || found->second.copying)) return;
+  place.part->held = true;
+  found->second.again = found->second.copying;
+  if (!found->second.copying) send_image(found->second);
+}
+
 void ReplicaSender::queue(Copy& copy) {
   copy.queued = true;
   to_copy_.push_back(copy.place.part->key);
@@ -131,9 +158,8 @@ void ReplicaSender::append(const OwnedSlots::Place& place, Update update, std::i
   if (sent) {
     // Lent memory is a worker's, and read for as long as this takes.
     update.bytes = to_own(update.bytes);
-    sending = {.entry = entry_of(update, part.spec.options.mode),
-               .bytes = update.bytes,
-               .priority = priority};
+    sending = {
+        .entry = entry_of(update, known->second), .bytes = update.bytes, .priority = priority};
   }
   const Slot::Position position = place.slot->append(part, std::move(update));
   std::deque<Place>& order = order_[place.slot->number()];
@@ -177,6 +203,7 @@ void ReplicaSender::send_image(Copy& copy) {
   Part& part = *copy.place.part;
   copy.queued = false;
   copy.copying = true;
+  copy.group = part.collector.rounds().group();
   ++copying_;
   if (link_ == 0) return;  // As with an update.
   Buffer saved = van_.allocate(part.store.saved_bytes());
@@ -194,6 +221,8 @@ void ReplicaSender::on_acked(const wire::Key& key) {
   copy.copying = false;
   copy.followed = true;
   --copying_;
+  if (std::exchange(copy.again, false)) return send_image(copy);
+  copy.place.part->held = false;
   if (copy.waits) return send(copy, *std::exchange(copy.waits, std::nullopt));
   released_(*copy.place.part);
 }

@@ -30,7 +30,7 @@ class ReplicaSender {
       : van_(van), slots_(slots), released_(std::move(released)) {}
 
   /// Who stands by from now on, and in which pieces it takes what is sent.
-  Status call(const Member& standby, const control::Hello& hello, std::uint32_t piece_bytes);
+  Status call(const Member& standby, const control::Hello& hello, const JobSettings& settings);
   /// Nobody stands by any more, as the roster says: what waits for that is released.
   void part();
   /// Who stands by; null: nobody.
@@ -50,6 +50,9 @@ class ReplicaSender {
   bool is_free(const Part& part) const;
   /// It has been changed so: it goes as a whole again, and is not free until it is there.
   void copy_again(const OwnedSlots::Place& place);
+  /// Of a part that is settled: a round has ended and made no update. Nobody is told of that before
+  /// it is known there, as with an update.
+  void hold(const OwnedSlots::Place& place);
   /// An update that is complete. Released before this returns if nothing is sent of this part, and
   /// if no other waits before it; then `released` is not called: who appends knows.
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority);
@@ -73,7 +76,9 @@ class ReplicaSender {
     OwnedSlots::Place place = {};
     bool queued = false;                // To be sent as a whole,
     bool copying = false;               // or on the way so.
+    bool again = false;                 // And then once more.
     bool followed = false;              // It is there, or will be by what has been sent.
+    ContributorGroup group = {};        // Who makes its rounds, as far as is known there.
     std::uint32_t frames = 0;           // Not yet acknowledged.
     std::optional<Sending> waits = {};  // Until the part is there.
   };
@@ -82,6 +87,7 @@ class ReplicaSender {
     bool done;
   };
 
+  control::LogEntry entry_of(const Update& update, Copy& copy) const;
   void queue(Copy& copy);
   void send_image(Copy& copy);
   void send(Copy& copy, const Sending& sending);
@@ -95,6 +101,7 @@ class ReplicaSender {
   std::optional<Member> standby_;
   LinkId link_ = 0;
   std::uint32_t piece_bytes_ = 0;
+  bool elastic_ = false;  // Who makes rounds may change.
   bool welcomed_ = false;
   bool ready_told_ = false;
   std::set<std::uint32_t> opened_;  // Tensors that it has been told of.

@@ -56,7 +56,7 @@ Result<bool> Replication::follow(const Roster& roster, NodeId self, const contro
         sender_.standby() != nullptr && other != nullptr && sender_.standby()->node == other->node;
     if (sender_.standby() != nullptr && !is_known) sender_.part();
     if (serves_ && other != nullptr && !is_known) {
-      Status called = sender_.call(*other, hello, roster.settings.part_bytes);
+      Status called = sender_.call(*other, hello, roster.settings);
       if (!called.ok()) return called;
     }
   }
@@ -78,7 +78,7 @@ void Replication::greet(LinkId link, const control::Hello& hello) {
 void Replication::answer_callers(const Roster& roster, const Member& self) {
   for (const Caller& caller : std::exchange(callers_, {})) {
     if (served_by_ && served_by_->node == caller.node && receiver_.link() == 0) {
-      receiver_.begin(caller.link);
+      receiver_.begin(caller.link, roster.settings.elastic());
       van_.links().admit(caller.link, caller.node);
       van_.send_control(caller.link, control::Welcome{.node = caller.node, .rank = self.rank});
     } else if (caller.node > roster.newest()) {
@@ -174,6 +174,7 @@ std::optional<control::StandbyReady> Replication::step(LinkId scheduler) {
 }
 
 void Replication::released(Part& part) {
+  ways_.settled(part);
   tell(part);
   go_on(part);
 }
@@ -207,7 +208,10 @@ void Replication::go_on(Part& part) {
     held->second.pop_front();
     if (held->second.empty()) held_.erase(held);
     const WorkerLinks::Worker* worker = workers_.find(frame.link);
-    if (worker == nullptr || worker->node != frame.worker) continue;
+    if (worker == nullptr || worker->node != frame.worker) {
+      acks_.refused(frame.link, frame.header.push_sequence);
+      continue;
+    }
     ways_.dispatch(frame.link, *worker, frame.header, std::move(frame.payload));
   }
   going_on_.erase(part.key);

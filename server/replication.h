@@ -26,7 +26,8 @@ class Replication {
   using Dispatch = std::function<void(LinkId, WorkerLinks::Worker, const wire::Header&, Buffer)>;
   /// What is asked of the shard.
   struct Ways {
-    std::function<void(Part&)> announce;  ///< Who waits for a part may be told now.
+    std::function<void(Part&)> settled;   ///< A part has no update on its way any more.
+    std::function<void(Part&)> announce;  ///< Who waits for it may be told now.
     Dispatch dispatch;
     std::function<void(LinkId, const control::StateRequest&)>
         request;  ///< The same of one of these.
@@ -73,6 +74,8 @@ class Replication {
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority) {
     sender_.append(place, std::move(update), priority);
   }
+  /// A round has ended and made no update: released in the same way.
+  void made_nothing(const OwnedSlots::Place& place) { sender_.hold(place); }
   /// The push has counted: it is acknowledged, once what it has completed is released.
   void ack(const Part& part, LinkId link, std::uint64_t sequence, bool at_once);
   /// All has been done for a push. One that has not counted, and is not to be acknowledged, holds

@@ -2,6 +2,8 @@
 // Shares of an open round do not count: they come again.
 #include "server/rounds_image.h"
 
+#include <set>
+
 namespace stretto {
 
 RoundsImage RoundsImage::of(const Consistency& rounds) {
@@ -13,9 +15,22 @@ RoundsImage RoundsImage::of(const Consistency& rounds) {
     const std::uint64_t open = rounds.here_.contains(index) ? 1 : 0;
     made.workers.push_back({.node = rounds.group_->at(index).node,
                             .rounds = rounds.rounds_.of(index) - open,
-                            .before = rounds.before_[index]});
+                            .before = rounds.before_[index],
+                            .number = rounds.group_->at(index).rank});
   }
   return made;
+}
+
+ContributorGroup RoundsImage::group() const {
+  std::set<NodeId> nodes;
+  std::set<Rank> numbers;
+  std::vector<Contributor> all;
+  for (const Worker& worker : workers) {
+    const bool is_new = nodes.insert(worker.node).second && numbers.insert(worker.number).second;
+    if (!is_new) return nullptr;
+    all.push_back({worker.node, worker.number});
+  }
+  return all.empty() ? nullptr : make_group(std::move(all));
 }
 
 bool RoundsImage::give(Consistency& rounds) const {

@@ -17,9 +17,12 @@ class RoundsImage final {
     NodeId node = 0;
     std::uint64_t rounds = 0;  ///< That have counted,
     std::uint64_t before = 0;  ///< with so many before it came.
+    Rank number = 0;           ///< Contributor::rank.
   };
 
   static RoundsImage of(const Consistency& rounds);
+  /// Those who make them; null if it contradicts itself.
+  ContributorGroup group() const;
   /// The same for rounds of which none is open. False, and without effect, if it contradicts
   /// itself, or other workers make them.
   bool give(Consistency& rounds) const;

@@ -88,6 +88,17 @@ void report_other(Membership& membership, const Member* other, const Status& why
   if (other != nullptr) membership.report_broken(other->node, why, why);
 }
 
+void report_link(Membership& membership, const Member& member, const Status& why) {
+  const std::string who = member.describe();
+  if (why.code() == Code::kResource) {  // What ran out is this process's own.
+    return membership.resign({why.code(), fmt::format("the link to {}: {}", who, why.cause())});
+  }
+  membership.report_broken(
+      member.node, why,
+      Status(Code::kPeerLost, fmt::format("the link to {} broke: {}", who, why.cause()))
+          .with_peer(who));
+}
+
 OwnedSlots::Job job_of(const Roster& roster, const WorkerLinks& workers,
                        std::function<Status(Part&)> restore) {
   return {.workers = workers.group(),
@@ -98,13 +109,27 @@ OwnedSlots::Job job_of(const Roster& roster, const WorkerLinks& workers,
           .restore = std::move(restore)};
 }
 
-// Parts whose open round cannot be made by these fail.
-void regroup(OwnedSlots& slots, const ContributorGroup& workers, const std::set<NodeId>& lost,
-             Announcer& announcer) {
-  for (const auto& [part, why] : slots.regroup(workers, lost)) {
-    announcer.fail(*part, why);
-    part->doomed = why;
-  }
+// Of all parts, as they are told of by who had this place.
+std::set<NodeId> makers_in(const OwnedSlots& slots) {
+  std::set<NodeId> makers;
+  slots.for_each_part([&makers](const Part& part) {
+    for (const Contributor& one : part.collector.rounds().group()->all()) makers.insert(one.node);
+  });
+  return makers;
+}
+
+// What a change of who makes rounds completes is released as all else; parts whose open round
+// cannot be made any more fail.
+GroupChanges::Ways ways_of(Replication& replication, Announcer& announcer) {
+  return {
+      .append = [&replication](const OwnedSlots::Place& place,
+                               Update update) { replication.append(place, std::move(update), 0); },
+      .made_nothing = std::bind_front(&Replication::made_nothing, &replication),
+      .fail =
+          [&announcer](Part& part, const Status& why) {
+            announcer.fail(part, why);
+            part.doomed = why;
+          }};
 }
 
 // A worker has no part in a tensor's rounds any more, and says why: neither have others.
@@ -140,9 +165,11 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
       }),
       taking_over_(van_, workers_, slots_, announcer_, clock),
       replication_(config, van_, workers_, slots_,
-                   {.announce = std::bind_front(&Shard::announce, this),
+                   {.settled = [this](Part& part) { changes_.settled(part); },
+                    .announce = std::bind_front(&Shard::announce, this),
                     .dispatch = std::bind_front(&Shard::dispatch, this),
                     .request = std::bind_front(&Shard::on_state_request, this)}),
+      changes_(slots_, ways_of(replication_, announcer_)),
       archive_(config, index, files) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
@@ -223,13 +250,9 @@ void Shard::on_control(LinkId link, const control::Message& message) {
 // they are to be in.
 void Shard::on_take_in(LinkId link, const control::TakeIn& said) {
   if (!membership_->roster()) return;
-  const std::vector<NodeId> taken = workers_.take_in(link, said.nodes, *membership_->roster());
-  if (taken.empty()) return;
-  regroup(slots_, workers_.group(), {}, announcer_);
+  if (!workers_.take_in(link, said, *membership_->roster())) return;
+  changes_.apply(workers_.group(), {});
   slots_.for_each_part([this](Part& part) { announce(part); });
-  for (const NodeId node : taken) {
-    if (workers_.link_of(node) != 0) van_.send_control(workers_.link_of(node), said);
-  }
 }
 
 void Shard::on_sit_out(NodeId worker, const control::SitOut& said) {
@@ -249,7 +272,8 @@ void Shard::follow_roster() {
       replication_.follow(roster, membership_->node(), membership_->hello());
   if (!promoted.ok()) report_other(*membership_, replication_.other(), promoted.status());
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
-  if (promoted.ok() && *promoted) slots_.restore_by(archive_.restorer(resign));
+  const bool moves_up = promoted.ok() && *promoted;
+  if (moves_up) slots_.restore_by(archive_.restorer(resign));
   if (first) {
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
@@ -258,8 +282,12 @@ void Shard::follow_roster() {
     slots_.begin(
         job_of(roster, workers_, replication_.serves() ? archive_.restorer(resign) : nullptr));
   }
+  const bool elastic = roster.settings.elastic();
+  // Who stands by goes by what it is told, which may be ahead of its roster, or behind.
+  if (elastic && !replication_.serves()) return;
+  if (elastic && moves_up) workers_.take_over(makers_in(slots_), roster);
+  if (elastic && (moves_up || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
   if (gone.empty()) return;
-  if (roster.settings.elastic()) regroup(slots_, workers_.group(), gone.lost, announcer_);
   slots_.for_each_part([&](Part& part) {
     for (const NodeId worker : gone.left) part.collector.rounds().leave(worker);
     announce(part);
@@ -272,15 +300,7 @@ void Shard::on_broken(LinkId link, const Status& why) {
   const std::optional<WorkerLinks::Worker> lost = workers_.lose(link);
   if (!other && (!lost || workers_.left().contains(lost->node))) return;
   const Member* member = membership_->roster()->find(other ? other->node : lost->node);
-  if (member == nullptr) return;  // A later roster does not name it.
-  const std::string who = member->describe();
-  if (why.code() == Code::kResource) {  // What ran out is this process's own.
-    return membership_->resign({why.code(), fmt::format("the link to {}: {}", who, why.cause())});
-  }
-  membership_->report_broken(
-      member->node, why,
-      Status(Code::kPeerLost, fmt::format("the link to {} broke: {}", who, why.cause()))
-          .with_peer(who));
+  if (member != nullptr) report_link(*membership_, *member, why);  // Else it is known.
 }
 
 void Shard::on_open(LinkId link, const control::Open& open) {
@@ -378,6 +398,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   if (!counted.ok()) return announcer_.fault(link, push.key, push.round, counted.status());
   const bool completed = counted->update.has_value();
   if (completed) replication_.append(place, *std::move(counted->update), push.priority);
+  if (part.collector.broadcast().has_made_nothing()) replication_.made_nothing(place);
   STRETTO_CHECK((part.settled() || replication_.replicates()) && part.consistent());
   if (completed && collects && held_.note(worker.number, first, now)) {
     membership_->heartbeats().set_held(worker.number, held_.of(worker.number));

@@ -11,6 +11,7 @@
 #include "common/config.h"
 #include "server/announcer.h"
 #include "server/ended_waits.h"
+#include "server/group_changes.h"
 #include "server/held_back.h"
 #include "server/owned_slots.h"
 #include "server/replication.h"
@@ -91,6 +92,7 @@ class Shard final : public Agent, private Van::Handler {
   EndedWaits ended_waits_;
   TakingOver taking_over_;
   Replication replication_;
+  GroupChanges changes_;
   ShardArchive archive_;
 };
 

@@ -100,19 +100,28 @@ std::vector<std::pair<Part*, Status>> Slot::regroup(const ContributorGroup& next
                                                     const std::set<NodeId>& gone) {
   std::vector<std::pair<Part*, Status>> stuck;
   for (auto& [key, part] : parts_) {
-    part.waiting.drop(gone);
-    const Regrouping made = regrouping_of(part.collector.rounds(), *next, from_round, gone);
-    Result<std::optional<Update>> completed =
-        part.collector.regroup(next, made.from_round, made.out);
+    Result<std::optional<Update>> completed = regroup(part, next, from_round, gone);
     if (!completed.ok()) {
       stuck.emplace_back(&part, completed.status());
     } else if (completed->has_value()) {
       append(part, **std::move(completed));
     }
   }
+  count_bytes();
+  return stuck;
+}
+
+Result<std::optional<Update>> Slot::regroup(Part& part, const ContributorGroup& next,
+                                            std::uint64_t from_round,
+                                            const std::set<NodeId>& gone) {
+  part.waiting.drop(gone);
+  const Regrouping made = regrouping_of(part.collector.rounds(), *next, from_round, gone);
+  return part.collector.regroup(next, made.from_round, made.out);
+}
+
+void Slot::count_bytes() {
   bytes_ = 0;
   for (auto& [key, part] : parts_) bytes_ += part.bytes();
-  return stuck;
 }
 
 Slot::Position Slot::append(Part& part, Update update) {
@@ -136,7 +145,8 @@ void Slot::release(Position through) {
 
 bool Slot::consistent() const {
   for (const auto& [key, part] : parts_) {
-    if (!part.consistent() || (unreleased_.empty() && !part.settled())) return false;
+    const bool released = part.store.value().version == part.collector.rounds().version();
+    if (!part.consistent() || (unreleased_.empty() && !released)) return false;
   }
   return true;
 }

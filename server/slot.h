@@ -39,7 +39,7 @@ struct Part {
         store(layout, std::move(rule), allocate) {}
 
   /// All that has been collected has been released: the value is the one that rounds tell of.
-  bool settled() const { return store.value().version == collector.rounds().version(); }
+  bool settled() const { return !held && store.value().version == collector.rounds().version(); }
   /// Those who may be told, in the order in which they came; they wait no longer. Nobody is told of
   /// what is not released.
   std::vector<Waiter> take_ready() {
@@ -56,6 +56,7 @@ struct Part {
   Store store;
   CountedRounds counted;
   WaitingList waiting;
+  bool held = false;     ///< Rounds that made nothing are to be known elsewhere first.
   Status doomed;         ///< Workers disagree on a round: it will never finish.
   bool restored = true;  ///< Or nothing had to be; else its value is none.
 };
@@ -102,6 +103,13 @@ class Slot {
   std::vector<std::pair<Part*, Status>> regroup(const ContributorGroup& next,
                                                 std::uint64_t from_round,
                                                 const std::set<NodeId>& gone = {});
+
+  /// The same of one part: what that completes is to be appended.
+  static Result<std::optional<Update>> regroup(Part& part, const ContributorGroup& next,
+                                               std::uint64_t from_round,
+                                               const std::set<NodeId>& gone);
+  /// Parts hold more or less now than they did.
+  void count_bytes();
 
   /// Gives an update its place: after all that have been appended.
   Position append(Part& part, Update update);

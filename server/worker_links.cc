@@ -32,18 +32,27 @@ ContributorGroup WorkerLinks::workers_of(const Roster& roster) const {
 
 // A shard may hear of it before the roster that decides it: a newcomer is only taken in once it has
 // a link to every shard, and so is known here.
-std::vector<NodeId> WorkerLinks::take_in(LinkId teller, const std::vector<NodeId>& newcomers,
-                                         const Roster& roster) {
+bool WorkerLinks::take_in(LinkId teller, const control::TakeIn& said, const Roster& roster) {
   const Worker* worker = find(teller);
-  std::vector<NodeId> taken;
-  if (worker == nullptr || !group_->contains(worker->node)) return taken;
-  for (const NodeId node : newcomers) {
+  if (worker == nullptr) return false;
+  const bool says_itself =
+      roster.settings.replicated() && std::ranges::count(said.nodes, worker->node) != 0;
+  if (!says_itself && !group_->contains(worker->node)) return false;
+  bool is_news = false;
+  for (const NodeId node : said.nodes) {
     const Member* member = roster.find(node);
-    const bool comes = member != nullptr && is_newcomer(*member) && !member->left;
-    if (comes && taken_in_.insert(node).second) taken.push_back(node);
+    if (member == nullptr || !is_newcomer(*member) || member->left) continue;
+    is_news = taken_in_.insert(node).second || is_news;
+    const bool is_here = link_of(node) != 0;
+    if (told_in_.try_emplace(node, said).second && is_here) van_.send_control(link_of(node), said);
   }
-  if (!taken.empty()) group_ = workers_of(roster);
-  return taken;
+  if (is_news) group_ = workers_of(roster);
+  return is_news;
+}
+
+void WorkerLinks::take_over(const std::set<NodeId>& makers, const Roster& roster) {
+  taken_in_.insert(makers.begin(), makers.end());
+  group_ = workers_of(roster);
 }
 
 void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
@@ -114,6 +123,9 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
   workers_[caller.link] = {member->node, member->number()};
   van_.links().admit(caller.link, member->node);
   van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
+  // Its place was another's when it was taken in, or it is late.
+  const auto told = told_in_.find(member->node);
+  if (told != told_in_.end()) van_.send_control(caller.link, told->second);
 }
 
 void WorkerLinks::leave(LinkId link) {

@@ -37,10 +37,12 @@ class WorkerLinks {
   /// Answers those who wait, if this shard serves. The workers that this roster, and none before
   /// it, says have gone.
   Departures follow(const Roster& roster, bool serves = true);
-  /// Newcomers make rounds from now on. Those of them of whom that is new, and who are in; nobody
-  /// if this is not told by a worker that makes rounds.
-  std::vector<NodeId> take_in(LinkId teller, const std::vector<NodeId>& newcomers,
-                              const Roster& roster);
+  /// Newcomers make rounds from now on, those of them who are in, and each hears of it once. True
+  /// if that is new. No word counts but of a worker that makes rounds, or, where this shard may
+  /// have another's place, which knew, of a newcomer that it has been taken in.
+  bool take_in(LinkId teller, const control::TakeIn& said, const Roster& roster);
+  /// This shard has another's place, where these made rounds.
+  void take_over(const std::set<NodeId>& makers, const Roster& roster);
   /// What a worker says: it is waited for no longer, by what is new from now on.
   void leave(LinkId link);
   /// Forgets a link. The worker behind it, if it was one.
@@ -74,9 +76,10 @@ class WorkerLinks {
   std::map<LinkId, Worker> workers_;
   std::map<NodeId, LinkId> links_;  // Of those who are connected.
   ContributorGroup group_;
-  std::set<NodeId> left_;       // They said so, or a roster,
-  std::set<NodeId> told_left_;  // and those of whom a roster did.
-  std::set<NodeId> taken_in_;   // Newcomers that make rounds.
+  std::set<NodeId> left_;                      // They said so, or a roster,
+  std::set<NodeId> told_left_;                 // and those of whom a roster did.
+  std::set<NodeId> taken_in_;                  // Newcomers that make rounds,
+  std::map<NodeId, control::TakeIn> told_in_;  // and those who are told so when they are here.
   std::uint32_t followed_epoch_ = 0;
 };
 

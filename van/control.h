@@ -262,6 +262,7 @@ struct PartImage {
     NodeId node = 0;
     std::uint64_t rounds = 0;  ///< Of the worker's that have counted, without open ones,
     std::uint64_t before = 0;  ///< with so many before it came.
+    Rank number = 0;           ///< Member::number, by which shares are ordered.
     friend bool operator==(const Standing&, const Standing&) = default;
   };
   static constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 62;
@@ -284,6 +285,14 @@ struct LogEntry {
   std::uint32_t listeners = 0;  ///< Contributors that only listened.
   bool assign = false;          ///< The bytes are the value.
   std::uint64_t total = 0;
+  /// How far all are after it, if others make the part's rounds than when the last was told of.
+  struct Regrouped {
+    std::vector<NodeId> makers = {};  ///< Whose shares are in this one.
+    std::vector<PartImage::Standing> workers = {};
+    std::uint64_t finished = 0;  ///< As in PartImage,
+    std::uint64_t empty = 0;     ///< the same.
+  };
+  std::optional<Regrouped> regrouped = {};
 };
 
 /// Worker to shard: tell, or set, the piece of a rule's state that begins at an offset.

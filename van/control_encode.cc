@@ -294,6 +294,13 @@ void write(const StandbyReady& ready, wire::Control& message) {
   message.mutable_standby_ready()->set_node(ready.node);
 }
 
+void write(const PartImage::Standing& each, wire::PartImage::Standing& worker) {
+  worker.set_node(each.node);
+  worker.set_rounds(each.rounds);
+  worker.set_before(each.before);
+  worker.set_number(each.number);
+}
+
 void write(const PartImage& image, wire::Control& message) {
   wire::PartImage& out = *message.mutable_part_image();
   out.set_tensor(image.tensor);
@@ -301,12 +308,7 @@ void write(const PartImage& image, wire::Control& message) {
   out.set_version(image.version);
   out.set_finished(image.finished);
   out.set_empty(image.empty);
-  for (const PartImage::Standing& each : image.workers) {
-    wire::PartImage::Standing& worker = *out.add_workers();
-    worker.set_node(each.node);
-    worker.set_rounds(each.rounds);
-    worker.set_before(each.before);
-  }
+  for (const PartImage::Standing& each : image.workers) write(each, *out.add_workers());
   out.set_total(image.total);
 }
 
@@ -319,6 +321,11 @@ void write(const LogEntry& entry, wire::Control& message) {
   out.set_listeners(entry.listeners);
   out.set_assign(entry.assign);
   out.set_total(entry.total);
+  if (!entry.regrouped) return;
+  for (const NodeId maker : entry.regrouped->makers) out.add_makers(maker);
+  for (const auto& each : entry.regrouped->workers) write(each, *out.add_workers());
+  out.set_finished(entry.regrouped->finished);
+  out.set_empty(entry.regrouped->empty);
 }
 
 void write(const StateRequest& request, wire::Control& message) {

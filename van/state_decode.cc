@@ -51,6 +51,16 @@ Recall recall_from(const wire::Recall& recall) {
                 .owed = recall.owed()};
 }
 
+template <typename Workers>
+bool standings_from(const Workers& workers, std::vector<PartImage::Standing>& made) {
+  for (const wire::PartImage::Standing& each : workers) {
+    const bool sound = each.rounds() < PartImage::kMostRounds && each.before() <= each.rounds();
+    if (!sound) return false;
+    made.push_back({each.node(), each.rounds(), each.before(), each.number()});
+  }
+  return true;
+}
+
 Result<Message> from(const wire::PartImage& image) {
   PartImage made{.tensor = image.tensor(),
                  .part = image.part(),
@@ -61,22 +71,30 @@ Result<Message> from(const wire::PartImage& image) {
   bool sound = image.workers_size() <= static_cast<int>(kMaxNodes) &&
                made.version < PartImage::kMostRounds && made.finished < PartImage::kMostRounds &&
                made.empty <= made.finished && made.total <= PartImage::kMostBytes;
-  for (const wire::PartImage::Standing& each : image.workers()) {
-    sound = sound && each.rounds() < PartImage::kMostRounds && each.before() <= each.rounds();
-    if (!sound) break;
-    made.workers.push_back({each.node(), each.rounds(), each.before()});
-  }
+  sound = sound && standings_from(image.workers(), made.workers);
   if (sound) return Message(std::move(made));
   return unsound(fmt::format("a part's image of version {}, {} rounds, {} workers and {} bytes",
                              made.version, made.finished, image.workers_size(), made.total));
 }
 
 Result<Message> from(const wire::LogEntry& entry) {
-  const bool sound = entry.version() != 0 && entry.version() < PartImage::kMostRounds &&
-                     entry.listeners() <= kMaxNodes && entry.total() <= PartImage::kMostBytes;
+  const int most = static_cast<int>(kMaxNodes);
+  std::optional<LogEntry::Regrouped> regrouped;
+  bool sound = entry.version() != 0 && entry.version() < PartImage::kMostRounds &&
+               entry.listeners() <= kMaxNodes && entry.total() <= PartImage::kMostBytes &&
+               entry.makers_size() <= most && entry.workers_size() <= most &&
+               entry.finished() < PartImage::kMostRounds && entry.empty() <= entry.finished();
+  if (sound && entry.makers_size() != 0) {
+    regrouped.emplace();
+    regrouped->makers.assign(entry.makers().begin(), entry.makers().end());
+    regrouped->finished = entry.finished();
+    regrouped->empty = entry.empty();
+    sound = standings_from(entry.workers(), regrouped->workers);
+  }
   if (!sound) {
-    return unsound(fmt::format("an update of version {}, {} listeners and {} bytes",
-                               entry.version(), entry.listeners(), entry.total()));
+    return unsound(fmt::format("an update of version {}, {} listeners and {} bytes, of {} workers",
+                               entry.version(), entry.listeners(), entry.total(),
+                               entry.workers_size()));
   }
   return Message(LogEntry{.tensor = entry.tensor(),
                           .part = entry.part(),
@@ -84,7 +102,8 @@ Result<Message> from(const wire::LogEntry& entry) {
                           .worker = entry.worker(),
                           .listeners = entry.listeners(),
                           .assign = entry.assign(),
-                          .total = entry.total()});
+                          .total = entry.total(),
+                          .regrouped = std::move(regrouped)});
 }
 
 }  // namespace

@@ -25,10 +25,10 @@ class Entering {
     deadline_ = deadline;
     tell({});
   }
-  /// A shard has taken it in. What it said, once all have.
-  std::optional<control::TakeIn> on_taken_in(NodeId shard, const control::TakeIn& said,
+  /// A shard has taken it in, or another that has its place. What it said, once all have.
+  std::optional<control::TakeIn> on_taken_in(std::size_t place, const control::TakeIn& said,
                                              const Tell& tell) {
-    if (shards_ == 0 || !taken_in_.insert(shard).second || taken_in_.size() < shards_) return {};
+    if (shards_ == 0 || !taken_in_.insert(place).second || taken_in_.size() < shards_) return {};
     deadline_ = Time::max();
     tell({.step = said.step});
     return said;
@@ -49,8 +49,8 @@ class Entering {
   }
 
  private:
-  std::size_t shards_ = 0;  // 0: it is not on its way.
-  std::set<NodeId> taken_in_;
+  std::size_t shards_ = 0;          // 0: it is not on its way.
+  std::set<std::size_t> taken_in_;  // By places.
   Time deadline_ = Time::max();
 };
 

@@ -34,8 +34,8 @@ class JobSteps {
     entering_.begin(shards, after(clock_.now(), entering_patience_), ways_.gate.tell_scheduler);
     return is_taken_in_ && !member->joining;
   }
-  void on_taken_in(NodeId shard, const control::TakeIn& said) {
-    const auto in = entering_.on_taken_in(shard, said, ways_.gate.tell_scheduler);
+  void on_taken_in(std::size_t place, const control::TakeIn& said) {
+    const auto in = entering_.on_taken_in(place, said, ways_.gate.tell_scheduler);
     if (!in) return;
     ways_.entered(in->barriers);
     gate_.enter(*in);

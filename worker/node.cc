@@ -108,7 +108,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     Status refused = work_.exchange().on_peer(link, message);
     if (!refused.ok()) membership_.fail(std::move(refused));
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
-    work_.steps().on_taken_in(shard->node, *taken);
+    work_.steps().on_taken_in(shards_.place_of(shard->node), *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
     membership_.fail(Status(fault->why).with_peer(shard->describe()), Membership::State::kCutOff);
   } else {

@@ -20,7 +20,9 @@ Time long_ago(const Clock& clock, const Membership& membership) {
 
 // A shard has come in the place of another one, with this link.
 void settle(const ShardLinks::Moved& moved, Van& van, Tensors& tensors, StandIn& stand_in,
-            StateTransfers& states, ServerExchange& servers) {
+            StateTransfers& states, ServerExchange& servers,
+            const std::vector<control::TakeIn>& newcomers) {
+  for (const control::TakeIn& said : newcomers) van.send_control(moved.to, said);
   const std::vector<std::uint32_t> ids = tensors.move(moved.from, moved.to);
   for (const std::uint32_t id : ids) van.send_control(moved.to, open_of(*tensors.find(id)));
   stand_in.tell_again();
@@ -207,7 +209,8 @@ void ProgramWork::on_scheduler(const control::Message& message) {
 void ProgramWork::on_shard(LinkId link, const control::Message& message, const Member& shard) {
   if (control::is<control::Welcome>(message)) {
     const std::optional<ShardLinks::Moved> moved = shards_.welcome(link);
-    if (moved) settle(*moved, van_, tensors_, stand_in_, states_, exchange_.servers());
+    if (!moved) return;
+    settle(*moved, van_, tensors_, stand_in_, states_, exchange_.servers(), steps_.gate().said());
   } else if (const auto* piece = std::get_if<control::StatePiece>(&message)) {
     states_.on_piece(*piece);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {

@@ -44,6 +44,8 @@ class ShardLinks {
 
   /// The shard at the end of this link, or null.
   const Member* find(LinkId link) const;
+  /// The place that a shard has, or had: below count().
+  std::size_t place_of(NodeId node) const { return by_node_.at(node); }
   /// The link to the place that this shard has, or had; 0: none.
   LinkId link_to(NodeId node) const;
   void tell_all(const control::Message& message);

@@ -45,6 +45,7 @@ void StepGate::enter(const control::TakeIn& taken) {
   entered_ = static_cast<std::uint32_t>(taken.nodes.size());
   entered_at_ = taken.step;
   coming_.erase(coming_.begin(), coming_.upper_bound(taken.step));
+  said_.push_back(taken);
   count_->set(taken.step - 1, is_asked());
 }
 
@@ -66,6 +67,12 @@ void StepGate::on_question(const control::AtStep& question) {
 void StepGate::follow(const Roster& roster) {
   if (roster.question >= question_) is_open_ = false;
   coming_.clear();
+  std::erase_if(said_, [&roster](const control::TakeIn& said) {
+    return std::ranges::none_of(said.nodes, [&roster](NodeId node) {
+      const Member* member = roster.find(node);
+      return member != nullptr && !member->left;
+    });
+  });
   const std::uint64_t last = at();
   for (const Member& member : roster.members) {
     if (!member.left && member.from_step > last) coming_[member.from_step].insert(member.node);
@@ -91,6 +98,7 @@ void StepGate::tick() {
     control::TakeIn said{.step = comes->first, .barriers = ways_.barriers()};
     said.nodes.assign(comes->second.begin(), comes->second.end());
     coming_.erase(comes);
+    said_.push_back(said);
     ways_.tell_shards(said);
     return let_go(static_cast<std::uint32_t>(said.nodes.size()));
   }

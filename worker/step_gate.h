@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "common/clock.h"
 #include "core/roster.h"
@@ -70,6 +71,9 @@ class StepGate {
   void on_question(const control::AtStep& question);
   void follow(const Roster& roster);
 
+  /// What this worker knows of newcomers that make rounds: who has a lost shard's place may not.
+  const std::vector<control::TakeIn>& said() const { return said_; }
+
   void tick();
   Time next_due() const { return waiting_ ? waiting_->deadline : Time::max(); }
   bool idle() const { return !waiting_; }
@@ -99,9 +103,10 @@ class StepGate {
   // Newcomers, by the step before which they come in. There may be another question while the
   // program is yet to come to such a step.
   std::map<std::uint64_t, std::set<NodeId>> coming_;
-  Status ended_;                  // Why nothing begins any more, or ok.
-  std::uint32_t entered_ = 0;     // Newcomers of the first step, ourselves among them,
-  std::uint64_t entered_at_ = 0;  // which is this one.
+  std::vector<control::TakeIn> said_;  // Of newcomers that are still in.
+  Status ended_;                       // Why nothing begins any more, or ok.
+  std::uint32_t entered_ = 0;          // Newcomers of the first step, ourselves among them,
+  std::uint64_t entered_at_ = 0;       // which is this one.
 };
 
 }  // namespace stretto

@@ -55,6 +55,7 @@ void JobWatch::forget(const Member& member, bool lost) {
 
 void JobWatch::lost(const Member& member) {
   forget(member, true);
+  if (member.shard != 0) return;  // Its process is told of once.
   loss_news_.push_back({.number = member.number(), .server = member.role == Role::kServer});
 }
 

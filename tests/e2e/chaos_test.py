@@ -14,6 +14,7 @@ import unittest
 import again
 import cluster
 import elastic_losses
+import elastic_returns
 import endurance
 import endurance_plan
 import returns
@@ -62,6 +63,11 @@ class ComeBack(unittest.TestCase):
         totals = returns.run(6, 5, faults_a_job=6, replicas=2)
         self.assert_all_held(totals, 6)
         self.assertTrue(totals.scheduler_killed or totals.scheduler_stopped, totals)
+
+    def test_a_few_faults_of_servers_and_workers_of_elastic_jobs(self):
+        totals = elastic_returns.run(4, 5, faults_a_job=4)
+        self.assertEqual(len(totals.killed) + len(totals.stopped), 4, totals)
+        self.assertTrue(totals.fine(), totals)
 
 
 class Elastic(unittest.TestCase):

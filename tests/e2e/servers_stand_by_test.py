@@ -8,6 +8,7 @@ import signal
 import unittest
 
 import cluster
+import losses_test
 
 REPLICATING = cluster.BUILD / "tests" / "replicating"
 BACK = r"\[launcher\] server (\d+) .*; another is started in its place"
@@ -99,12 +100,82 @@ class ServersStandBy(cluster.ClusterTest):
         self.assertNotIn("is started in its place", job.output())
         self.assert_nobody_left()
 
+    def test_servers_of_several_shards_are_lost_with_all_of_them(self):
+        whole = self.digest(self.launch(REPLICATING, "--steps", 200, workers=2, servers=2))
+        job = self.begin("--steps", 200, "--say_every", 5, flags=("--shards", 2))
+        self.goes_on(job, lines=1)
+        for attempt, name in enumerate(("server 1", "server 3", "server 1")):
+            self.kill(job, name)
+            job.expect(BACK, count=attempt + 1)
+            self.goes_on(job, lines=3)
+        self.assertEqual(self.digest(job), whole)
+
     def test_settings_that_cannot_be(self):
         for flags, says in ((("--replicas", 3), "wanted a whole number from 1 to 2"),
-                            (("--replicas", 2, "--shards", 2), "start more servers instead")):
+                            (("--replicas", 2, "--servers", 0), "leave out one")):
             job = self.launch(REPLICATING, workers=2, servers=2, flags=flags)
             self.assertEqual(job.end(), 2, job.output())
             self.assertIn(says, job.output())
+
+
+class InElasticJobs(losses_test.LosingTest):
+    """Workers are lost and come as well."""
+
+    def begin_all(self, restarts=6, **variables):
+        return self.begin("1:3", flags=("--replicas", 2, "--restarts", restarts), **variables)
+
+    def kill(self, job, *names, how=signal.SIGKILL):
+        members = job.members()
+        for name in names:
+            os.kill(members[name], how)
+
+    def has_place(self, job, lost, now):
+        job.expect(rf"server {lost} is lost: .*; server {now}, which stood by, has its place")
+
+    def comes(self, job, lost, new):
+        job.expect(rf"worker {lost} .*; the job goes on without it; "
+                   rf"worker {new} is started for it$")
+        job.expect(rf"\[worker {new}\] newcomers 1 before round \d+: us$")
+        job.expect(rf"\[worker {new}\] round \d+$")
+
+    def test_a_server_a_worker_and_one_of_each_at_once(self):
+        job = self.begin_all()
+        self.kill(job, "server 0")
+        self.has_place(job, 0, 2)
+        self.go_on(job, ("worker 0", "worker 1", "worker 2"))
+        self.kill(job, "worker 1")
+        self.comes(job, 1, 3)
+        self.go_on(job, ("worker 0", "worker 2", "worker 3"))
+        job.expect("server 0 has all that server 2 has, and stands by for it")
+        self.kill(job, "server 2", "worker 0")
+        self.has_place(job, 2, 0)
+        self.comes(job, 0, 4)
+        self.go_on(job, ("worker 2", "worker 3", "worker 4"))
+        self.kill(job, "server 1")
+        self.has_place(job, 1, 3)
+        self.go_on(job, ("worker 2", "worker 3", "worker 4"))
+        self.stop()
+        self.done(job, ("worker 2", "worker 3", "worker 4"))
+
+    def test_those_that_stand_still_at_once(self):
+        job = self.begin_all(STRETTO_DEAD_AFTER_S=2)
+        self.kill(job, "server 1", "worker 2", how=signal.SIGSTOP)
+        self.has_place(job, 1, 3)
+        self.comes(job, 2, 3)
+        self.go_on(job, ("worker 0", "worker 1", "worker 3"))
+        self.stop()
+        self.done(job, ("worker 0", "worker 1", "worker 3"))
+
+    def test_without_restarts_the_rest_ends_well(self):
+        job = self.begin("1:3", flags=("--replicas", 2))
+        self.kill(job, "server 0", "worker 0")
+        self.has_place(job, 0, 2)
+        self.go_on(job, ("worker 1", "worker 2"))
+        self.kill(job, "server 3")
+        job.expect("server 3 is lost: .*; nobody stands by for server 1 now")
+        self.go_on(job, ("worker 1", "worker 2"))
+        self.stop()
+        self.done(job, ("worker 1", "worker 2"))
 
 
 if __name__ == "__main__":

@@ -133,6 +133,7 @@ bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, I
       worker.set_node(input.small());
       worker.set_rounds(input.number());
       worker.set_before(input.rarely(4) ? input.number() : 0);
+      worker.set_number(input.small());
     }
     image.set_total(input.rarely(4) ? input.number() : 40 + 4 * input.small());
     return true;
@@ -146,6 +147,15 @@ bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, I
     entry.set_listeners(input.rarely(4) ? input.small() : 0);
     entry.set_assign(input.flag());
     entry.set_total(input.rarely(4) ? input.number() : 4 * input.small());
+    for (std::size_t left = input.below(4); left > 0; --left) entry.add_makers(input.small());
+    for (std::size_t left = input.below(4); left > 0; --left) {
+      wire::PartImage::Standing& worker = *entry.add_workers();
+      worker.set_node(input.small());
+      worker.set_rounds(input.number());
+      worker.set_number(input.small());
+    }
+    entry.set_finished(input.small());
+    entry.set_empty(input.rarely(4) ? input.number() : 0);
     return true;
   }
   if (body == wire::Control::kRecall) {

@@ -281,7 +281,7 @@ TEST_F(AdmissionTest, ThoseWhoStayCloseTheGapsInTheirOrder) {
   }
   admission_.remove(nodes[0]);
   admission_.remove(nodes[2]);
-  admission_.close_gaps();
+  admission_.close_gaps(Role::kWorker);
   const std::vector<Member> members = admission_.members();
   ASSERT_EQ(members.size(), 2U);
   EXPECT_EQ(members[0].node, nodes[1]);

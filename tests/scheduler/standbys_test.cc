@@ -29,8 +29,8 @@ class StandbysTest : public testing::Test {
             .host = fmt::format("s{}", number),
             .address = fmt::format("s:{}", 7000 + number)};
   }
-  void gather() {
-    machine_.emplace(config_, now_);
+  void gather(Sizing sizing = Sizing::kFixed) {
+    machine_.emplace(config_, now_, sizing);
     for (const Rank number : {0U, 1U, 2U, 3U}) servers_.push_back(come(server(number)));
     for (const Rank rank : {0U, 1U}) {
       workers_.push_back(come({.rank = rank, .workers = 2, .servers = 2, .host = "w"}));
@@ -198,6 +198,39 @@ TEST_F(StandbysTest, WhoServesSaysItAndWhoStandsByOfItself) {
   EXPECT_EQ(said(servers_[2], servers_[2]), std::pair(servers_[0], servers_[2]));
   EXPECT_EQ(said(servers_[2], servers_[3]), nobody);
   EXPECT_EQ(said(workers_[0], servers_[2]), nobody);
+}
+
+TEST_F(StandbysTest, InAnElasticJobABrokenLinkCostsAServerThatShowsNoSignOfLife) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  catch_up(servers_[0], servers_[2]);
+  machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[0], .cause = "silence"},
+               now_);
+  now_ = now_ + 3s;
+  machine_->on(Alive{workers_[0]}, now_);
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(member(servers_[0]), nullptr);
+  EXPECT_FALSE(member(servers_[2])->standby);
+  EXPECT_NE(member(workers_[0]), nullptr);
+}
+
+TEST_F(StandbysTest, InAnElasticJobServersKeepTheirPlacesWhenWorkersGo) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  catch_up(servers_[0], servers_[2]);
+  lose(servers_[0]);
+  lose(workers_[0]);
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_EQ(member(workers_[1])->rank, 0U);
+  EXPECT_FALSE(member(servers_[2])->standby);
+  for (const std::size_t number : {1U, 2U, 3U}) {
+    EXPECT_EQ(member(servers_[number])->rank, number % 2);
+    EXPECT_EQ(member(servers_[number])->number(), number);
+  }
+  const NodeId another = come(server(0));
+  ASSERT_NE(another, 0U);
+  EXPECT_TRUE(member(another)->standby);
+  EXPECT_EQ(member(another)->rank, 0U);
 }
 
 }  // namespace

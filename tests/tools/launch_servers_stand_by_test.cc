@@ -84,6 +84,29 @@ TEST_F(LaunchServersStandBy, WithoutASchedulerItIsMissed) {
   EXPECT_FALSE(end({{kScheduler, {false, 69}}}).notes.empty());
 }
 
+// Workers are lost as well: K of each.
+class LaunchElasticStandBy : public SupervisorFixture {
+ protected:
+  LaunchElasticStandBy() : SupervisorFixture(GoingOn::Sizing::kElasticStandBy, 1, 1) {}
+};
+
+TEST_F(LaunchElasticStandBy, WorkersAndServersAreReplacedApart) {
+  run_all();
+  end({{kServer, kKilled}});
+  EXPECT_EQ(supervisor_.on_loss_news(kServer, false, now_).restarts,
+            (std::vector<Restart>{{kServer, kServer}}));
+  supervisor_.on_spawned(kServer);
+  end({{kFirstWorker, kKilled}});
+  const Reaction lost = supervisor_.on_loss_news(kFirstWorker, false, now_);
+  ASSERT_EQ(lost.restarts.size(), 1U);
+  EXPECT_EQ(lost.restarts.front().instead_of, kFirstWorker);
+  supervisor_.on_spawned(lost.restarts.front().member);
+  end({{kServer, kKilled}, {kSecondWorker, kKilled}});
+  EXPECT_THAT(supervisor_.on_loss_news(kServer, false, now_).notes,
+              ElementsAre("server 0 killed by SIGKILL; the job goes on without it"));
+  EXPECT_THAT(supervisor_.on_loss_news(kSecondWorker, false, now_).restarts, IsEmpty());
+}
+
 Result<Plan> plan_of(const std::vector<std::string>& words) {
   return parse_arguments(words, [](const std::string&) { return Result<std::string>(""); });
 }
@@ -101,10 +124,8 @@ TEST(LaunchReplicas, AnotherServerMayStandByForEach) {
             "--replicas is '3', wanted a whole number from 1 to 2");
   EXPECT_EQ(cause_of({"-s", "0", "--replicas=2", "x"}),
             "--replicas is 2, and --servers is 0: no server keeps anything; leave out one");
-  EXPECT_THAT(cause_of({"--shards=2", "--replicas=2", "x"}),
-              testing::HasSubstr("with one shard; start more servers instead"));
-  EXPECT_THAT(cause_of({"-n", "1:2", "--replicas=2", "x"}),
-              testing::HasSubstr("give --workers 2, or leave out --replicas"));
+  EXPECT_EQ(members_of(plan_of({"-n", "1:2", "-s", "3", "--replicas=2", "x"}).or_exit()).size(),
+            1u + 6u + 2u);
 }
 
 }  // namespace

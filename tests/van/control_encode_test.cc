@@ -187,6 +187,12 @@ std::vector<Golden> of_members_and_tensors() {
       {"CheckpointCut",
        CheckpointCut{.job = 5, .number = 6, .step = 7, .workers = {8, 9}, .alike = true},
        "ea010c080510061807220208092801"},
+      {"BarrierThatIsLeft", Barrier{.number = 3, .withdraws = true}, "420408033001"},
+  };
+}
+
+std::vector<Golden> of_comebacks() {
+  return {
       {"Recall",
        Recall{.tensor = 1, .part = 2, .round = 3, .version = 4, .finished = 5, .owed = true},
        "82020c080110021803200428053001"},
@@ -197,9 +203,9 @@ std::vector<Golden> of_members_and_tensors() {
                  .version = 3,
                  .finished = 4,
                  .empty = 1,
-                 .workers = {{.node = 5, .rounds = 6, .before = 2}},
+                 .workers = {{.node = 5, .rounds = 6, .before = 2, .number = 1}},
                  .total = 7},
-       "9a02140801100218032004280132060805100618023807"},
+       "9a021608011002180320042801320808051006180220013807"},
       {"LogEntry",
        LogEntry{.tensor = 1,
                 .part = 2,
@@ -209,12 +215,18 @@ std::vector<Golden> of_members_and_tensors() {
                 .assign = true,
                 .total = 6},
        "a2020e0801100218032004280530013806"},
-      {"BarrierThatIsLeft", Barrier{.number = 3, .withdraws = true}, "420408033001"},
-  };
-}
-
-std::vector<Golden> of_comebacks() {
-  return {
+      {"LogEntryOfOthers",
+       LogEntry{
+           .tensor = 1,
+           .part = 2,
+           .version = 3,
+           .total = 6,
+           .regrouped =
+               LogEntry::Regrouped{.makers = {5, 7},
+                                   .workers = {{.node = 5, .rounds = 6, .before = 2, .number = 1}},
+                                   .finished = 4,
+                                   .empty = 1}},
+       "a2021c0801100218033806420205074a08080510061802200150045801"},
       {"BarrierThatHasOpened", Barrier{.number = 3, .opened = true}, "420408034001"},
       {"HelloAgain", Hello{.protocol = 4, .node = 9, .job = 5, .life = 2},
        "0a12080418033809790500000000000000800102"},

@@ -338,22 +338,8 @@ class Parser {
   }
 
   Status check_replicas() const {
-    if (plan_.replicas == 1) return {};
-    if (plan_.servers == 0) {
-      return invalid(
-          "--replicas is 2, and --servers is 0: no server keeps anything; leave out one");
-    }
-    if (plan_.shards != 1) {
-      return invalid(
-          fmt::format("--replicas is 2, and --shards is {}: a server stands by for one with one "
-                      "shard; start more servers instead",
-                      plan_.shards));
-    }
-    if (plan_.least_workers == 0) return {};
-    return invalid(
-        fmt::format("--replicas is 2, and --workers is {}:{}: servers stand by in jobs of fixed "
-                    "size; give --workers {}, or leave out --replicas",
-                    plan_.least_workers, plan_.workers, plan_.workers));
+    if (plan_.replicas == 1 || plan_.servers != 0) return {};
+    return invalid("--replicas is 2, and --servers is 0: no server keeps anything; leave out one");
   }
 
   Status check_without_servers() const {

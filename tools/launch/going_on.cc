@@ -27,7 +27,7 @@ bool only_guests(const JobEvidence& evidence) {
 }
 
 bool has_servers_replaced(GoingOn::Sizing sizing) {
-  return sizing == GoingOn::Sizing::kServersReturn || sizing == GoingOn::Sizing::kServersStandBy;
+  return sizing == GoingOn::Sizing::kServersReturn || GoingOn::servers_stand_by(sizing);
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
     return;
   }
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
-  const bool its_kind = witness.member.role == Role::kWorker ? sizing_ == Sizing::kElastic
-                                                             : has_servers_replaced(sizing_);
+  const bool its_kind =
+      witness.member.role == Role::kWorker ? is_elastic(sizing_) : has_servers_replaced(sizing_);
   const bool may_go_on =
       its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
       (evidence.has_scheduler() || ((witness.spare || witness.again) && is_done(evidence)));
@@ -68,14 +68,14 @@ bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
   witness.word_due.reset();
   if (!witness.lost.ok()) return false;  // With its host.
   const bool news = !std::exchange(witness.awaited, true);
-  if (news && sizing_ == Sizing::kServersStandBy) --restarts_;
+  if (news && servers_stand_by(sizing_)) --restarts_;
   const bool ends_it = news && evidence.is_alive(member);
   if (ends_it) witness.told = true;
   return ends_it;
 }
 
 bool GoingOn::returns(const JobEvidence& evidence, std::size_t member) const {
-  if (sizing_ != Sizing::kServersStandBy) return true;
+  if (!servers_stand_by(sizing_)) return true;
   const Witness& witness = evidence.members.at(member);
   const bool is_left = restarts_ > 0 && (returns_ == 0 || scheduler_returns(evidence));
   return witness.awaited || (witness.lost.ok() && is_left);
@@ -136,8 +136,8 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
     const bool done_without = (witness.spare || witness.again) && is_done(evidence);
-    const bool spare = witness.spare ||
-                       (sizing_ == Sizing::kServersStandBy && witness.member.role == Role::kServer);
+    const bool spare =
+        witness.spare || (servers_stand_by(sizing_) && witness.member.role == Role::kServer);
     if (done_without || (spare && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;

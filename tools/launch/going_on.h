@@ -20,7 +20,19 @@ namespace stretto::launch {
 class GoingOn {
  public:
   /// Whose loss it may be that does not end the job.
-  enum class Sizing : std::uint8_t { kFixed, kServersReturn, kServersStandBy, kElastic };
+  enum class Sizing : std::uint8_t {
+    kFixed,
+    kServersReturn,
+    kServersStandBy,
+    kElastic,
+    kElasticStandBy
+  };
+  static bool servers_stand_by(Sizing sizing) {
+    return sizing == Sizing::kServersStandBy || sizing == Sizing::kElasticStandBy;
+  }
+  static bool is_elastic(Sizing sizing) {
+    return sizing == Sizing::kElastic || sizing == Sizing::kElasticStandBy;
+  }
 
   /// `restarts`: of servers for which others stand by.
   GoingOn(const Limits& limits, Sizing sizing, std::uint32_t restarts = 0)
@@ -42,7 +54,7 @@ class GoingOn {
   bool await_return(JobEvidence& evidence, std::size_t member);
   /// Such a member may be lost with its host.
   bool may_lose_hosts(Role role) const {
-    return role == Role::kWorker || (role == Role::kServer && sizing_ == Sizing::kServersStandBy);
+    return role == Role::kWorker || (role == Role::kServer && servers_stand_by(sizing_));
   }
   /// Another is to be run in the place of this server. If not, the job goes on without it: who
   /// stood by for it has its place, or it stood by.

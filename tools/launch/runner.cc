@@ -35,8 +35,11 @@ std::vector<JobMember> with_spares(const Plan& plan) {
 }
 
 GoingOn::Sizing sizing_of(const Plan& plan) {
-  if (plan.least_workers != 0) return GoingOn::Sizing::kElastic;
-  if (plan.replicas > 1) return GoingOn::Sizing::kServersStandBy;
+  const bool stand_by = plan.replicas > 1;
+  if (plan.least_workers != 0) {
+    return stand_by ? GoingOn::Sizing::kElasticStandBy : GoingOn::Sizing::kElastic;
+  }
+  if (stand_by) return GoingOn::Sizing::kServersStandBy;
   return servers_return(plan) ? GoingOn::Sizing::kServersReturn : GoingOn::Sizing::kFixed;
 }
 

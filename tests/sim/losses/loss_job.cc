@@ -19,20 +19,23 @@ constexpr const char* kDoor = "scheduler:9000";
 
 }  // namespace
 
-LossJob::LossJob(std::uint64_t seed, Watched watched)
-    : plan_(seed),
+LossJob::LossJob(std::uint64_t seed, Watched watched, std::uint32_t replicas)
+    : plan_(seed, replicas),
       watched_(watched),
       random_(seed * 31 + 5),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = plan_.local}),
-      began_(clock_.now()) {
+      began_(clock_.now()),
+      servers_(
+          plan_, seed * 43 + 7,
+          {.start = [this](std::uint32_t number) { add_server(number); },
+           .lose = [this](const std::string& name, bool is_told) { lose_server(name, is_told); }}) {
   board_.report = [this](const std::string& invariant, const std::string& text) {
     report(invariant, text);
   };
   begin_history();
   add_scheduler();
-  for (std::uint32_t server = 0; server < plan_.servers; ++server) {
-    for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) add_shard(server, shard);
-  }
+  const std::uint32_t servers = plan_.servers * plan_.replicas;
+  for (std::uint32_t server = 0; server < servers; ++server) add_server(server);
   for (std::uint32_t number = 0; number < plan_.workers; ++number) add_worker(number);
 }
 
@@ -42,6 +45,7 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.rank = rank;
   config.workers = plan_.workers;
   config.servers = plan_.servers;
+  config.job.replicas = plan_.replicas;
   config.restarts = LossPlan::kMostWorkers - plan_.workers;
   config.shards = plan_.shards;
   config.scheduler = kDoor;
@@ -68,9 +72,20 @@ void LossJob::add_scheduler() {
   process.agent = std::move(scheduler);
 }
 
-void LossJob::add_shard(std::uint32_t server, std::uint32_t index) {
+void LossJob::add_server(std::uint32_t server) {
+  const std::string name = fmt::format("server-{}", server);
+  const std::uint64_t process = names_++;
+  for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) {
+    add_shard(server, shard,
+              plan_.replicas == 1 ? fmt::format("{}-{}", name, shard)
+              : shard == 0        ? fmt::format("{}-{}", name, process)
+                                  : fmt::format("{}-{}.{}", name, process, shard));
+  }
+}
+
+void LossJob::add_shard(std::uint32_t server, std::uint32_t index, std::string name) {
   Process& process = *processes_.emplace_back(std::make_unique<Process>());
-  process.name = fmt::format("server-{}-{}", server, index);
+  process.name = std::move(name);
   process.config = config_of(Role::kServer, server);
   auto shard =
       std::make_unique<Shard>(process.config, index, network_.endpoint(process.name), clock_);
@@ -125,8 +140,9 @@ bool LossJob::over() const {
 bool LossJob::step_one() {
   while (next_strike() <= clock_.now()) strike();
   end_if_due(dip_, network_, clock_.now());
+  follow_servers();
   while (next_join() <= clock_.now()) start_joining();
-  const Time other = std::min({next_strike(), next_join(), sim::end_of(dip_)});
+  const Time other = std::min({next_strike(), next_join(), sim::end_of(dip_), servers_.next_due()});
   const auto turn = turn_of(processes_, network_, clock_, random_, other);
   if (turn.process != nullptr) step(*turn.process);
   return turn.any;
@@ -256,7 +272,29 @@ void LossJob::lose(Process& victim, LossKind kind) {
   }
 }
 
-// Of a link to the scheduler or to a shard.
+void LossJob::follow_servers() {
+  if (plan_.replicas == 1) return;
+  std::set<std::string> alive;
+  for (const auto& process : processes_) {
+    const bool there = process->alive && process->shard != nullptr && !process->agent->over();
+    if (there) alive.insert(process->name);  // Of the others nobody is looked for.
+  }
+  servers_.act(clock_.now(), *scheduler_, alive);
+}
+
+void LossJob::lose_server(const std::string& name, bool is_told) {
+  board_.history.disturbances.push_back({.at = clock_.now(), .costs = kToldOfSilence});
+  for (const auto& process : processes_) {  // All of its shards.
+    if (process->name != name && !process->name.starts_with(name + ".")) continue;
+    process->alive = false;
+    if (is_told) {
+      network_.kill(process->name);
+    } else {
+      network_.silence(process->name);
+    }
+  }
+}
+
 // To whom it has a link: mostly the scheduler and shards, and other workers where tensors go among
 // them.
 std::string LossJob::other_end(const Process& victim) {
@@ -361,6 +399,10 @@ void LossJob::check_end() {
 
 void LossJob::check_newcomer(const std::string& name, const LossUser& user) {
   if (user.outcome()->ok() || user.steps_seen() < kMostStepsToComeIn) return;
+  // It needs a link to every server: it waits until one that is lost is known to be. Others make
+  // steps meanwhile if their tensors lie elsewhere.
+  const bool waits = plan_.replicas > 1 && clock_.now() - servers_.last_loss() < kToldOfSilence;
+  if (waits) return;
   report("who comes is taken in",
          fmt::format("{}, in {} steps: {}", name, user.steps_seen(), user.outcome()->text()));
 }
@@ -380,8 +422,14 @@ void LossJob::begin_history() {
 
 void LossJob::note_kept(const Process& process) {
   History::Kept& kept = board_.history.kept[process.name];
+  const std::string place =
+      plan_.replicas == 1
+          ? process.name
+          : fmt::format("place {} of {}",
+                        static_cast<std::uint32_t>(process.config.rank) % plan_.servers,
+                        process.name.substr(std::min(process.name.find('.'), process.name.size())));
   process.shard->slots().for_each_slot([&](const Slot& slot) {
-    board_.history.owners[slot.number()].insert(process.name);
+    board_.history.owners[slot.number()].insert(place);
     slot.for_each_part([&](const Part& part) {
       kept.senders = std::max(kept.senders, part.counted.workers());
       kept.waiting = std::max(kept.waiting, part.waiting.size());
@@ -415,6 +463,10 @@ std::string LossJob::describe() const {
   std::string text = fmt::format("{} workers, at least {}, {} links, lost {}; {}; ", plan_.workers,
                                  plan_.min_workers, plan_.worker_links,
                                  fmt::join(board_.lost, ", "), scheduler_->phase());
+  if (servers_.lost() != 0) {
+    text += fmt::format("{} servers lost, the last after {:.3f} ms; ", servers_.lost(),
+                        seconds(servers_.last_loss() - began_) * 1e3);
+  }
   for (const LossPlan::Strike& strike : plan_.strikes) {
     text += fmt::format("{} after {:.3f} ms; ", name_of(strike.kind), seconds(strike.after) * 1e3);
   }

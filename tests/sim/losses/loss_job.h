@@ -14,6 +14,7 @@
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/sim/job_steps.h"
+#include "tests/sim/losses/loss_servers.h"
 #include "tests/sim/losses/loss_user.h"
 #include "tests/sim/sim_cluster.h"
 #include "tests/sim/sim_network.h"
@@ -48,7 +49,8 @@ class LossJob {
   /// Who looks on while it runs: the users, or nobody, so that its history alone is judged.
   enum class Watched { kByUsers, kByNobody };
 
-  explicit LossJob(std::uint64_t seed, Watched watched = Watched::kByUsers);
+  explicit LossJob(std::uint64_t seed, Watched watched = Watched::kByUsers,
+                   std::uint32_t replicas = 1);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
@@ -57,6 +59,8 @@ class LossJob {
 
   std::size_t lost() const { return board_.lost.size(); }
   bool went_on() const { return went_on_; }
+  /// Where servers stand by.
+  const LossServers& servers() const { return servers_; }
   const LossVisits& visits() const { return visits_; }
   /// Workers that have come in.
   std::size_t joined() const { return board_.came.size(); }
@@ -79,7 +83,10 @@ class LossJob {
 
   Config config_of(Role role, std::int64_t rank) const;
   void add_scheduler();
-  void add_shard(std::uint32_t server, std::uint32_t shard);
+  void add_server(std::uint32_t server);
+  void add_shard(std::uint32_t server, std::uint32_t shard, std::string name);
+  void follow_servers();
+  void lose_server(const std::string& name, bool is_told);
   void add_worker(std::uint32_t number, NodeId former = 0);
   bool step_one();
   void step(Process& process);
@@ -112,6 +119,8 @@ class LossJob {
   LossBoard board_{clock_};
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
+  LossServers servers_;
+  std::uint64_t names_ = 0;  // Of servers that were started.
   std::size_t struck_ = 0;
   std::size_t started_ = 0;     // Of those who join.
   Time not_before_ = {};        // A strike waits until all have come together,

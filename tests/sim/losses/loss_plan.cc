@@ -72,6 +72,18 @@ void strike_amid_a_choice(std::uint64_t seed, LossPlan& plan) {
   plan.strikes.insert(plan.strikes.begin(), {.kind = kind, .phase = LossPhase::kChoosing});
 }
 
+// While workers are lost and come.
+void lose_servers(std::uint64_t seed, LossPlan& plan) {
+  Random random(seed ^ 0x57A2D);
+  if (!plan.joins.empty()) plan.rounds += 40;
+  for (std::uint64_t left = 1 + random.below(5); left > 0; --left) {
+    plan.server_strikes.push_back(
+        {.after = random.between(Duration::zero(), random.chance(0.5) ? 3ms : 30ms),
+         .absence = random.between(Duration::zero(), random.chance(0.2) ? 8s : 4ms),
+         .is_told = random.chance(0.7)});
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(LossKind kind) {
@@ -86,7 +98,7 @@ std::string_view name_of(LossPhase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
-LossPlan::LossPlan(std::uint64_t seed) {
+LossPlan::LossPlan(std::uint64_t seed, std::uint32_t copies) : replicas(copies) {
   Random random(seed * 0x9E3779B97F4A7C15ULL + 11);
   workers = 2 + static_cast<std::uint32_t>(random.below(kMostWorkers - 1));
   min_workers = 1 + static_cast<std::uint32_t>(random.below(workers));
@@ -132,6 +144,7 @@ LossPlan::LossPlan(std::uint64_t seed) {
   strike_at_the_end(others, *this);
   exchange_among_workers(seed, *this);
   strike_amid_a_choice(seed, *this);
+  if (replicas > 1) lose_servers(seed, *this);
 }
 
 }  // namespace stretto::sim

@@ -43,7 +43,8 @@ struct LossPlan {
   static constexpr std::uint32_t kMostWorkers = 4;  // With those who join.
   static constexpr int kDigits = 15;                // Bits of a worker's own digit in a number.
 
-  explicit LossPlan(std::uint64_t seed);
+  /// With two `copies` servers have others that stand by for them, and are lost too.
+  explicit LossPlan(std::uint64_t seed, std::uint32_t copies = 1);
 
   struct Strike {
     LossKind kind = LossKind::kCrash;
@@ -57,6 +58,7 @@ struct LossPlan {
   std::uint32_t min_workers = 1;
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;
+  std::uint32_t replicas = 1;
   std::uint64_t rounds = 1;  ///< Of each tensor.
   std::uint64_t barrier_every = 1;
   std::uint32_t machines = 1;  ///< That workers are on.
@@ -65,6 +67,12 @@ struct LossPlan {
   std::uint64_t step_of = 1;  ///< So many rounds, by turns of all tensors, are a program's step.
   std::vector<TensorSpec> tensors = {};
   std::vector<Strike> strikes = {};  ///< Each hits one worker, in the order of their times.
+  struct ServerStrike {
+    Duration after = {};    ///< Since the one before, or since the job runs.
+    Duration absence = {};  ///< Until another is started, once that is known.
+    bool is_told = true;    ///< Its links break.
+  };
+  std::vector<ServerStrike> server_strikes = {};
   struct Joining {
     Duration after = {};
     bool waits_for_a_place = true;  ///< Or is refused where all MAX are in.

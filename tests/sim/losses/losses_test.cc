@@ -53,6 +53,35 @@ TEST(LossSimulation, ALinkThatIsResetUnderAFarewellIsNoLoss) {
   EXPECT_FALSE(violation.has_value()) << job.describe();
 }
 
+// Servers are lost as well, and others that stood by have their places.
+TEST(ElasticStandbySimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment(kFarLess);
+  Replay replay("ElasticStandbySimulation.Every*");
+  std::uint64_t servers = 0;
+  std::uint64_t started = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t joined = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    LossJob job(seed, LossJob::Watched::kByUsers, 2);
+    auto violation = job.run();
+    if (!violation) violation = HistoryChecker(job.history()).check();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
+    servers += job.servers().lost();
+    started += job.servers().started();
+    lost += job.lost();
+    joined += job.joined();
+  }
+  if (seeds.count < 100) return;
+  fmt::print("{} servers were lost and {} came, {} workers were lost and {} came\n", servers,
+             started, lost, joined);
+  EXPECT_GT(servers, seeds.count / 2);
+  EXPECT_GT(started, seeds.count / 8);
+  EXPECT_GT(lost, seeds.count / 2);
+  EXPECT_GT(joined, seeds.count / 32);
+}
+
 // Nobody looks on while the jobs run.
 TEST(HistorySimulation, EveryHistoryKeepsTheContract) {
   set_log_level(Level::kSilent);

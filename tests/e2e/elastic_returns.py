@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of `tools/chaos returns --replicas 2 --elastic`: elastic jobs whose servers have
+others that stand by for them. Workers and servers are killed or stopped at any moment, one or one
+of each at once, and the launcher starts others; whether all who are left go on, with every element
+of every value right by a ledger (enduring.cc), and how long they stand still."""
+
+import json
+import os
+import random
+import re
+import signal
+import tempfile
+import threading
+import time
+
+import cluster
+import endurance_job
+import endurance_plan
+import returns
+from again import at, in_short
+
+PATIENCE = 60.0
+DEAD_AFTER = 2.0
+CAME = r"\[worker {}\] came before round \d+$"
+HAS_ALL = r"server {} has all that server {} has"
+
+
+class ElasticReturns(cluster.ClusterTest):
+    """Jobs one after another."""
+
+    def runTest(self):
+        """Not run as a test."""
+
+    def begin(self, dice, folder):
+        """A job of two or three workers, in modes by chance; its servers stand by already."""
+        self.folder, self.servers = folder, dice.randrange(1, 3)
+        with open(f"{folder}/ledger", "wb") as ledger:
+            ledger.write(bytes(endurance_job.LEDGER_BYTES))
+        workers = dice.randrange(2, 4)
+        modes = endurance_plan.draw_modes(dice, 0.4)
+        program = ["/bin/sh", "-c", f'exec "$@" --commits {folder}/commits-$STRETTO_RANK', "-",
+                   endurance_job.ENDURING, "--until", f"{folder}/until", "--ledger",
+                   f"{folder}/ledger", "--modes", ",".join(modes), "--elements",
+                   64 * dice.choice((10, 300, 3000))]
+        job = self.launch(*program, workers=f"1:{workers}", servers=self.servers,
+                          flags=("--restarts", 50, "--replicas", 2),
+                          STRETTO_DEAD_AFTER_S=DEAD_AFTER,
+                          STRETTO_TRANSPORT=dice.choice(("auto", "zmq")))
+        self.workers = list(range(workers))
+        self.serving = list(range(self.servers))  # The number of who serves, by place.
+        self.seen = dict.fromkeys(range(2 * self.servers), 0)  # How often each had all.
+        for worker in self.workers:
+            job.expect(rf"\[worker {worker}\] round ", PATIENCE)
+        return job
+
+    def other(self, server):
+        return (server + self.servers) % (2 * self.servers)
+
+    def await_steps(self, job, worker, struck):
+        """Seconds until this worker had ended a step that it had begun since."""
+        while time.monotonic() - struck < PATIENCE:
+            with open(f"{self.folder}/commits-{worker}", encoding="ascii") as file:
+                since = [float(line) for line in file.read().split("\n")[:-1]
+                         if float(line) > struck]
+            if len(since) > 1:
+                return since[1] - struck
+            if not job.running():
+                break
+            threading.Event().wait(0.005)
+        raise AssertionError(f"hang: worker {worker} makes no steps\n{job.output()}")
+
+    def strike(self, job, dice, totals):
+        """One fault of a worker, of a server, or of one of each, and what follows."""
+        kind = dice.choice(("server", "server", "worker", "worker", "both"))
+        place, lost = dice.randrange(self.servers), dice.choice(self.workers)
+        stops = dice.random() < 0.15
+        victims = [f"server {self.serving[place]}"] * (kind != "worker")
+        victims += [f"worker {lost}"] * (kind != "server")
+        members, struck = job.members(), time.monotonic()
+        for victim in victims:
+            os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        totals.faults += 1
+        if kind != "server":
+            self.workers.remove(lost)
+        took = max(self.await_steps(job, worker, struck) for worker in self.workers)
+        (totals.stopped if stops else totals.killed).append(took)
+        if kind != "server":
+            text = job.expect(rf"worker {lost} .*; worker (\d+) is started for it", PATIENCE)
+            job.expect(CAME.format(text[1]), PATIENCE)
+            self.workers.append(int(text[1]))
+            self.await_steps(job, int(text[1]), time.monotonic())
+        if kind != "worker":
+            was = self.serving[place]
+            self.serving[place] = self.other(was)
+            self.seen[was] += 1
+            job.expect(HAS_ALL.format(was, self.other(was)), PATIENCE, count=self.seen[was])
+
+    def one(self, number, faults, totals):
+        dice = random.Random(number)
+        with tempfile.TemporaryDirectory() as folder:
+            job = self.begin(dice, folder)
+            try:
+                for _ in range(faults):
+                    threading.Event().wait(dice.random() / 2)  # At any moment.
+                    self.strike(job, dice, totals)
+                with open(f"{folder}/until", "w", encoding="ascii"):
+                    pass
+                if job.end() != 0:
+                    raise AssertionError(f"the job did not end well\n{job.output()}")
+            finally:
+                if re.search(r"^\[worker \d+\] wrong:", job.output(), re.MULTILINE):
+                    totals.wrong += 1
+            self.assert_nobody_left()
+
+
+def run(faults, seed, faults_a_job=8):
+    """So many faults, in jobs of so many each."""
+    totals = returns.Standstills()
+    for number in range(-(-faults // faults_a_job)):
+        test = ElasticReturns()
+        test.setUp()
+        try:
+            test.one(f"{seed}.{number}", min(faults_a_job, faults - number * faults_a_job), totals)
+        except AssertionError as error:
+            totals.hangs += 1
+            print(f"job {number}: {in_short(error)}", flush=True)
+        finally:
+            test.doCleanups()
+    return totals
+
+
+def campaign(options):
+    """Prints what happened; the exit status."""
+    totals = run(options.faults, options.seed)
+    result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong,
+              "killed": len(totals.killed), "killed_p50_s": at(totals.killed, 0.5),
+              "killed_p99_s": at(totals.killed, 0.99), "stopped": len(totals.stopped),
+              "stopped_p50_s": at(totals.stopped, 0.5), "stopped_p99_s": at(totals.stopped, 0.99)}
+    print(json.dumps(result) if options.json else
+          "\n".join(f"{name:20} {value}" for name, value in result.items()))
+    return 0 if totals.fine() else 1

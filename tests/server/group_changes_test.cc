@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Others make rounds: at once where nothing is on its way, and once it is not where something is.
+#include "server/group_changes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/group.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+class GroupChangesTest : public testing::Test {
+ protected:
+  GroupChangesTest() {
+    slots_.begin(
+        {.workers = fake::group_of(3), .slots = 4, .since = 1, .part_bytes = 8, .elastic = true});
+    EXPECT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
+  }
+  OwnedSlots::Place place() { return *slots_.place_of({1, 0}, {}); }
+  std::optional<Update> share(Rank rank, std::uint64_t round) {
+    const NodeId worker = fake::node_of(rank);
+    auto counted = place().slot->count(
+        *place().part, {worker, {1, 0}, round},
+        {.worker = worker, .round = round, .bytes = fake::bytes_of(std::vector<float>{1, 2})});
+    EXPECT_TRUE(counted.ok());
+    return std::move(counted->update);
+  }
+
+  OwnedSlots slots_{0, Buffer::allocate};
+  std::vector<Update> appended_;
+  GroupChanges changes_{slots_,
+                        {.append =
+                             [this](const OwnedSlots::Place& at, Update update) {
+                               appended_.push_back(update);
+                               at.slot->append(*at.part, std::move(update));
+                             },
+                         .made_nothing = [](const OwnedSlots::Place&) { FAIL(); },
+                         .fail = [](Part&, const Status& why) { FAIL() << why.text(); }}};
+};
+
+TEST_F(GroupChangesTest, ALossMayCompleteARound) {
+  share(0, 1);
+  share(1, 1);
+  changes_.apply(fake::group_of(2), {fake::node_of(2)});
+  ASSERT_EQ(appended_.size(), 1U);
+  EXPECT_EQ(appended_.front().from.size(), 2U);
+}
+
+TEST_F(GroupChangesTest, APartWhoseUpdateIsOnItsWayHearsOfItAfterThat) {
+  share(0, 1);
+  share(1, 1);
+  std::optional<Update> whole = share(2, 1);
+  ASSERT_TRUE(whole.has_value());
+  Slot& slot = *place().slot;
+  const Slot::Position position = slot.append(*place().part, *std::move(whole));
+  changes_.apply(fake::group_of(2), {fake::node_of(2)});
+  changes_.settled(*place().part);
+  EXPECT_EQ(place().part->collector.rounds().group()->size(), 3U) << "it is not settled";
+  slot.release(position);
+  changes_.settled(*place().part);
+  EXPECT_EQ(place().part->collector.rounds().group()->size(), 2U);
+  EXPECT_TRUE(appended_.empty());
+}
+
+TEST_F(GroupChangesTest, PartsThatAreMadeLaterHaveRoundsOfThese) {
+  changes_.apply(fake::group_of(1), {fake::node_of(1), fake::node_of(2)});
+  EXPECT_TRUE(share(0, 1).has_value());
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// LossServers: the servers of an elastic job for which others stand by. Some are lost at any time,
+// but never the last one that has a place's all; and a launcher that is played here starts another
+// for each.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "tests/sim/losses/loss_plan.h"
+#include "tests/sim/random.h"
+
+namespace stretto::sim {
+
+/// Thread: the simulation's.
+class LossServers {
+ public:
+  struct Ways {
+    std::function<void(std::uint32_t number)> start;
+    std::function<void(const std::string& name, bool is_told)> lose;
+  };
+
+  LossServers(const LossPlan& plan, std::uint64_t seed, Ways ways)
+      : plan_(plan), random_(seed), ways_(std::move(ways)) {}
+
+  /// What is due, by what the scheduler says; `alive`: the names of those that are.
+  void act(Time now, const Scheduler& scheduler, const std::set<std::string>& alive);
+  Time next_due() const;
+  /// The last one was lost then.
+  Time last_loss() const { return last_loss_; }
+  std::uint64_t lost() const { return lost_; }
+  std::uint64_t started() const { return started_; }
+
+ private:
+  struct Start {
+    std::uint32_t number = 0;
+    Time at;
+  };
+
+  void strike(Time now, const Scheduler& scheduler, const std::set<std::string>& alive);
+
+  const LossPlan& plan_;
+  Random random_;
+  const Ways ways_;
+  std::size_t struck_ = 0;
+  Time next_strike_ = Time::max();
+  bool running_ = false;
+  std::size_t news_ = 0;
+  std::vector<Start> starts_;
+  Time last_loss_ = {};
+  std::uint64_t lost_ = 0;
+  std::uint64_t started_ = 0;
+};
+
+}  // namespace stretto::sim
