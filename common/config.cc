@@ -394,6 +394,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_balance(reader, config.balance_input);
   reader.seconds({"STRETTO_RENDEZVOUS_TIMEOUT_S"}, config.rendezvous_timeout);
   reader.seconds({"STRETTO_OPERATION_TIMEOUT_S"}, config.operation_timeout);
+  reader.seconds({"STRETTO_DRAIN_S"}, config.drain);
   std::uint64_t limit_mib = 0;
   reader.number({"STRETTO_MEMORY_LIMIT_MIB"}, limit_mib, 0, std::int64_t{1} << 40);
   config.memory_limit_bytes = limit_mib << 20;
@@ -479,9 +480,8 @@ Status check(const Config& config) {
   if (Status status = check_without_servers(config); !status.ok()) return status;
   if (Status status = check_replicas(config); !status.ok()) return status;
   const std::uint32_t world =
-      config.role == Role::kServer ? config.server_processes() : config.workers;
-  const std::uint32_t spare = config.role == Role::kWorker ? config.restarts : 0;
-  if (config.rank >= std::int64_t{world} + spare) {
+      config.role == Role::kServer ? config.server_numbers() : config.workers;
+  if (config.rank >= std::int64_t{world} + (config.role == Role::kWorker ? config.restarts : 0)) {
     return {Code::kInvalidArgument, fmt::format("rank {} in a job of {} {}s; ranks start at 0",
                                                 config.rank, world, name_of(config.role))};
   }

@@ -90,7 +90,7 @@ struct JobSettings {
   bool elastic() const { return min_workers != 0; }
   bool replicated() const { return replicas > 1; }
   bool servers_return() const { return server_restarts != 0 && !elastic() && !replicated(); }
-  /// A server that is lost need not end the job: another may have its place.
+  /// Another may have a server's place: of one that is lost, or that goes.
   bool servers_replaced() const { return servers_return() || replicated(); }
 };
 
@@ -144,6 +144,10 @@ struct Config {
   std::uint32_t most_workers() const;
   /// With those that stand by: server `n` stands by for server `n - servers`, if there is one.
   std::uint32_t server_processes() const { return servers * job.replicas; }
+  /// Servers may be numbered so far: where a place may change hands, `n` and `n + servers` have it.
+  std::uint32_t server_numbers() const {
+    return servers * (job.servers_replaced() ? JobSettings::kMostReplicas : 1);
+  }
   std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
   std::uint64_t machine = 0;   ///< Where it is said to run; 0: as common/machine.h has it.
   NodeId former = 0;           ///< Of a worker that comes again to the job that has lost it.
@@ -159,6 +163,7 @@ struct Config {
   std::string secret_of_links() const { return encrypts ? token : std::string(); }
   Duration rendezvous_timeout = 60s;
   Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
+  Duration drain = 20s;                  ///< A server that is to go: for another to have its place.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
   std::string metrics_file;     ///< The scheduler's; empty: none.

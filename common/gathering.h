@@ -38,6 +38,8 @@ inline constexpr std::string_view kLossBegin = "the job goes on without worker "
 inline constexpr std::string_view kReturnBegin = "again there comes worker ";
 /// Of a job of fixed size: this server is lost, and the job goes on if another comes in its place.
 inline constexpr std::string_view kAwaitedBegin = "another comes for server ";
+/// The same of one that was to have another's place, which keeps it.
+inline constexpr std::string_view kDroppedBegin = "the job goes on without server ";
 /// Of a scheduler that may come back: it does not stand still. Said again and again.
 inline constexpr std::string_view kLifeLine = "the scheduler is at work";
 /// How many are in that its launcher has not started; said again and again while there are any.
@@ -56,15 +58,18 @@ struct LossNews {
   std::uint32_t number = 0;  ///< Of a worker, or a server.
   bool is_back = false;      ///< It was lost before. Workers only.
   bool server = false;
+  bool dropped = false;  ///< A server that nobody comes for. Servers only.
 };
 
 inline std::string_view begin_of(const LossNews& news) {
-  return news.server ? kAwaitedBegin : news.is_back ? kReturnBegin : kLossBegin;
+  if (news.server) return news.dropped ? kDroppedBegin : kAwaitedBegin;
+  return news.is_back ? kReturnBegin : kLossBegin;
 }
 
 /// What a line says of a lost member; none: it says nothing like that.
 inline std::optional<LossNews> loss_news_in(std::string_view line) {
-  for (LossNews news : {LossNews{}, LossNews{.is_back = true}, LossNews{.server = true}}) {
+  for (LossNews news : {LossNews{}, LossNews{.is_back = true}, LossNews{.server = true},
+                        LossNews{.server = true, .dropped = true}}) {
     const std::string_view begin = begin_of(news);
     if (!line.starts_with(begin)) continue;
     const std::optional<std::uint32_t> number = whole_number(line.substr(begin.size()));

@@ -41,6 +41,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_DEAD_AFTER_S",
     "STRETTO_STALL_ERROR_S",
     "STRETTO_RENDEZVOUS_TIMEOUT_S",
+    "STRETTO_DRAIN_S",
     "STRETTO_OPERATION_TIMEOUT_S",
     "STRETTO_CODEC",
     "STRETTO_NONFINITE",

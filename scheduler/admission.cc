@@ -58,8 +58,7 @@ Status Admission::check_workers(const Join& join) const {
 
 // The rank that a hello asks for, or the lowest free one. A server's shards share a rank, told
 // apart by their process.
-Result<Rank> Admission::place(const Join& join, Role role) const {
-  const std::uint32_t world = role == Role::kWorker ? workers() : config_.server_processes();
+Result<Rank> Admission::place(const Join& join, Role role, std::uint32_t world) const {
   if (world == 0) {
     return refused(
         fmt::format("{} asks to be a {}, and this job has none", join.host, name_of(role)));
@@ -92,12 +91,19 @@ Result<Member> Admission::admit(const Join& join) {
   if (Status status = check(join); !status.ok()) return status;
   const Role role = join.role;
   if (told_ == 0) told_ = join.workers;
-  Result<Rank> rank = place(join, role);
+  Result<Rank> rank =
+      place(join, role, role == Role::kWorker ? workers() : config_.server_processes());
   if (!rank.ok()) {
     if (nobody_told()) told_ = 0;
     return rank.status();
   }
   return enter(join, *rank, *rank);
+}
+
+Result<Member> Admission::admit_in_place(const Join& join) {
+  if (Status status = check(join); !status.ok()) return status;
+  const Result<Rank> rank = place(join, join.role, config_.server_numbers());
+  return rank.ok() ? Result<Member>(enter(join, *rank, *rank)) : rank.status();
 }
 
 Member Admission::enter(const Join& join, Rank rank, Rank number) {

@@ -20,6 +20,8 @@ class Admission {
   /// Admits or refuses; every refusal names what was wanted and what was found. Node ids are never
   /// given twice, so an id is an incarnation.
   Result<Member> admit(const Join& join);
+  /// The same of a server, to a place in a job that runs: by any number that servers may have.
+  Result<Member> admit_in_place(const Join& join);
   /// The same while the job runs and may grow: a worker gets the next rank after the last one.
   Result<Member> admit_late(const Join& join);
   /// The same of a worker for a job that is to have no more workers than it began with.
@@ -56,7 +58,7 @@ class Admission {
   Status check(const Join& join) const;
   Status check_workers(const Join& join) const;
   Status check_late(const Join& join) const;
-  Result<Rank> place(const Join& join, Role role) const;
+  Result<Rank> place(const Join& join, Role role, std::uint32_t world) const;
   std::size_t missing_count() const;
   bool nobody_told() const;
   std::uint32_t workers_here() const;

@@ -120,7 +120,8 @@ std::vector<ViewOrder> Chronicle::on(ViewMachine& machine, const ViewEvent& even
       caught != nullptr && !machine.next_view().caught_up.contains(caught->standby);
   std::vector<ViewOrder> orders = machine.on(event, now);
   epoch_ = machine.view().epoch;
-  if (is_news && machine.next_view().caught_up.contains(caught->standby)) {
+  const bool has_place = caught != nullptr && has<Publish>(orders);
+  if (has_place || (is_news && machine.next_view().caught_up.contains(caught->standby))) {
     record = {.kind = Kind::kCaught, .number = caught->server, .more = caught->standby};
   }
   note_replaced(orders, machine.view());

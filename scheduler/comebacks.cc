@@ -67,6 +67,15 @@ void Comebacks::begin() {
 Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t job) {
   const std::uint32_t life = config_.scheduler_return.life;
   Status status = check_greeting(hello, config_.token);
+  if (const auto& replaced = chronicle_.replaced(); status.ok() && hello.job == job) {
+    const auto moved = replaced.find(hello.node);  // Its farewell may not have come there.
+    if (moved != replaced.end() && !moved->second.lost) {
+      van_.links().admit(link, hello.node);
+      van_.send_control(link, control::Leave{});
+      van_.links().await(link, Return::kUnlessEnded);
+      return {};
+    }
+  }
   if (status.ok()) status = check_comeback(hello, machine_.next_view(), job, life);
   if (status.ok() && machine_.phase() == ViewMachine::Phase::kFailing) status = machine_.status();
   if (!status.ok()) return status;
@@ -102,16 +111,17 @@ std::vector<NodeId> Comebacks::end_with(std::vector<MemberEnd> ends) {
   put_off_.clear();
   std::vector<NodeId> absent;
   for (const MemberEnd& end : ends) {
+    std::vector<NodeId> linkless;  // Of a server's process: its shards.
+    bool waits = false;
     for (const auto& [node, member] : machine_.next_view().members) {
       if (member.role != end.role || member.number() != end.rank) continue;
       van_.links().await(links_.of(node), Return::kNone);
       if (links_.of(node) != 0) continue;
-      if (may_have_heir(member)) {
-        put_off_.push_back(end);
-      } else {
-        absent.push_back(node);
-      }
+      linkless.push_back(node);
+      waits = waits || may_have_heir(member);
     }
+    if (waits) put_off_.push_back(end);
+    if (!waits) absent.insert(absent.end(), linkless.begin(), linkless.end());
   }
   return absent;
 }
@@ -125,8 +135,8 @@ void Comebacks::tick() {
 // A scheduler that is lost is awaited if another could go on, and may be started.
 JobSettings Comebacks::settings() const {
   JobSettings settings = config_.job;
-  const auto used =
-      static_cast<std::uint32_t>(std::ranges::count(watch_.loss_news(), true, &LossNews::server));
+  const auto used = static_cast<std::uint32_t>(std::ranges::count_if(
+      watch_.loss_news(), [](const LossNews& news) { return news.server && !news.dropped; }));
   const bool returns = chronicle_.is_kept() && config_.scheduler_return.restarts > used;
   settings.scheduler_absence = returns ? config_.scheduler_return.absence : Duration::zero();
   return settings;

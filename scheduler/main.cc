@@ -133,6 +133,11 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
       return scheduler.watch().loss_news();
     };
   }
+  if (config.job.servers_return()) {
+    changes.moves = [&scheduler]() -> const std::vector<MoveOrder>& {
+      return scheduler.moves().orders();
+    };
+  }
   if (config.job.elastic()) {
     changes.guests = [&] { return guests_in(scheduler.view(), config); };
   }

@@ -26,6 +26,7 @@ void Onlookers::greet(LinkId link, const control::Hello& hello) {
 }
 
 void Onlookers::hear(LinkId link, const control::Message& message) {
+  if (const auto* move = std::get_if<control::Move>(&message)) return job_.moves.ask(link, *move);
   const auto* question = std::get_if<control::Observe>(&message);
   if (question == nullptr || job_.van.queue().waiting(link) > Observers::kMostUnread) {
     observers_.remove(link);

@@ -9,6 +9,7 @@
 #include "common/config.h"
 #include "scheduler/agreements.h"
 #include "scheduler/chronicle.h"
+#include "scheduler/move_desk.h"
 #include "scheduler/node_links.h"
 #include "scheduler/observers.h"
 #include "scheduler/view_machine.h"
@@ -33,6 +34,7 @@ class Onlookers {
     Chronicle& chronicle;
     const Agreements& agreements;
     JobWatch& watch;
+    MoveDesk& moves;
   };
 
   explicit Onlookers(const Job& job) : job_(job) {}

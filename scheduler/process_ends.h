@@ -5,10 +5,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/descriptor.h"
 #include "common/member_end.h"
+#include "common/move_order.h"
 
 namespace stretto {
 
@@ -22,11 +24,14 @@ class ProcessEnds {
   bool told() const { return told_; }
   /// Since the last call. Does not wait.
   std::vector<MemberEnd> take();
+  /// Those that could not be started, as of the last take(): once.
+  std::vector<StartRefusal> take_refusals() { return std::exchange(refusals_, {}); }
 
  private:
   void read();
 
   Descriptor descriptor_;
+  std::vector<StartRefusal> refusals_;
   std::string text_;  // Of a line that has not come to its end.
   bool told_ = false;
 };

@@ -29,6 +29,7 @@ void ReadyLine::step(Duration wait) {
   if (descriptor_ >= 0) tell_gathering();
   if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
   if (changes_.losses) tell_losses();
+  if (descriptor_ >= 0 && changes_.moves) tell_moves();
   if (descriptor_ >= 0 && changes_.guests) tell_guests();
   if (descriptor_ >= 0 && changes_.saved) tell_saved();
 }
@@ -51,6 +52,14 @@ void ReadyLine::tell_losses() {
     const LossNews& news = lost[told_losses_];
     if (!settles(say(fmt::format("{}{}", begin_of(news), news.number)))) return;
     ++told_losses_;
+  }
+}
+
+void ReadyLine::tell_moves() {
+  const std::vector<MoveOrder>& orders = changes_.moves();
+  while (told_moves_ < orders.size()) {
+    if (!settles(say(line_of(orders[told_moves_])))) return;
+    ++told_moves_;
   }
 }
 

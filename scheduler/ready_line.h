@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/gathering.h"
+#include "common/move_order.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "van/loop.h"
@@ -28,11 +29,12 @@ class ReadyLine final : public Agent {
   /// What may change once all have come; each may be missing.
   struct Changes {
     std::function<const std::vector<LossNews>&()> losses;  ///< In order.
+    std::function<const std::vector<MoveOrder>&()> moves;  ///< The same.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
-    bool none() const { return !losses && !guests && !saved && !life; }
+    bool none() const { return !losses && !moves && !guests && !saved && !life; }
   };
   /// Guests are told of at least as often.
   static constexpr Duration kGuestsEvery = 1s;
@@ -63,6 +65,7 @@ class ReadyLine final : public Agent {
   Said say(std::string_view text) const;
   void tell_gathering();
   void tell_losses();
+  void tell_moves();
   void tell_guests();
   void tell_saved();
   void tell_life();
@@ -75,6 +78,7 @@ class ReadyLine final : public Agent {
   const Clock& clock_;
   const Changes changes_;
   std::size_t told_losses_ = 0;
+  std::size_t told_moves_ = 0;
   std::uint32_t told_guests_ = 0;
   std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};

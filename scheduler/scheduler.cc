@@ -60,16 +60,6 @@ void tell_of_all(const View& view, const Config& config) {
       config.job.replicated() ? ", and as many that stand by" : "");
 }
 
-// At first nobody has anything. It may be told again.
-void tell_of_standby(const Caught& caught, const View& view) {
-  const Member* server = view.find(caught.server);
-  const Member* standby = view.find(caught.standby);
-  const bool news = view.epoch > 1 && !view.caught_up.contains(caught.standby);
-  if (!news || server == nullptr || standby == nullptr) return;
-  log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
-      server->describe());
-}
-
 // Others go on without them. One that still lives hears why, and that ends it.
 void part_with_lost(const Publish& order, const View& view, Van& van, const NodeLinks& links,
                     JobWatch& watch) {
@@ -181,7 +171,8 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       checkpoints_(config, clock, files,
                    ways_of_checkpoints(van_, links_, machine_, agreements_, watch_, chronicle_)),
       watch_(config),
-      onlookers_({config, clock, van_, links_, machine_, chronicle_, agreements_, watch_}),
+      moves_(config, clock, van_, links_, machine_, watch_, ends),
+      onlookers_({config, clock, van_, links_, machine_, chronicle_, agreements_, watch_, moves_}),
       waiting_(2 * config.job.dead_after),
       comebacks_(config, clock, van_, links_, machine_, chronicle_, watch_) {
   agreements_.set_restored(files.restored);
@@ -217,7 +208,9 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
-    for (const NodeId node : comebacks_.end_with(ends_->take())) {
+    const std::vector<MemberEnd> ends = ends_->take();
+    moves_.note_ends(ends);
+    for (const NodeId node : comebacks_.end_with(ends)) {
       happened(Gone{.node = node, .cause = "its process has ended"});
       links_.forget(node);
     }
@@ -230,8 +223,8 @@ void Scheduler::step(Duration wait) {
 }
 
 Time Scheduler::next_due() const {
-  const Time due = std::min(
-      {van_.next_due(), next_look_, machine_.next_due(), checkpoints_.next_due(clock_.now())});
+  const Time due = std::min({van_.next_due(), next_look_, machine_.next_due(), moves_.next_due(),
+                             checkpoints_.next_due(clock_.now())});
   return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
 }
 
@@ -297,9 +290,10 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   }
   if (const auto* ready = std::get_if<control::StandbyReady>(&message)) {
     const auto caught = caught_by(member, ready->node, machine_.next_view());
-    if (caught) tell_of_standby(*caught, view());
+    if (caught && config_.job.replicated()) tell_of_standby(*caught, view());
     if (caught) happened(*caught);
   }
+  if (control::is<control::Move>(message)) moves_.ask(link, {.server = member.number()});
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;
@@ -428,13 +422,14 @@ void Scheduler::publish(const Publish& order) {
   for (const Member& member : order.changed) {
     if (member.left) checkpoints_.on_lost(member.node);
   }
+  moves_.part_with_moved(order);
   if (config_.job.elastic()) {
     agreements_.follow_members();
     watch_.set_members(members_of(machine_));
     part_with_lost(order, view, van_, links_, watch_);
     return;
   }
-  if (config_.job.replicated()) watch_.set_members(members_of(machine_));
+  if (config_.job.servers_replaced()) watch_.set_members(members_of(machine_));
   part_with_lost(order, view, van_, links_, watch_);
   for (const Member& member : order.changed) {
     if (member.left && member.role == Role::kWorker) agreements_.left(member);
@@ -446,6 +441,7 @@ void Scheduler::publish(const Publish& order) {
 void Scheduler::tick() {
   const Time now = clock_.now();
   comebacks_.tick();
+  moves_.tick();
   checkpoints_.tick();
   const bool looks = now >= next_look_;
   if (looks) {

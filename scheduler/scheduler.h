@@ -13,6 +13,7 @@
 #include "scheduler/checkpoint_keeper.h"
 #include "scheduler/chronicle.h"
 #include "scheduler/comebacks.h"
+#include "scheduler/move_desk.h"
 #include "scheduler/node_links.h"
 #include "scheduler/onlookers.h"
 #include "scheduler/process_ends.h"
@@ -48,6 +49,7 @@ class Scheduler final : public Agent, private Van::Handler {
   void stop(Status why) { happened(Stop{std::move(why)}); }
   const Van& van() const { return van_; }
   const JobWatch& watch() const { return watch_; }
+  const MoveDesk& moves() const { return moves_; }
   const View& view() const { return machine_.view(); }
   /// "gathering", "running", ...
   std::string_view phase() const { return name_of(machine_.phase()); }
@@ -81,6 +83,7 @@ class Scheduler final : public Agent, private Van::Handler {
   Agreements agreements_;
   CheckpointKeeper checkpoints_;
   JobWatch watch_;
+  MoveDesk moves_;
   Onlookers onlookers_;
   WaitingRoom waiting_;
   std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.

@@ -13,40 +13,60 @@ constexpr Duration kServerReturns = 10s;  // How long another may take to come i
 
 Result<Member> admit_as(Rank number, Join join, Admission& admission) {
   join.rank = number;
-  return admission.admit(join);
+  return admission.admit_in_place(join);
 }
 
 // In the place of who is lost.
 Result<Member> admit_for(const Member& lost, const Join& join, Admission& admission) {
   admission.remove(lost.node);
-  return admit_as(lost.rank, join, admission);
+  return admit_as(lost.number(), join, admission);
 }
 
 }  // namespace
 
-void ServerPlaces::hear(const Caught& caught, View& next, View& published) {
+bool ServerPlaces::hear(const Caught& caught, const ViewDraft& draft, View& published) {
+  View& next = draft.next;
   const Member* server = next.find(caught.server);
   const Member* standby = next.find(caught.standby);
   const bool fits = server != nullptr && standby != nullptr && !server->standby &&
                     standby->standby && server->rank == standby->rank &&
                     server->shard == standby->shard && server->role == Role::kServer;
-  if (!fits) return;
+  if (!fits) return false;
+  if (!standbys_.are_kept()) {
+    hand_over(Member(*server), *standby, draft);
+    return true;
+  }
   next.caught_up.insert(caught.standby);
   published.caught_up.insert(caught.standby);  // Nobody need be told.
+  return false;
+}
+
+void ServerPlaces::hand_over(const Member& from, const Member& to, const ViewDraft& draft) {
+  draft.changed.insert(to.node);
+  draft.slots.replace(draft.next.slots, from.node, to.node);
+  draft.next.caught_up.erase(to.node);
+  draft.next.members.at(to.node).standby = false;
+  remove(from, draft);
+}
+
+void ServerPlaces::remove(const Member& server, const ViewDraft& draft) {
+  draft.next.caught_up.erase(server.node);
+  draft.admission.remove(server.node);
+  draft.next.members.erase(server.node);
+  draft.linked.erase(server.node);  // It may end when it will.
+  draft.changed.insert(server.node);
 }
 
 std::optional<ServerPlaces::Entry> ServerPlaces::admit(const Join& join, const ViewDraft& draft) {
   const Member* away = returns_.place_for(join);
-  const std::optional<Rank> standby = standbys_.place_for(join, draft.next);
+  const auto standby = away != nullptr ? std::nullopt : standbys_.place_for(join, draft.next);
   if (away == nullptr && !standby) return std::nullopt;
   const NodeId lost = away == nullptr ? 0 : away->node;
   Result<Member> member = away == nullptr ? admit_as(*standby, join, draft.admission)
                                           : admit_for(*away, join, draft.admission);
   if (!member.ok()) return Entry{.member = member.status()};
-  if (standby) {
-    *member = standbys_.placed(*member);
-    member->standby = true;
-  }
+  *member = standbys_.placed(*member);
+  member->standby = standby.has_value();
   draft.next.members[member->node] = *member;
   draft.changed.insert(member->node);
   if (away != nullptr) {
@@ -62,6 +82,10 @@ ServerPlaces::Loss ServerPlaces::lose(const Member& server, const std::string& c
                                       const ViewDraft& draft) {
   if (go_on_without(server, cause, draft)) return Loss::kReplaced;
   if (returns_.refusal()) return Loss::kEnds;
+  if (const Member* standby = standbys_.of(server, draft.next)) {
+    draft.lost[standby->node] = fmt::format("{} is, before it had all of it", server.describe());
+    remove(Member(*standby), draft);
+  }
   Member& away = draft.next.members.at(server.node);
   away.left = away.lost = true;
   draft.lost[away.node] = cause;
@@ -74,23 +98,14 @@ bool ServerPlaces::go_on_without(const Member& server, const std::string& cause,
                                  const ViewDraft& draft) const {
   if (!server.standby && standbys_.heir(server, draft.next) == nullptr) return false;
   const std::vector<Member> shards = Standbys::shards_of(server, draft.next);
-  std::vector<std::pair<NodeId, NodeId>> heirs;
+  std::vector<std::pair<Member, Member>> handed_over;
   for (const Member& shard : shards) {
-    if (!shard.standby) heirs.emplace_back(shard.node, standbys_.heir(shard, draft.next)->node);
-  }
-  for (const auto& [lost, heir] : heirs) {
-    draft.changed.insert(heir);
-    draft.slots.replace(draft.next.slots, lost, heir);
-    draft.next.caught_up.erase(heir);
-    draft.next.members.at(heir).standby = false;
-  }
-  for (const Member& shard : shards) {
-    draft.next.caught_up.erase(shard.node);
-    draft.admission.remove(shard.node);
-    draft.linked.erase(shard.node);  // It may end when it will.
-    draft.next.members.erase(shard.node);
     draft.lost[shard.node] = cause;
-    draft.changed.insert(shard.node);
+    if (!shard.standby) handed_over.emplace_back(shard, *standbys_.heir(shard, draft.next));
+  }
+  for (const auto& [from, to] : handed_over) hand_over(from, to, draft);
+  for (const Member& shard : shards) {
+    if (shard.standby) remove(shard, draft);
   }
   return true;
 }

@@ -35,8 +35,9 @@ class ServerPlaces {
   Member placed(const Member& member) const { return standbys_.placed(member); }
   /// There is a tensor of which servers keep more than the sum of its last round.
   void note_kept(const std::string& tensor) { returns_.note_kept(tensor); }
-  /// A server says that this one, which stands by for it, has all.
-  static void hear(const Caught& caught, View& next, View& published);
+  /// A server says that this one, which stands by for it, has all. True: it has the place now, as
+  /// it came for that.
+  bool hear(const Caught& caught, const ViewDraft& draft, View& published);
 
   /// Somebody who comes.
   struct Entry {
@@ -65,6 +66,8 @@ class ServerPlaces {
   Time next_due() const { return returns_.next_due(); }
 
  private:
+  static void hand_over(const Member& from, const Member& to, const ViewDraft& draft);
+  static void remove(const Member& server, const ViewDraft& draft);
   bool go_on_without(const Member& server, const std::string& cause, const ViewDraft& draft) const;
 
   ServerReturns returns_;

@@ -14,7 +14,7 @@ bool is_at(const Member& member, Rank place) {
 }  // namespace
 
 Member Standbys::placed(Member member) const {
-  if (member.role != Role::kServer || !config_.job.replicated()) return member;
+  if (member.role != Role::kServer || !config_.job.servers_replaced()) return member;
   const Rank number = member.number();
   member.standby = number >= config_.servers;
   member.rank = number % config_.servers;
@@ -23,8 +23,9 @@ Member Standbys::placed(Member member) const {
 }
 
 std::optional<Rank> Standbys::place_for(const Join& join, const View& view) const {
-  if (join.role != Role::kServer || !config_.job.replicated()) return std::nullopt;
-  for (Rank number = 0; number < config_.server_processes(); ++number) {
+  if (join.role != Role::kServer || !config_.job.servers_replaced()) return std::nullopt;
+  if (join.rank < 0 && !config_.job.replicated()) return std::nullopt;  // It must be meant.
+  for (Rank number = 0; number < config_.server_numbers(); ++number) {
     if (join.rank >= 0 && join.rank != std::int64_t{number}) continue;
     std::uint32_t here = 0;
     bool is_taken = false;
@@ -36,6 +37,13 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
     if (here == 1 && !is_taken) return number;
   }
   return std::nullopt;
+}
+
+const Member* Standbys::of(const Member& server, const View& view) {
+  for (const auto& [node, member] : view.members) {
+    if (is_at(member, server.rank) && member.standby) return &member;
+  }
+  return nullptr;
 }
 
 std::vector<Member> Standbys::shards_of(const Member& server, const View& view) {
@@ -83,7 +91,8 @@ std::optional<Caught> caught_by(const Member& teller, NodeId standby, const View
   if (!teller.standby) return Caught{.server = teller.node, .standby = standby};
   if (teller.node != standby) return std::nullopt;
   for (const auto& [node, member] : view.members) {
-    if (is_at(member, teller.rank) && !member.standby) return Caught{node, standby};
+    const bool serves = is_at(member, teller.rank) && member.shard == teller.shard;
+    if (serves && !member.standby) return Caught{node, standby};
   }
   return std::nullopt;
 }
@@ -93,6 +102,9 @@ std::string successor_of(const Member& lost, const View& view) {
     const bool has_it = member.role == Role::kServer && member.rank == lost.rank &&
                         member.shard == lost.shard && !member.standby && !member.left;
     if (!has_it) continue;
+    if (!lost.lost && !lost.standby) {
+      return fmt::format("{} has given its place to {}", lost.describe(), member.describe());
+    }
     return lost.standby ? fmt::format("nobody stands by for {} now", member.describe())
                         : fmt::format("{}, which stood by, has its place", member.describe());
   }

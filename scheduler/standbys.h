@@ -22,6 +22,11 @@ class Standbys {
   /// A member that comes while the job gathers: its place, and whether it stands by, follow from
   /// the number that it has been admitted by.
   Member placed(Member member) const;
+  /// Those that stand by do so for as long as the job lasts. False: until they have all, and with
+  /// it the place.
+  bool are_kept() const { return config_.job.replicated(); }
+  /// Who stands by for this server, with all or not; null: nobody.
+  static const Member* of(const Member& server, const View& view);
   /// It asks to stand by for who serves alone, in a job that runs: by which number; nothing if
   /// there is no such place, or it asks for another.
   std::optional<Rank> place_for(const Join& join, const View& view) const;

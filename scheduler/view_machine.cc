@@ -91,8 +91,8 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
     return {};
   }
   if (const auto* caught = std::get_if<Caught>(&event)) {
-    ServerPlaces::hear(*caught, next_, view_);
-    return {};
+    if (phase_ == Phase::kRunning && places_.hear(*caught, draft_, view_)) publish();
+    return std::exchange(orders_, {});
   }
   const auto tell = [this](const auto& what) {
     if constexpr (requires { take(what); }) take(what);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <list>
 #include <thread>
 
@@ -99,15 +100,25 @@ class Server {
     return found;
   }
 
+  /// It is to end, by this signal: for SIGTERM another has its place before, if that can be.
   /// Thread: any.
+  void stop(int signal) {
+    hands_over_.store(signal == SIGTERM, std::memory_order_release);
+    stop();
+  }
+
+ private:
   void stop() {
     stop_.store(true, std::memory_order_release);
     for (Transport* transport : wakeable_) transport->wake();
   }
 
- private:
   void run_one(Shard& shard) {
     drive(shard, stop_);
+    if (!shard.over() && hands_over_.load(std::memory_order_acquire)) {
+      shard.hand_over();
+      drive(shard, std::atomic<bool>(false));
+    }
     if (!shard.over()) {
       shard.stop({Code::kInterrupted, "the server was asked to end by a signal"});
       drive(shard, std::atomic<bool>(false));
@@ -129,6 +140,7 @@ class Server {
   const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> hands_over_{false};
 };
 
 Status serve() {
@@ -153,7 +165,7 @@ Status serve() {
   const SteadyClock clock;
   Server server(*config, *first_port, clock);
   if (Status status = server.start(); !status.ok()) return status;
-  const SignalWatcher signals(block, [&server](int) { server.stop(); });
+  const SignalWatcher signals(block, [&server](int signal) { server.stop(signal); });
   return server.run_all();
 }
 

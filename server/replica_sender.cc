@@ -98,6 +98,7 @@ void ReplicaSender::on_welcome() {
   welcomed_ = true;
   slots_.for_each_tensor([this](const control::Open& open) { opened(open); });
   slots_.for_each_place([this](const OwnedSlots::Place& place) {
+    if (knows_ != nullptr && !knows_(*place.part)) return;
     Copy& copy = copies_[place.part->key];
     copy.place = place;
     queue(copy);

@@ -25,9 +25,12 @@ class ReplicaSender {
   /// Hears of each part whose update has been released, or that is there as a whole.
   using Released = std::function<void(Part&)>;
 
+  /// What is not known yet is sent once it is met; null: all is.
+  using Knows = std::function<bool(const Part&)>;
+
   /// All outlive this.
-  ReplicaSender(Van& van, OwnedSlots& slots, Released released)
-      : van_(van), slots_(slots), released_(std::move(released)) {}
+  ReplicaSender(Van& van, OwnedSlots& slots, Released released, Knows knows = nullptr)
+      : van_(van), slots_(slots), released_(std::move(released)), knows_(std::move(knows)) {}
 
   /// Who stands by from now on, and in which pieces it takes what is sent.
   Status call(const Member& standby, const control::Hello& hello, const JobSettings& settings);
@@ -98,6 +101,7 @@ class ReplicaSender {
   Van& van_;
   OwnedSlots& slots_;
   Released released_;
+  Knows knows_;
   std::optional<Member> standby_;
   LinkId link_ = 0;
   std::uint32_t piece_bytes_ = 0;

@@ -32,13 +32,14 @@ Replication::Replication(const Config& config, Van& van, const WorkerLinks& work
       workers_(workers),
       slots_(slots),
       ways_(std::move(ways)),
-      sender_(van, slots, [this](Part& part) { released(part); }),
+      sender_(
+          van, slots, [this](Part& part) { released(part); }, ways_.knows),
       receiver_(van, workers, slots),
       acks_(van) {}
 
 Result<bool> Replication::follow(const Roster& roster, NodeId self, const control::Hello& hello) {
   const Member* me = roster.find(self);
-  if (me == nullptr || !roster.settings.replicated()) {
+  if (me == nullptr || !roster.settings.servers_replaced()) {
     for (const Caller& caller : std::exchange(callers_, {})) {
       van_.links().refuse(caller.link, {Code::kRefused, "servers do not stand by in this job"});
     }

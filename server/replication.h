@@ -31,6 +31,8 @@ class Replication {
     Dispatch dispatch;
     std::function<void(LinkId, const control::StateRequest&)>
         request;  ///< The same of one of these.
+    /// All of a part is here that was in its place before; null: of every part.
+    std::function<bool(const Part&)> knows = nullptr;
   };
 
   /// All outlive this.

@@ -99,6 +99,35 @@ void report_link(Membership& membership, const Member& member, const Status& why
           .with_peer(who));
 }
 
+struct NotedShare {
+  const wire::Header& header;
+  std::size_t bytes;
+  bool updates;
+  Time begin;
+};
+
+void note_share(TraceAgent& trace, Van& van, const NotedShare& share, const Clock& clock) {
+  Tracer& tracer = trace.tracer();
+  tracer.worked(share.header.codec == 0 ? share.bytes : std::numeric_limits<std::size_t>::max());
+  const TraceRecord record =
+      record_of_share(share.header, share.bytes, share.updates, share.begin, tracer.now(clock));
+  tracer.note(TraceNote{record, van.trace().take_arrival()});
+}
+
+// Nobody is left who could make its open round.
+bool ends_in_vain(Part& part, const SittingOut& sitting_out, Announcer& announcer) {
+  const Status why = sitting_out.in_vain(part.collector.rounds(), part.spec.options.mode);
+  if (why.ok()) return false;
+  announcer.fail(part, why);
+  part.doomed = why;
+  return true;
+}
+
+template <typename Word>
+void tell_scheduler(Van& van, const Membership& membership, const std::optional<Word>& word) {
+  if (word) van.send_control(membership.scheduler().id(), *word);
+}
+
 OwnedSlots::Job job_of(const Roster& roster, const WorkerLinks& workers,
                        std::function<Status(Part&)> restore) {
   return {.workers = workers.group(),
@@ -168,7 +197,8 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
                    {.settled = [this](Part& part) { changes_.settled(part); },
                     .announce = std::bind_front(&Shard::announce, this),
                     .dispatch = std::bind_front(&Shard::dispatch, this),
-                    .request = std::bind_front(&Shard::on_state_request, this)}),
+                    .request = std::bind_front(&Shard::on_state_request, this),
+                    .knows = [this](const Part& part) { return taking_over_.knows(part.key); }}),
       changes_(slots_, ways_of(replication_, announcer_)),
       archive_(config, index, files) {}
 
@@ -193,12 +223,14 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
-  taking_over_.step(std::bind_front(&Shard::dispatch, this));
-  const std::optional<control::CheckpointSaved> saved = archive_.step();
-  if (saved) van_.send_control(membership_->scheduler().id(), *saved);
-  const LinkId scheduler = membership_->scheduler().id();
-  if (const auto ready = replication_.step(scheduler)) van_.send_control(scheduler, *ready);
+  taking_over_.step([this](LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
+    if (replication_.takes(link, worker, header, payload)) return;
+    dispatch(link, worker, header, std::move(payload));
+  });
+  tell_scheduler(van_, *membership_, archive_.step());
+  tell_scheduler(van_, *membership_, replication_.step(membership_->scheduler().id()));
   const Time now = clock_.now();
+  handing_over_.step(*membership_, van_, now);
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
   if (now < stalls_.next_due()) return;
   const LongWaits waits =
@@ -209,7 +241,8 @@ void Shard::step(Duration wait) {
 
 Time Shard::next_due() const {
   return std::min({van_.next_due(), membership_->next_due(), stalls_.next_due(),
-                   taking_over_.next_due(), archive_.next_due(clock_.now())});
+                   taking_over_.next_due(), archive_.next_due(clock_.now()),
+                   handing_over_.next_due()});
 }
 
 // ---- who talks to us
@@ -219,9 +252,9 @@ void Shard::on_control(LinkId link, const control::Message& message) {
     if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
       return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
     }
+    if (const auto* no = std::get_if<control::Move>(&message)) return handing_over_.refuse(no->why);
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
-    const bool may_be_new = control::is<control::Welcome>(message) && archive_.last();
-    if (may_be_new) van_.send_control(membership_->scheduler().id(), *archive_.last());
+    if (control::is<control::Welcome>(message)) tell_scheduler(van_, *membership_, archive_.last());
   } else if (replication_.is_other(link)) {
     replication_.on_control(link, message);
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
@@ -272,21 +305,23 @@ void Shard::follow_roster() {
       replication_.follow(roster, membership_->node(), membership_->hello());
   if (!promoted.ok()) report_other(*membership_, replication_.other(), promoted.status());
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
-  const bool moves_up = promoted.ok() && *promoted;
-  if (moves_up) slots_.restore_by(archive_.restorer(resign));
+  const bool has_place = promoted.ok() && *promoted;
+  if (has_place) slots_.restore_by(archive_.restorer(resign));
+  // There were others in this place before, who may not have known all of it either.
+  const bool comes = has_place || (first && replication_.serves() && roster.epoch > 1);
+  if (comes && roster.settings.servers_return()) taking_over_.begin(slots_);
   if (first) {
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
     // All others of its size are there from the first one on.
-    if (roster.settings.servers_return() && roster.epoch > 1) taking_over_.begin();
     slots_.begin(
         job_of(roster, workers_, replication_.serves() ? archive_.restorer(resign) : nullptr));
   }
   const bool elastic = roster.settings.elastic();
   // Who stands by goes by what it is told, which may be ahead of its roster, or behind.
   if (elastic && !replication_.serves()) return;
-  if (elastic && moves_up) workers_.take_over(makers_in(slots_), roster);
-  if (elastic && (moves_up || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
+  if (elastic && has_place) workers_.take_over(makers_in(slots_), roster);
+  if (elastic && (has_place || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
   if (gone.empty()) return;
   slots_.for_each_part([&](Part& part) {
     for (const NodeId worker : gone.left) part.collector.rounds().leave(worker);
@@ -403,7 +438,8 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   if (completed && collects && held_.note(worker.number, first, now)) {
     membership_->heartbeats().set_held(worker.number, held_.of(worker.number));
   }
-  if (trace_.tracer().on()) note_share(header, bytes, part.store.has_rule() && completed, now);
+  const bool updates = part.store.has_rule() && completed;
+  if (trace_.tracer().on()) note_share(trace_, van_, {header, bytes, updates, now}, clock_);
   if (push.wants_value || collects) {
     part.waiting.add(waiter_of(worker, header, counted->gate, clock_, now));
   }
@@ -411,13 +447,6 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   announce(part);
   ended_waits_.counted(part, completed, first, now, membership_->heartbeats());
   if (opens) sitting_out_.ask(push.key.part, part.spec, rounds);
-}
-
-void Shard::note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin) {
-  Tracer& tracer = trace_.tracer();
-  tracer.worked(header.codec == 0 ? bytes : std::numeric_limits<std::size_t>::max());
-  const TraceRecord record = record_of_share(header, bytes, updates, begin, tracer.now(clock_));
-  tracer.note(TraceNote{record, van_.trace().take_arrival()});
 }
 
 void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
@@ -441,14 +470,8 @@ void Shard::on_pull(LinkId link, Worker worker, const wire::Header& header) {
 
 void Shard::announce(Part& part) {
   announcer_.tell_ready(part);
-  if (part.waiting.empty() || !part.settled()) return;
-  if (const Status why = sitting_out_.in_vain(part.collector.rounds(), part.spec.options.mode);
-      !why.ok()) {
-    announcer_.fail(part, why);
-    part.doomed = why;
-    return;
-  }
-  announcer_.check_absentee(part);
+  const bool waits = !part.waiting.empty() && part.settled();
+  if (waits && !ends_in_vain(part, sitting_out_, announcer_)) announcer_.check_absentee(part);
 }
 
 }  // namespace stretto

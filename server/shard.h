@@ -12,6 +12,7 @@
 #include "server/announcer.h"
 #include "server/ended_waits.h"
 #include "server/group_changes.h"
+#include "server/handing_over.h"
 #include "server/held_back.h"
 #include "server/owned_slots.h"
 #include "server/replication.h"
@@ -47,6 +48,8 @@ class Shard final : public Agent, private Van::Handler {
   const Status& status() const { return membership_->status(); }
   /// The scheduler is told why, if it is there: over a moment later.
   void stop(Status why) { membership_->resign(std::move(why)); }
+  /// It is to go: another is to have its place, if that can be. Over once it has.
+  void hand_over() { handing_over_.begin(*membership_, clock_.now(), config_.drain); }
   const Van& van() const { return van_; }
   /// Numbers go to this board now and then. Before the loop starts.
   void set_board(metrics::Board* board) { pen_.set_board(board, index_); }
@@ -72,7 +75,6 @@ class Shard final : public Agent, private Van::Handler {
   void on_pull(LinkId link, Worker worker, const wire::Header& header);
   void count(LinkId link, Worker worker, const wire::Header& header, Buffer payload,
              const OwnedSlots::Place& place);
-  void note_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin);
   void announce(Part& part);
   void follow_roster();
 
@@ -93,6 +95,7 @@ class Shard final : public Agent, private Van::Handler {
   TakingOver taking_over_;
   Replication replication_;
   GroupChanges changes_;
+  HandingOver handing_over_;
   ShardArchive archive_;
 };
 

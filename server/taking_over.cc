@@ -21,6 +21,11 @@ Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
 
 }  // namespace
 
+void TakingOver::begin(const OwnedSlots& has) {
+  active_ = true;
+  has.for_each_part([this](const Part& part) { known_.insert(part.key); });
+}
+
 bool TakingOver::takes(LinkId link, NodeId worker, const wire::Header& header,
                        const Buffer& payload) {
   if (!active_) return false;

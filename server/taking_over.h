@@ -32,8 +32,10 @@ class TakingOver {
              const Clock& clock)
       : van_(van), workers_(workers), slots_(slots), announcer_(announcer), clock_(clock) {}
 
-  /// There was another in this place.
-  void begin() { active_ = true; }
+  /// There was another in this place, of which this has these parts, and may lack others.
+  void begin(const OwnedSlots& has);
+  /// Nobody need be asked of it.
+  bool knows(const wire::Key& key) const { return !active_ || known_.contains(key); }
 
   /// True if the frame is a value that was asked for, or waits until its part is known. The link of
   /// who sends too many such, or another value, is refused.

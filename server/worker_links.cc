@@ -113,6 +113,12 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
                                      caller.hello.host, caller.hello.node)});
     return;
   }
+  // Its link had ended before it had heard the welcome.
+  if (roster.settings.servers_replaced() && links_.contains(member->node)) {
+    const LinkId before = links_.at(member->node);
+    lose(before);
+    van_.links().close(before);
+  }
   if (links_.contains(member->node)) {
     van_.links().refuse(caller.link,
                         {Code::kRefused, fmt::format("{} says it is {}, which is connected already",

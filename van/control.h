@@ -256,6 +256,14 @@ struct StandbyReady {
   NodeId node = 0;
 };
 
+/// Server to scheduler: another is to have my place. Tool to scheduler: this server's. Back: why it
+/// cannot be, or, to a tool, who has it now.
+struct Move {
+  Rank server = 0;
+  std::string host = {};  ///< Where the other is to run; empty: wherever it can.
+  Status why = {};
+};
+
 /// Server to who stands by for it, before as many bytes of pushes: all that a part is.
 struct PartImage {
   struct Standing {
@@ -484,7 +492,7 @@ using Message =
                  Failure, LinkReport, Steer, TraceCommand, TraceChunk, Observe, Observed,
                  StateRequest, StatePiece, SitOut, Wanted, Resume, Resumed, AtStep, TakeIn,
                  TermPlan, Rate, Regroup, CheckpointCut, CheckpointSaved, CheckpointEnded, Recall,
-                 StandbyReady, PartImage, LogEntry>;
+                 StandbyReady, PartImage, LogEntry, Move>;
 
 /// True if the message is a T.
 template <typename T>

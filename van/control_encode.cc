@@ -301,6 +301,14 @@ void write(const PartImage::Standing& each, wire::PartImage::Standing& worker) {
   worker.set_number(each.number);
 }
 
+void write(const Move& move, wire::Control& message) {
+  wire::Move& out = *message.mutable_move();
+  out.set_server(move.server);
+  out.set_host(move.host);
+  if (!move.why.ok()) out.set_code(number_of(move.why.code()));
+  out.set_cause(move.why.cause());
+}
+
 void write(const PartImage& image, wire::Control& message) {
   wire::PartImage& out = *message.mutable_part_image();
   out.set_tensor(image.tensor);

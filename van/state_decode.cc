@@ -106,6 +106,16 @@ Result<Message> from(const wire::LogEntry& entry) {
                           .regrouped = std::move(regrouped)});
 }
 
+Result<Message> from(const wire::Move& move) {
+  if (move.host().size() > Hello::kMaxHostBytes) {
+    return unsound(fmt::format("a move to a host with a name of {} bytes", move.host().size()));
+  }
+  const bool fine = move.code() == 0;
+  return Message(Move{.server = move.server(),
+                      .host = move.host(),
+                      .why = fine ? Status() : status_from(move.code(), move.cause(), {})});
+}
+
 }  // namespace
 
 Result<Message> state_from(const wire::Control& message) {
@@ -116,6 +126,7 @@ Result<Message> state_from(const wire::Control& message) {
   if (message.has_standby_ready()) {
     return Message(StandbyReady{.node = message.standby_ready().node()});
   }
+  if (message.has_move()) return from(message.move());
   if (message.has_recall()) return Message(recall_from(message.recall()));
   return unsound("a control message says nothing that is known here");
 }

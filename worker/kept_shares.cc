@@ -14,7 +14,7 @@ bool KeptShares::is_in_place(const Operation& operation) const {
 bool KeptShares::send_again(const TensorState& tensor, std::uint32_t part,
                             const SendTerms& terms) const {
   const PartState& state = tensor.parts[part];
-  if (!keeps_ || state.sent.push.round != state.rounds()) return false;
+  if (!has(state)) return false;
   wire::PushFrame push = state.sent.push;
   push.again = true;
   van_.send(state.link(), push.header(), state.sent.bytes, terms);

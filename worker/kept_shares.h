@@ -32,6 +32,8 @@ class KeptShares {
     if (keeps_) part.sent = {.push = push, .bytes = share};
     return share;
   }
+  /// Its last share can be sent again.
+  bool has(const PartState& part) const { return keeps_ && part.sent.push.round == part.rounds(); }
   /// It has left, and may have counted where it went. False: it is not kept.
   bool send_again(const TensorState& tensor, std::uint32_t part, const SendTerms& terms) const;
 

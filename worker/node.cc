@@ -110,6 +110,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shards_.place_of(shard->node), *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
+    if (membership_.state() == Membership::State::kLeaving) return;  // It may be known as gone.
     membership_.fail(Status(fault->why).with_peer(shard->describe()), Membership::State::kCutOff);
   } else {
     work_.on_shard(link, message, *shard);
@@ -121,7 +122,9 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   const Member* shard = shards_.find(link);
   const Member* peer = shard == nullptr ? work_.exchange().lose_peer(link) : nullptr;
   if (membership_.state() == Membership::State::kLeaving) return;
-  if (shard != nullptr) report_broken(membership_, *shard, Code::kServerLost, why);
+  if (shard != nullptr && !shards_.call_again(link, membership_.hello(), clock_.now())) {
+    report_broken(membership_, *shard, Code::kServerLost, why);
+  }
   // Who has heard our farewell, the last that it hears of us, keeps no session for us.
   if (peer != nullptr && !farewell_until_) report_broken(membership_, *peer, Code::kPeerLost, why);
 }

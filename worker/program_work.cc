@@ -251,7 +251,7 @@ void ProgramWork::tick() {
     if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
       tensors_.come_late();
     if (membership_.settings().servers_return()) exchange_.servers().recalls().begin();
-    if (membership_.settings().replicated()) exchange_.servers().recalls().shares().begin();
+    if (membership_.settings().servers_replaced()) exchange_.servers().recalls().shares().begin();
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
     exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});
@@ -272,10 +272,10 @@ Time ProgramWork::next_due() const {
                    barriers_.next_due(), checkpoints_.next_due(), steps_.next_due()});
 }
 
-// Where servers stand by a share of an open round has to be here for as long as it may be asked
-// for.
+// Where a place may change hands a share of an open round has to be here for as long as it may be
+// asked for.
 bool ProgramWork::idle() const {
-  if (membership_.settings().replicated() && !tensors_.settled()) return false;
+  if (membership_.settings().servers_replaced() && !tensors_.settled()) return false;
   return exchange_.operations().idle() && states_.idle() && declarations_.idle() &&
          barriers_.idle() && checkpoints_.idle() && steps_.idle();
 }

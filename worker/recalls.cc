@@ -12,12 +12,13 @@ void Recalls::keep(PartState& part, const wire::ValueFacts& facts, const Buffer&
 
 void Recalls::tell_how_far(const TensorState& tensor, std::uint32_t index) {
   const PartState& part = tensor.parts[index];
-  van_.send_control(part.link(), control::Recall{.tensor = tensor.id,
-                                                 .part = index,
-                                                 .round = part.kept.round,
-                                                 .version = part.kept.version,
-                                                 .finished = part.rounds_ended(),
-                                                 .owed = part.cannot_resend()});
+  van_.send_control(part.link(),
+                    control::Recall{.tensor = tensor.id,
+                                    .part = index,
+                                    .round = part.kept.round,
+                                    .version = part.kept.version,
+                                    .finished = part.rounds_ended(),
+                                    .owed = part.cannot_resend() && !shares_.has(part)});
 }
 
 // Nobody waits for it any more but others' rounds.

@@ -14,6 +14,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShardPatience = 10s;
+constexpr std::uint32_t kMostCalls = 3;  // Of who comes in another's place, and has not answered.
 
 }  // namespace
 
@@ -42,7 +43,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
 Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer) continue;
-    if (member.left && member.lost) part_with(member, now);
+    if (member.left) part_with(member, now);
   }
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer || member.left || member.standby) continue;
@@ -77,8 +78,22 @@ Status ShardLinks::call(Place& place, const Member& successor, const control::He
   by_node_[successor.node] = static_cast<std::size_t>(&place - places_.data());
   place.next = successor;
   place.next_link = *link;
+  place.calls = 1;
   place.deadline = now + kShardPatience;
   return {};
+}
+
+bool ShardLinks::call_again(LinkId link, const control::Hello& hello, Time now) {
+  const auto place = std::ranges::find_if(places_, [link](const Place& one) {
+    return one.next && one.next_link == link && one.calls < kMostCalls;
+  });
+  if (place == places_.end() || now >= place->deadline) return false;
+  const std::uint32_t calls = place->calls;
+  const Time deadline = place->deadline;
+  const bool called = call(*place, Member(*place->next), hello, now).ok();
+  place->calls = calls + 1;
+  place->deadline = deadline;
+  return called;
 }
 
 std::optional<ShardLinks::Moved> ShardLinks::welcome(LinkId link) {

@@ -32,6 +32,9 @@ class ShardLinks {
   Status follow(const Roster& roster, const control::Hello& hello, Time now);
   /// All were called.
   bool called() const { return called_; }
+  /// A link has ended. True if it was to who comes in another's place and had not answered yet:
+  /// that one is called again, a few times.
+  bool call_again(LinkId link, const control::Hello& hello, Time now);
   /// A shard has answered; and if it is another's successor that was here before, it has the place.
   std::optional<Moved> welcome(LinkId link);
   std::size_t count() const { return places_.size(); }
@@ -58,6 +61,7 @@ class ShardLinks {
     bool lost = false;  // The link has ended.
     std::optional<Member> next = {};
     LinkId next_link = 0;
+    std::uint32_t calls = 0;      // Of it, so far.
     Time deadline = Time::max();  // Of who has been called.
   };
 

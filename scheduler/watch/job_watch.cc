@@ -14,7 +14,8 @@ constexpr Duration kLeastWindow = 1s;  // Of judging input.
 }  // namespace
 
 JobWatch::JobWatch(const Config& config)
-    : standstill_(config.job.heartbeat),
+    : replicated_(config.job.replicated()),
+      standstill_(config.job.heartbeat),
       input_(std::max(kLeastWindow, 2 * config.job.heartbeat), config.balance_input) {}
 
 void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time now) {
@@ -56,7 +57,14 @@ void JobWatch::forget(const Member& member, bool lost) {
 void JobWatch::lost(const Member& member) {
   forget(member, true);
   if (member.shard != 0) return;  // Its process is told of once.
-  loss_news_.push_back({.number = member.number(), .server = member.role == Role::kServer});
+  loss_news_.push_back({.number = member.number(),
+                        .server = member.role == Role::kServer,
+                        .dropped = member.standby && !replicated_});
+}
+
+void JobWatch::moved(const Member& member) {
+  forget(member, false);
+  loss_news_.push_back({.number = member.number(), .server = true, .dropped = true});
 }
 
 void JobWatch::look(Time now) {

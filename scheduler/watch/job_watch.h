@@ -30,6 +30,8 @@ class JobWatch {
   void left(const Member& member);
   /// The job goes on without it.
   void lost(const Member& member);
+  /// Another server has its place.
+  void moved(const Member& member);
   /// It comes in. True if it was lost before, by its number.
   bool comes_again(const Member& member);
   /// What has been said of lost workers, in that order.
@@ -52,6 +54,7 @@ class JobWatch {
  private:
   void forget(const Member& member, bool lost);
 
+  const bool replicated_;
   Overview overview_;
   Whereabouts whereabouts_;
   StandstillWatch standstill_;

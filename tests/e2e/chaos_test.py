@@ -17,6 +17,7 @@ import elastic_losses
 import elastic_returns
 import endurance
 import endurance_plan
+import moves
 import returns
 import storm
 
@@ -58,6 +59,16 @@ class ComeBack(unittest.TestCase):
 
     def test_a_few_faults_of_servers_and_the_scheduler(self):
         self.assert_all_held(returns.run(6, 5, faults_a_job=6), 6)
+
+    def test_a_few_places_that_move(self):
+        job = moves.Moves()
+        job.setUp()
+        self.addCleanup(job.doCleanups)
+        with tempfile.TemporaryDirectory() as folder:
+            spans = job.run_moves(2, f"{folder}/times")
+            result = moves.figures(spans, moves.steps_in(f"{folder}/times.0"))
+        self.assertEqual(result["moves"], 2, result)
+        self.assertGreater(min(result.values()), 0, result)
 
     def test_a_few_faults_of_servers_that_others_stand_by_for_and_the_scheduler(self):
         totals = returns.run(6, 5, faults_a_job=6, replicas=2)

@@ -42,7 +42,8 @@ HISTORY = "HistorySimulation"
 SIMULATIONS = ("LossSimulation", "Simulation", "TrainingSimulation", "CallsSimulation",
                "CollectiveSimulation", "ElasticSimulation", "AmongSimulation", "SimulatedDisk",
                "ReturnsSimulation", "StandbySimulation", "SchedulerReturnsSimulation",
-               "SchedulerStandbySimulation", "ElasticStandbySimulation", "SavingSimulation")
+               "SchedulerStandbySimulation", "ElasticStandbySimulation", "MovesSimulation",
+               "SavingSimulation")
 SEEDS = int(os.environ.get("STRETTO_MUTANT_SEEDS", "1000"))
 STAGES = [1, *(end for end in (11, 101) if end <= SEEDS), SEEDS + 1]
 SKIPPED = 77  # What ctest is told; such a test counts as not run.

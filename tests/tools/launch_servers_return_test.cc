@@ -47,6 +47,29 @@ TEST_F(LaunchServersReturn, OneThatStandsStillIsKilledFirst) {
             "server 0 was lost to the job and killed; another is started in its place");
 }
 
+TEST_F(LaunchServersReturn, OneThatHasGivenItsPlaceAwayIsNotMissedAndMayHaveItAgain) {
+  run_all();
+  EXPECT_THAT(supervisor_.on_loss_news(kServer, false, now_, true).notes,
+              testing::ElementsAre("the job goes on without server 0"));
+  EXPECT_TRUE(end({{kServer, kKilled}}).notes.empty()) << "however it ends";
+  EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), Limits().silence);
+  const Reaction moved =
+      begin_move(supervisor_.evidence(), {.member = kServer, .instead_of = kServer, .site = 0});
+  EXPECT_EQ(moved.restarts, (std::vector<Restart>{{kServer, kServer, 0}}));
+  supervisor_.on_spawned(kServer);
+  end({{kServer, kKilled}});
+  EXPECT_EQ(is_awaited().restarts.size(), 1U) << "as any other";
+  EXPECT_EQ(supervisor_.evidence().members[kServer].returned, 1U);
+}
+
+TEST_F(LaunchServersReturn, OneThatIsToHaveAPlaceAndStandsStillIsKilledSoon) {
+  run_all();
+  supervisor_.on_loss_news(kServer, false, now_, true);
+  const Reaction late = wait();
+  EXPECT_EQ(elapsed(), Limits().settle);
+  EXPECT_EQ(late.orders, to({kServer}, SIGKILL, Scope::kGroup));
+}
+
 TEST_F(LaunchServersReturn, WithoutThatWordAFailureEndsTheJob) {
   run_all();
   end({{kServer, kKilled}});

@@ -51,14 +51,15 @@ TEST_F(LaunchServersStandBy, OneThatStandsStillIsKilledAndNotMissed) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchServersStandBy, OneThatIsLostWithItsHostIsNotRunAgain) {
+TEST_F(LaunchServersStandBy, OneThatIsLostWithItsHostIsRunElsewhere) {
   run_all();
   const std::size_t lost[] = {kServer};
   supervisor_.on_host_lost(lost, {Code::kPeerLost, "its host is gone"}, now_, now_);
   const Reaction said = is_lost();
-  EXPECT_THAT(said.restarts, IsEmpty());
+  EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
+  EXPECT_THAT(said.notes, ElementsAre("server 0 is lost; another is started in its place"));
+  supervisor_.on_spawned(kServer);
   end_others();
-  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
 TEST_F(LaunchServersStandBy, OneThatEndsBeforeItStandsByIsNoLossToTheScheduler) {

@@ -197,6 +197,9 @@ std::vector<Golden> of_comebacks() {
        Recall{.tensor = 1, .part = 2, .round = 3, .version = 4, .finished = 5, .owed = true},
        "82020c080110021803200428053001"},
       {"StandbyReady", StandbyReady{.node = 9}, "8a02020809"},
+      {"Move", Move{.server = 3, .host = "b"},
+       "aa020508031201"
+       "62"},
       {"PartImage",
        PartImage{.tensor = 1,
                  .part = 2,

@@ -105,6 +105,16 @@ void JobEvidence::record_return(std::size_t member) {
   witness.returned = returned;
 }
 
+void JobEvidence::record_reuse(std::size_t member) {
+  Witness& witness = members.at(member);
+  STRETTO_CHECK(witness.life != Life::kAlive);
+  const Witness before = witness;
+  witness = Witness(before.member);
+  witness.spare = before.spare;
+  witness.again = before.life == Life::kEnded;
+  witness.returned = before.returned;
+}
+
 void JobEvidence::record_end(std::size_t member, const Exit& exit, Time now) {
   Witness& witness = members.at(member);
   STRETTO_CHECK(witness.life == Life::kAlive && !witness.exit);

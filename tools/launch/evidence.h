@@ -88,6 +88,8 @@ struct JobEvidence {
   void record_start(std::size_t member);
   /// It has ended, and may run again: what was known of it is of no more use.
   void record_return(std::size_t member);
+  /// The same of one that has ended, or has not run, and runs for another reason than its end.
+  void record_reuse(std::size_t member);
   /// `member`, which runs, has ended.
   void record_end(std::size_t member, const Exit& exit, Time now);
   /// `member` is lost, whether it runs or not. A scheduler that is only silent runs on: it is told

@@ -63,10 +63,23 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
                      witness.exit ? witness.exit->text() : "is lost");
 }
 
+std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
+  Witness& witness = evidence.members.at(member);
+  if (std::exchange(witness.forgiven, true)) return {};
+  witness.word_due.reset();
+  const std::string who = label_of(witness.member);
+  if (!evidence.is_alive(member) && witness.exit) {
+    return fmt::format("{} {}; the job goes on without it", who, witness.exit->text());
+  }
+  ends_by_[member] = now + settle_;
+  return fmt::format("the job goes on without {}", who);
+}
+
 bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
   witness.word_due.reset();
-  if (!witness.lost.ok()) return false;  // With its host.
+  // With its host: who stands by may do so on another one.
+  if (!witness.lost.ok() && !servers_stand_by(sizing_)) return false;
   const bool news = !std::exchange(witness.awaited, true);
   if (news && servers_stand_by(sizing_)) --restarts_;
   const bool ends_it = news && evidence.is_alive(member);
@@ -78,7 +91,7 @@ bool GoingOn::returns(const JobEvidence& evidence, std::size_t member) const {
   if (!servers_stand_by(sizing_)) return true;
   const Witness& witness = evidence.members.at(member);
   const bool is_left = restarts_ > 0 && (returns_ == 0 || scheduler_returns(evidence));
-  return witness.awaited || (witness.lost.ok() && is_left);
+  return witness.awaited || is_left;
 }
 
 std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEvidence& evidence,
@@ -136,8 +149,8 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
     const bool done_without = (witness.spare || witness.again) && is_done(evidence);
-    const bool spare =
-        witness.spare || (servers_stand_by(sizing_) && witness.member.role == Role::kServer);
+    const bool server = witness.member.role == Role::kServer;
+    const bool spare = server ? servers_stand_by(sizing_) : witness.spare;
     if (done_without || (spare && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;

@@ -47,6 +47,8 @@ class GoingOn {
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// The same of a server that nobody comes for: it is to end soon.
+  std::string drop(JobEvidence& evidence, std::size_t member, Time now);
   /// The scheduler may be run again, if it is lost.
   bool scheduler_returns(const JobEvidence& evidence) const;
   /// The word has come of a server, or the scheduler is silent. True: it is to be killed, and run

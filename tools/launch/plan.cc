@@ -20,6 +20,9 @@ std::vector<JobMember> members_of(const Plan& plan) {
 
 std::vector<JobMember> spares_of(const Plan& plan) {
   std::vector<JobMember> spares;
+  for (Rank rank = 0; servers_return(plan) && rank < plan.servers; ++rank) {
+    spares.push_back({Role::kServer, plan.servers + rank});
+  }
   if (plan.least_workers == 0) return spares;
   for (Rank i = 0; i < plan.restarts; ++i) spares.push_back({Role::kWorker, plan.workers + i});
   return spares;

@@ -98,7 +98,8 @@ struct JobMember {
 std::vector<JobMember> members_of(const Plan& plan);
 
 /// An elastic job's workers that may be started for others that are lost, in the order in which
-/// they are: they have the ranks that follow.
+/// they are: they have the ranks that follow. In one of fixed size whose servers may come back
+/// those that may have the place of each.
 std::vector<JobMember> spares_of(const Plan& plan);
 
 /// "local", "ssh", "mpi", "slurm".

@@ -13,11 +13,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <limits>
+#include <optional>
 
 #include "common/check.h"
 #include "common/member_end.h"
 #include "tools/launch/agent.h"
+#include "tools/launch/new_site.h"
 #include "tools/launch/system.h"
 
 namespace stretto::launch {
@@ -26,7 +27,6 @@ namespace {
 constexpr std::size_t kMaxSignalsATurn = 64;
 constexpr Duration kFarPatience = 5s;  // For an agent to be heard, besides what the kernel takes.
 constexpr int kCannotExecuteStatus = 127;
-constexpr auto kNowhere = std::numeric_limits<std::size_t>::max();
 
 std::vector<JobMember> with_spares(const Plan& plan) {
   std::vector<JobMember> members = members_of(plan);
@@ -49,17 +49,52 @@ Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   return limits;
 }
 
-// Where the other ran, or, if that host is lost, where some other worker runs: as this member.
-std::size_t place_for(const Restart& restart, const std::vector<JobMember>& members,
-                      const Placement& placement, const FarHosts& far) {
-  const auto works = [&](std::size_t member) {
-    const std::size_t site = placement.site_of[member];
-    return site != kNowhere && (site == 0 || far.works(site));
-  };
-  for (std::size_t i = members.size(); i-- > 0 && !works(restart.instead_of);) {
-    if (members[i].role == Role::kWorker && works(i)) return i;
+Sites sites_of(const std::vector<JobMember>& members, const Placement& placement,
+               const Meeting& meeting, const Plan& plan, const FarHosts& far) {
+  return {.members = members,
+          .placement = placement,
+          .machines = meeting.machines,
+          .servers = plan.servers,
+          .works = [&far](std::size_t site) { return far.works(site); }};
+}
+
+std::size_t index_of(Rank server, const std::vector<JobMember>& members) {
+  const auto found = std::ranges::find(members, JobMember{Role::kServer, server});
+  return static_cast<std::size_t>(found - members.begin());
+}
+
+std::string line_of_refusal(Rank server, const Status& why) {
+  return line_of(StartRefusal{server, why.cause()}) + "\n";
+}
+
+// What follows of a server that is to be started for another one's place; or the scheduler hears
+// why it cannot be. One that runs is told of when it ends, and asked for again.
+Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const Sites& sites,
+                     Host& scheduler) {
+  const std::size_t member = index_of(order.server, sites.members);
+  const std::size_t from = index_of(order.from, sites.members);
+  const std::size_t end = sites.members.size();
+  if (member == end || from == end || supervisor.evidence().is_alive(member)) return {};
+  Result<std::size_t> site = site_to_move_to(order.host, from, sites);
+  if (!supervisor.may_start()) site = Status(Code::kCancelled, "the job is about to end");
+  if (!site.ok()) {
+    scheduler.tell(line_of_refusal(order.server, site.status()));
+    return {};
   }
-  return restart.instead_of;
+  return begin_move(supervisor.evidence(), {.member = member, .instead_of = from, .site = *site});
+}
+
+std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members) {
+  if (news.server) return index_of(news.number, members);
+  const auto found = std::ranges::find(members, JobMember{Role::kWorker, news.number});
+  return static_cast<std::size_t>(found - members.begin());
+}
+
+Command command_for(const JobMember& member, bool here, const Plan& plan,
+                    const Ingredients& ingredients, const Rendezvous& rendezvous,
+                    const Seat& seat) {
+  return command_of(plan, member, ingredients.programs, rendezvous, seat,
+                    here ? ingredients.inherited : portable(ingredients.inherited));
 }
 
 }  // namespace
@@ -178,7 +213,8 @@ void Runner::turn() {
 std::optional<Duration> Runner::patience() const {
   Time next = supervisor_.over() ? Time::max() : supervisor_.deadline().value_or(Time::max());
   if (supervisor_.may_start()) next = std::min(next, seat_.deadline().value_or(Time::max()));
-  next = std::min({next, announcement_.deadline(), far_.deadline(supervisor_.silence_limit())});
+  next = std::min({next, announcement_.deadline(),
+                   far_.deadline(silence_limit(supervisor_.evidence(), plan_.limits))});
   if (next == Time::max()) return std::nullopt;
   return next - clock_.now();
 }
@@ -190,7 +226,7 @@ void Runner::look_at_time() {
   if (supervisor_.may_start() && seat_.is_missed(now)) {
     react(supervisor_.on_loss_news(0, false, now));
   }
-  far_.on_time(now, supervisor_.silence_limit());
+  far_.on_time(now, silence_limit(supervisor_.evidence(), plan_.limits));
   const bool late = gathering_ && supervisor_.deadline() && now >= *supervisor_.deadline();
   if (late && !finishing_) far_.give_up_late();
 }
@@ -211,6 +247,8 @@ void Runner::take_signals() {
 
 void Runner::on_refused(std::size_t member, Status why) {
   const int exit_status = why.code() == Code::kInvalidArgument ? kCannotExecuteStatus : 1;
+  const bool server = members_[member].role == Role::kServer && scheduler_.port != 0;
+  if (server) host_of(0).tell(line_of_refusal(members_[member].rank, why));
   react(supervisor_.on_refused(member, exit_status, std::move(why), clock_.now()));
 }
 
@@ -220,21 +258,21 @@ void Runner::on_ready(std::string_view text) {
   const std::size_t end = text.find('\n');
   seat_.hear(clock_.now());
   if (scheduler_.port != 0) {  // It has said where it listens.
-    const std::optional<Gathering> gathering = gathering_named(text.substr(0, end));
-    const std::optional<LossNews> news = loss_news_in(text.substr(0, end));
+    const std::string_view line = text.substr(0, end);
+    const std::optional<Gathering> gathering = gathering_named(line);
+    const std::optional<LossNews> news = loss_news_in(line);
     if (gathering == Gathering::kComplete) seat_.begin_watch();
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
-    const JobMember named{news && news->server ? Role::kServer : Role::kWorker,
-                          news ? news->number : 0};
-    const auto member = std::ranges::find(members_, named);
-    if (news && member != members_.end()) {
-      const auto index = static_cast<std::size_t>(member - members_.begin());
-      react(supervisor_.on_loss_news(index, news->is_back, clock_.now()));
+    if (const auto order = move_order_in(line)) {
+      const Sites sites = sites_of(members_, placement_, meeting_, plan_, far_);
+      react(reaction_to(*order, supervisor_, sites, host_of(0)));
     }
-    const std::optional<std::uint32_t> guests = guests_named(text.substr(0, end));
-    if (guests) react(supervisor_.on_guests(*guests, clock_.now()));
-    const std::optional<std::uint64_t> saved = saved_step_in(text.substr(0, end));
-    if (saved) saved_step_ = saved;
+    const std::size_t index = news ? index_of(*news, members_) : members_.size();
+    if (index != members_.size()) {
+      react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
+    }
+    if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
+    if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));
@@ -298,8 +336,7 @@ void Runner::start(std::size_t member) {
   Rendezvous rendezvous{scheduler_, ingredients_.token, meeting_.master_host};
   if (member == 0) rendezvous.scheduler_life = seat_.begin_life(clock_.now());
   const Command command =
-      command_of(plan_, members_[member], ingredients_.programs, rendezvous, seat,
-                 site == 0 ? ingredients_.inherited : portable(ingredients_.inherited));
+      command_for(members_[member], site == 0, plan_, ingredients_, rendezvous, seat);
   supervisor_.on_spawned(member);
   seat_.note_start(member);
   host_of(member).start(member, command, member == 0);
@@ -324,10 +361,11 @@ void Runner::react(const Reaction& reaction) {
   }
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
-    const std::size_t like = place_for(restart, members_, placement_, far_);
     if (restart.member == restart.instead_of) seat_.note_restart();
-    placement_.site_of[restart.member] = placement_.site_of[like];
-    local_ranks_[restart.member] = local_ranks_[like];
+    const Sites sites = sites_of(members_, placement_, meeting_, plan_, far_);
+    const std::size_t site = restart.site.value_or(site_instead_of(restart.instead_of, sites));
+    placement_.site_of[restart.member] = site;
+    local_ranks_[restart.member] = local_ranks_[member_like(site, restart.instead_of, sites)];
     start(restart.member);
   }
   for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/move_order.h"
 #include "tools/launch/attempts.h"
 #include "tools/launch/far_hosts.h"
 #include "tools/launch/ingredients.h"

@@ -73,11 +73,12 @@ bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
   });
 }
 
-// Members that were run for others.
+// Members that were run for others, but for servers that move.
 std::uint32_t replaced_in(const JobEvidence& evidence) {
   std::uint32_t replaced = 0;
   for (const Witness& witness : evidence.members) {
-    replaced += witness.returned + (witness.spare && witness.life != Witness::Life::kUnborn);
+    const bool worker = witness.spare && witness.member.role == Role::kWorker;
+    replaced += witness.returned + (worker && witness.life != Witness::Life::kUnborn);
   }
   return replaced;
 }
@@ -116,7 +117,9 @@ Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why,
   hopeless_ = hopeless_ || !spare;
   evidence_.record_loss(member, exit_status, std::move(why).with_operation("start"), now);
   evidence_.record_out_of_sight(member);
-  if (spare) going_on_.await_word(evidence_, member, now);
+  const bool server = evidence_.members[member].member.role == Role::kServer;
+  if (spare && server) evidence_.members[member].forgiven = true;  // Who has the place keeps it.
+  if (spare && !server) going_on_.await_word(evidence_, member, now);
   return on_time(now);
 }
 
@@ -154,10 +157,13 @@ Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
   return on_time(now);
 }
 
-Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now) {
+Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bool dropped) {
   Reaction reaction;
   if (member == 0 && !(may_start() && going_on_.scheduler_returns(evidence_))) return reaction;
-  if (evidence_.members[member].member.role != Role::kWorker) {
+  if (dropped) {
+    if (std::string news = going_on_.drop(evidence_, member, now); !news.empty())
+      reaction.notes.push_back(std::move(news));
+  } else if (evidence_.members[member].member.role != Role::kWorker) {
     if (!lifecycle_.stop_signal()) lose_server(going_on_, evidence_, member, now, reaction);
   } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
@@ -383,13 +389,6 @@ std::optional<Time> Supervisor::deadline() const {
   return first;
 }
 
-Duration Supervisor::silence_limit() const {
-  const bool all_run =
-      std::none_of(evidence_.members.begin(), evidence_.members.end(),
-                   [](const Witness& witness) { return witness.life == Witness::Life::kEnded; });
-  return all_run ? limits_.silence : limits_.late_silence;
-}
-
 AttemptOutcome Supervisor::outcome() const {
   STRETTO_CHECK(over());
   AttemptOutcome outcome;
@@ -399,6 +398,24 @@ AttemptOutcome Supervisor::outcome() const {
   outcome.by_program = is_by_program(outcome.verdict, evidence_);
   outcome.replaced = replaced_in(evidence_) - told_by_;  // The job has not gone on by these.
   return outcome;
+}
+
+Reaction begin_move(JobEvidence& evidence, const Restart& wanted) {
+  Reaction reaction;
+  evidence.record_reuse(wanted.member);
+  reaction.restarts.push_back(wanted);
+  reaction.notes.push_back(fmt::format("{} is started, to have the place of {}",
+                                       label_of(evidence.members[wanted.member].member),
+                                       label_of(evidence.members[wanted.instead_of].member)));
+  return reaction;
+}
+
+Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
+  const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
+    const bool moved = witness.member.role == Role::kServer && witness.forgiven;
+    return witness.life == Witness::Life::kEnded && !moved;
+  });
+  return all_run ? limits.silence : limits.late_silence;
 }
 
 }  // namespace stretto::launch

@@ -43,6 +43,7 @@ struct SignalOrder {
 struct Restart {
   std::size_t member;
   std::size_t instead_of;
+  std::optional<std::size_t> site = {};  ///< Where; none: where the other ran, if that can be.
 
   friend bool operator==(const Restart&, const Restart&) = default;
 };
@@ -74,7 +75,8 @@ class Supervisor {
   /// later.
   Reaction on_gathering(Gathering gathering, Time now);
   /// The job goes on without this member, or it comes again; or it is the scheduler, and silent.
-  Reaction on_loss_news(std::size_t member, bool is_back, Time now);
+  /// `dropped`: a server for which nobody comes: another has its place, or it was to have one.
+  Reaction on_loss_news(std::size_t member, bool is_back, Time now, bool dropped = false);
   /// The scheduler says that so many workers are in that were started elsewhere. The job lasts as
   /// long as that is said again and again.
   Reaction on_guests(std::uint32_t guests, Time now);
@@ -103,9 +105,8 @@ class Supervisor {
   }
   bool over() const { return lifecycle_.phase() == Phase::kOver; }
   std::optional<Time> deadline() const;
-  /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
-  /// it would be missed, that is longer: the way to it may only be slow.
-  Duration silence_limit() const;
+  /// What is known of each member; to be changed by begin_move() alone.
+  JobEvidence& evidence() { return evidence_; }
   /// Once over().
   AttemptOutcome outcome() const;
 
@@ -131,5 +132,12 @@ class Supervisor {
   bool hopeless_ = false;       // The job never came together: no time to settle.
   std::vector<std::optional<JobMember>> announced_;  // Losses that the user has read of.
 };
+
+/// One that does not run is started for a server whose place it is to have.
+Reaction begin_move(JobEvidence& evidence, const Restart& wanted);
+
+/// How long a host may say nothing at all before it is lost. While the job runs, and ends without
+/// it would be missed, that is longer: the way to it may only be slow.
+Duration silence_limit(const JobEvidence& evidence, const Limits& limits);
 
 }  // namespace stretto::launch

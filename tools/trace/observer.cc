@@ -17,6 +17,7 @@ namespace stretto::observe {
 namespace {
 
 constexpr Duration kPatience = 10s;
+constexpr Duration kMovePatience = std::chrono::hours(24);  // It ends with the job, or before.
 
 class LiveObserver final : public Observer, private Van::Handler {
  public:
@@ -55,6 +56,16 @@ class LiveObserver final : public Observer, private Van::Handler {
   Result<Observation> stack(std::uint32_t rank) override {
     return ask({.what = What::kStack, .first = rank});
   }
+  Result<Rank> move(Rank server, const std::string& host) override {
+    heard_.reset();
+    van_.send_control(link_, control::Move{.server = server, .host = host});
+    Result<control::Message> answer = hear(kMovePatience);
+    if (!answer.ok()) return answer.status();
+    const auto* moved = std::get_if<control::Move>(&*answer);
+    if (moved == nullptr) return refusal_in(*answer, "the scheduler answered something else");
+    if (!moved->why.ok()) return moved->why;
+    return moved->server;
+  }
   Status rest(Duration time) override {
     for (const Time end = clock_.now() + time; clock_.now() < end && broken_.ok();) {
       van_.step(*this, std::min(end - clock_.now(), Duration(100ms)));
@@ -81,8 +92,8 @@ class LiveObserver final : public Observer, private Van::Handler {
     if (told == nullptr) return refusal_in(*answer, "the scheduler answered something else");
     return Observation{told->text, told->records};
   }
-  Result<control::Message> hear() {
-    const Time deadline = clock_.now() + kPatience;
+  Result<control::Message> hear(Duration patience = kPatience) {
+    const Time deadline = clock_.now() + patience;
     while (!heard_ && broken_.ok() && clock_.now() < deadline) {
       van_.step(*this, Duration(20ms));
     }

@@ -33,6 +33,10 @@ class Observer {
   virtual Result<Observation> tensor_names(std::uint32_t first) = 0;
   /// What the threads of a worker do; empty: ask again.
   virtual Result<Observation> stack(std::uint32_t rank) = 0;
+  /// The place of this server is to be another's, which is started on the host of this name; empty:
+  /// on some other host, if there is one. The number of the one that has it, once it has; an error
+  /// if that cannot be, and nothing has changed then.
+  virtual Result<Rank> move(Rank server, const std::string& host) = 0;
   /// Lets time pass, and notices if the job ends meanwhile.
   virtual Status rest(Duration time) = 0;
 };

@@ -19,6 +19,8 @@ DEFINE_string(job, "",
               "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");
 DEFINE_double(every, 2, "SECONDS: between two tables, 0.1 to 3600 (2)");
 DEFINE_int32(stack, -1, "RANK: what the threads of this worker do now, Python's too");
+DEFINE_int32(move, -1, "SERVER: hand its place over to another process, and say when that is done");
+DEFINE_string(to, "", "HOST: where that runs; on another host of the job if not given");
 DEFINE_bool(once, false, "one table, also in a terminal");
 
 namespace stretto::observe {
@@ -26,7 +28,8 @@ namespace {
 
 constexpr std::size_t kMostLines = 4096;
 constexpr char kUsage[] =
-    "usage: stretto-top [--job JOB] [--every SECONDS] [--once] [--stack RANK]\n\n"
+    "usage: stretto-top [--job JOB] [--every SECONDS] [--once] [--stack RANK]\n"
+    "       stretto-top [--job JOB] --move SERVER [--to HOST]\n\n"
     "Says who is in a running Stretto job, and how each one does. Without --job: your job on this\n"
     "host, or a list if there are several. For HOST:PORT elsewhere the job's token is read from\n"
     "STRETTO_JOB_TOKEN.";
@@ -35,6 +38,10 @@ constexpr char kUsage[] =
 Status check(const std::vector<std::string>& rest) {
   if (!rest.empty()) {
     return {Code::kInvalidArgument, "'" + rest.front() + "' is not understood; --help says more"};
+  }
+  if (!FLAGS_to.empty() && FLAGS_move < 0) {
+    return {Code::kInvalidArgument,
+            "--to says where a server moves to; say which by --move SERVER"};
   }
   if (!(FLAGS_every >= 0.1 && FLAGS_every <= 3600)) {
     return {Code::kInvalidArgument, "--every wants seconds from 0.1 to 3600"};
@@ -54,10 +61,18 @@ Status show_stack(Observer& observer, std::uint32_t rank) {
   }
 }
 
+Status move(Observer& observer, Rank server) {
+  const Result<Rank> moved = observer.move(server, FLAGS_to);
+  if (!moved.ok()) return moved.status();
+  std::printf("server %u has the place of server %u now\n", *moved, server);
+  return {};
+}
+
 Status top(const Target& target) {
   auto observer = Observer::connect(target);
   if (!observer.ok()) return observer.status();
   if (FLAGS_stack >= 0) return show_stack(**observer, static_cast<std::uint32_t>(FLAGS_stack));
+  if (FLAGS_move >= 0) return move(**observer, static_cast<Rank>(FLAGS_move));
   const bool again = isatty(STDOUT_FILENO) != 0 && !FLAGS_once;
   for (;;) {
     Result<std::string> table = table_of(**observer, kMostLines);

@@ -17,8 +17,9 @@ constexpr const char* kPlace = "scheduler:9000";
 
 }  // namespace
 
-ReturnsJob::ReturnsJob(std::uint64_t seed, std::uint32_t replicas, bool scheduler_returns)
-    : plan_(seed, replicas, scheduler_returns),
+ReturnsJob::ReturnsJob(std::uint64_t seed, std::uint32_t replicas, bool scheduler_returns,
+                       bool moves)
+    : plan_(seed, replicas, scheduler_returns, moves),
       random_(seed * 37 + 11),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = seed % 5 == 0}),
       began_(clock_.now()),
@@ -76,7 +77,7 @@ void ReturnsJob::add_scheduler() {
   if (!scheduler->listen(kPlace).ok()) report("set-up", "the scheduler cannot listen");
   scheduler_ = scheduler.get();
   scheduler_process_ = &process;
-  news_ = 0;
+  news_ = orders_ = 0;
   process.agent = std::move(scheduler);
 }
 
@@ -142,6 +143,7 @@ bool ReturnsJob::step_one() {
   const bool has_all = process.shard != nullptr && process.shard->slots().whole();
   if (has_all && !process.has_all_since) process.has_all_since = clock_.now();
   if (process.agent->over()) network_.kill(process.name);
+  if (process.agent->over() && process.shard != nullptr) look_at_end(process);
   return turn.any;
 }
 
@@ -166,6 +168,7 @@ void ReturnsJob::strike() {
   const ReturnsPlan::Strike& strike = plan_.strikes[struck_++];
   last_strike_ = clock_.now();
   if (strike.blow == ReturnsPlan::Blow::kReset) return reset_a_link();
+  if (strike.blow == ReturnsPlan::Blow::kDrain) return drain();
   if (strike.blow == ReturnsPlan::Blow::kScheduler) return strike_scheduler(strike.absence);
   std::vector<Process*> servers;
   for (const auto& process : processes_) {
@@ -184,10 +187,32 @@ void ReturnsJob::strike() {
   }
 }
 
+// Any, also one that has no place yet, or has been asked before.
+void ReturnsJob::drain() {
+  std::vector<Process*> servers;
+  for (const auto& process : processes_) {
+    const bool there = process->alive && process->shard != nullptr && !process->agent->over();
+    if (there) servers.push_back(process.get());
+  }
+  if (!servers.empty()) servers[random_.below(servers.size())]->shard->hand_over();
+}
+
+// In order, if all have gone, or another has its place. One that nobody comes for in time goes all
+// the same, but only where something else has happened.
+void ReturnsJob::look_at_end(Process& server) {
+  if (!server.alive) return;
+  server.alive = false;
+  const Status& why = server.shard->status();
+  if (why.ok() && scheduler_->phase() == "running") ++moved_;
+  if (why.code() != Code::kInterrupted) return;
+  may_end_ = may_end_ || plan_.keeps;
+  if (lost_++ == 0 && struck_ == 0) report("who is asked to go can", why.text());
+}
+
 // Nobody else is alive who serves its place, or could, whether the scheduler knows of it or is
 // away.
 bool ReturnsJob::is_last_holder(const Process& victim) const {
-  if (plan_.replicas == 1) return false;
+  if (plan_.replicas == 1 && !plan_.keeps) return false;
   const View& view = scheduler_->view();
   std::map<std::string, const Member*> members;
   for (const auto& [node, member] : view.members) {
@@ -203,6 +228,18 @@ bool ReturnsJob::is_last_holder(const Process& victim) const {
     const bool has_all = !member.standby || said || view.caught_up.contains(member.node);
     return member.rank == lost->second->rank && has_all;
   });
+}
+
+// One that is lost just as it has all has the place before that is known: it is lost with it.
+void ReturnsJob::note_dead_heirs() {
+  if (!plan_.moves || !plan_.keeps || may_end_) return;
+  for (const auto& [node, member] : scheduler_->view().members) {
+    if (member.role != Role::kServer || member.standby || member.left) continue;
+    const std::string name = member.address.substr(0, member.address.find(':'));
+    const auto process = std::ranges::find(
+        processes_, name, [](const auto& one) -> const auto& { return one->name; });
+    may_end_ = may_end_ || !(*process)->alive;
+  }
 }
 
 // Not while all workers have gone, or the job fails: then the launcher starts no other.
@@ -232,8 +269,16 @@ void ReturnsJob::reset_a_link() {
 // As a launcher does: another is started once the scheduler says that it awaits one.
 void ReturnsJob::follow_scheduler() {
   if (!scheduler_process_->alive) return;
+  note_dead_heirs();
+  const std::vector<MoveOrder>& orders = scheduler_->moves().orders();
+  for (; orders_ < orders.size(); ++orders_) {
+    const std::size_t turn = orders_ % plan_.strikes.size();
+    starts_.push_back(
+        {.server = orders[orders_].server, .at = clock_.now() + plan_.strikes[turn].absence});
+  }
   const std::vector<LossNews>& news = scheduler_->watch().loss_news();
   for (; news_ < news.size(); ++news_) {
+    if (news[news_].dropped) continue;
     const std::size_t turn = news_ % plan_.strikes.size();
     starts_.push_back(
         {.server = news[news_].number, .at = clock_.now() + plan_.strikes[turn].absence});

@@ -25,13 +25,15 @@ namespace stretto::sim {
 class ReturnsJob {
  public:
   explicit ReturnsJob(std::uint64_t seed, std::uint32_t replicas = 1,
-                      bool scheduler_returns = false);
+                      bool scheduler_returns = false, bool moves = false);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
   std::uint64_t lost() const { return lost_; }
   /// Servers that have come in others' places.
   std::uint64_t returned() const { return returned_; }
+  /// Servers that have given their places to others.
+  std::uint64_t moved() const { return moved_; }
   /// Schedulers that have gone on in the place of others.
   std::uint64_t schedulers() const { return life_ - 1; }
   std::uint64_t values() const;
@@ -43,7 +45,7 @@ class ReturnsJob {
     std::string name;
     Config config;
     std::unique_ptr<Agent> agent;
-    const Shard* shard = nullptr;
+    Shard* shard = nullptr;
     std::unique_ptr<ReturnsUser> user;
     bool alive = true;
     Time sleeps_until = {};
@@ -65,6 +67,9 @@ class ReturnsJob {
   Time next_strike() const;
   Time next_start() const;
   void strike();
+  void note_dead_heirs();
+  void drain();
+  void look_at_end(Process& server);
   void strike_scheduler(Duration absence);
   void reset_a_link();
   bool is_last_holder(const Process& victim) const;
@@ -86,10 +91,12 @@ class ReturnsJob {
   std::uint32_t life_ = 0;
   std::size_t struck_ = 0;
   Time last_strike_ = {};
-  std::size_t news_ = 0;  // Of the scheduler's, that were acted upon.
+  std::size_t news_ = 0;    // Of the scheduler's, that were acted upon.
+  std::size_t orders_ = 0;  // The same of places that move.
   std::vector<Start> starts_;
   std::uint64_t lost_ = 0;
   std::uint64_t returned_ = 0;
+  std::uint64_t moved_ = 0;
   std::uint64_t names_ = 0;
   std::optional<Violation> violation_;
 };

@@ -16,10 +16,11 @@ namespace stretto::sim {
 
 struct ReturnsPlan {
   enum class Blow : std::uint8_t {
-    kCrash,     ///< A server ends.
-    kSilence,   ///< It is not heard of any more, and nobody is told.
-    kReset,     ///< A link of a worker's is reset.
-    kScheduler  ///< The scheduler ends.
+    kCrash,      ///< A server ends.
+    kSilence,    ///< It is not heard of any more, and nobody is told.
+    kReset,      ///< A link of a worker's is reset.
+    kScheduler,  ///< The scheduler ends.
+    kDrain       ///< A server is asked to hand its place over.
   };
   struct Strike {
     Blow blow = Blow::kCrash;
@@ -27,8 +28,9 @@ struct ReturnsPlan {
     Duration absence = {};  ///< Until another server is started, once it is awaited.
   };
 
-  explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false)
-      : replicas(copies), scheduler_returns(scheduler) {
+  explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false,
+                       bool places_move = false)
+      : replicas(copies), scheduler_returns(scheduler), moves(places_move) {
     Random random(seed);
     workers = 1 + static_cast<std::uint32_t>(random.below(4));
     servers = 1 + static_cast<std::uint32_t>(random.below(3));
@@ -50,6 +52,25 @@ struct ReturnsPlan {
                          .absence = random.between(Duration::zero(), most)});
     }
     if (scheduler) add_schedulers(random);
+    if (moves) add_drains(random);
+  }
+
+  // Servers are lost besides in two of three jobs, also those that are to have a place and those
+  // that give theirs; in half of the jobs servers keep more than sums, and may not be lost.
+  void add_drains(Random& random) {
+    may_lose = false;
+    keeps = random.chance(0.5);
+    for (TensorSpec& tensor : tensors) {
+      if (keeps) tensor.options = options_of(random);
+    }
+    if (random.chance(0.3)) strikes.clear();
+    for (std::uint64_t left = 1 + random.below(4); left > 0; --left) {
+      const auto at =
+          strikes.begin() + static_cast<std::ptrdiff_t>(random.below(strikes.size() + 1));
+      strikes.insert(at, {.blow = Blow::kDrain,
+                          .after = random.between(Duration::zero(), 3ms),
+                          .absence = random.between(Duration::zero(), 1ms)});
+    }
   }
 
   // Most of the blows are the scheduler's; servers are lost besides in half of the jobs.
@@ -106,6 +127,10 @@ struct ReturnsPlan {
   bool may_lose = false;
   /// It is lost and comes back; workers declare tensors late, and meet at barriers on their way.
   bool scheduler_returns = false;
+  /// Servers hand their places over.
+  bool moves = false;
+  /// Some tensor is more than the sum of its last round.
+  bool keeps = false;
   std::vector<TensorSpec> tensors;
   std::vector<Strike> strikes;
 };

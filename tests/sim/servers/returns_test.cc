@@ -62,6 +62,31 @@ TEST(StandbySimulation, EveryContributionCountsOnceForEverySeed) {
   run_all(2, "StandbySimulation.Every*");
 }
 
+// Places are handed over, while servers are lost that give them or are to have them.
+TEST(MovesSimulation, EveryContributionCountsOnceForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment();
+  Replay replay("MovesSimulation.Every*");
+  std::uint64_t lost = 0;
+  std::uint64_t moved = 0;
+  std::uint64_t values = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    ReturnsJob job(seed, 1, seed % 4 == 0, true);
+    const auto violation = job.run();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
+    lost += job.lost();
+    moved += job.moved();
+    values += job.values();
+  }
+  if (seeds.count < 100) return;
+  fmt::print("{} places were handed over, {} servers were lost, {} values were right\n", moved,
+             lost, values);
+  EXPECT_GT(moved, seeds.count / 2);
+  EXPECT_GT(lost, seeds.count / 4);
+  EXPECT_GT(values, seeds.count * 10);
+}
+
 // All that its members had agreed on with the ones before is still so.
 TEST(SchedulerReturnsSimulation, EverySumIsExactForEverySeed) {
   run_schedulers(1, "SchedulerReturnsSimulation.Every*");

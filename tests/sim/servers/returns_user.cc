@@ -111,7 +111,7 @@ void ReturnsUser::look_at_all() {
 }
 
 void ReturnsUser::finish() {
-  if (!failed_.ok() || plan_.replicas == 1) return leave();
+  if (!failed_.ok() || (plan_.replicas == 1 && !plan_.moves)) return leave();
   node_.work().barrier([this](const Status& status) {
     if (!status.ok()) failed_ = status;
     leave();

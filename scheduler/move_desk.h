@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// MoveDesk: where places of servers are asked for and handed over: what Moves decides, carried out,
+// and the farewell of a server whose place is another's.
+#pragma once
+
+#include <vector>
+
+#include "common/clock.h"
+#include "scheduler/moves.h"
+#include "scheduler/node_links.h"
+#include "scheduler/process_ends.h"
+#include "scheduler/view_machine.h"
+#include "scheduler/watch/job_watch.h"
+#include "van/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class MoveDesk {
+ public:
+  /// All outlive this. `launcher`: who starts processes; null: somebody who says nothing.
+  MoveDesk(const Config& config, const Clock& clock, Van& van, const NodeLinks& links,
+           const ViewMachine& machine, JobWatch& watch, ProcessEnds* launcher)
+      : clock_(clock),
+        van_(van),
+        links_(links),
+        machine_(machine),
+        watch_(watch),
+        launcher_(launcher),
+        moves_(config) {}
+
+  /// A server asks that another have its place, or a tool that another have that server's.
+  void ask(LinkId link, const control::Move& wanted);
+  /// Those that the view has no more, without having lost them, may go.
+  void part_with_moved(const Publish& order);
+  /// Processes have ended, as their launcher says.
+  void note_ends(const std::vector<MemberEnd>& ends);
+  void tick();
+  Time next_due() const { return moves_.next_due(); }
+  /// Processes that are to be started, since the beginning.
+  const std::vector<MoveOrder>& orders() const { return moves_.orders(); }
+
+ private:
+  const Clock& clock_;
+  Van& van_;
+  const NodeLinks& links_;
+  const ViewMachine& machine_;
+  JobWatch& watch_;
+  ProcessEnds* const launcher_;
+  Moves moves_;
+};
+
+/// A line about who stands by from now on; at first nobody has anything, and it may be told again.
+/// Before it has happened.
+void tell_of_standby(const Caught& caught, const View& view);
+
+}  // namespace stretto

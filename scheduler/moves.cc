@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests, processes that come or do not, and answers.
+#include "scheduler/moves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto {
+namespace {
+
+constexpr Duration kComes = 10s;         // How long one that is started may take to come.
+constexpr std::uint32_t kMostTries = 3;  // Processes that are started for one move.
+constexpr std::size_t kMostAskers = 64;  // Of one move.
+
+Status cannot(std::string cause) { return {Code::kUnsupported, std::move(cause)}; }
+
+const Member* who_serves(const View& view, Rank place) {
+  for (const auto& [node, member] : view.members) {
+    const bool serves = member.role == Role::kServer && member.rank == place && !member.standby;
+    if (serves && !member.left) return &member;
+  }
+  return nullptr;
+}
+
+const Member* who_comes(const View& view, Rank number) {
+  for (const auto& [node, member] : view.members) {
+    if (member.role == Role::kServer && member.number() == number && !member.left) return &member;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status Moves::refusal() const {
+  if (config_.servers == 0) return cannot("the job has no servers");
+  if (config_.job.elastic()) {
+    return cannot("a place is handed over in jobs of fixed size: start it with --workers N");
+  }
+  if (config_.shards != 1) {
+    return cannot(
+        fmt::format("a server of {} shards does not move: start more servers of one shard each",
+                    config_.shards));
+  }
+  if (config_.job.replicated()) {
+    return cannot(
+        "each server has another that stands by for it (--replicas 2): end it with SIGTERM, and "
+        "that one has its place");
+  }
+  if (config_.job.servers_return()) return {};
+  return cannot("workers keep what a move takes only in jobs that were started with --restarts K");
+}
+
+Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
+                    Time now) {
+  if (Status status = refusal(); !status.ok()) return status;
+  if (server >= config_.server_numbers()) {
+    return {Code::kInvalidArgument,
+            fmt::format("there is no server {}: the job has {} places, of servers 0 to {}", server,
+                        config_.servers, config_.servers - 1)};
+  }
+  const Rank place = server % config_.servers;
+  const Member* serves = who_serves(view, place);
+  if (serves == nullptr) {
+    return {Code::kServerLost,
+            fmt::format("server {} is not in the job: another is awaited in its place", server)};
+  }
+  if (server >= config_.servers && serves->number() != server) {
+    return {Code::kInvalidArgument,
+            fmt::format("server {} does not serve: {} has that place", server, serves->describe())};
+  }
+  const auto [found, first] = moves_.try_emplace(place);
+  Move& move = found->second;
+  if (!first && !host.empty() && host != move.order.host) {
+    return {Code::kRefused, fmt::format("the place of {} is being handed over to server {} already",
+                                        serves->describe(), move.order.server)};
+  }
+  if (move.askers.size() < kMostAskers &&
+      std::ranges::find(move.askers, asker) == move.askers.end())
+    move.askers.push_back(asker);
+  if (!first) return {};
+  move.from = serves->node;
+  move.order = {.server = (serves->number() + config_.servers) % config_.server_numbers(),
+                .from = serves->number(),
+                .host = host};
+  // One that a scheduler before this one had started may be here already.
+  if (const Member* here = who_comes(view, move.order.server)) {
+    move.comes = here->node;
+  } else {
+    start(move, now);
+  }
+  return {};
+}
+
+void Moves::start(Move& move, Time now) {
+  ++move.tries;
+  move.comes = 0;
+  move.ended = false;
+  move.deadline = now + kComes;
+  orders_.push_back(move.order);
+}
+
+void Moves::refuse(const StartRefusal& refusal) {
+  for (auto& [place, move] : moves_) {
+    if (move.order.server == refusal.server && move.comes == 0) {
+      move.why = {Code::kResource,
+                  fmt::format("server {} could not be started: {}", refusal.server, refusal.why)};
+    }
+  }
+}
+
+void Moves::note_end(Rank server) {
+  for (auto& [place, move] : moves_) {
+    if (move.order.server == server) move.ended = true;
+  }
+}
+
+bool Moves::look(Move& move, const View& view, Time now) {
+  const Member* from = view.find(move.from);
+  const Member* comes = who_comes(view, move.order.server);
+  if (from == nullptr || from->left) {
+    const bool has_it = comes != nullptr && !comes->standby;
+    if (!has_it) {
+      move.why = {Code::kServerLost,
+                  fmt::format("server {} was lost before another had all of it", move.order.from)};
+    }
+    return true;
+  }
+  if (comes != nullptr) {
+    move.comes = comes->node;
+    return false;
+  }
+  const bool was_lost = move.comes != 0 || move.ended;
+  if (was_lost && move.tries < kMostTries) {
+    start(move, now);
+  } else if (was_lost) {
+    move.why = {Code::kServerLost,
+                fmt::format("server {}, which was to have its place, was lost before it had all, "
+                            "{} times",
+                            move.order.server, move.tries)};
+  } else if (move.why.ok() && now >= move.deadline) {
+    move.why = {Code::kTimeout, fmt::format("server {}, which was to have its place, did not "
+                                            "come within {} s",
+                                            move.order.server, seconds(kComes))};
+  }
+  return !move.why.ok();
+}
+
+std::vector<Moves::Answer> Moves::follow(const View& view, Time now) {
+  std::vector<Answer> answers;
+  for (auto next = moves_.begin(); next != moves_.end();) {
+    Move& move = next->second;
+    if (!look(move, view, now)) {
+      ++next;
+      continue;
+    }
+    for (const std::uint32_t asker : move.askers) {
+      answers.push_back({.asker = asker, .server = move.order.server, .why = move.why});
+    }
+    next = moves_.erase(next);
+  }
+  return answers;
+}
+
+Time Moves::next_due() const {
+  Time due = Time::max();
+  for (const auto& [place, move] : moves_) {
+    if (move.comes == 0) due = std::min(due, move.deadline);
+  }
+  return due;
+}
+
+}  // namespace stretto

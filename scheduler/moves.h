@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves: places of servers that are to be handed over to processes that are started for that, in a
+// job in which nobody stands by otherwise: who is to be started, what has become of it, and what
+// those who asked are to hear. Pure: views and the time go in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/move_order.h"
+#include "core/view.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Moves {
+ public:
+  explicit Moves(const Config& config) : config_(config) {}
+
+  /// To who asked, by its number: server `server` has the place now, or why nobody else has it.
+  struct Answer {
+    std::uint32_t asker = 0;
+    Rank server = 0;
+    Status why = {};
+  };
+
+  /// The place of this server, or of the one that has the place of this number, is asked for; it
+  /// may be so by several. An error if it cannot be handed over; else an answer follows.
+  Status begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
+               Time now);
+  /// The process of this number could not be started.
+  void refuse(const StartRefusal& refusal);
+  /// The process of this number has ended.
+  void note_end(Rank server);
+  /// What is to be answered now.
+  std::vector<Answer> follow(const View& view, Time now);
+  /// Processes that are to be started, in order, since the beginning.
+  const std::vector<MoveOrder>& orders() const { return orders_; }
+  Time next_due() const;
+
+ private:
+  struct Move {
+    NodeId from = 0;
+    MoveOrder order;
+    std::vector<std::uint32_t> askers;
+    std::uint32_t tries = 0;
+    Time deadline = {};  // Of who has not come.
+    NodeId comes = 0;    // It has.
+    bool ended = false;  // Its process has.
+    Status why = {};     // It cannot be.
+  };
+
+  Status refusal() const;
+  void start(Move& move, Time now);
+  /// True once it is decided.
+  bool look(Move& move, const View& view, Time now);
+
+  const Config& config_;
+  std::map<Rank, Move> moves_;  // By place.
+  std::vector<MoveOrder> orders_;
+};
+
+}  // namespace stretto

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question, and the ways in which it comes to nothing.
+#include "server/handing_over.h"
+
+#include <fmt/format.h>
+
+#include "common/log.h"
+
+namespace stretto {
+namespace {
+
+constexpr const char* kAsked = "the server was asked to end by a signal";
+
+}  // namespace
+
+void HandingOver::begin(Membership& membership, Time now, Duration patience) {
+  const bool can =
+      membership.state() == Membership::State::kMember && membership.settings().servers_return();
+  if (!can) return membership.resign({Code::kInterrupted, kAsked});
+  log(Level::kInfo, "asked to end by a signal: another is to have this place within {} s",
+      seconds(patience));
+  begin(now, patience);
+}
+
+void HandingOver::step(Membership& membership, Van& van, Time now) {
+  if (!begun()) return;
+  const bool asks = !membership.over() && !membership.scheduler().is_awaited();
+  const LinkId scheduler = asks ? membership.scheduler().id() : 0;
+  if (const auto move = question(scheduler)) van.send_control(scheduler, *move);
+  if (Status why = in_vain(now); !why.ok()) membership.resign(std::move(why));
+}
+
+std::optional<control::Move> HandingOver::question(LinkId scheduler) {
+  if (!begun() || scheduler == 0 || asked_ == scheduler) return std::nullopt;
+  asked_ = scheduler;
+  return control::Move{};
+}
+
+Status HandingOver::in_vain(Time now) const {
+  if (!refusal_.ok()) {
+    return {Code::kInterrupted,
+            fmt::format("{}, and its place is not handed over: {}", kAsked, refusal_.cause())};
+  }
+  if (!deadline_ || now < *deadline_) return {};
+  return {Code::kInterrupted,
+          fmt::format("{}, and nobody had its place within {} s (STRETTO_DRAIN_S)", kAsked,
+                      seconds(patience_))};
+}
+
+}  // namespace stretto

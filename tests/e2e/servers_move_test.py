@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that move (--restarts K): places of servers are handed over to other processes while all
+modes, rules and codecs are exchanged, and each contribution counts once."""
+
+import os
+import signal
+import threading
+import time
+import unittest
+
+import cluster
+
+REPLICATING = cluster.BUILD / "tests" / "replicating"
+RETURNING = cluster.BUILD / "tests" / "returning"
+TOKEN = "the token of a test of servers that move"
+STARTED = r"\[launcher\] server (\d+) is started, to have the place of server (\d+)"
+HAS_PLACE = r"server (\d+) has given its place to server (\d+)"
+
+
+class ServersMove(cluster.ClusterTest):
+    def begin(self, *arguments, restarts=3, workers=2, servers=2, **more):
+        flags = (("--restarts", restarts) if restarts else ()) + more.pop("flags", ())
+        return self.launch(REPLICATING, *arguments, workers=workers, servers=servers, flags=flags,
+                           **more)
+
+    def goes_on(self, job, lines=2):
+        """That many more lines of worker 0 have come."""
+        before = sum(1 for line in job.lines if line.startswith("[worker 0] step="))
+        job.expect(r"\[worker 0\] step=(\d+)$", count=before + lines)
+
+    def digest(self, job):
+        self.assertEqual(job.end(), 0, job.output())
+        digests = {line.split("digest=")[1] for line in job.lines if "digest=" in line}
+        self.assertEqual(len(digests), 1, job.output())
+        self.assertNotIn("WRONG", job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assert_nobody_left()
+        return digests.pop()
+
+    def end_of(self, job, name):
+        """The process of this member gets SIGTERM; it is gone when this returns."""
+        watch = cluster.Watch({name: job.members()[name]})
+        os.kill(job.members()[name], signal.SIGTERM)
+        self.addCleanup(watch.close)
+        return watch
+
+    def started(self, job, name, count=1):
+        """The process of this member, which the launcher says is being started."""
+        job.expect(STARTED, count=count)
+        deadline = time.monotonic() + cluster.PATIENCE
+        while name not in job.members():
+            self.assertLess(time.monotonic(), deadline, job.output())
+        return job.members()[name]
+
+    def move(self, job, name, moves):
+        watch = self.end_of(job, name)
+        has = job.expect(HAS_PLACE, count=moves)
+        self.assertEqual(f"server {has[1]}", name)
+        self.assertEqual(set(watch.ends(cluster.PATIENCE)), {name}, job.output())
+        return f"server {has[2]}"
+
+    def test_servers_move_and_the_bits_are_those_of_an_undisturbed_job(self):
+        whole = self.digest(self.begin("--steps", 300, restarts=0))
+        for more in ({}, {"STRETTO_TRANSPORT": "zmq"}, {"flags": ("--encrypt",)}):
+            with self.subTest(more=more):
+                job = self.begin("--steps", 300, "--say_every", 5, **more)
+                self.goes_on(job, lines=1)
+                names = ["server 0", "server 1"]
+                for turn in range(6):
+                    names[turn % 2] = self.move(job, names[turn % 2], turn + 1)
+                    self.goes_on(job)
+                self.assertEqual(names, ["server 2", "server 3"])
+                self.assertEqual(self.digest(job), whole)
+                self.assertNotIn("is lost", job.output())
+
+    def tool(self, job, *arguments):
+        """stretto-top for this job: its process."""
+        scheduler = job.expect(r"\[scheduler\] .*listening at (\S+)")[1]
+        process = self.start("stretto-top", [cluster.BIN / "stretto-top", "--job", scheduler,
+                                             *arguments], STRETTO_JOB_TOKEN=TOKEN)
+        process.status = process.end()
+        return process
+
+    def test_who_was_to_have_a_place_is_killed_and_another_gets_it(self):
+        whole = self.digest(self.begin("--steps", 300, restarts=0))
+        job = self.begin("--steps", 300, "--say_every", 5, STRETTO_LOG_LEVEL="debug",
+                         STRETTO_DEAD_AFTER_S=30)
+        self.goes_on(job, lines=1)
+        source = job.members()["server 0"]
+        watch = self.end_of(job, "server 0")
+        job.expect(STARTED)
+        os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
+        job.expect(r"\[scheduler\] .*server 2 came from")
+        os.kill(job.members()["server 2"], signal.SIGKILL)
+        job.expect(r"server 2 is lost: .*")
+        os.kill(source, signal.SIGCONT)
+        job.expect(STARTED, count=2)
+        job.expect(HAS_PLACE)
+        self.assertEqual(set(watch.ends(cluster.PATIENCE)), {"server 0"})
+        self.assertEqual(self.digest(job), whole)
+
+    def test_whoever_comes_is_killed_again_and_again_and_the_server_goes_on(self):
+        job = self.begin("--steps", 100_000, STRETTO_JOB_TOKEN=TOKEN, STRETTO_DEAD_AFTER_S=30)
+        self.goes_on(job, lines=1)
+        os.kill(job.members()["server 1"], signal.SIGSTOP)  # So nothing is copied.
+        killer = threading.Thread(target=self.kill_thrice, args=(job, "server 3"))
+        killer.start()
+        tool = self.tool(job, "--move", 1)
+        killer.join()
+        os.kill(job.members()["server 1"], signal.SIGCONT)
+        self.assertNotEqual(tool.status, 0, tool.output())
+        self.assertIn("was lost before it had all, 3 times", tool.output())
+        self.goes_on(job)
+        self.assertNotIn("has given its place", job.output())
+        self.kill_all(job)
+
+    def kill_thrice(self, job, name):
+        for attempt in range(3):
+            os.kill(self.started(job, name, attempt + 1), signal.SIGKILL)
+
+    def test_a_command_moves_a_server_and_says_so(self):
+        job = self.begin("--steps", 100_000, STRETTO_JOB_TOKEN=TOKEN)
+        self.goes_on(job, lines=1)
+        tool = self.tool(job, "--move", 1)
+        self.assertEqual(tool.status, 0, tool.output())
+        self.assertIn("server 3 has the place of server 1 now", tool.output())
+        self.goes_on(job)
+        for arguments, says in ((("--move", 1, "--to", "nowhere"), "there is no host 'nowhere'"),
+                                (("--move", 9), "there is no server 9: the job has 2 places"),
+                                (("--move", 2), "server 2 does not serve: server 0 has that place"),
+                                (("--to", "here"), "say which by --move SERVER")):
+            with self.subTest(arguments=arguments):
+                tool = self.tool(job, *arguments)
+                self.assertNotEqual(tool.status, 0, tool.output())
+                self.assertIn(says, tool.output())
+        self.goes_on(job)
+        self.kill_all(job)
+
+    def test_jobs_in_which_no_server_moves_say_why_and_go_on(self):
+        for flags, says in (((), "in jobs that were started with --restarts K"),
+                            (("--restarts", 1, "--replicas", 2), "end it with SIGTERM"),
+                            (("--restarts", 1, "--shards", 2), "of one shard each")):
+            with self.subTest(flags=flags):
+                job = self.begin("--steps", 100_000, restarts=0, flags=flags,
+                                 STRETTO_JOB_TOKEN=TOKEN)
+                self.goes_on(job, lines=1)
+                tool = self.tool(job, "--move", 0)
+                self.assertNotEqual(tool.status, 0, tool.output())
+                self.assertIn(says, tool.output())
+                self.goes_on(job)
+                self.kill_all(job)
+
+    def test_a_place_that_nobody_has_in_time_is_lost_as_before(self):
+        job = self.launch(RETURNING, "--steps", 100_000, workers=2, servers=2,
+                          flags=("--restarts", 3), STRETTO_DRAIN_S=2)
+        job.expect(r"\[worker 0\] step=")
+        source = job.members()["server 0"]
+        os.kill(source, signal.SIGTERM)
+        comes = self.started(job, "server 2")
+        os.kill(comes, signal.SIGSTOP)
+        job.expect(r"\[server 0\] ERROR Interrupted .*nobody had its place within 2 s")
+        job.expect(r"\[launcher\] server 0 .*; another is started in its place")
+        since = len(job.lines)
+        job.expect(r"\[worker 0\] step=", count=2, since=since)
+        os.kill(comes, signal.SIGKILL)
+        self.kill_all(job)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server that is to go: whom it asks, and for how long it waits.
+#include "server/handing_over.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+using testing::HasSubstr;
+
+const Time kNow(1s);
+
+TEST(HandingOver, EachSchedulerIsAskedOnce) {
+  HandingOver over;
+  EXPECT_FALSE(over.question(7));
+  over.begin(kNow, 20s);
+  EXPECT_FALSE(over.question(0)) << "none is there";
+  EXPECT_TRUE(over.question(7));
+  EXPECT_FALSE(over.question(7));
+  EXPECT_TRUE(over.question(8)) << "one that has come in its place";
+  EXPECT_TRUE(over.in_vain(kNow).ok());
+}
+
+TEST(HandingOver, ItGoesWithTheReasonWhereItCannotBe) {
+  HandingOver over;
+  over.refuse({Code::kUnsupported, "of another request"});
+  EXPECT_TRUE(over.in_vain(kNow).ok());
+  over.begin(kNow, 20s);
+  over.refuse({Code::kUnsupported, "no servers move"});
+  const Status why = over.in_vain(kNow);
+  EXPECT_EQ(why.code(), Code::kInterrupted);
+  EXPECT_THAT(why.cause(), HasSubstr("by a signal, and its place is not handed over: no servers"));
+}
+
+TEST(HandingOver, ItGoesOnceItHasTakenTooLong) {
+  HandingOver over;
+  EXPECT_EQ(over.next_due(), Time::max());
+  over.begin(kNow, 20s);
+  over.begin(kNow + 5s, 20s);  // A second signal.
+  EXPECT_EQ(over.next_due(), kNow + 20s);
+  EXPECT_TRUE(over.in_vain(kNow + 19s).ok());
+  EXPECT_THAT(over.in_vain(kNow + 20s).cause(), HasSubstr("within 20 s (STRETTO_DRAIN_S)"));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts by what runs there.
+#include "tools/launch/new_site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+namespace stretto::launch {
+namespace {
+
+bool is_usable(std::size_t site, const Sites& sites) {
+  return site < sites.machines.size() && (site == 0 || sites.works(site));
+}
+
+// Of the hosts on which workers or servers are: the one with the fewest servers, but for this
+// machine.
+std::optional<std::size_t> emptiest(const std::string& avoided, const Sites& sites) {
+  std::optional<std::size_t> best;
+  std::size_t fewest = 0;
+  for (std::size_t site = 0; site < sites.placement.sites.size(); ++site) {
+    if (!is_usable(site, sites) || sites.machines[site] == avoided) continue;
+    std::size_t servers = 0;
+    bool is_of_job = false;
+    for (std::size_t member = 0; member < sites.members.size(); ++member) {
+      if (sites.placement.site_of[member] != site) continue;
+      is_of_job = is_of_job || sites.members[member].role != Role::kScheduler;
+      servers += sites.members[member].role == Role::kServer ? 1 : 0;
+    }
+    if (!is_of_job || (best && servers >= fewest)) continue;
+    best = site;
+    fewest = servers;
+  }
+  return best;
+}
+
+std::string names_of(const Sites& sites) {
+  std::set<std::string> names;
+  for (std::size_t site = 0; site < sites.machines.size(); ++site) {
+    if (is_usable(site, sites) && !sites.machines[site].empty()) names.insert(sites.machines[site]);
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string machine_of(std::size_t member, const Sites& sites) {
+  const std::size_t site = sites.placement.site_of[member];
+  return site < sites.machines.size() ? sites.machines[site] : std::string();
+}
+
+}  // namespace
+
+Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from, const Sites& sites) {
+  const std::size_t now = sites.placement.site_of.at(from);
+  if (host.empty()) {
+    if (const auto other = emptiest(machine_of(from, sites), sites)) return *other;
+    if (is_usable(now, sites)) return now;
+    return Status(Code::kInvalidArgument, "no host is left on which it could be started");
+  }
+  for (std::size_t site = 0; site < sites.machines.size(); ++site) {
+    const bool named = sites.machines[site] == host || sites.placement.sites[site].name == host;
+    if (named && is_usable(site, sites)) return site;
+  }
+  return Status(Code::kInvalidArgument,
+                fmt::format("there is no host '{}' in the job; it has {}", host, names_of(sites)));
+}
+
+std::size_t site_instead_of(std::size_t lost, const Sites& sites) {
+  const std::size_t before = sites.placement.site_of.at(lost);
+  if (before != kNowhere && is_usable(before, sites)) return before;
+  if (sites.members[lost].role == Role::kServer) {
+    std::string avoided;
+    for (std::size_t member = 0; member < sites.members.size(); ++member) {
+      const JobMember& other = sites.members[member];
+      const bool shares = other.role == Role::kServer && member != lost &&
+                          other.rank % sites.servers == sites.members[lost].rank % sites.servers;
+      if (shares) avoided = machine_of(member, sites);
+    }
+    if (const auto other = emptiest(avoided, sites)) return *other;
+  }
+  for (std::size_t member = sites.members.size(); member-- > 0;) {
+    const std::size_t site = sites.placement.site_of[member];
+    if (sites.members[member].role == Role::kWorker && is_usable(site, sites)) return site;
+  }
+  return before;
+}
+
+std::size_t member_like(std::size_t site, std::size_t otherwise, const Sites& sites) {
+  if (sites.placement.site_of.at(otherwise) == site) return otherwise;
+  for (std::size_t member = sites.members.size(); member-- > 0;) {
+    const bool works = sites.members[member].role == Role::kWorker;
+    if (works && sites.placement.site_of[member] == site) return member;
+  }
+  return otherwise;
+}
+
+}  // namespace stretto::launch
