@@ -229,7 +229,7 @@ std::vector<Golden> of_comebacks() {
                                    .workers = {{.node = 5, .rounds = 6, .before = 2, .number = 1}},
                                    .finished = 4,
                                    .empty = 1}},
-       "a2021c0801100218033806420205074a08080510061802200150045801"},
+       "a2021a0801100218033806420205074a08080510061802200150045801"},
       {"BarrierThatHasOpened", Barrier{.number = 3, .opened = true}, "420408034001"},
       {"HelloAgain", Hello{.protocol = 4, .node = 9, .job = 5, .life = 2},
        "0a12080418033809790500000000000000800102"},
