@@ -53,8 +53,7 @@ TEST_F(LaunchServersReturn, OneThatHasGivenItsPlaceAwayIsNotMissedAndMayHaveItAg
               testing::ElementsAre("the job goes on without server 0"));
   EXPECT_TRUE(end({{kServer, kKilled}}).notes.empty()) << "however it ends";
   EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), Limits().silence);
-  const Reaction moved =
-      begin_move(supervisor_.evidence(), {.member = kServer, .instead_of = kServer, .site = 0});
+  const Reaction moved = supervisor_.on_move({.member = kServer, .instead_of = kServer, .site = 0});
   EXPECT_EQ(moved.restarts, (std::vector<Restart>{{kServer, kServer, 0}}));
   supervisor_.on_spawned(kServer);
   end({{kServer, kKilled}});

@@ -81,7 +81,7 @@ Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const Sites
     scheduler.tell(line_of_refusal(order.server, site.status()));
     return {};
   }
-  return begin_move(supervisor.evidence(), {.member = member, .instead_of = from, .site = *site});
+  return supervisor.on_move({.member = member, .instead_of = from, .site = *site});
 }
 
 std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members) {
@@ -263,14 +263,12 @@ void Runner::on_ready(std::string_view text) {
     const std::optional<LossNews> news = loss_news_in(line);
     if (gathering == Gathering::kComplete) seat_.begin_watch();
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
-    if (const auto order = move_order_in(line)) {
-      const Sites sites = sites_of(members_, placement_, meeting_, plan_, far_);
+    const Sites sites = sites_of(members_, placement_, meeting_, plan_, far_);
+    if (const auto order = move_order_in(line))
       react(reaction_to(*order, supervisor_, sites, host_of(0)));
-    }
     const std::size_t index = news ? index_of(*news, members_) : members_.size();
-    if (index != members_.size()) {
+    if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
-    }
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;
