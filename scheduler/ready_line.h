@@ -28,8 +28,8 @@ class ReadyLine final : public Agent {
   using State = std::function<Gathering()>;
   /// What may change once all have come; each may be missing.
   struct Changes {
-    std::function<const std::vector<LossNews>&()> losses;       ///< In order.
-    std::function<const std::vector<MoveOrder>&()> moves = {};  ///< The same.
+    std::function<const std::vector<LossNews>&()> losses;  ///< In order.
+    std::function<const std::vector<MoveOrder>&()> moves;  ///< The same.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.

@@ -120,8 +120,11 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
   std::optional<std::uint64_t> saved;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kComplete; }, clock,
-      ReadyLine::Changes{
-          .losses = {}, .guests = {}, .saved = [&saved] { return saved; }, .life = {}});
+      ReadyLine::Changes{.losses = {},
+                         .moves = {},
+                         .guests = {},
+                         .saved = [&saved] { return saved; },
+                         .life = {}});
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "all are here\n");
   for (const std::uint64_t step : {0ULL, 300ULL, 18446744073709551615ULL}) {
@@ -145,7 +148,7 @@ TEST(ReadyLine, ShowsItsLifeFromTheBeginAndAgainAndAgain) {
   sim::VirtualClock clock;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kUnawaited; }, clock,
-      ReadyLine::Changes{.losses = {}, .guests = {}, .saved = {}, .life = 1s});
+      ReadyLine::Changes{.losses = {}, .moves = {}, .guests = {}, .saved = {}, .life = 1s});
   line.step(0ns);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
@@ -162,6 +165,7 @@ class ReadyLineElastic : public testing::Test {
     line_.emplace(
         ends_[1], agent_, [] { return Gathering::kComplete; }, clock_,
         ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
+                           .moves = {},
                            .guests = [this] { return guests_; },
                            .saved = {},
                            .life = {}});
