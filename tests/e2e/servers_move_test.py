@@ -158,7 +158,7 @@ class ServersMove(cluster.ClusterTest):
         os.kill(source, signal.SIGTERM)
         comes = self.started(job, "server 2")
         os.kill(comes, signal.SIGSTOP)
-        job.expect(r"\[server 0\] ERROR Interrupted .*nobody had its place within 2 s")
+        job.expect(r"server 0 is lost: .*nobody had its place within 2 s \(STRETTO_DRAIN_S\)")
         job.expect(r"\[launcher\] server 0 .*; another is started in its place")
         since = len(job.lines)
         job.expect(r"\[worker 0\] step=", count=2, since=since)
