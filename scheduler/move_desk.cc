@@ -44,13 +44,18 @@ void MoveDesk::note_ends(const std::vector<MemberEnd>& ends) {
   }
 }
 
+// Whoever may still come is not wanted any more.
+void MoveDesk::give_up(const Moves::Answer& answer) {
+  log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
+  watch_.unwanted(answer.server);
+}
+
 void MoveDesk::tick() {
   if (launcher_ != nullptr) {
     for (const StartRefusal& refusal : launcher_->take_refusals()) moves_.refuse(refusal);
   }
   for (const Moves::Answer& answer : moves_.follow(machine_.next_view(), clock_.now())) {
-    if (!answer.why.ok())
-      log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
+    if (!answer.why.ok()) give_up(answer);
     van_.send_control(answer.asker, control::Move{.server = answer.server, .why = answer.why});
   }
 }

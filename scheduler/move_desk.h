@@ -27,7 +27,7 @@ class MoveDesk {
         machine_(machine),
         watch_(watch),
         launcher_(launcher),
-        moves_(config) {}
+        moves_(config, launcher != nullptr) {}
 
   /// A server asks that another have its place, or a tool that another have that server's.
   void ask(LinkId link, const control::Move& wanted);
@@ -41,6 +41,8 @@ class MoveDesk {
   const std::vector<MoveOrder>& orders() const { return moves_.orders(); }
 
  private:
+  void give_up(const Moves::Answer& answer);
+
   const Clock& clock_;
   Van& van_;
   const NodeLinks& links_;

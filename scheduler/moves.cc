@@ -130,7 +130,13 @@ bool Moves::look(Move& move, const View& view, Time now) {
     move.comes = comes->node;
     return false;
   }
-  const bool was_lost = move.comes != 0 || move.ended;
+  // Its process ends, or is ended, before another can be started by its number.
+  if (move.comes != 0) {
+    move.ended = move.ended || !told_;
+    move.comes = 0;
+    move.deadline = now + kComes;
+  }
+  const bool was_lost = move.ended;
   if (was_lost && move.tries < kMostTries) {
     start(move, now);
   } else if (was_lost) {

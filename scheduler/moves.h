@@ -19,7 +19,8 @@ namespace stretto {
 /// Thread: loop.
 class Moves {
  public:
-  explicit Moves(const Config& config) : config_(config) {}
+  /// `told`: a launcher tells of each process of the job that has ended.
+  Moves(const Config& config, bool told) : config_(config), told_(told) {}
 
   /// To who asked, by its number: server `server` has the place now, or why nobody else has it.
   struct Answer {
@@ -60,6 +61,7 @@ class Moves {
   bool look(Move& move, const View& view, Time now);
 
   const Config& config_;
+  const bool told_;
   std::map<Rank, Move> moves_;  // By place.
   std::vector<MoveOrder> orders_;
 };

@@ -293,7 +293,8 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (caught && config_.job.replicated()) tell_of_standby(*caught, view());
     if (caught) happened(*caught);
   }
-  if (control::is<control::Move>(message)) moves_.ask(link, {.server = member.number()});
+  const bool moves = control::is<control::Move>(message) && member.role == Role::kServer;
+  if (moves && !member.left) moves_.ask(link, {.server = member.number()});
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;

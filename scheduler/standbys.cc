@@ -24,7 +24,9 @@ Member Standbys::placed(Member member) const {
 
 std::optional<Rank> Standbys::place_for(const Join& join, const View& view) const {
   if (join.role != Role::kServer || !config_.job.servers_replaced()) return std::nullopt;
-  if (join.rank < 0 && !config_.job.replicated()) return std::nullopt;  // It must be meant.
+  // To have a place that moves, it must be meant; and a process of several shards would have it in
+  // halves.
+  if (!are_kept() && (join.rank < 0 || config_.shards != 1)) return std::nullopt;
   for (Rank number = 0; number < config_.server_numbers(); ++number) {
     if (join.rank >= 0 && join.rank != std::int64_t{number}) continue;
     std::uint32_t here = 0;
@@ -79,7 +81,8 @@ const Member* Standbys::spare_of(const Member& one, const Member& other, const V
 std::string Standbys::refusal(const Member& lost, const View& view) const {
   if (!config_.job.replicated()) return {};
   for (const auto& [node, member] : view.members) {
-    if (!is_at(member, lost.rank) || !member.standby) continue;
+    const bool lacks = is_at(member, lost.rank) && member.standby && !view.caught_up.contains(node);
+    if (!lacks) continue;
     return fmt::format("; {}, which stands by for it, does not have all of it yet",
                        member.describe());
   }

@@ -65,6 +65,7 @@ Sources Consistency::finish_round() {
   STRETTO_CHECK(lost_ == 0);
   here_.clear();
   lost_ = rounds_.left().size();
+  made_nothing_ = false;
   ++finished_;
   ++version_;
   ++progress_;
@@ -92,6 +93,7 @@ void Consistency::make_nothing() {
   STRETTO_CHECK(!open() && version_ > 0 && empty_ < finished_);
   --version_;
   ++empty_;
+  made_nothing_ = true;
 }
 
 void Consistency::leave(NodeId worker) {

@@ -46,6 +46,8 @@ class Consistency {
   std::optional<Sources> contribute(NodeId worker, bool assign);
   /// The collected round that has just been completed makes no update after all.
   void make_nothing();
+  /// The last collected round has made none.
+  bool made_nothing() const { return made_nothing_; }
   /// Before anything has come: its value is of so many rounds or contributions, which others have
   /// made before anybody here came; or, with `rounds`, which those who are here have made elsewhere
   /// in so many rounds, from which they count on.
@@ -104,7 +106,8 @@ class Consistency {
   std::uint32_t lost_ = 0;             // Of those who have left, how many are not among them.
   bool open_is_assign_ = false;
   std::uint64_t finished_ = 0;  // Collected rounds,
-  std::uint64_t empty_ = 0;     // and those of them that made no update.
+  std::uint64_t empty_ = 0;     // and those of them that made no update:
+  bool made_nothing_ = false;   // the last one is such.
   std::uint64_t version_ = 0;
   std::uint64_t progress_ = 0;
 };

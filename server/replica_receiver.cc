@@ -68,9 +68,13 @@ void ReplicaReceiver::lose() {
   coming_.clear();
 }
 
-void ReplicaReceiver::end() {
+std::set<wire::Key> ReplicaReceiver::end() {
   if (link_ != 0) van_.links().close(std::exchange(link_, 0));
-  coming_.clear();
+  std::set<wire::Key> lacking;
+  for (const auto& [key, coming] : std::exchange(coming_, {})) {
+    if (std::holds_alternative<control::PartImage>(coming.what)) lacking.insert(key);
+  }
+  return lacking;
 }
 
 Status ReplicaReceiver::on_control(const control::Message& message) {
@@ -194,6 +198,7 @@ Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::Par
   rounds.version = image.version;
   rounds.finished = image.finished;
   rounds.empty = image.empty;
+  rounds.made_nothing = image.made_nothing;
   if (Store::version_of(bytes.bytes()) != image.version || !take(part, rounds)) {
     return contradicts(part, "an image");
   }

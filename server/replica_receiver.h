@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <variant>
 
 #include "server/owned_slots.h"
@@ -33,7 +34,8 @@ class ReplicaReceiver {
   void lose();
   LinkId link() const { return link_; }
   /// From now on nothing of it counts. What has not come whole is forgotten.
-  void end();
+  /// Parts whose images are among that.
+  std::set<wire::Key> end();
 
   /// What the other says. An error if it is not what one says who is as far as this one.
   Status on_control(const control::Message& message);

@@ -35,7 +35,8 @@ control::PartImage image_of(const Part& part, std::uint64_t total) {
           .finished = rounds.finished,
           .empty = rounds.empty,
           .workers = standings_of(rounds),
-          .total = total};
+          .total = total,
+          .made_nothing = rounds.made_nothing};
 }
 
 }  // namespace
@@ -86,10 +87,16 @@ void ReplicaSender::part() {
   copies_.clear();
   to_copy_.clear();
   copying_ = 0;
-  for (auto& [number, places] : order_) {
-    for (Place& place : places) place.done = true;
-  }
-  slots_.for_each_slot([this](Slot& slot) { release_ready(slot); });
+  // All of it before anybody hears: what follows may be an update of a part behind in its slot.
+  std::vector<Part*> released;
+  slots_.for_each_slot([&](Slot& slot) {
+    slot.release(slot.appended());
+    const auto places = order_.find(slot.number());
+    if (places == order_.end()) return;
+    for (const Place& place : places->second) released.push_back(place.part);
+  });
+  order_.clear();
+  for (Part* part : released) released_(*part);
   for (Part* part : copied) released_(*part);
 }
 

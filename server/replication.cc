@@ -37,32 +37,34 @@ Replication::Replication(const Config& config, Van& van, const WorkerLinks& work
       receiver_(van, workers, slots),
       acks_(van) {}
 
-Result<bool> Replication::follow(const Roster& roster, NodeId self, const control::Hello& hello) {
+Replication::Followed Replication::follow(const Roster& roster, NodeId self,
+                                          const control::Hello& hello) {
   const Member* me = roster.find(self);
   if (me == nullptr || !roster.settings.servers_replaced()) {
     for (const Caller& caller : std::exchange(callers_, {})) {
       van_.links().refuse(caller.link, {Code::kRefused, "servers do not stand by in this job"});
     }
-    return false;
+    return {};
   }
+  Followed followed;
   const Member* other = other_of(roster, *me);
   const bool stood_by = !serves_;
   if (followed_ != roster.epoch) {
     followed_ = roster.epoch;
     self_ = self;
     serves_ = !me->standby;
-    if (serves_ && stood_by) receiver_.end();
+    if (serves_ && stood_by) followed.lacking = receiver_.end();
     served_by_ = me->standby && other != nullptr ? std::optional(*other) : std::nullopt;
     const bool is_known =
         sender_.standby() != nullptr && other != nullptr && sender_.standby()->node == other->node;
     if (sender_.standby() != nullptr && !is_known) sender_.part();
     if (serves_ && other != nullptr && !is_known) {
-      Status called = sender_.call(*other, hello, roster.settings);
-      if (!called.ok()) return called;
+      followed.called = sender_.call(*other, hello, roster.settings);
     }
   }
   answer_callers(roster, *me);
-  return serves_ && stood_by;
+  followed.promoted = serves_ && stood_by;
+  return followed;
 }
 
 void Replication::greet(LinkId link, const control::Hello& hello) {
@@ -154,7 +156,13 @@ void Replication::handled(LinkId link, const wire::Header& header) {
 
 bool Replication::takes(const Part& part, LinkId link, const control::StateRequest& request) {
   if (!replicates() || sender_.is_free(part)) return false;
-  requests_[part.key].push_back({link, request});  // Of a worker one at a time.
+  std::deque<Request>& waiting = requests_[part.key];
+  const auto of_link = [link](const Request& one) { return one.link == link; };
+  if (std::ranges::any_of(waiting, of_link)) {
+    van_.links().refuse(link, {Code::kMalformed, "a worker sets one piece of a state at a time"});
+    return true;
+  }
+  waiting.push_back({link, request});
   return true;
 }
 
@@ -172,6 +180,13 @@ std::optional<control::StandbyReady> Replication::step(LinkId scheduler) {
   const std::optional<control::StandbyReady> ready = sender_.step();
   if (serves_ || !again || !slots_.whole()) return ready;
   return control::StandbyReady{.node = self_};
+}
+
+void Replication::drop(const std::set<NodeId>& lost) {
+  for (auto& [key, frames] : held_) {
+    std::erase_if(frames, [&lost](const Frame& frame) { return lost.contains(frame.worker); });
+  }
+  std::erase_if(held_, [](const auto& one) { return one.second.empty(); });
 }
 
 void Replication::released(Part& part) {
@@ -200,7 +215,7 @@ void Replication::go_on(Part& part) {
       const Request request = std::move(asked->second.front());
       asked->second.pop_front();
       if (asked->second.empty()) requests_.erase(asked);
-      ways_.request(request.link, request.what);
+      if (workers_.find(request.link) != nullptr) ways_.request(request.link, request.what);
       continue;
     }
     const auto held = held_.find(part.key);

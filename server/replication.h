@@ -39,9 +39,13 @@ class Replication {
   Replication(const Config& config, Van& van, const WorkerLinks& workers, OwnedSlots& slots,
               Ways ways);
 
-  /// What a roster says of this shard, which is member `self`. True if it serves from now on, and
-  /// has stood by until now. An error if the other cannot be called: then it is lost, or this one.
-  Result<bool> follow(const Roster& roster, NodeId self, const control::Hello& hello);
+  struct Followed {
+    bool promoted = false;  ///< It serves from now on, and has stood by until now.
+    Status called = {};     ///< Why the other cannot be called: then that is lost, or this one.
+    std::set<wire::Key> lacking = {};  ///< Parts that had not come as a whole.
+  };
+  /// What a roster says of this shard, which is member `self`.
+  Followed follow(const Roster& roster, NodeId self, const control::Hello& hello);
   /// False: it stands by.
   bool serves() const { return serves_; }
   /// Somebody else has all that this one has, or is to have it.
@@ -83,6 +87,8 @@ class Replication {
   /// All has been done for a push. One that has not counted, and is not to be acknowledged, holds
   /// up no other.
   void handled(LinkId link, const wire::Header& header);
+  /// What waits of these workers does so no longer: they are lost.
+  void drop(const std::set<NodeId>& lost);
   /// Once a turn. What the scheduler is to hear, which is at this link, or away (0). Once by each
   /// link: another scheduler may not know it, of who serves nor of who stands by, whoever is lost.
   std::optional<control::StandbyReady> step(LinkId scheduler);

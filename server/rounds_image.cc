@@ -11,6 +11,7 @@ RoundsImage RoundsImage::of(const Consistency& rounds) {
   made.version = rounds.version_;
   made.finished = rounds.finished_;
   made.empty = rounds.empty_;
+  made.made_nothing = rounds.made_nothing_;
   for (std::uint32_t index = 0; index < rounds.group_->size(); ++index) {
     const std::uint64_t open = rounds.here_.contains(index) ? 1 : 0;
     made.workers.push_back({.node = rounds.group_->at(index).node,
@@ -49,6 +50,7 @@ bool RoundsImage::give(Consistency& rounds) const {
   rounds.version_ = version;
   rounds.finished_ = finished;
   rounds.empty_ = empty;
+  rounds.made_nothing_ = made_nothing;
   rounds.before_ = std::move(befores);
   ++rounds.progress_;
   const IndexSet left = rounds.rounds_.left();

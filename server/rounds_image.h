@@ -31,7 +31,8 @@ class RoundsImage final {
 
   std::uint64_t version = 0;
   std::uint64_t finished = 0;  ///< Collected rounds,
-  std::uint64_t empty = 0;     ///< and those of them that made no update.
+  std::uint64_t empty = 0;     ///< and those of them that made no update:
+  bool made_nothing = false;   ///< the last one is such.
   std::vector<Worker> workers = {};
 };
 

@@ -40,13 +40,6 @@ PushId id_of(const wire::PushFrame& push, NodeId worker, const Part& part) {
   return {worker, push.key, part.collector.rounds().rounds_before(worker) + push.round};
 }
 
-// For the answer to a share that has counted, and comes again.
-Consistency::Gate gate_of_known(const Part& part, const wire::PushFrame& push, NodeId worker) {
-  const Consistency& rounds = part.collector.rounds();
-  const bool ended = rounds.applied_of(worker) >= id_of(push, worker, part).round;
-  return rounds.gate_after(push.assigns, ended);
-}
-
 Share share_of(const wire::PushFrame& push, const PushId& id, Buffer payload) {
   return {.worker = id.worker,
           .round = id.round,
@@ -78,8 +71,15 @@ bool waits_again(Part& part, WorkerLinks::Worker worker, const wire::Header& hea
   const auto push = wire::PushFrame::of(header);
   const bool answered = push.wants_value || are_collected(part.spec.options.mode, push.assigns);
   if (!owed && !(push.again && answered)) return false;
-  const Consistency::Gate gate = gate_of_known(part, push, worker.node);
-  part.waiting.add(waiter_of(worker, header, gate, clock, clock.now()));
+  const Consistency& rounds = part.collector.rounds();
+  const bool ended = rounds.applied_of(worker.node) >= id_of(push, worker.node, part).round;
+  const Consistency::Gate gate = rounds.gate_after(push.assigns, ended);
+  Waiter waiter = waiter_of(worker, header, gate, clock, clock.now());
+  if (ended && push.assigns && rounds.made_nothing()) {  // There is no value.
+    waiter.wants_value = false;
+    waiter.gate.version = 0;
+  }
+  part.waiting.add(waiter);
   return true;
 }
 
@@ -220,6 +220,8 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
 void Shard::step(Duration wait) {
   van_.step(*this, wait);
   membership_->heartbeats().set_rounds(ended_waits_.rounds());
+  // Who comes again to a scheduler has said what it has to say before it shows a sign of life.
+  tell_scheduler(van_, *membership_, replication_.step(membership_->scheduler().id()));
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
@@ -228,7 +230,6 @@ void Shard::step(Duration wait) {
     dispatch(link, worker, header, std::move(payload));
   });
   tell_scheduler(van_, *membership_, archive_.step());
-  tell_scheduler(van_, *membership_, replication_.step(membership_->scheduler().id()));
   const Time now = clock_.now();
   handing_over_.step(*membership_, van_, now);
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
@@ -301,15 +302,15 @@ void Shard::follow_roster() {
   const Roster& roster = *membership_->roster();
   const bool first = workers_.group() == nullptr;
   const auto resign = [this](const Status& why) { membership_->resign(why); };
-  const Result<bool> promoted =
+  const Replication::Followed followed =
       replication_.follow(roster, membership_->node(), membership_->hello());
-  if (!promoted.ok()) report_other(*membership_, replication_.other(), promoted.status());
+  if (!followed.called.ok()) report_other(*membership_, replication_.other(), followed.called);
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
-  const bool has_place = promoted.ok() && *promoted;
+  const bool has_place = followed.promoted;
   if (has_place) slots_.restore_by(archive_.restorer(resign));
   // There were others in this place before, who may not have known all of it either.
   const bool comes = has_place || (first && replication_.serves() && roster.epoch > 1);
-  if (comes && roster.settings.servers_return()) taking_over_.begin(slots_);
+  if (comes && roster.settings.servers_return()) taking_over_.begin(slots_, followed.lacking);
   if (first) {
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
@@ -321,6 +322,7 @@ void Shard::follow_roster() {
   // Who stands by goes by what it is told, which may be ahead of its roster, or behind.
   if (elastic && !replication_.serves()) return;
   if (elastic && has_place) workers_.take_over(makers_in(slots_), roster);
+  replication_.drop(gone.lost);
   if (elastic && (has_place || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
   if (gone.empty()) return;
   slots_.for_each_part([&](Part& part) {

@@ -21,7 +21,7 @@ class ShardArchive {
   struct Files {
     Disk* disk = nullptr;
     checkpoint::DiskWork* work = nullptr;
-    std::uint64_t copied_in_a_turn = std::uint64_t{1} << 20;
+    std::uint64_t copied_in_a_turn = ShardCheckpoint::kCopiedInATurn;
   };
   /// Hears that what was saved cannot be read.
   using Unreadable = std::function<void(const Status&)>;

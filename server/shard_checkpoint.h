@@ -24,10 +24,12 @@ bool is_saved(const TensorSpec& spec);
 /// Thread: loop.
 class ShardCheckpoint {
  public:
+  static constexpr std::uint64_t kCopiedInATurn = std::uint64_t{1} << 20;
+
   /// `file`: the name of its files. Both others outlive this. A turn copies parts until they are
   /// of so many bytes.
   ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder, std::string file,
-                  std::uint64_t copied_in_a_turn);
+                  std::uint64_t copied_in_a_turn = kCopiedInATurn);
 
   /// All that these slots hold now is this checkpoint's. One at a time: none is active().
   /// Without effect, and kRefused, if a round of a part that is to be saved is open or has failed:

@@ -21,9 +21,11 @@ Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
 
 }  // namespace
 
-void TakingOver::begin(const OwnedSlots& has) {
+void TakingOver::begin(const OwnedSlots& has, const std::set<wire::Key>& lacking) {
   active_ = true;
-  has.for_each_part([this](const Part& part) { known_.insert(part.key); });
+  has.for_each_part([&](const Part& part) {
+    if (!lacking.contains(part.key)) known_.insert(part.key);
+  });
 }
 
 bool TakingOver::takes(LinkId link, NodeId worker, const wire::Header& header,

@@ -32,8 +32,9 @@ class TakingOver {
              const Clock& clock)
       : van_(van), workers_(workers), slots_(slots), announcer_(announcer), clock_(clock) {}
 
-  /// There was another in this place, of which this has these parts, and may lack others.
-  void begin(const OwnedSlots& has);
+  /// There was another in this place, of which this has these parts, but for those that are
+  /// lacking, and may lack others.
+  void begin(const OwnedSlots& has, const std::set<wire::Key>& lacking);
   /// Nobody need be asked of it.
   bool knows(const wire::Key& key) const { return !active_ || known_.contains(key); }
 

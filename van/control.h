@@ -281,7 +281,8 @@ struct PartImage {
   std::uint64_t finished = 0;  ///< Collected rounds,
   std::uint64_t empty = 0;     ///< and those of them that made no update.
   std::vector<Standing> workers = {};
-  std::uint64_t total = 0;  ///< Bytes of what the part's store saves.
+  std::uint64_t total = 0;    ///< Bytes of what the part's store saves.
+  bool made_nothing = false;  ///< The last collected round made no update.
 };
 
 /// The same, of an update that is to be applied.

@@ -318,6 +318,7 @@ void write(const PartImage& image, wire::Control& message) {
   out.set_empty(image.empty);
   for (const PartImage::Standing& each : image.workers) write(each, *out.add_workers());
   out.set_total(image.total);
+  out.set_made_nothing(image.made_nothing);
 }
 
 void write(const LogEntry& entry, wire::Control& message) {

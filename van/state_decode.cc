@@ -67,10 +67,12 @@ Result<Message> from(const wire::PartImage& image) {
                  .version = image.version(),
                  .finished = image.finished(),
                  .empty = image.empty(),
-                 .total = image.total()};
+                 .total = image.total(),
+                 .made_nothing = image.made_nothing()};
   bool sound = image.workers_size() <= static_cast<int>(kMaxNodes) &&
                made.version < PartImage::kMostRounds && made.finished < PartImage::kMostRounds &&
-               made.empty <= made.finished && made.total <= PartImage::kMostBytes;
+               made.empty <= made.finished && (made.empty > 0 || !made.made_nothing) &&
+               made.total <= PartImage::kMostBytes;
   sound = sound && standings_from(image.workers(), made.workers);
   if (sound) return Message(std::move(made));
   return unsound(fmt::format("a part's image of version {}, {} rounds, {} workers and {} bytes",
@@ -107,8 +109,13 @@ Result<Message> from(const wire::LogEntry& entry) {
 }
 
 Result<Message> from(const wire::Move& move) {
-  if (move.host().size() > Hello::kMaxHostBytes) {
-    return unsound(fmt::format("a move to a host with a name of {} bytes", move.host().size()));
+  constexpr std::size_t kMostHostBytes = 128;
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+  if (move.host().size() > kMostHostBytes || !std::ranges::all_of(move.host(), is_plain)) {
+    return unsound(
+        fmt::format("a move to a host with a name of {} bytes, or of others than "
+                    "letters, digits and signs",
+                    move.host().size()));
   }
   const bool fine = move.code() == 0;
   return Message(Move{.server = move.server(),

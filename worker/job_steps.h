@@ -39,6 +39,8 @@ class JobSteps {
     if (!in) return;
     ways_.entered(in->barriers);
     gate_.enter(*in);
+    // A server that has come in another's place since may not have heard it.
+    ways_.gate.tell_shards(*in);
     is_taken_in_ = true;
   }
   /// True once: it has waited in vain to be taken in.

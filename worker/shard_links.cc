@@ -16,13 +16,23 @@ namespace {
 constexpr Duration kShardPatience = 10s;
 constexpr std::uint32_t kMostCalls = 3;  // Of who comes in another's place, and has not answered.
 
+// Another has its place in this roster already.
+bool has_successor(const Member& gone, const Roster& roster) {
+  return std::ranges::any_of(roster.members, [&gone](const Member& other) {
+    return other.role == Role::kServer && !other.left && !other.standby &&
+           other.rank == gone.rank && other.shard == gone.shard;
+  });
+}
+
 }  // namespace
 
 Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Time now) {
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer || member.standby) continue;
-    if (member.left && !roster.settings.servers_return()) continue;
+    if (member.left && (!roster.settings.servers_return() || has_successor(member, roster))) {
+      continue;
+    }
     if (member.left) {  // Before this worker had looked: somebody comes in its place.
       by_node_[member.node] = places_.size();
       places_.push_back({.member = member, .lost = true, .deadline = now + 2 * kShardPatience});

@@ -18,7 +18,8 @@ void StandIn::begin(std::uint64_t number) {
 
 void StandIn::end() {
   STRETTO_CHECK(sitting());
-  ways_.tell({.number = std::exchange(number_, 0), .over = true});
+  over_ = std::exchange(number_, 0);
+  ways_.tell({.number = over_, .over = true});
 }
 
 void StandIn::give_up() {

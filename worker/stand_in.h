@@ -30,7 +30,11 @@ class StandIn {
   void begin(std::uint64_t number);
   /// A shard has come that has not been told.
   void tell_again() const {
-    if (sitting()) ways_.tell({.number = number_});
+    if (sitting()) {
+      ways_.tell({.number = number_});
+    } else if (over_ > 0) {
+      ways_.tell({.number = over_, .over = true});
+    }
   }
   /// It is open: nobody sits out any more. Before the next share of ours, which opens a round that
   /// wants no empty ones.
@@ -55,6 +59,7 @@ class StandIn {
   Exchanges& exchange_;
   Ways ways_;
   std::uint64_t number_ = 0;  // Of the barrier; 0: the program makes shares.
+  std::uint64_t over_ = 0;    // The last that has opened.
 };
 
 }  // namespace stretto

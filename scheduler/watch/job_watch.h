@@ -32,6 +32,10 @@ class JobWatch {
   void lost(const Member& member);
   /// Another server has its place.
   void moved(const Member& member);
+  /// A server of this number that was to have a place is not waited for any more.
+  void unwanted(Rank number) {
+    loss_news_.push_back({.number = number, .server = true, .dropped = true});
+  }
   /// It comes in. True if it was lost before, by its number.
   bool comes_again(const Member& member);
   /// What has been said of lost workers, in that order.

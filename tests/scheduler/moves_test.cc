@@ -64,7 +64,7 @@ class MovesTest : public testing::Test {
   std::optional<ViewMachine> machine_;
   std::vector<ViewOrder> orders_;
   std::vector<NodeId> servers_;
-  Moves moves_{config_};
+  Moves moves_{config_, true};
 };
 
 TEST_F(MovesTest, OneIsStartedAndHasThePlaceOnceItHasAll) {
@@ -117,6 +117,9 @@ TEST_F(MovesTest, WhoIsLostWhileItGetsAllIsStartedAgainAFewTimes) {
     lose(comes);
     EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
     EXPECT_NE(view().find(servers_[1]), nullptr) << "it serves on";
+    EXPECT_THAT(follow(), IsEmpty());
+    EXPECT_THAT(moves_.orders(), SizeIs(attempt)) << "its process has yet to end";
+    moves_.note_end(3);
     const auto answers = follow();
     if (attempt < 3) continue;
     ASSERT_THAT(answers, SizeIs(1));

@@ -136,6 +136,23 @@ TEST_F(ServingTest, AnotherSchedulerHearsAgainWhoHasAll) {
   EXPECT_EQ(told_to_another(kServer, 3), std::vector<NodeId>{kStandby});
 }
 
+// The update of one part leads to one of another behind it in their slot.
+TEST_F(ServingTest, WhenTheOtherIsLostAllPartsOfASlotGoOn) {
+  begin_both({.mode = Mode::kAsync});
+  for (FarEnd* worker : {&first_, &second_}) {
+    open_at(*worker, 2, spec("more", Dtype::kF32, 2, {.mode = Mode::kAsync}));
+  }
+  step();
+  push(first_, 1, {1, 2});
+  first_.send(push_header({2, 0}, 1), bytes_of({5, 6}));
+  step();
+  push(second_, 1, {10, 20});
+  EXPECT_THAT(second_.data(), IsEmpty()) << "the part waits for the other";
+  lose(kStandby);
+  EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(11, 22));
+  EXPECT_EQ(first_.data().size(), 2U);
+}
+
 // ---- who stands by
 
 TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 // A scheduler here, servers 0 and 1 on a and b, which have workers; servers 2 and 3 have not run.
 class NewSiteTest : public testing::Test {
  protected:
-  Sites sites() {
+  JobSites sites() {
     return {.members = members_,
             .placement = placement_,
             .machines = machines_,

@@ -69,6 +69,46 @@ TEST_F(LaunchServersReturn, OneThatIsToHaveAPlaceAndStandsStillIsKilledSoon) {
   EXPECT_EQ(late.orders, to({kServer}, SIGKILL, Scope::kGroup));
 }
 
+// Its place is another's; then it is to have that one's again.
+class LaunchServerThatComes : public LaunchServersReturn {
+ protected:
+  void begin() {
+    run_all();
+    supervisor_.on_loss_news(kServer, false, now_, true);
+    end({{kServer, kFine}});
+    const Reaction begun = supervisor_.on_move({.member = kServer, .instead_of = kSecondWorker});
+    ASSERT_EQ(begun.restarts.size(), 1U);
+  }
+  void expect_that_all_goes_on() {
+    end({{kFirstWorker, kFine}, {kSecondWorker, kFine}, {kScheduler, kFine}});
+    ASSERT_TRUE(supervisor_.over());
+    EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+  }
+};
+
+TEST_F(LaunchServerThatComes, ItsEndBeforeItHasThePlaceHarmsNothing) {
+  begin();
+  supervisor_.on_spawned(kServer);
+  EXPECT_THAT(end({{kServer, {false, 1}}}).notes, testing::IsEmpty());
+  EXPECT_THAT(wait().notes, testing::ElementsAre(testing::HasSubstr("goes on without it")));
+  EXPECT_EQ(elapsed(), Limits().word);
+  expect_that_all_goes_on();
+}
+
+TEST_F(LaunchServerThatComes, NorDoesThatItCannotBeStarted) {
+  begin();
+  supervisor_.on_refused(kServer, 1, {Code::kResource, "no processes left"}, now_);
+  expect_that_all_goes_on();
+}
+
+TEST_F(LaunchServerThatComes, NorThatItsHostIsLost) {
+  begin();
+  supervisor_.on_spawned(kServer);
+  const std::vector<std::size_t> there = {kServer};
+  supervisor_.on_host_lost(there, {Code::kPeerLost, "the host is gone"}, now_, now_);
+  expect_that_all_goes_on();
+}
+
 TEST_F(LaunchServersReturn, WithoutThatWordAFailureEndsTheJob) {
   run_all();
   end({{kServer, kKilled}});

@@ -56,6 +56,7 @@ struct Witness {
   JobMember member;
   bool spare = false;  ///< To be started if another is lost: the job does without it.
   bool again = false;  ///< It was lost, and has come again: the job may be done before it is in.
+  std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;       ///< None: it runs, or was lost out of sight.
   Status lost;                    ///< Why it could not be run, or not be watched any more.

@@ -65,6 +65,9 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
 
 std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
   Witness& witness = evidence.members.at(member);
+  for (Witness& other : evidence.members) {
+    if (other.comes_for == member) other.comes_for.reset();  // It has it, or never will.
+  }
   if (std::exchange(witness.forgiven, true)) return {};
   witness.word_due.reset();
   const std::string who = label_of(witness.member);
@@ -150,7 +153,8 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     witness.word_due.reset();
     const bool done_without = (witness.spare || witness.again) && is_done(evidence);
     const bool server = witness.member.role == Role::kServer;
-    const bool spare = server ? servers_stand_by(sizing_) : witness.spare;
+    const bool spare =
+        server ? servers_stand_by(sizing_) || witness.comes_for.has_value() : witness.spare;
     if (done_without || (spare && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;

@@ -12,13 +12,13 @@
 namespace stretto::launch {
 namespace {
 
-bool is_usable(std::size_t site, const Sites& sites) {
+bool is_usable(std::size_t site, const JobSites& sites) {
   return site < sites.machines.size() && (site == 0 || sites.works(site));
 }
 
 // Of the hosts on which workers or servers are: the one with the fewest servers, but for this
 // machine.
-std::optional<std::size_t> emptiest(const std::string& avoided, const Sites& sites) {
+std::optional<std::size_t> emptiest(const std::string& avoided, const JobSites& sites) {
   std::optional<std::size_t> best;
   std::size_t fewest = 0;
   for (std::size_t site = 0; site < sites.placement.sites.size(); ++site) {
@@ -37,7 +37,7 @@ std::optional<std::size_t> emptiest(const std::string& avoided, const Sites& sit
   return best;
 }
 
-std::string names_of(const Sites& sites) {
+std::string names_of(const JobSites& sites) {
   std::set<std::string> names;
   for (std::size_t site = 0; site < sites.machines.size(); ++site) {
     if (is_usable(site, sites) && !sites.machines[site].empty()) names.insert(sites.machines[site]);
@@ -47,14 +47,15 @@ std::string names_of(const Sites& sites) {
   return text;
 }
 
-std::string machine_of(std::size_t member, const Sites& sites) {
+std::string machine_of(std::size_t member, const JobSites& sites) {
   const std::size_t site = sites.placement.site_of[member];
   return site < sites.machines.size() ? sites.machines[site] : std::string();
 }
 
 }  // namespace
 
-Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from, const Sites& sites) {
+Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from,
+                                    const JobSites& sites) {
   const std::size_t now = sites.placement.site_of.at(from);
   if (host.empty()) {
     if (const auto other = emptiest(machine_of(from, sites), sites)) return *other;
@@ -69,7 +70,7 @@ Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from, c
                 fmt::format("there is no host '{}' in the job; it has {}", host, names_of(sites)));
 }
 
-std::size_t site_instead_of(std::size_t lost, const Sites& sites) {
+std::size_t site_instead_of(std::size_t lost, const JobSites& sites) {
   const std::size_t before = sites.placement.site_of.at(lost);
   if (before != kNowhere && is_usable(before, sites)) return before;
   if (sites.members[lost].role == Role::kServer) {
@@ -89,7 +90,7 @@ std::size_t site_instead_of(std::size_t lost, const Sites& sites) {
   return before;
 }
 
-std::size_t member_like(std::size_t site, std::size_t otherwise, const Sites& sites) {
+std::size_t member_like(std::size_t site, std::size_t otherwise, const JobSites& sites) {
   if (sites.placement.site_of.at(otherwise) == site) return otherwise;
   for (std::size_t member = sites.members.size(); member-- > 0;) {
     const bool works = sites.members[member].role == Role::kWorker;

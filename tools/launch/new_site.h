@@ -18,7 +18,7 @@ namespace stretto::launch {
 inline constexpr auto kNowhere = std::numeric_limits<std::size_t>::max();
 
 /// What there is.
-struct Sites {
+struct JobSites {
   const std::vector<JobMember>& members;
   const Placement& placement;                ///< Of all members.
   const std::vector<std::string>& machines;  ///< What each site's host calls itself, by site.
@@ -29,14 +29,15 @@ struct Sites {
 /// For a server that is to have the place of `from`: on the host of this name; without one on
 /// another host of the job than that of `from`, if there is one. InvalidArgument: there is no such
 /// host, or nothing can be started there.
-Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from, const Sites& sites);
+Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from,
+                                    const JobSites& sites);
 
 /// For who comes for a member that is lost: where that ran; if that host is lost too, where a
 /// worker runs, and for a server on another host than that of the other process of its place, if
 /// there is one.
-std::size_t site_instead_of(std::size_t lost, const Sites& sites);
+std::size_t site_instead_of(std::size_t lost, const JobSites& sites);
 
 /// As which member one is that is started there: a worker of that site, or else this one.
-std::size_t member_like(std::size_t site, std::size_t otherwise, const Sites& sites);
+std::size_t member_like(std::size_t site, std::size_t otherwise, const JobSites& sites);
 
 }  // namespace stretto::launch

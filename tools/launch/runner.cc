@@ -49,8 +49,8 @@ Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   return limits;
 }
 
-Sites sites_of(const std::vector<JobMember>& members, const Placement& placement,
-               const Meeting& meeting, const Plan& plan, const FarHosts& far) {
+JobSites sites_of(const std::vector<JobMember>& members, const Placement& placement,
+                  const Meeting& meeting, const Plan& plan, const FarHosts& far) {
   return {.members = members,
           .placement = placement,
           .machines = meeting.machines,
@@ -69,7 +69,7 @@ std::string line_of_refusal(Rank server, const Status& why) {
 
 // What follows of a server that is to be started for another one's place; or the scheduler hears
 // why it cannot be. One that runs is told of when it ends, and asked for again.
-Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const Sites& sites,
+Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const JobSites& sites,
                      Host& scheduler) {
   const std::size_t member = index_of(order.server, sites.members);
   const std::size_t from = index_of(order.from, sites.members);
@@ -263,7 +263,7 @@ void Runner::on_ready(std::string_view text) {
     const std::optional<LossNews> news = loss_news_in(line);
     if (gathering == Gathering::kComplete) seat_.begin_watch();
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
-    const Sites sites = sites_of(members_, placement_, meeting_, plan_, far_);
+    const JobSites sites = sites_of(members_, placement_, meeting_, plan_, far_);
     if (const auto order = move_order_in(line))
       react(reaction_to(*order, supervisor_, sites, host_of(0)));
     const std::size_t index = news ? index_of(*news, members_) : members_.size();
@@ -311,7 +311,8 @@ void Runner::on_lost(FarHost& host, Status why, Time since) {
   for (const std::size_t member : lost) tell_of_end(member);
   if (!known.empty())
     react(supervisor_.on_ended(known, here_.orphans() + far_.orphans(), clock_.now()));
-  react(supervisor_.on_host_lost(lost, std::move(why), since, clock_.now()));
+  // Whoever ran there may have given its place to another by now.
+  if (!lost.empty()) react(supervisor_.on_host_lost(lost, std::move(why), since, clock_.now()));
 }
 
 void Runner::on_signalled(FarHost& host, int signal) {
@@ -360,7 +361,7 @@ void Runner::react(const Reaction& reaction) {
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
     if (restart.member == restart.instead_of) seat_.note_restart();
-    const Sites sites = sites_of(members_, placement_, meeting_, plan_, far_);
+    const JobSites sites = sites_of(members_, placement_, meeting_, plan_, far_);
     const std::size_t site = restart.site.value_or(site_instead_of(restart.instead_of, sites));
     placement_.site_of[restart.member] = site;
     local_ranks_[restart.member] = local_ranks_[member_like(site, restart.instead_of, sites)];

@@ -113,12 +113,16 @@ Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limi
 void Supervisor::on_spawned(std::size_t member) { evidence_.record_start(member); }
 
 Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why, Time now) {
-  const bool spare = evidence_.members[member].spare;
+  Witness& witness = evidence_.members[member];
+  const bool server = witness.member.role == Role::kServer;
+  // Who has the place keeps it, or nobody stands by for it.
+  const bool missed = server && (witness.spare || witness.comes_for ||
+                                 (losses_.gathered() && going_on_.may_lose_hosts(Role::kServer)));
+  const bool spare = witness.spare || missed;
   hopeless_ = hopeless_ || !spare;
   evidence_.record_loss(member, exit_status, std::move(why).with_operation("start"), now);
   evidence_.record_out_of_sight(member);
-  const bool server = evidence_.members[member].member.role == Role::kServer;
-  if (spare && server) evidence_.members[member].forgiven = true;  // Who has the place keeps it.
+  if (missed) witness.forgiven = true;
   if (spare && !server) going_on_.await_word(evidence_, member, now);
   return on_time(now);
 }
@@ -133,7 +137,9 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
     evidence_.members[member].awaited = false;  // A server would have to come somewhere else.
-    if (losses_.gathered() && going_on_.may_lose_hosts(evidence_.members[member].member.role)) {
+    Witness& witness = evidence_.members[member];
+    if (witness.comes_for) witness.forgiven = true;  // Who has the place keeps it.
+    if (losses_.gathered() && going_on_.may_lose_hosts(witness.member.role)) {
       going_on_.await_word(evidence_, member, now);
     }
   }
@@ -403,6 +409,7 @@ AttemptOutcome Supervisor::outcome() const {
 Reaction begin_move(JobEvidence& evidence, const Restart& wanted) {
   Reaction reaction;
   evidence.record_reuse(wanted.member);
+  evidence.members[wanted.member].comes_for = wanted.instead_of;
   reaction.restarts.push_back(wanted);
   reaction.notes.push_back(fmt::format("{} is started, to have the place of {}",
                                        label_of(evidence.members[wanted.member].member),
