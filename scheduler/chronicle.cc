@@ -139,7 +139,7 @@ std::vector<ViewOrder> Chronicle::on(ViewMachine& machine, const ViewEvent& even
   return orders;
 }
 
-// Time may bring it about that members are lost, one after the other, each in a view of its own.
+// Time may bring it about that members are lost, several in one view.
 bool Chronicle::add_losses(const ViewEvent& event, const std::vector<ViewOrder>& orders) {
   bool any = false;
   if (!std::holds_alternative<TimeOut>(event)) return any;
@@ -148,9 +148,11 @@ bool Chronicle::add_losses(const ViewEvent& event, const std::vector<ViewOrder>&
     if (news == nullptr) continue;
     for (const Publish::Loss& loss : news->lost) {
       any = true;
-      epoch_ = news->since + 1;
+      epoch_ = news->since;
       add({.kind = Kind::kLost, .number = loss.node, .text = loss.cause});
     }
+    epoch_ = news->since + 1;
+    if (!news->lost.empty()) add({.kind = Kind::kPublished});
   }
   return any;
 }

@@ -228,8 +228,7 @@ void ViewMachine::take(const Lost& lost) {
   }
   if (!worker) {
     const auto loss = places_.lose(Member(*member), lost.cause, now_, draft_);
-    if (loss == ServerPlaces::Loss::kReplaced) return publish();
-    if (loss == ServerPlaces::Loss::kAwaited) return;
+    if (loss != ServerPlaces::Loss::kEnds) return;
     cause += places_.refusal(*member, next_);
   }
   if (changes_size(sizing_) && worker) cause += too_few(config_);

@@ -281,7 +281,8 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
   if (!tensor.failed.ok()) return recalls_.tell_failed(tensor, link);
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
     if (tensor.parts[part].link() != link) continue;
-    if (tensor.parts[part].knows_round_ended()) {  // By its value, which came before that word.
+    const bool ended = tensor.parts[part].knows_round_ended();
+    if (ended) {  // By its value, which came before that word. What comes next goes there at once.
       tensor.parts[part].end_round();
       advance(tensor, part, PartState::kShares);
     }
@@ -292,7 +293,7 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
       recalls_.tell_how_far(tensor, part);
     if (tensor.parts[part].awaits_empty_share()) recalls_.send_empty_share(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
-      send_lane_again(tensor, part, lane);
+      if (!ended || lane != PartState::kShares) send_lane_again(tensor, part, lane);
     }
   }
 }

@@ -214,6 +214,22 @@ TEST_F(StandbysTest, InAnElasticJobABrokenLinkCostsAServerThatShowsNoSignOfLife)
   EXPECT_NE(member(workers_[0]), nullptr);
 }
 
+// Who follows takes a view for the one before it plus what has changed.
+TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  catch_up(servers_[1], servers_[3]);
+  for (const std::size_t place : {0U, 1U}) {
+    machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[place], .cause = "silence"},
+                 now_);
+  }
+  now_ = now_ + 3s;
+  machine_->on(Alive{workers_[0]}, now_);
+  const auto orders = machine_->on(TimeOut{}, now_);
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(std::get<Publish>(orders[0]).lost.size(), 2U);
+}
+
 TEST_F(StandbysTest, InAnElasticJobServersKeepTheirPlacesWhenWorkersGo) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);

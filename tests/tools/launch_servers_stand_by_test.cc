@@ -59,6 +59,7 @@ TEST_F(LaunchServersStandBy, OneThatIsLostWithItsHostIsRunElsewhere) {
   EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
   EXPECT_THAT(said.notes, ElementsAre("server 0 is lost; another is started in its place"));
   supervisor_.on_spawned(kServer);
+  end({{kServer, kFine}});
   end_others();
 }
 

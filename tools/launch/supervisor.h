@@ -110,7 +110,10 @@ class Supervisor {
   std::optional<Time> deadline() const;
   const JobEvidence& evidence() const { return evidence_; }
   /// One that does not run is started for a server whose place it is to have.
-  Reaction on_move(const Restart& wanted) { return begin_move(evidence_, wanted); }
+  Reaction on_move(const Restart& wanted) {
+    going_on_.forget(wanted.member);
+    return begin_move(evidence_, wanted);
+  }
   /// Once over().
   AttemptOutcome outcome() const;
 
