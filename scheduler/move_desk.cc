@@ -38,10 +38,11 @@ void MoveDesk::part_with_moved(const Publish& order) {
   }
 }
 
-void MoveDesk::note_ends(const std::vector<MemberEnd>& ends) {
+std::vector<MemberEnd> MoveDesk::note_ends(std::vector<MemberEnd> ends) {
   for (const MemberEnd& end : ends) {
     if (end.role == Role::kServer) moves_.note_end(end.rank);
   }
+  return ends;
 }
 
 // Whoever may still come is not wanted any more.

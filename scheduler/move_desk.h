@@ -31,10 +31,14 @@ class MoveDesk {
 
   /// A server asks that another have its place, or a tool that another have that server's.
   void ask(LinkId link, const control::Move& wanted);
+  /// The same of a member for its own place; without effect if that is no server's.
+  void ask_for(const Member& member, LinkId link) {
+    if (member.role == Role::kServer && !member.left) ask(link, {.server = member.number()});
+  }
   /// Those that the view has no more, without having lost them, may go.
   void part_with_moved(const Publish& order);
-  /// Processes have ended, as their launcher says.
-  void note_ends(const std::vector<MemberEnd>& ends);
+  /// Processes have ended, as their launcher says: these.
+  std::vector<MemberEnd> note_ends(std::vector<MemberEnd> ends);
   void tick();
   Time next_due() const { return moves_.next_due(); }
   /// Processes that are to be started, since the beginning.

@@ -208,9 +208,7 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
-    const std::vector<MemberEnd> ends = ends_->take();
-    moves_.note_ends(ends);
-    for (const NodeId node : comebacks_.end_with(ends)) {
+    for (const NodeId node : comebacks_.end_with(moves_.note_ends(ends_->take()))) {
       happened(Gone{.node = node, .cause = "its process has ended"});
       links_.forget(node);
     }
@@ -293,8 +291,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (caught && config_.job.replicated()) tell_of_standby(*caught, view());
     if (caught) happened(*caught);
   }
-  const bool moves = control::is<control::Move>(message) && member.role == Role::kServer;
-  if (moves && !member.left) moves_.ask(link, {.server = member.number()});
+  if (control::is<control::Move>(message)) moves_.ask_for(member, link);
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;

@@ -138,6 +138,9 @@ std::optional<Sources> Consistency::regroup(ContributorGroup next) {
 }
 
 Consistency::Gate Consistency::gate_after(bool assign, bool completed) const {
+  if (completed && assign && made_nothing_) {
+    return {.finished = finished_, .version = 0, .made_nothing = true};
+  }
   if (are_collected(mode_, assign)) return {.finished = finished_ + (completed ? 0 : 1)};
   return {.bounded = mode_ == Mode::kBounded};
 }

@@ -35,6 +35,7 @@ class Consistency {
     std::uint64_t finished = 0;  ///< Collected rounds that must be finished,
     std::uint64_t version = 1;   ///< and updates that must have been applied.
     bool bounded = false;  ///< And the worker must be at most `bound` rounds ahead of the slowest.
+    bool made_nothing = false;  ///< There is no value to be had then.
   };
 
   /// Whether a worker's share for its `round` may count now. A share of who does not contribute, of
@@ -46,8 +47,6 @@ class Consistency {
   std::optional<Sources> contribute(NodeId worker, bool assign);
   /// The collected round that has just been completed makes no update after all.
   void make_nothing();
-  /// The last collected round has made none.
-  bool made_nothing() const { return made_nothing_; }
   /// Before anything has come: its value is of so many rounds or contributions, which others have
   /// made before anybody here came; or, with `rounds`, which those who are here have made elsewhere
   /// in so many rounds, from which they count on.

@@ -134,6 +134,9 @@ bool Replication::takes(LinkId link, WorkerLinks::Worker worker, const wire::Hea
   const bool others_wait = held_.contains(header.key);
   if (part == nullptr || (part->settled() && !others_wait)) return false;
   std::deque<Frame>& frames = held_[header.key];
+  if (frames.size() >= kMostHeld * workers_.group()->size()) {  // Some may be of who is lost.
+    std::erase_if(frames, [this](const Frame& frame) { return !workers_.find(frame.link); });
+  }
   if (frames.size() >= kMostHeld * workers_.group()->size()) {
     van_.links().refuse(link, {Code::kResource, "too many frames wait for one part"});
     return true;
@@ -180,13 +183,6 @@ std::optional<control::StandbyReady> Replication::step(LinkId scheduler) {
   const std::optional<control::StandbyReady> ready = sender_.step();
   if (serves_ || !again || !slots_.whole()) return ready;
   return control::StandbyReady{.node = self_};
-}
-
-void Replication::drop(const std::set<NodeId>& lost) {
-  for (auto& [key, frames] : held_) {
-    std::erase_if(frames, [&lost](const Frame& frame) { return lost.contains(frame.worker); });
-  }
-  std::erase_if(held_, [](const auto& one) { return one.second.empty(); });
 }
 
 void Replication::released(Part& part) {

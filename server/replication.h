@@ -87,8 +87,6 @@ class Replication {
   /// All has been done for a push. One that has not counted, and is not to be acknowledged, holds
   /// up no other.
   void handled(LinkId link, const wire::Header& header);
-  /// What waits of these workers does so no longer: they are lost.
-  void drop(const std::set<NodeId>& lost);
   /// Once a turn. What the scheduler is to hear, which is at this link, or away (0). Once by each
   /// link: another scheduler may not know it, of who serves nor of who stands by, whoever is lost.
   std::optional<control::StandbyReady> step(LinkId scheduler);

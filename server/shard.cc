@@ -58,7 +58,7 @@ Waiter waiter_of(WorkerLinks::Worker worker, const wire::Header& header,
   return {.worker = worker.node,
           .priority = push.priority,
           .deadline = deadline_in(header.deadline, clock),
-          .wants_value = push.wants_value,
+          .wants_value = push.wants_value && !gate.made_nothing,
           .pushed = true,
           .assigns = push.assigns,
           .gate = gate,
@@ -74,12 +74,7 @@ bool waits_again(Part& part, WorkerLinks::Worker worker, const wire::Header& hea
   const Consistency& rounds = part.collector.rounds();
   const bool ended = rounds.applied_of(worker.node) >= id_of(push, worker.node, part).round;
   const Consistency::Gate gate = rounds.gate_after(push.assigns, ended);
-  Waiter waiter = waiter_of(worker, header, gate, clock, clock.now());
-  if (ended && push.assigns && rounds.made_nothing()) {  // There is no value.
-    waiter.wants_value = false;
-    waiter.gate.version = 0;
-  }
-  part.waiting.add(waiter);
+  part.waiting.add(waiter_of(worker, header, gate, clock, clock.now()));
   return true;
 }
 
@@ -322,7 +317,6 @@ void Shard::follow_roster() {
   // Who stands by goes by what it is told, which may be ahead of its roster, or behind.
   if (elastic && !replication_.serves()) return;
   if (elastic && has_place) workers_.take_over(makers_in(slots_), roster);
-  replication_.drop(gone.lost);
   if (elastic && (has_place || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
   if (gone.empty()) return;
   slots_.for_each_part([&](Part& part) {

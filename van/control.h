@@ -119,8 +119,7 @@ struct Declared {
   bool restored = false;             ///< The checkpoint that the job goes on from has it.
 };
 
-/// Worker to worker: from this round on the tensor goes by this plan. What these numbers mean is
-/// not known here (collective/chooser.h).
+/// Worker to worker: from this round on the tensor goes by this plan (collective/chooser.h).
 struct TermPlan {
   static constexpr std::size_t kMostWeights = 1024;
 
@@ -240,8 +239,7 @@ struct Wanted {
   std::uint64_t round = 0;
 };
 
-/// Shard that has taken another's place to worker: how far are you with this part, or, with a
-/// round: send me its value, which you have. Worker to shard, in answer to the first: this far.
+/// Shard in another's place to worker: how far are you, or send that round's value. Back: so far.
 struct Recall {
   std::uint32_t tensor = 0;
   std::uint32_t part = 0;
@@ -256,8 +254,7 @@ struct StandbyReady {
   NodeId node = 0;
 };
 
-/// Server to scheduler: another is to have my place. Tool to scheduler: this server's. Back: why it
-/// cannot be, or, to a tool, who has it now.
+/// Server or tool to scheduler: another is to have that place. Back: why it cannot, or who has it.
 struct Move {
   Rank server = 0;
   std::string host = {};  ///< Where the other is to run; empty: wherever it can.
@@ -273,8 +270,7 @@ struct PartImage {
     Rank number = 0;           ///< Member::number, by which shares are ordered.
     friend bool operator==(const Standing&, const Standing&) = default;
   };
-  static constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 62;
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kMostRounds = 1ULL << 62, kMostBytes = 1ULL << 30;
   std::uint32_t tensor = 0;
   std::uint32_t part = 0;
   std::uint64_t version = 0;

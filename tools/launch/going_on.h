@@ -65,8 +65,6 @@ class GoingOn {
   /// and what the user should read.
   static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence,
                                                                        bool all);
-  /// Another process is started by its number: what was to become of the one before is over.
-  void forget(std::size_t member) { ends_by_.erase(member); }
   /// Another is started in its place, and it is to end.
   void replace(std::size_t member, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.

@@ -81,7 +81,7 @@ Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const JobSi
     scheduler.tell(line_of_refusal(order.server, site.status()));
     return {};
   }
-  return supervisor.on_move({.member = member, .instead_of = from, .site = *site});
+  return begin_move(supervisor, {.member = member, .instead_of = from, .site = *site});
 }
 
 std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members) {
@@ -311,7 +311,6 @@ void Runner::on_lost(FarHost& host, Status why, Time since) {
   for (const std::size_t member : lost) tell_of_end(member);
   if (!known.empty())
     react(supervisor_.on_ended(known, here_.orphans() + far_.orphans(), clock_.now()));
-  // Whoever ran there may have given its place to another by now.
   if (!lost.empty()) react(supervisor_.on_host_lost(lost, std::move(why), since, clock_.now()));
 }
 

@@ -29,6 +29,10 @@ void append(Reaction& reaction, Reaction next) {
 // comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                  Reaction& reaction) {
+  if (evidence.members[member].comes_for) {  // Nobody misses it, whoever has the place.
+    reaction.notes.push_back(going_on.drop(evidence, member, now));
+    return;
+  }
   bool ends_it = false;
   if (member == 0 || going_on.returns(evidence, member)) {
     ends_it = going_on.await_return(evidence, member);
@@ -65,6 +69,13 @@ std::uint32_t run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
     reaction.notes.push_back(std::move(note));
   }
   return all ? 0 : static_cast<std::uint32_t>(reaction.restarts.size() - before);
+}
+
+// It could not be started: who has the place keeps it, or nobody stands by for that one.
+bool another_serves(const Witness& witness, bool gathered, const GoingOn& going_on) {
+  const bool stand_by = gathered && going_on.may_lose_hosts(Role::kServer);
+  const bool was_to_come = witness.spare || witness.comes_for.has_value();
+  return witness.member.role == Role::kServer && (was_to_come || stand_by);
 }
 
 bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
@@ -106,24 +117,19 @@ Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limi
       going_on_(limits, sizing, server_restarts) {
   STRETTO_CHECK(!members.empty() && members[0].role == Role::kScheduler);
   for (const JobMember& member : members) evidence_.members.emplace_back(member);
-  for (std::size_t i = 0; i < spares; ++i)
-    evidence_.members.at(members.size() - 1 - i).spare = true;
+  for (std::size_t i = 1; i <= spares; ++i) evidence_.members.at(members.size() - i).spare = true;
 }
 
 void Supervisor::on_spawned(std::size_t member) { evidence_.record_start(member); }
 
 Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why, Time now) {
   Witness& witness = evidence_.members[member];
-  const bool server = witness.member.role == Role::kServer;
-  // Who has the place keeps it, or nobody stands by for it.
-  const bool missed = server && (witness.spare || witness.comes_for ||
-                                 (losses_.gathered() && going_on_.may_lose_hosts(Role::kServer)));
-  const bool spare = witness.spare || missed;
-  hopeless_ = hopeless_ || !spare;
+  const bool serves_on = another_serves(witness, losses_.gathered(), going_on_);
+  hopeless_ = hopeless_ || !(witness.spare || serves_on);
   evidence_.record_loss(member, exit_status, std::move(why).with_operation("start"), now);
   evidence_.record_out_of_sight(member);
-  if (missed) witness.forgiven = true;
-  if (spare && !server) going_on_.await_word(evidence_, member, now);
+  if (serves_on) witness.forgiven = true;
+  if (witness.spare && !serves_on) going_on_.await_word(evidence_, member, now);
   return on_time(now);
 }
 
@@ -136,9 +142,9 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     if (!unborn && !evidence_.is_alive(member)) continue;
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
-    evidence_.members[member].awaited = false;  // A server would have to come somewhere else.
     Witness& witness = evidence_.members[member];
-    if (witness.comes_for) witness.forgiven = true;  // Who has the place keeps it.
+    witness.awaited = false;  // A server would have to come somewhere else.
+    witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
     if (losses_.gathered() && going_on_.may_lose_hosts(witness.member.role)) {
       going_on_.await_word(evidence_, member, now);
     }
@@ -406,7 +412,8 @@ AttemptOutcome Supervisor::outcome() const {
   return outcome;
 }
 
-Reaction begin_move(JobEvidence& evidence, const Restart& wanted) {
+Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
+  JobEvidence& evidence = supervisor.evidence_;
   Reaction reaction;
   evidence.record_reuse(wanted.member);
   evidence.members[wanted.member].comes_for = wanted.instead_of;

@@ -55,9 +55,6 @@ struct Reaction {
   std::vector<std::string> notes;  ///< What the user should read, a line each.
 };
 
-/// One that does not run is started for another, whose place it is to have.
-Reaction begin_move(JobEvidence& evidence, const Restart& wanted);
-
 /// Thread: loop.
 class Supervisor {
  public:
@@ -109,11 +106,7 @@ class Supervisor {
   bool over() const { return lifecycle_.phase() == Phase::kOver; }
   std::optional<Time> deadline() const;
   const JobEvidence& evidence() const { return evidence_; }
-  /// One that does not run is started for a server whose place it is to have.
-  Reaction on_move(const Restart& wanted) {
-    going_on_.forget(wanted.member);
-    return begin_move(evidence_, wanted);
-  }
+  friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
   /// Once over().
   AttemptOutcome outcome() const;
 
@@ -139,6 +132,9 @@ class Supervisor {
   bool hopeless_ = false;       // The job never came together: no time to settle.
   std::vector<std::optional<JobMember>> announced_;  // Losses that the user has read of.
 };
+
+/// One that does not run is started for another, whose place it is to have.
+Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
 
 /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
 /// it would be missed, that is longer: the way to it may only be slow.
