@@ -29,10 +29,6 @@ void append(Reaction& reaction, Reaction next) {
 // comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                  Reaction& reaction) {
-  if (evidence.members[member].comes_for) {  // Nobody misses it, whoever has the place.
-    reaction.notes.push_back(going_on.drop(evidence, member, now));
-    return;
-  }
   bool ends_it = false;
   if (member == 0 || going_on.returns(evidence, member)) {
     ends_it = going_on.await_return(evidence, member);
@@ -47,6 +43,10 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
 // The word may come twice, and the place is filled once.
 void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                    bool may_start, Reaction& reaction) {
+  if (evidence.members[member].comes_for) {  // Nobody misses it, whoever has the place.
+    reaction.notes.push_back(going_on.drop(evidence, member, now));
+    return;
+  }
   if (evidence.members[member].member.role == Role::kServer) {
     return lose_server(going_on, evidence, member, now, reaction);
   }
