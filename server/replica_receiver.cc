@@ -150,6 +150,7 @@ Result<Sources> ReplicaReceiver::recount(Part& part, const control::LogEntry& en
     image.version = entry.version;
     image.finished = entry.regrouped->finished;
     image.empty = entry.regrouped->empty;
+    image.made_nothing = entry.worker != 0 && RoundsImage::of(rounds).made_nothing;
     const bool whole = entry.worker == 0 || entry.regrouped->makers.size() == 1;
     if (!whole || !take(part, image)) return contradicts(part, "an update");
     std::vector<Contributor> makers;

@@ -160,11 +160,8 @@ void Replication::handled(LinkId link, const wire::Header& header) {
 bool Replication::takes(const Part& part, LinkId link, const control::StateRequest& request) {
   if (!replicates() || sender_.is_free(part)) return false;
   std::deque<Request>& waiting = requests_[part.key];
-  const auto of_link = [link](const Request& one) { return one.link == link; };
-  if (std::ranges::any_of(waiting, of_link)) {
-    van_.links().refuse(link, {Code::kMalformed, "a worker sets one piece of a state at a time"});
-    return true;
-  }
+  // Of a worker one at a time: it has given up the one before.
+  std::erase_if(waiting, [link](const Request& one) { return one.link == link; });
   waiting.push_back({link, request});
   return true;
 }

@@ -24,7 +24,9 @@ Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
 void TakingOver::begin(const OwnedSlots& has, const std::set<wire::Key>& lacking) {
   active_ = true;
   has.for_each_part([&](const Part& part) {
-    if (!lacking.contains(part.key)) known_.insert(part.key);
+    // One of which another image was on its way is here as it was before.
+    const bool is_new = part.store.value().version == 0 && part.collector.rounds().version() == 0;
+    if (!is_new || !lacking.contains(part.key)) known_.insert(part.key);
   });
 }
 

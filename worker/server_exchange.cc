@@ -281,10 +281,11 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
   if (!tensor.failed.ok()) return recalls_.tell_failed(tensor, link);
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
     if (tensor.parts[part].link() != link) continue;
-    const bool ended = tensor.parts[part].knows_round_ended();
-    if (ended) {  // By its value, which came before that word. What comes next goes there at once.
+    bool is_fresh = false;
+    if (tensor.parts[part].knows_round_ended()) {  // By its value, which came before that word.
+      is_fresh = tensor.parts[part].current(PartState::kShares) == nullptr;
       tensor.parts[part].end_round();
-      advance(tensor, part, PartState::kShares);
+      advance(tensor, part, PartState::kShares);  // What comes next goes there at once.
     }
     // Else nobody might begin to ask.
     const bool open = tensor.parts[part].cannot_resend();
@@ -293,7 +294,7 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
       recalls_.tell_how_far(tensor, part);
     if (tensor.parts[part].awaits_empty_share()) recalls_.send_empty_share(tensor, part);
     for (const auto lane : {PartState::kShares, PartState::kPulls, PartState::kProbes}) {
-      if (!ended || lane != PartState::kShares) send_lane_again(tensor, part, lane);
+      if (!is_fresh || lane != PartState::kShares) send_lane_again(tensor, part, lane);
     }
   }
 }

@@ -30,9 +30,11 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
   STRETTO_CHECK(!called());
   for (const Member& member : roster.members) {
     if (member.role != Role::kServer || member.standby) continue;
-    if (member.left && (!roster.settings.servers_return() || has_successor(member, roster))) {
-      continue;
-    }
+    const bool known = std::ranges::any_of(places_, [&member](const Place& place) {
+      return place.member.rank == member.rank && place.member.shard == member.shard;
+    });
+    const bool awaited = roster.settings.servers_return() && !has_successor(member, roster);
+    if (member.left && (known || !awaited)) continue;
     if (member.left) {  // Before this worker had looked: somebody comes in its place.
       by_node_[member.node] = places_.size();
       places_.push_back({.member = member, .lost = true, .deadline = now + 2 * kShardPatience});

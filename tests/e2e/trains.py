@@ -136,7 +136,7 @@ class Trains(cluster.ClusterTest):
     def disturbed(self, program, length, folder, options, dice, totals):
         """(Figures, bits) of the job that everything happens to."""
         job = self.begin(program, length, folder,
-                         flags=("--replicas", 2, "--restarts", 100_000),
+                         flags=("--replicas", 2, "--restarts", 1000),
                          STRETTO_DEAD_AFTER_S=2)
         job.expect(r"\] runs", PATIENCE, count=2)
         began, first = time.monotonic(), {}

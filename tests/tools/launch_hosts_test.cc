@@ -2,6 +2,8 @@
 // Jobs over hosts, without any: who runs where, by which command, and where they meet.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tools/launch/agent.h"
 #include "tools/launch/arguments.h"
 #include "tools/launch/command.h"
@@ -256,6 +258,15 @@ TEST_F(LaunchMeeting, ASchedulerElsewhereIsFoundThere) {
   const Result<Meeting> meeting = meet_with({"--scheduler-host=b"});
   ASSERT_TRUE(meeting.ok()) << meeting.status().text();
   EXPECT_EQ(meeting->scheduler_host, "198.51.100.3");
+}
+
+TEST_F(LaunchMeeting, WhoMayBeStartedLaterIsNowhereYet) {
+  plan_ = plan_with_file({"-H", "a,b", "x"});
+  Placement placement = placed(plan_);
+  placement.site_of.resize(placement.site_of.size() + 9, std::numeric_limits<std::size_t>::max());
+  const Result<Meeting> meeting = meet(plan_, placement, hellos_);
+  ASSERT_TRUE(meeting.ok()) << meeting.status().text();
+  EXPECT_EQ(meeting->master_host, meet(plan_, placed(plan_), hellos_)->master_host);
 }
 
 TEST_F(LaunchMeeting, AGatewayBetweenIsNoticed) {

@@ -65,8 +65,13 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
 
 std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
   Witness& witness = evidence.members.at(member);
-  for (Witness& other : evidence.members) {
-    if (other.comes_for == member) other.comes_for.reset();  // It has it, or never will.
+  for (std::size_t heir = 0; heir < evidence.members.size(); ++heir) {
+    Witness& other = evidence.members[heir];
+    if (other.comes_for != member) continue;
+    other.comes_for.reset();  // It has it, even if it was given up and came after all.
+    if (!evidence.is_alive(heir)) continue;
+    other.forgiven = false;
+    ends_by_.erase(heir);
   }
   if (std::exchange(witness.forgiven, true)) return {};
   witness.word_due.reset();

@@ -106,8 +106,8 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
   const Finder finder(plan, placement, hellos);
   const Result<std::string> scheduler = finder.address_of(placement.site_of.front());
   if (!scheduler.ok()) return scheduler.status();
-  const Result<std::string> master =
-      finder.address_of(placement.site_of[placement.site_of.size() - placement.workers]);
+  const std::size_t first_worker = 1 + plan.server_processes();  // Of members_of().
+  const Result<std::string> master = finder.address_of(placement.site_of[first_worker]);
   if (!master.ok()) return master.status();
   meeting.scheduler_host = *scheduler;
   meeting.master_host = *master;
