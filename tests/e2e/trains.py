@@ -138,7 +138,7 @@ class Trains(cluster.ClusterTest):
         job = self.begin(program, length, folder,
                          flags=("--replicas", 2, "--restarts", 1000),
                          STRETTO_DEAD_AFTER_S=2)
-        job.expect(r"\] runs", PATIENCE, count=2)
+        job.expect("all are here", PATIENCE)
         began, first = time.monotonic(), {}
         pace = threading.Event()  # Never set.
         while job.running():

@@ -9,14 +9,14 @@ import unittest
 
 import trains
 
-EPOCHS = 12
+EPOCHS = 40
 
 
 class Trains(trains.Trains):
     """Figures and bits."""
 
     def test_digits_with_the_figures_and_the_bits_of_an_undisturbed_job(self):
-        options = argparse.Namespace(every=1.0, stops=0.0, minutes=0.0, victims=["server"])
+        options = argparse.Namespace(every=0.8, stops=0.0, minutes=0.0, victims=["server"])
         totals = trains.Trained()
         program = trains.PROGRAMS["digits"]
         with tempfile.TemporaryDirectory() as folders:
