@@ -87,11 +87,12 @@ Result<Message> from(const wire::LogEntry& entry) {
                entry.makers_size() <= most && entry.workers_size() <= most &&
                entry.finished() < PartImage::kMostRounds && entry.empty() <= entry.finished();
   if (sound && entry.makers_size() != 0) {
-    regrouped.emplace();
-    regrouped->makers.assign(entry.makers().begin(), entry.makers().end());
-    regrouped->finished = entry.finished();
-    regrouped->empty = entry.empty();
-    sound = standings_from(entry.workers(), regrouped->workers);
+    LogEntry::Regrouped told;
+    told.makers.assign(entry.makers().begin(), entry.makers().end());
+    told.finished = entry.finished();
+    told.empty = entry.empty();
+    sound = standings_from(entry.workers(), told.workers);
+    regrouped = std::move(told);
   }
   if (!sound) {
     return unsound(fmt::format("an update of version {}, {} listeners and {} bytes, of {} workers",
