@@ -54,9 +54,9 @@ struct SavingPlan {
   }
 
   static TensorOptions options_of(Random& random) {
-    constexpr Mode kModes[] = {Mode::kAsync, Mode::kBounded, Mode::kEager, Mode::kEagerAsync,
-                               Mode::kSync};
-    TensorOptions options{.mode = kModes[random.below(std::size(kModes))]};
+    constexpr Mode kModesSaved[] = {Mode::kAsync, Mode::kBounded, Mode::kEager, Mode::kEagerAsync,
+                                    Mode::kSync};
+    TensorOptions options{.mode = kModesSaved[random.below(std::size(kModesSaved))]};
     if (options.mode == Mode::kBounded) options.bound = static_cast<std::uint32_t>(random.below(3));
     return options;
   }
