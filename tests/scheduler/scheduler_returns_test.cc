@@ -428,7 +428,6 @@ TEST_F(StandbyReturnsTest, WhoHasAllAndWhoHasWhichPlaceIsKnown) {
   say_has_all(*server_);
   next_life();
   EXPECT_TRUE(life_->scheduler->view().caught_up.contains(nodes_[3]));
-  server_->break_link();
   workers_come();
   end_server();
   expect_moved_up();
