@@ -7,6 +7,7 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/home_process.h"
 #include "common/last_words.h"
 #include "common/mutex.h"
 #include "rpc/node.h"
@@ -27,6 +28,7 @@ class LoopExecutor final : public NodeExecutor {
   }
   void run(std::function<void(EndpointNode&)> request) override { door_->run(std::move(request)); }
   bool is_here() override { return door_->is_here(); }
+  bool is_forked() override { return door_->is_forked(); }
   void wait_until(Awaited& awaited, Time deadline) override {
     door_->wait_until(awaited, deadline);
   }
@@ -35,7 +37,10 @@ class LoopExecutor final : public NodeExecutor {
   const std::shared_ptr<Loop::Door> door_;
 };
 
-Status not_here(std::string_view what) {
+// Why a call that waits can't be made here.
+Status refusal(const Loop& loop, std::string_view what) {
+  if (loop.is_forked()) return used_after_fork("Endpoint", what);
+  if (!loop.is_here()) return {};
   return {Code::kInvalidArgument,
           fmt::format("{} waits for the endpoint's thread, and so must not be called on it: not in "
                       "a handler or callback",
@@ -127,7 +132,7 @@ class EndpointImpl {
   }
 
   void close() {
-    if (loop_.is_here()) return;
+    if (loop_.is_here() || loop_.is_forked()) return;
     std::call_once(closed_, [this] {
       loop_.post([](EndpointNode& node) { node.close(); });
       loop_.join();
@@ -148,6 +153,15 @@ class EndpointImpl {
 };
 
 }  // namespace detail
+
+namespace {
+
+// In a forked child its end would wait for threads that are not there.
+void end_or_forget(std::unique_ptr<detail::EndpointImpl> impl) {
+  if (impl != nullptr && impl->loop().is_forked()) (void)impl.release();  // NOLINT: it leaks.
+}
+
+}  // namespace
 
 Result<Options> Options::from_environment() {
   const Result<Config> config = config_from(environment_of_endpoints(), Role::kEndpoint);
@@ -181,8 +195,11 @@ Result<Endpoint> Endpoint::open(const Options& options) {
 
 Endpoint::Endpoint(std::unique_ptr<detail::EndpointImpl> impl) : impl_(std::move(impl)) {}
 Endpoint::Endpoint(Endpoint&&) noexcept = default;
-Endpoint& Endpoint::operator=(Endpoint&&) noexcept = default;
-Endpoint::~Endpoint() = default;
+Endpoint& Endpoint::operator=(Endpoint&& other) noexcept {
+  if (this != &other) end_or_forget(std::exchange(impl_, std::move(other.impl_)));
+  return *this;
+}
+Endpoint::~Endpoint() { end_or_forget(std::move(impl_)); }
 
 Status Endpoint::on(std::string_view method, Handler handler) {
   return impl_->methods().add(method, std::move(handler));
@@ -191,7 +208,7 @@ Status Endpoint::on(std::string_view method, Handler handler) {
 std::string Endpoint::address() const { return impl_->address(); }
 
 Result<std::string> Endpoint::listen(std::uint16_t port) {
-  if (impl_->loop().is_here()) return not_here("listen");
+  if (Status status = refusal(impl_->loop(), "listen"); !status.ok()) return status;
   const Config& config = impl_->config();
   if (!address().empty()) {
     return Status(Code::kInvalidArgument, "this endpoint listens at " + address() + " already");
@@ -211,7 +228,7 @@ Result<std::string> Endpoint::listen(std::uint16_t port) {
 }
 
 Result<Peer> Endpoint::connect(std::string_view address, Duration timeout) {
-  if (impl_->loop().is_here()) return not_here("connect");
+  if (Status status = refusal(impl_->loop(), "connect"); !status.ok()) return status;
   if (Status status = check_address(address); !status.ok()) return status;
   if (timeout <= Duration::zero() || timeout > kMaxTimeout) {
     return Status(
@@ -230,7 +247,8 @@ void Endpoint::disconnect(Peer peer) {
 
 Call Endpoint::call(Peer peer, std::string_view method, Message message,
                     const CallOptions& options) {
-  const Status status = check_call(method, message, options);
+  Status status = check_call(method, message, options);
+  if (status.ok() && impl_->loop().is_forked()) status = used_after_fork("Endpoint", "call");
   if (!status.ok()) message = {};
   const std::string_view named = method.substr(0, kMaxMethodBytes);
   auto state =

@@ -27,6 +27,8 @@ class NodeExecutor {
   virtual void run(std::function<void(EndpointNode&)> request) = 0;
   /// True where the loop is driven.
   virtual bool is_here() = 0;
+  /// True in a child made by fork, where nothing comes of it.
+  virtual bool is_forked() { return false; }
   /// Waits for what the loop does, and may drive it meanwhile.
   virtual void wait_until(Awaited& awaited, Time deadline) { park_until_done(awaited, deadline); }
 };

@@ -18,6 +18,7 @@
 #include "common/clock.h"
 #include "common/completion.h"
 #include "common/driven_loop.h"
+#include "common/home_process.h"
 #include "common/interruptible.h"
 #include "common/mutex.h"
 #include "common/no_cancellation.h"
@@ -62,6 +63,8 @@ class LoopThread {
   bool started() const { return thread_.joinable(); }
   /// True where this loop is driven, where waiting for it would be for ever.
   bool is_here() const { return door_->is_here(); }
+  /// True in a child made by fork: nothing may be asked of it there, and it must not be destroyed.
+  bool is_forked() const { return door_->is_forked(); }
 
   /// Runs on the loop; after its end, here, or where another's runs just then.
   void post(Request request) {
@@ -84,6 +87,8 @@ class LoopThread {
       }
     }
     bool is_here() const { return DrivenLoop::here() == this; }
+    /// True in a child made by fork, in which nobody drives the loop, and a wait has no end.
+    bool is_forked() const { return !home_.is_here(); }
     /// Who is in wait_until().
     const std::shared_ptr<WaitingThreads>& callers() const { return callers_; }
     /// Returns when it is done or the deadline has come. Drives the loop meanwhile if nobody else
@@ -100,7 +105,7 @@ class LoopThread {
     // A thread that drives another loop would keep that one waiting for its turn here. A forked
     // child has the node, but its sockets and shared memory are the parent's.
     bool may_drive() {
-      return DrivenLoop::here() == nullptr && process_ == ::getpid() && is_scheduled_as_own();
+      return DrivenLoop::here() == nullptr && !is_forked() && is_scheduled_as_own();
     }
     // Who is given a processor later than the own thread would keep all that use the loop waiting.
     bool is_scheduled_as_own();
@@ -108,7 +113,7 @@ class LoopThread {
     LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
     LoopInbox<Request> inbox_;
     const std::shared_ptr<WaitingThreads> callers_ = std::make_shared<WaitingThreads>();
-    const pid_t process_ = ::getpid();
+    const HomeProcess home_;
     std::atomic<pid_t> own_thread_{0};          // Once it has begun.
     std::atomic<SchedulingClass> own_class_{};  // As it was when somebody had to know.
     std::atomic<const void*> as_own_{nullptr};  // A thread that was as good, and when.

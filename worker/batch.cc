@@ -2,6 +2,7 @@
 // From a user's thread to the loop.
 #include "worker/batch.h"
 
+#include "common/home_process.h"
 #include "worker/call_plan.h"
 
 namespace stretto {
@@ -23,6 +24,8 @@ void look_at(Batch& batch, Rank worker) {
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
              const Standing::Root& root) {
+  if (impl.loop().is_forked())
+    return detail::ended_ticket(used_after_fork("Worker", name_of(kind)));
   auto batch = std::make_shared<Batch>(impl.loop().door(), kind, transfers, root, impl.tracing());
   if (kind == Operation::Kind::kPush || kind == Operation::Kind::kPushPull)
     look_at(*batch, impl.standing().number());
@@ -38,6 +41,8 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Tra
 
 Ticket begin_call(detail::WorkerImpl& impl, const Tensor& group,
                   std::shared_ptr<const MemberCall> call, int priority) {
+  if (impl.loop().is_forked())
+    return detail::ended_ticket(used_after_fork("Worker", name_of(Operation::Kind::kCall)));
   const Transfer transfer{
       .tensor = group, .source = call->source, .target = call->target, .priority = priority};
   const auto batch =

@@ -46,6 +46,7 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
  private:
   Operation* at(std::size_t index) { return index == 0 ? &first_ : &others_[index - 1]; }
   bool is_on_loop() override { return door_->is_here(); }
+  bool is_forked() override { return door_->is_forked(); }
   void wait_until(Awaited& awaited, Time deadline) override {
     door_->wait_until(awaited, deadline);
   }

@@ -19,8 +19,6 @@
 
 namespace stretto {
 
-using detail::not_here;
-
 namespace {
 
 Status no_folder() {
@@ -176,7 +174,7 @@ class HoldUp {
 // All workers are there, and the servers have cut.
 Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
                          std::span<const Attachment> attachments) {
-  if (impl.loop().is_here()) return not_here("checkpoint");
+  if (Status status = refusal(impl, "checkpoint"); !status.ok()) return status;
   Status wrong = checkpoint::check_attachments(attachments);
   if (step == std::numeric_limits<std::uint64_t>::max()) {
     wrong = {Code::kInvalidArgument, "no step has this number"};
@@ -288,7 +286,7 @@ Result<bool> Checkpoints::due(std::uint64_t step) {
     return Status(Code::kInvalidArgument, "no step has this number").with_operation("checkpoint");
   }
   if (impl.offers().pass(step)) return false;
-  if (impl.loop().is_here()) return not_here("checkpoint");
+  if (Status status = refusal(impl, "checkpoint"); !status.ok()) return status;
   return impl.loop()
       .ask_until<Result<bool>>(Time::max(),
                                [step](WorkerNode& node, const CheckpointOffers::Due& due) {

@@ -68,7 +68,7 @@ class Group::Impl {
 
 Result<Group> Group::of(Worker& worker, std::vector<Rank> ranks, const GroupOptions& options) {
   detail::WorkerImpl& impl = *worker.impl_;
-  if (impl.loop().is_here()) return detail::not_here("group");
+  if (Status status = detail::refusal(impl, "group"); !status.ok()) return status;
   if (ranks.empty()) {
     ranks.resize(worker.size());
     std::iota(ranks.begin(), ranks.end(), Rank{0});

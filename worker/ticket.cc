@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "common/check.h"
+#include "common/home_process.h"
 
 namespace stretto {
 namespace detail {
@@ -48,7 +49,9 @@ Status TicketState::wait_for(Duration limit) {
 
 // The loop cannot end an operation while it waits for that.
 Status TicketState::refuse_waiting() {
-  if (done() || !is_on_loop()) return {};
+  if (done()) return {};
+  if (is_forked()) return used_after_fork("Worker", "wait");
+  if (!is_on_loop()) return {};
   return {Code::kInvalidArgument,
           "a callback of on_done must not wait for a ticket: it stands in the operation's way; use "
           "on_done, or a thread of your own"};

@@ -49,6 +49,8 @@ class TicketState {
 
   /// True where the loop is driven that would end it.
   virtual bool is_on_loop() { return false; }
+  /// True in a child made by fork, where nobody ends it.
+  virtual bool is_forked() { return false; }
   /// Waits, and may drive that loop meanwhile.
   virtual void wait_until(Awaited& awaited, Time deadline) { park_until_done(awaited, deadline); }
 

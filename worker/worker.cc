@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/config.h"
+#include "common/home_process.h"
 #include "common/last_words.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -19,8 +20,6 @@
 #include "worker/worker_impl.h"
 
 namespace stretto {
-
-using detail::not_here;
 
 namespace {
 
@@ -119,8 +118,11 @@ Result<Worker> Worker::join(const Options& options) {
 
 Worker::Worker(std::unique_ptr<detail::WorkerImpl> impl) : impl_(std::move(impl)) {}
 Worker::Worker(Worker&&) noexcept = default;
-Worker& Worker::operator=(Worker&&) noexcept = default;
-Worker::~Worker() = default;
+Worker& Worker::operator=(Worker&& other) noexcept {
+  if (this != &other) detail::end_or_forget(std::exchange(impl_, std::move(other.impl_)));
+  return *this;
+}
+Worker::~Worker() { detail::end_or_forget(std::move(impl_)); }
 
 Rank Worker::rank() const { return impl_->standing().rank(); }
 std::uint32_t Worker::size() const { return impl_->standing().size(); }
@@ -131,7 +133,7 @@ JobView Worker::on_view(std::function<void(const JobView&)> then) {
 
 Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t elements,
                                const TensorOptions& options) {
-  if (impl_->loop().is_here()) return not_here("declare");
+  if (Status status = detail::refusal(*impl_, "declare"); !status.ok()) return status;
   TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
   // What is this worker's own the others need not have alike.
@@ -226,7 +228,7 @@ void Worker::note_span(Span span, Time begin, Time end) {
 }
 
 Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
-  if (impl_->loop().is_here()) return not_here("save_state");
+  if (Status status = detail::refusal(*impl_, "save_state"); !status.ok()) return status;
   Result<std::vector<std::byte>> saved = impl_->loop().ask<Result<std::vector<std::byte>>>(
       [tensor](WorkerNode& node, StateTransfers::Saved done) {
         node.work().save_state(tensor, std::move(done));
@@ -236,7 +238,7 @@ Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
 }
 
 Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state) {
-  if (impl_->loop().is_here()) return not_here("load_state");
+  if (Status status = detail::refusal(*impl_, "load_state"); !status.ok()) return status;
   const Status loaded =
       impl_->loop().ask<Status>([tensor, state](WorkerNode& node, const WorkerNode::Done& done) {
         node.work().load_state(tensor, state, done);
@@ -245,7 +247,7 @@ Status Worker::load_state(const Tensor& tensor, std::span<const std::byte> state
 }
 
 Status Worker::barrier() {
-  if (impl_->loop().is_here()) return not_here("barrier");
+  if (Status status = detail::refusal(*impl_, "barrier"); !status.ok()) return status;
   return impl_->loop()
       .ask_until<Status>(
           Time::max(),
@@ -254,7 +256,7 @@ Status Worker::barrier() {
 }
 
 Result<Rank> Worker::sit_out() {
-  if (impl_->loop().is_here()) return not_here("sit_out");
+  if (Status status = detail::refusal(*impl_, "sit_out"); !status.ok()) return status;
   return impl_->loop()
       .ask_until<Result<Rank>>(
           Time::max(),
@@ -264,9 +266,10 @@ Result<Rank> Worker::sit_out() {
 
 Result<StepBegin> ProgramSteps::next() {
   detail::WorkerImpl& impl = *worker_->impl_;
+  if (impl.loop().is_forked()) return used_after_fork("Worker", "next step");
   StepCount& count = impl.steps();
   if (const std::optional<std::uint64_t> step = count.begin()) return StepBegin{.step = *step};
-  if (impl.loop().is_here()) return not_here("next step");
+  if (Status status = detail::refusal(impl, "next step"); !status.ok()) return status;
   const std::uint64_t step = count.begun() + 1;
   return impl.loop()
       .ask_until<Result<StepBegin>>(Time::max(),
@@ -290,7 +293,7 @@ Ticket ProgramSteps::listen(const Tensor& tensor, std::span<std::byte> target, i
 }
 
 Status Worker::leave(Duration patience) {
-  if (impl_->loop().is_here()) return not_here("leave");
+  if (Status status = detail::refusal(*impl_, "leave"); !status.ok()) return status;
   if (const std::optional<Status> left = impl_->leave(patience)) return *left;
   const double waited = std::chrono::duration<double>(patience).count();
   return {Code::kTimeout, fmt::format("what is in flight has not ended in {} s", waited)};

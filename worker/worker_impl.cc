@@ -5,6 +5,7 @@
 #include "common/address.h"
 #include "common/advertised.h"
 #include "common/completion.h"
+#include "common/home_process.h"
 #include "common/log.h"
 #include "common/network_interface.h"
 #include "worker/coder.h"
@@ -44,11 +45,18 @@ Status interrupted(std::string_view what) {
   return Status(Code::kCancelled, "the wait was interrupted").with_operation(what);
 }
 
-Status not_here(std::string_view what) {
+Status refusal(const WorkerImpl& impl, std::string_view what) {
+  if (impl.loop().is_forked()) return used_after_fork("Worker", what);
+  if (!impl.loop().is_here()) return {};
   return Status(Code::kInvalidArgument,
                 "it waits for the worker's thread, and so must not be called on it: not in a "
                 "callback of on_done")
       .with_operation(what);
+}
+
+void end_or_forget(std::unique_ptr<WorkerImpl> impl) {
+  // Its end would wait for threads that are not here, and take the parent's links away.
+  if (impl != nullptr && impl->loop().is_forked()) (void)impl.release();  // NOLINT: it leaks.
 }
 
 WorkerImpl::WorkerImpl(Config config, std::shared_ptr<InputAccount> input,

@@ -23,8 +23,6 @@ namespace stretto::detail {
 
 /// A wait for the worker that a signal's handler ended.
 Status interrupted(std::string_view what);
-/// A call that waits, made where it would wait for itself.
-Status not_here(std::string_view what);
 
 /// The node and its loop. Thread: any.
 class WorkerImpl {
@@ -50,6 +48,7 @@ class WorkerImpl {
   std::optional<Status> leave(Duration patience);
 
   Loop& loop() { return loop_; }
+  const Loop& loop() const { return loop_; }
   const Config& config() const { return config_; }
   Standing& standing() { return standing_; }
   bool tracing() { return node_.tracer().on(); }
@@ -100,5 +99,10 @@ class WorkerImpl {
   const std::shared_ptr<OfferWord> offers_ = node_.work().checkpoints().offers().word();
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
+
+/// Why a call that waits can't be made here: it would wait for itself, or this is a forked child.
+Status refusal(const WorkerImpl& impl, std::string_view what);
+/// The worker leaves and ends; in a forked child it is left alone.
+void end_or_forget(std::unique_ptr<WorkerImpl> impl);
 
 }  // namespace stretto::detail

@@ -195,7 +195,9 @@ MaxStartups 100
             pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         command = [program("sshd"), "-D", "-e", "-f", str(configuration)]
         if self.apart:
-            command = ["ip", "netns", "exec", self._network(name), *command]
+            # With a name of its own, by which the launcher tells hosts apart.
+            command = ["ip", "netns", "exec", self._network(name), "unshare", "--uts", "sh", "-c",
+                       f"hostname {name} && exec \"$@\"", "sh", *command]
         self._servers[name] = Daemon(command, "Server listening")
         return port
 

@@ -3,6 +3,8 @@
 // has. What they decide is tested without threads in node_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <latch>
@@ -352,6 +354,31 @@ TEST_P(EndpointTest, ManyThreadsCallSteerAndCancel) {
   EXPECT_GT(answered.load(), kThreads * kCalls / 2);
   client_.close();
   EXPECT_EQ(told.load(), kThreads * kCalls);
+}
+
+TEST_P(EndpointTest, InAForkedChildEveryCallEndsAndTheParentsGoOn) {
+  const Call waits = client_.call(peer_, "keep", bytes(1, 1));
+  came_.wait();
+  const auto refused = [](const Status& status) {
+    return status.code() == Code::kInvalidArgument &&
+           status.cause().find("was forked") != std::string::npos;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    bool all = refused(waits.wait().status()) && refused(client_.listen().status());
+    all = all && refused(client_.connect(server_.address()).status());
+    all = all && refused(client_.call(peer_, "echo", bytes(1, 1)).wait().status());
+    client_.close();
+    const Endpoint gone = std::move(server_);
+    ::_exit(all ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(client_.call(peer_, "echo", bytes(10, 1)).wait().ok());
+  std::move(*kept_).send(bytes(1, 1));
+  EXPECT_TRUE(waits.wait().ok());
 }
 
 std::vector<const char*> transports() {

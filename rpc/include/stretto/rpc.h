@@ -209,8 +209,9 @@ struct Options {
 };
 
 /// One end of calls: makes them, and answers those of others. Has a thread of its own. A process
-/// may have several. Thread: any, but for moving and destroying it. Movable; what is moved from can
-/// only be destroyed.
+/// may have several. In a child made by fork calls end at once with kInvalidArgument, and
+/// destroying it does nothing. Thread: any, but for moving and destroying it. Movable; what is
+/// moved from can only be destroyed.
 class Endpoint {
  public:
   static Result<Endpoint> open();  ///< With Options::from_environment().

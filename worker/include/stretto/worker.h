@@ -220,6 +220,8 @@ struct Options {
 };
 
 /// A training process's membership in a job, with one thread of its own.
+/// It belongs to the process that joined: in a child made by fork every call that waits or begins
+/// something ends at once with kInvalidArgument, and destroying it does nothing.
 /// Thread: any, but for moving and destroying it. Movable; what was moved from can only be
 /// destroyed or assigned to. Operations on one tensor run in the order in which they were started.
 class Worker {

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of `tools/chaos hosts`: jobs over ssh whose servers stand by for each other on hosts
+of their own, and lose these hosts: the launcher's agent there is killed, or all its links go silent
+at once; whether all workers go on, with every element right, and how long they stand still."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import random
+import signal
+import tempfile
+import threading
+import time
+
+import cluster
+import hosts
+from again import TOLD, at, in_short, told_after
+
+REPLICATING = cluster.BUILD / "tests" / "replicating"
+PATIENCE = 60.0
+PLACES = ("a", "b", "c")  # A server each, and one that stands by for another one's.
+HAS_ALL = r"server \d+ has all that server \d+ has"
+KINDS = ("agent", "power")
+
+
+@dataclasses.dataclass
+class Losses:
+    """Of all jobs: seconds from a loss until every worker has ended a step begun since."""
+    faults: int = 0
+    hangs: int = 0
+    wrong: int = 0
+    agent: list = dataclasses.field(default_factory=list)
+    power: list = dataclasses.field(default_factory=list)
+    detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
+
+    def fine(self):
+        return not (self.hangs or self.wrong)
+
+
+class HostsLost(hosts.FarTest):
+    """Jobs of two workers on a host of theirs; servers are on the others."""
+
+    names = ("work", *PLACES)
+    lab = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = hosts.Lab(cls.names)
+        cls.addClassCleanup(cls.lab.close)
+
+    def begin(self, *arguments, **variables):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        servers = f"{folder.name}/servers"
+        with open(servers, "w", encoding="ascii") as file:
+            file.writelines(f"{name}\n" for name in PLACES)
+        job = self.start_job([*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh,
+                              "-H", "work:2", "--server-hostfile", servers, "--replicas", 2,
+                              "--restarts", 100, "--", REPLICATING, *arguments], **variables)
+        job.expect(r"\[worker 0\] step=", PATIENCE)
+        job.expect(HAS_ALL, PATIENCE, count=len(PLACES))
+        return job
+
+    def agent_with(self, server):
+        """The agent that has started this server."""
+        pid = self.members()[server]
+        return next(agent for agent in hosts.agents() if pid in cluster.children_of(agent))
+
+    def lose(self, job, name, kind, power):
+        """The host of this name is lost; the number of lines before, and when it was."""
+        agent = self.agent_with(f"server {PLACES.index(name)}")
+        since, struck = len(job.lines), time.monotonic()
+        if kind == "agent":
+            os.kill(agent, signal.SIGKILL)
+        else:
+            below = [agent, *cluster.children_of(agent)]
+            power.enter_context(self.lab.without_power(name, below))
+            power.callback(self.let_go, below)
+        return since, struck
+
+    def let_go(self, pids):
+        """Those that stood still find that their launcher has gone."""
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def goes_on(self, job, since):
+        """All workers have ended a step that was begun after these lines."""
+        for worker in range(2):
+            job.expect(rf"\[worker {worker}\] step=", PATIENCE, count=2, since=since)
+
+    def replaced(self, job, since):
+        """Both servers of that host have others now, that have all."""
+        job.expect(HAS_ALL, PATIENCE, count=2, since=since)
+
+
+class Campaign(HostsLost):
+    """Jobs one after another."""
+
+    def runTest(self):
+        """Not run as a test."""
+
+    def one(self, dice, faults, totals):
+        job = self.begin("--steps", 10**9, "--say_every", 2, "--elements",
+                         dice.choice((100, 30_000)))
+        try:
+            with contextlib.ExitStack() as power:
+                for name in dice.sample(PLACES, faults):
+                    threading.Event().wait(dice.random())  # At any moment.
+                    kind = dice.choice(KINDS)
+                    since, struck = self.lose(job, name, kind, power)
+                    totals.faults += 1
+                    job.expect(TOLD.pattern, PATIENCE, since=since)
+                    self.goes_on(job, len(job.lines))
+                    getattr(totals, kind).append(time.monotonic() - struck)
+                    totals.detected.append(told_after(job, since, struck))
+                    self.replaced(job, since)
+                self.kill_all(job)
+        finally:
+            totals.wrong += "WRONG" in job.output()
+
+
+def run(faults, seed):
+    """So many faults, two a job: a third one would leave both processes of a place on one host."""
+    totals = Losses()
+    Campaign.setUpClass()
+    try:
+        for number in range(-(-faults // 2)):
+            test = Campaign()
+            test.setUp()
+            try:
+                test.one(random.Random(f"{seed}.{number}"), min(2, faults - 2 * number), totals)
+            except AssertionError as error:
+                totals.hangs += 1
+                print(f"job {number}: {in_short(error)}", flush=True)
+            finally:
+                test.doCleanups()
+    finally:
+        Campaign.doClassCleanups()
+    return totals
+
+
+def campaign(options):
+    """Prints what happened; the exit status."""
+    totals = run(options.faults, options.seed)
+    result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong}
+    for kind in KINDS:
+        times = getattr(totals, kind)
+        result[f"{kind}_faults"] = len(times)
+        result |= {f"{kind}_p50_s": at(times, 0.5), f"{kind}_p99_s": at(times, 0.99)}
+    result["detected_p99_s"] = at([told for told in totals.detected if told is not None], 0.99)
+    print(json.dumps(result) if options.json else
+          "\n".join(f"{name:20} {value}" for name, value in result.items()))
+    return 0 if totals.fine() else 1

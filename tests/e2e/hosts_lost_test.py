@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that are lost with the servers on them (--replicas 2, over ssh): real sshd servers, an agent
+that is killed and a network that falls silent; the bits are those of an undisturbed job."""
+
+import contextlib
+import re
+import unittest
+
+import host_losses
+from host_losses import PATIENCE
+
+
+class HostsOfServers(host_losses.HostsLost):
+    def digest(self, job):
+        self.assertEqual(job.end(PATIENCE), 0, job.output())
+        self.assertNotIn("WRONG", job.output())
+        digests = set(re.findall(r"digest=(\S+)", job.output()))
+        self.assertEqual(len(digests), 1, job.output())
+        return digests.pop()
+
+    def test_a_killed_agent_and_a_silent_host_cost_no_bit(self):
+        steps = ("--steps", 1500, "--say_every", 10, "--elements", 1000)
+        whole = self.digest(self.begin(*steps))
+        job = self.begin(*steps, STRETTO_DEAD_AFTER_S=2)
+        with contextlib.ExitStack() as power:
+            for name, kind in (("b", "agent"), ("c", "power")):
+                since, _ = self.lose(job, name, kind, power)
+                self.goes_on(job, since)
+                self.replaced(job, since)
+            self.assertEqual(self.digest(job), whole)
+
+
+if __name__ == "__main__":
+    unittest.main()
