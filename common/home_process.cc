@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts the forks of this process's line of descent.
 #include "common/home_process.h"
 
 #include <fmt/format.h>
@@ -9,16 +10,19 @@
 namespace stretto {
 namespace {
 
-std::atomic<std::uint32_t> forked{0};
+std::atomic<std::uint32_t>& count() {
+  static std::atomic<std::uint32_t> forked{0};
+  return forked;
+}
 
-void note_fork() { forked.fetch_add(1, std::memory_order_relaxed); }
+void note_fork() { count().fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
 std::uint32_t HomeProcess::forks() {
   // If there is no memory for it, children are not told; nothing else depends on it.
   [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, note_fork);
-  return forked.load(std::memory_order_relaxed);
+  return count().load(std::memory_order_relaxed);
 }
 
 Status used_after_fork(std::string_view owner, std::string_view operation) {

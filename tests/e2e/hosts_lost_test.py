@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are lost with the servers on them (--replicas 2, over ssh): real sshd servers, an agent
-that is killed and a network that falls silent; the bits are those of an undisturbed job."""
+"""Hosts that are lost with the servers on them (--replicas 2, over ssh): real sshd servers, an
+agent that is killed and a network that falls silent; the bits are those of an undisturbed job."""
 
 import contextlib
 import re
@@ -19,7 +19,7 @@ class HostsOfServers(host_losses.HostsLost):
         return digests.pop()
 
     def test_a_killed_agent_and_a_silent_host_cost_no_bit(self):
-        steps = ("--steps", 1500, "--say_every", 10, "--elements", 1000)
+        steps = ("--steps", 8_000, "--say_every", 50, "--elements", 1000)
         whole = self.digest(self.begin(*steps))
         job = self.begin(*steps, STRETTO_DEAD_AFTER_S=2)
         with contextlib.ExitStack() as power:

@@ -185,6 +185,7 @@ COVERED_BY = {
 # Files with a static that changes, and why there is no other way.
 MUTABLE_STATICS = {
     "common/last_words.cc": "the process has one handler of each kind; they take no arguments",
+    "common/home_process.cc": "what is called after a fork takes no arguments",
     "common/log.cc": "the log's one state; threads may log while the process exits",
     "common/input_account.cc": "the default of readers' and workers' options (decision 0048)",
     "input/uring.cc": "one mutex for all rings: their addresses are the process's",

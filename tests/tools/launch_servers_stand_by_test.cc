@@ -57,7 +57,25 @@ TEST_F(LaunchServersStandBy, OneThatIsLostWithItsHostIsRunElsewhere) {
   supervisor_.on_host_lost(lost, {Code::kPeerLost, "its host is gone"}, now_, now_);
   const Reaction said = is_lost();
   EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
-  EXPECT_THAT(said.notes, ElementsAre("server 0 is lost; another is started in its place"));
+  EXPECT_THAT(said.notes,
+              ElementsAre("server 0 is lost: its host is gone; another is started in its place"));
+  supervisor_.on_spawned(kServer);
+  end({{kServer, kFine}});
+  end_others();
+}
+
+// The scheduler misses it before its agent is missed.
+TEST_F(LaunchServersStandBy, OneThatIsMissedBeforeItsHostIsRunElsewhereToo) {
+  run_all();
+  EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), Limits().silence);
+  EXPECT_EQ(is_lost().orders, to({kServer}, SIGKILL, Scope::kGroup));
+  EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), Limits().late_silence);
+  const std::size_t lost[] = {kServer};
+  const Reaction said =
+      supervisor_.on_host_lost(lost, {Code::kTimeout, "its host is silent"}, now_, now_);
+  EXPECT_EQ(said.restarts, (std::vector<Restart>{{kServer, kServer}}));
+  EXPECT_THAT(said.notes,
+              ElementsAre("server 0 is lost: its host is silent; another is started in its place"));
   supervisor_.on_spawned(kServer);
   end({{kServer, kFine}});
   end_others();

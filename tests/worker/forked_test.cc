@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/home_process.h"
 #include "stretto/checkpoints.h"
 #include "stretto/group.h"
 #include "stretto/steps.h"
@@ -75,19 +74,6 @@ TEST(Forked, EveryCallOfAWorkerEndsAndTheParentsIsAsItWas) {
     EXPECT_TRUE(worker.barrier().ok());
   });
   EXPECT_THAT(cluster.outcomes(), testing::Each(testing::Property(&Status::ok, true)));
-}
-
-TEST(Forked, AChildsChildIsNoOwnerEither) {
-  const HomeProcess home;
-  EXPECT_TRUE(home.is_here());
-  EXPECT_EQ(ended([&home] {
-              if (home.is_here()) return 1;
-              const HomeProcess own;
-              if (!own.is_here()) return 2;
-              return ended([&home, &own] { return home.is_here() || own.is_here() ? 3 : 0; });
-            }),
-            0);
-  EXPECT_TRUE(home.is_here());
 }
 
 }  // namespace

@@ -109,9 +109,10 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
   for (std::size_t member = 0; member < end; ++member) {
     const Witness& witness = evidence.members[member];
     if (!witness.awaited || witness.life != Witness::Life::kEnded) continue;
-    const std::string how = witness.told   ? "was lost to the job and killed"
-                            : witness.exit ? witness.exit->text()
-                                           : "is lost";
+    const std::string how = !witness.lost.ok() ? fmt::format("is lost: {}", witness.lost.cause())
+                            : witness.told     ? "was lost to the job and killed"
+                            : witness.exit     ? witness.exit->text()
+                                               : "is lost";
     returns.emplace_back(member, fmt::format("{} {}; another is started in its place",
                                              label_of(witness.member), how));
     evidence.record_return(member);

@@ -143,7 +143,8 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
     Witness& witness = evidence_.members[member];
-    witness.awaited = false;  // A server would have to come somewhere else.
+    // A server that is to come again can do so elsewhere, or not at all.
+    witness.awaited = witness.awaited && going_on_.may_lose_hosts(witness.member.role);
     witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
     if (losses_.gathered() && going_on_.may_lose_hosts(witness.member.role)) {
       going_on_.await_word(evidence_, member, now);
@@ -427,7 +428,11 @@ Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
 Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
   const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
     const bool moved = witness.member.role == Role::kServer && witness.forgiven;
-    return witness.life == Witness::Life::kEnded && !moved;
+    const bool ended = witness.life == Witness::Life::kEnded && !moved;
+    const bool runs = witness.life == Witness::Life::kAlive;
+    // Whom the scheduler misses may be gone with its host.
+    const bool missed = runs && (witness.awaited || witness.told || witness.forgiven);
+    return ended || missed;
   });
   return all_run ? limits.silence : limits.late_silence;
 }
