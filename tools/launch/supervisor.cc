@@ -143,7 +143,6 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
     Witness& witness = evidence_.members[member];
-    // A server that is to come again can do so elsewhere, or not at all.
     witness.awaited = witness.awaited && going_on_.may_lose_hosts(witness.member.role);
     witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
     if (losses_.gathered() && going_on_.may_lose_hosts(witness.member.role)) {
