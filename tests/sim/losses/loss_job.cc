@@ -258,7 +258,7 @@ void LossJob::lose(Process& victim, LossKind kind) {
   history.disturbances.push_back({.at = clock_.now(), .costs = kToldOfSilence});
   if (kind == LossKind::kSleep) history.asleep.insert(victim.number);
   const LossPhase phase = victim.user->phase();
-  const bool done = phase == LossPhase::kReading || phase == LossPhase::kLeaving;
+  const bool done = phase == LossPhase::kReading || victim.user->leaves();
   if (done) history.done.insert(victim.number);
   if (kind == LossKind::kSleep) {
     victim.sleeps_until = clock_.now() + 3 * victim.config.job.dead_after;

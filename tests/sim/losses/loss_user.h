@@ -55,6 +55,8 @@ class LossUser {
   void leave_soon() { goes_ = true; }
   bool joined() const { return joined_; }
   LossPhase phase() const;
+  /// It has begun to leave; it may choose members meanwhile.
+  bool leaves() const { return leaving_; }
   /// It makes rounds, or has.
   /// So many steps have begun since it had a place.
   std::uint64_t steps_seen() const { return board_.steps - steps_before_.value_or(board_.steps); }
