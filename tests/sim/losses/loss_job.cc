@@ -383,7 +383,7 @@ void LossJob::check_end() {
     const Status& outcome = *process->user->outcome();
     const bool lost = board_.lost.contains(process->number);
     if (!lost && !process->user->is_in() && process->number >= plan_.workers) {
-      if (scheduler_->status().ok()) check_newcomer(process->name, *process->user);
+      if (scheduler_->status().ok()) check_newcomer(*process);
       continue;
     }
     if (!lost && scheduler_->status().ok() && !outcome.ok()) {
@@ -397,14 +397,17 @@ void LossJob::check_end() {
   }
 }
 
-void LossJob::check_newcomer(const std::string& name, const LossUser& user) {
+void LossJob::check_newcomer(const Process& process) {
+  const LossUser& user = *process.user;
   if (user.outcome()->ok() || user.steps_seen() < kMostStepsToComeIn) return;
   // It needs a link to every server: it waits until one that is lost is known to be. Others make
   // steps meanwhile if their tensors lie elsewhere.
-  const bool waits = plan_.replicas > 1 && clock_.now() - servers_.last_loss() < kToldOfSilence;
+  const auto known = board_.history.ends.find(process.number);
+  const Time ended = known == board_.history.ends.end() ? clock_.now() : known->second.at;
+  const bool waits = plan_.replicas > 1 && ended - servers_.last_loss() < kToldOfSilence;
   if (waits) return;
-  report("who comes is taken in",
-         fmt::format("{}, in {} steps: {}", name, user.steps_seen(), user.outcome()->text()));
+  report("who comes is taken in", fmt::format("{}, in {} steps: {}", process.name,
+                                              user.steps_seen(), user.outcome()->text()));
 }
 
 // ---- what the second oracle reads

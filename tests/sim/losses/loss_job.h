@@ -103,7 +103,7 @@ class LossJob {
   void note_returns();
   bool over() const;
   void check_end();
-  void check_newcomer(const std::string& name, const LossUser& user);
+  void check_newcomer(const Process& process);
   void begin_history();
   void note_kept(const Process& process);
   History::End end_of(const Status& status) const;
