@@ -61,22 +61,30 @@ class HostsLost(hosts.FarTest):
         job.expect(r"\[worker 0\] step=", PATIENCE)
         return job
 
-    def agent_with(self, server):
-        """The agent that has started this server."""
-        pid = self.members()[server]
+    def agent_with(self, member):
+        """The agent that has started this member."""
+        pid = self.members()[member]
         return next(agent for agent in hosts.agents() if pid in cluster.children_of(agent))
 
     def lose(self, job, name, kind, power):
         """The host of this name is lost; the number of lines before, and when it was."""
-        agent = self.agent_with(f"server {PLACES.index(name)}")
+        server = f"server {PLACES.index(name)}"
         since, struck = len(job.lines), time.monotonic()
         if kind == "agent":
-            os.kill(agent, signal.SIGKILL)
+            os.kill(self.agent_with(server), signal.SIGKILL)
         else:
-            below = [agent, *cluster.children_of(agent)]
-            power.enter_context(self.lab.without_power(name, below))
-            power.callback(self.let_go, below)
+            self.lose_host_of(job, server, name, power)
         return since, struck
+
+    def lose_host_of(self, job, member, name, power):
+        """The host of this name, on which this member runs, falls silent. The number of lines
+        before."""
+        agent = self.agent_with(member)
+        below = [agent, *cluster.children_of(agent)]
+        since = len(job.lines)
+        power.enter_context(self.lab.without_power(name, below))
+        power.callback(self.let_go, below)
+        return since
 
     def let_go(self, pids):
         """Those that stood still find that their launcher has gone."""

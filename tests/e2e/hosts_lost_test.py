@@ -3,9 +3,12 @@
 agent that is killed and a network that falls silent; the bits are those of an undisturbed job."""
 
 import contextlib
+import pathlib
 import re
+import tempfile
 import unittest
 
+import cluster
 import host_losses
 from host_losses import PATIENCE
 
@@ -28,6 +31,22 @@ class HostsOfServers(host_losses.HostsLost):
                 self.goes_on(job, since)
                 self.replaced(job, since)
             self.assertEqual(self.digest(job), whole)
+
+    def test_for_a_worker_of_a_silent_host_one_is_started_on_another_at_once(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        until = pathlib.Path(folder.name) / "stop"
+        job = self.start_job([*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh,
+                              "-H", "work:1,a:1", "--workers", "1:2", "--restarts", 1, "--",
+                              cluster.BUILD / "tests" / "losing", "--until", until],
+                             STRETTO_DEAD_AFTER_S=4)
+        job.expect(r"\[worker 1\] round 10$")
+        with contextlib.ExitStack() as power:
+            since = self.lose_host_of(job, "worker 1", "a", power)
+            job.expect(r"worker 2 is started for it$", PATIENCE, since=since)
+            job.expect(r"\[worker 2\] newcomers 1 before round \d+: us$", PATIENCE, since=since)
+            until.touch()
+            self.assertEqual(job.end(PATIENCE), 0, job.output())
 
 
 if __name__ == "__main__":

@@ -215,8 +215,11 @@ TEST_F(LaunchFarHost, CreditComesOnlyWhileOutputIsTaken) {
 TEST_F(LaunchFarHost, AnAgentThatSaysNothingIsLost) {
   take_events();
   EXPECT_EQ(host_->deadline(5s), start_ + kAliveEvery);
+  EXPECT_TRUE(host_->is_heard(clock_.now()));
   look_until(4s, 5s);
+  EXPECT_FALSE(host_->is_heard(clock_.now())) << "nothing is started there";
   say({Kind::kAlive, 0, 0, 0, {}});
+  EXPECT_TRUE(host_->is_heard(clock_.now()));
   look_until(8999ms, 5s);
   EXPECT_TRUE(take_events().empty());
   look_until(9s, 5s);

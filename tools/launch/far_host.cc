@@ -204,7 +204,8 @@ void FarHost::on_time(Time now, std::optional<Duration> silence) {
   connection_.on_time(now);
   if (!silence) return;
   const Duration silent = heartbeats_.look(now);
-  if (!works() || silent < *silence) return;
+  const bool works = state_ == State::kHere && connection_.is_open();
+  if (!works || silent < *silence) return;
   lose({Code::kTimeout, fmt::format("nothing heard of the agent on {} for {:.0f} s: it is frozen, "
                                     "or its host is gone",
                                     name_, seconds(silent))},
@@ -213,7 +214,8 @@ void FarHost::on_time(Time now, std::optional<Duration> silence) {
 
 std::optional<Time> FarHost::deadline(std::optional<Duration> silence) const {
   const std::optional<Time> due = connection_.deadline();
-  if (!silence || !works()) return due;
+  const bool works = state_ == State::kHere && connection_.is_open();
+  if (!silence || !works) return due;
   return std::min(heartbeats_.next_look(*silence), due.value_or(Time::max()));
 }
 

@@ -67,6 +67,10 @@ class FarHost final : public Host {
   /// An agent that works says something every second. One that has said nothing for `silence`, if
   /// that is given, while this process was awake is lost: it is frozen, or its host is gone.
   void on_time(Time now, std::optional<Duration> silence);
+  /// Its agent works, and has said something lately.
+  bool is_heard(Time now) const {
+    return state_ == State::kHere && now - heartbeats_.heard_at() < 3 * kAliveEvery;
+  }
   /// When to be told of the time at the latest.
   std::optional<Time> deadline(std::optional<Duration> silence) const;
 
@@ -86,7 +90,6 @@ class FarHost final : public Host {
   void take_hello(const AgentFrame& frame);
   void lose(Status why, Time since);
   void give_credit();
-  bool works() const { return state_ == State::kHere && connection_.is_open(); }
 
   FarEvents& events_;
   const Clock& clock_;

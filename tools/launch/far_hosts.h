@@ -38,9 +38,9 @@ class FarHosts {
   void give_up_late();
 
   FarHost& at(std::size_t site) { return *hosts_[site]; }
-  /// Processes can be started there.
+  /// Processes can be started there. A host that has said nothing for some seconds may be gone.
   bool works(std::size_t site) const {
-    return hosts_[site] != nullptr && hosts_[site]->state() == FarHost::State::kHere;
+    return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now());
   }
   std::size_t site_of(const FarHost& host) const;
   void on_time(Time now, std::optional<Duration> silence);
