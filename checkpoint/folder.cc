@@ -48,6 +48,31 @@ Result<std::string> text_of(Disk& disk, const std::string& path) {
   return text;
 }
 
+// What LATEST names, if it can be read and names one.
+std::optional<std::uint64_t> latest_in(Disk& disk, const std::string& path) {
+  const Result<std::string> text = text_of(disk, fmt::format("{}/{}", path, kLatest));
+  if (!text.ok()) return std::nullopt;
+  return number_named(std::string_view(*text).substr(0, text->find('\n')));
+}
+
+// LATEST is written when a checkpoint is complete, so what it names was, whatever is left of it.
+void note_latest(Disk& disk, const std::string& path, Folder::Found& found) {
+  const std::optional<std::uint64_t> number = latest_in(disk, path);
+  if (!number) return;
+  Folder::Refused latest{
+      .number = *number,
+      .was_complete = true,
+      .why = {Code::kMalformed,
+              fmt::format("by '{}/{}' checkpoint {} was complete, and it is not there any more",
+                          path, kLatest, *number)}};
+  for (Folder::Refused& refused : found.refused) {
+    if (refused.number != *number) continue;
+    if (!refused.was_complete) refused = std::move(latest);
+    return;
+  }
+  found.refused.insert(found.refused.begin(), std::move(latest));
+}
+
 // What those that are newer and cannot be used have grown from.
 class Lineage {
  public:
@@ -215,6 +240,7 @@ Result<Folder::Found> Folder::newest(Depth depth) {
     const Result<CheckpointManifest> readable = manifest_of(number);
     if (readable.ok() && lineage.has(*readable)) lineage.follow(*readable);
   }
+  if (!found.newest) note_latest(disk_, path_, found);
   return found;
 }
 
@@ -280,7 +306,13 @@ Status Folder::prune(std::size_t keep, std::uint64_t spared, Depth depth) {
 // Without its manifest it is none, whatever is left of it.
 Status Folder::remove(std::uint64_t number) {
   const std::string path = path_of(number);
-  Status status = disk_.remove(path_of(number, kManifestName));
+  // First, and surely: what LATEST names was complete.
+  Status status;
+  if (latest_in(disk_, path_) == number) {
+    status = disk_.remove(fmt::format("{}/{}", path_, kLatest));
+    if (status.ok()) status = disk_.sync_folder(path_);
+  }
+  if (status.ok()) status = disk_.remove(path_of(number, kManifestName));
   if (status.ok()) status = disk_.sync_folder(path);
   if (!status.ok()) return status;
   const Result<std::vector<std::string>> names = disk_.list(path, kMostNames);

@@ -79,8 +79,8 @@ struct JobSettings {
   /// The checkpoint that the job goes on from, and its step; 0: it begins anew. The scheduler's.
   std::uint64_t restored = 0;
   std::uint64_t restored_step = 0;
-  /// So many servers that are lost in all may be replaced, in a job of fixed size, as long as all
-  /// that they hold are sums of rounds. Workers keep the last value of each part then.
+  /// Places of servers may move, and so many servers that are lost in all may be replaced, in a job
+  /// of fixed size, as long as all that they hold are sums of rounds, and each has one shard.
   std::uint32_t server_restarts = 0;
   /// Servers that have each slot: who serves it, and those that stand by with all that it has.
   std::uint32_t replicas = 1;
@@ -89,9 +89,12 @@ struct JobSettings {
   Duration scheduler_absence{};
   bool elastic() const { return min_workers != 0; }
   bool replicated() const { return replicas > 1; }
-  bool servers_return() const { return server_restarts != 0 && !elastic() && !replicated(); }
+  /// Servers hand their places over to processes that are started for that.
+  bool servers_move() const { return server_restarts != 0 && !replicated(); }
+  /// Those that are lost come back, if each has one shard. Workers keep each part's last value.
+  bool servers_return() const { return servers_move() && !elastic(); }
   /// Another may have a server's place: of one that is lost, or that goes.
-  bool servers_replaced() const { return servers_return() || replicated(); }
+  bool servers_replaced() const { return servers_move() || replicated(); }
 };
 
 /// What is traced from the start, without being asked for while the job runs.

@@ -20,6 +20,12 @@ NodeId Roster::newest() const {
   return newest;
 }
 
+bool Roster::servers_return() const {
+  return settings.servers_return() && std::ranges::all_of(members, [](const Member& member) {
+           return member.role != Role::kServer || member.shard == 0;
+         });
+}
+
 const Member* Roster::find(NodeId node) const {
   auto found = std::find_if(members.begin(), members.end(),
                             [node](const Member& member) { return member.node == node; });

@@ -56,6 +56,8 @@ struct Roster {
   const Member* find(NodeId node) const;
   /// The one that came last; 0 of none.
   NodeId newest() const;
+  /// Servers that are lost may come back: each has one shard.
+  bool servers_return() const;
 };
 
 }  // namespace stretto

@@ -334,8 +334,9 @@ void CheckpointKeeper::commit() {
   tick();
 }
 
-void CheckpointKeeper::tick() {
+void CheckpointKeeper::tick(bool wanted) {
   const Time now = clock_.now();
+  if (wanted) timer_.hurry(now);
   if (!active_ && timer_.is_looking(now)) timer_.follow(now, ways_.workers());
   if (!active_ || !active_->work) return;
   std::optional<Status> status;

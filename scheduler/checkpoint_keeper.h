@@ -105,8 +105,8 @@ class CheckpointKeeper {
   /// and what has come of that, if it is over.
   void tell_ended(NodeId worker, std::uint64_t attempt);
 
-  /// Once a turn.
-  void tick();
+  /// Once a turn; `wanted`: one is, as soon as there can be.
+  void tick(bool wanted = false);
   Time next_due(Time now) const { return active_ && active_->work ? now + 2ms : timer_.next_due(); }
   /// What a worker has been asked by the clock's order, or what the last one cost its program.
   void on_told(NodeId worker, const control::AtStep& said);

@@ -4,6 +4,7 @@
 // the answer, which is one that nobody has let pass yet. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,6 +29,10 @@ class CheckpointTimer {
   void on_told(NodeId worker, const control::AtStep& said);
   /// So long after the last one was begun the next is due, unless it is already.
   void set_every(Duration every);
+  /// The next is due now, if any ever is.
+  void hurry(Time now) {
+    if (begun_ && every_ != Duration::zero()) due_ = std::min(due_, now);
+  }
   /// One is being made, because it was due or since the program wanted it.
   void taken(Time now);
 

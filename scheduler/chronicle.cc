@@ -41,6 +41,11 @@ std::optional<JournalRecord> record_of(const ViewEvent& event, const View& befor
   return std::nullopt;
 }
 
+JournalRecord told_record(const StepTold& told) {
+  const control::AtStep said{.number = told.question, .step = told.step};
+  return {.kind = Kind::kTold, .number = told.node, .text = text_of(said)};
+}
+
 // A journal that ends well is somebody's who went on from it; what it was of is told first.
 Status take_begin(const std::vector<JournalRecord>& records, Config& config,
                   std::set<std::string>& restored, SchedulerPast& past) {
@@ -77,7 +82,7 @@ Status take_begin(const std::vector<JournalRecord>& records, Config& config,
 Result<SchedulerPast> past_of(Config& config, Disk& disk, std::set<std::string>& restored) {
   const SchedulerReturnSettings& settings = config.scheduler_return;
   SchedulerPast past;
-  if (settings.journal.empty() || config.job.elastic()) return past;
+  if (settings.journal.empty()) return past;
   if (settings.life <= 1) {
     Result<std::unique_ptr<Journal>> begun = Journal::begin(disk, settings.journal);
     if (begun.ok()) past.journal = std::move(*begun);
@@ -118,6 +123,7 @@ std::vector<ViewOrder> Chronicle::on(ViewMachine& machine, const ViewEvent& even
   const auto* caught = std::get_if<Caught>(&event);
   const bool is_news =
       caught != nullptr && !machine.next_view().caught_up.contains(caught->standby);
+  const std::uint64_t said = machine.entrance().said();
   std::vector<ViewOrder> orders = machine.on(event, now);
   epoch_ = machine.view().epoch;
   const bool has_place = caught != nullptr && has<Publish>(orders);
@@ -126,9 +132,12 @@ std::vector<ViewOrder> Chronicle::on(ViewMachine& machine, const ViewEvent& even
   }
   note_replaced(orders, machine.view());
   const auto* join = std::get_if<Join>(&event);
+  const auto* told = std::get_if<StepTold>(&event);
   if (join != nullptr && has<Admit>(orders)) {
     record = {.kind = Kind::kJoined, .text = text_of(hello_of(*join))};
-  } else if (!record && has<Publish>(orders)) {
+  } else if (told != nullptr && machine.entrance().said() != said) {
+    record = told_record(*told);
+  } else if (!record && (has<Publish>(orders) || has<AskSteps>(orders))) {
     record = {.kind = Kind::kPublished};
   }
   if (record && !add_losses(event, orders)) add(*record);

@@ -52,6 +52,8 @@ class Chronicle {
   void cut(const control::Barrier& barrier, const control::CheckpointCut& cut);
   void saved(std::uint64_t number, std::uint64_t step);
   void dropped(std::uint64_t attempt);
+  /// A server of this number is not waited for any more.
+  void unwanted(Rank server) { add({.kind = JournalRecord::Kind::kUnwanted, .number = server}); }
 
   /// Before anybody hears of what was written down since. An error is logged, and then nothing more
   /// is written, and nobody can go on from it. True if that is so from now on.

@@ -41,10 +41,10 @@ Status check_comeback(const control::Hello& hello, const View& view, std::uint64
                   fmt::format("{} is lost to the job, which has gone on without it", who))
         .with_peer(who);
   }
-  if (member->role == hello.role && std::int64_t{member->rank} == hello.rank &&
-      member->shard == hello.shard) {
-    return {};
-  }
+  // Ranks of workers close up, and it may not have heard of that.
+  const Rank most = server ? member->rank : member->number();
+  const bool is_it = hello.rank >= std::int64_t{member->rank} && hello.rank <= std::int64_t{most};
+  if (member->role == hello.role && is_it && member->shard == hello.shard) return {};
   return {Code::kRefused, fmt::format("{} comes as {} {} shard {}, and node {} is {}", hello.host,
                                       name_of(hello.role), hello.rank, hello.shard, hello.node,
                                       member->describe())};
@@ -53,6 +53,7 @@ Status check_comeback(const control::Hello& hello, const View& view, std::uint64
 void Comebacks::begin() {
   const Time now = clock_.now();
   since_ = now;
+  news_before_ = watch_.loss_news().size();
   const View& view = machine_.next_view();
   for (const auto& [node, member] : view.members) {
     if (!member.left) links_.expect(node, now);
@@ -62,6 +63,19 @@ void Comebacks::begin() {
       "this scheduler goes on in the place of one that was lost: epoch {}, {} members are to come "
       "again",
       machine_.view().epoch, links_.expected());
+}
+
+control::Hello Comebacks::recognized(control::Hello hello, std::uint64_t job) const {
+  if (hello.job != 0 || hello.role != Role::kWorker || hello.address.empty()) return hello;
+  for (const auto& [node, member] : machine_.next_view().members) {
+    const bool is_it = member.role == Role::kWorker && member.joining &&
+                       member.address == hello.address && links_.is_expected(node);
+    if (!is_it) continue;
+    hello.node = node;
+    hello.rank = member.rank;
+    hello.job = job;
+  }
+  return hello;
 }
 
 Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t job) {
@@ -77,7 +91,6 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
     }
   }
   if (status.ok()) status = check_comeback(hello, machine_.next_view(), job, life);
-  if (status.ok() && machine_.phase() == ViewMachine::Phase::kFailing) status = machine_.status();
   if (!status.ok()) return status;
   const Member& member = *machine_.next_view().find(hello.node);
   if (const LinkId before = links_.of(member.node); before != 0) {
@@ -89,13 +102,38 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
   van_.links().await(link, Return::kFull);
   van_.send_control(
       link, control::Welcome{.node = member.node, .rank = member.rank, .job = job, .life = life});
+  if (machine_.phase() == ViewMachine::Phase::kFailing) {  // To come as another helps nobody.
+    van_.send_control(link, control::Failure{machine_.status()});
+    van_.links().await(link, Return::kUnlessEnded);
+    return {};
+  }
   van_.send_control(link, roster());
   if (machine_.phase() == ViewMachine::Phase::kDispersing && member.role == Role::kServer) {
     van_.send_control(link, control::Leave{});
     van_.links().await(link, Return::kUnlessEnded);
   }
+  const auto question = machine_.entrance().open_question();
+  if (question && machine_.next_view().contributors.nodes.contains(member.node)) {
+    van_.send_control(link, control::AtStep{.number = *question});  // It may not have heard it.
+  }
   log(Level::kDebug, "{} has come again", member.describe());
   return {};
+}
+
+std::optional<Suspicion> Comebacks::weigh(const Suspicion& suspicion) {
+  if (!links_.is_expected(suspicion.subject)) return suspicion;
+  doubts_.push_back(suspicion);
+  return std::nullopt;
+}
+
+std::vector<Suspicion> Comebacks::take_weighed() {
+  std::vector<Suspicion> due;
+  std::erase_if(doubts_, [&](const Suspicion& each) {
+    if (links_.is_expected(each.subject)) return false;
+    due.push_back(each);
+    return true;
+  });
+  return due;
 }
 
 bool Comebacks::may_have_heir(const Member& member) const {
@@ -135,8 +173,10 @@ void Comebacks::tick() {
 // A scheduler that is lost is awaited if another could go on, and may be started.
 JobSettings Comebacks::settings() const {
   JobSettings settings = config_.job;
-  const auto used = static_cast<std::uint32_t>(std::ranges::count_if(
-      watch_.loss_news(), [](const LossNews& news) { return news.server && !news.dropped; }));
+  const std::vector<LossNews>& all = watch_.loss_news();
+  const auto used = static_cast<std::uint32_t>(
+      std::count_if(all.begin() + static_cast<std::ptrdiff_t>(news_before_), all.end(),
+                    [](const LossNews& news) { return news.server && !news.dropped; }));
   const bool returns = chronicle_.is_kept() && config_.scheduler_return.restarts > used;
   settings.scheduler_absence = returns ? config_.scheduler_return.absence : Duration::zero();
   return settings;

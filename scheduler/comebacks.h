@@ -42,8 +42,12 @@ class Comebacks {
         chronicle_(chronicle),
         watch_(watch) {}
 
-  /// All members are to come again.
+  /// All members are to come again. What the launcher has to hear of the time before is known.
   void begin();
+  /// Somebody says hello as if for the first time, whom a scheduler before this one has admitted,
+  /// and who has not heard so: its hello as that member. Only of workers on their way into the job,
+  /// of whom nobody has anything yet.
+  control::Hello recognized(control::Hello hello, std::uint64_t job) const;
   /// One does. It asks again for what it waits for. What is wrong, if it may not.
   Status take(LinkId link, const control::Hello& hello, std::uint64_t job);
   /// A sign of life has come by a member's link: it has said by then what it had to say.
@@ -53,6 +57,11 @@ class Comebacks {
   /// them that have no link to here, as they have yet to come again: they will not. Of a server
   /// that only once who stands by for it can say whether it has all. To be called once a turn.
   std::vector<NodeId> end_with(std::vector<MemberEnd> ends);
+  /// A link to this member broke, as another one says. While it has yet to come again that says
+  /// nothing about the link: it is put off until it has, or is lost.
+  std::optional<Suspicion> weigh(const Suspicion& suspicion);
+  /// Those that were, and are to be looked at now.
+  std::vector<Suspicion> take_weighed();
   /// Once a turn.
   void tick();
 
@@ -75,6 +84,8 @@ class Comebacks {
   std::optional<Time> since_;       // Somebody has yet to come.
   std::set<NodeId> unheard_;        // Of those who stand by and may have all.
   std::vector<MemberEnd> put_off_;  // Until these have been heard, or are lost.
+  std::vector<Suspicion> doubts_;   // The same, of those who have yet to come.
+  std::size_t news_before_ = 0;     // Of losses, by schedulers before this one.
 };
 
 }  // namespace stretto

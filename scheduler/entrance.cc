@@ -14,7 +14,9 @@ void Entrance::forget(NodeId node) {
 
 bool Entrance::answer(NodeId worker, std::uint64_t question, std::uint64_t step) {
   if (!open_ || question != question_) return false;
-  return answers_.emplace(worker, step).second;
+  const bool is_news = answers_.emplace(worker, step).second;
+  said_ += is_news;
+  return is_news;
 }
 
 std::optional<std::uint64_t> Entrance::ask(const std::vector<NodeId>& line) {

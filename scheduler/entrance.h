@@ -20,8 +20,14 @@ class Entrance {
  public:
   /// A newcomer could take part from now on, or has been taken in by all shards, and can go on
   /// alone if need be.
-  void say_ready(NodeId newcomer) { ready_.insert(newcomer); }
-  void say_settled(NodeId newcomer) { unsettled_.erase(newcomer); }
+  void say_ready(NodeId newcomer) { said_ += ready_.insert(newcomer).second; }
+  void say_settled(NodeId newcomer) { said_ += unsettled_.erase(newcomer); }
+  /// One or the other: it is joining, or in. Who is in, and says no step, says that it was ready
+  /// before it heard so.
+  void hear(NodeId newcomer, bool is_joining, std::uint64_t step) {
+    if (is_joining) return say_ready(newcomer);
+    if (step != 0) say_settled(newcomer);
+  }
   /// Whom nobody waits for any more, whoever it was.
   void forget(NodeId node);
 
@@ -43,9 +49,17 @@ class Entrance {
   /// Each of these has yet to be taken in: without others they could not go on.
   bool unsettled(const std::set<NodeId>& workers) const;
 
+  /// It waits for answers: also for those of who has not heard it.
+  std::optional<std::uint64_t> open_question() const {
+    return open_ ? std::optional(question_) : std::nullopt;
+  }
+  /// How often somebody has said what was not known.
+  std::uint64_t said() const { return said_; }
+
  private:
   std::set<NodeId> ready_;
   std::set<NodeId> unsettled_;
+  std::uint64_t said_ = 0;
   std::uint64_t question_ = 0;
   bool open_ = false;                        // The question.
   std::map<NodeId, std::uint64_t> answers_;  // Who has begun none after which step.

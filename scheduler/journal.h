@@ -31,7 +31,9 @@ struct JournalRecord {
     kFailed = 14,    ///< The job has, by this message.
     kCut = 15,       ///< A checkpoint, by this message: which attempt, at which barrier.
     kDropped = 16,   ///< That came to nothing.
-    kCaught = 17     ///< This server says that this one, which stands by for it, has all.
+    kCaught = 17,    ///< This server says that this one, which stands by for it, has all.
+    kTold = 18,      ///< This worker, which step: an answer, or that it comes or has come in.
+    kUnwanted = 19   ///< A server of this number is not, and the launcher hears so.
   };
 
   Kind kind = Kind::kBegun;

@@ -119,7 +119,9 @@ std::string this_process() {
 void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
   const bool none = !config.checkpoint.folder.empty() && !scheduler.watch().saved_step() &&
                     config.job.restored == 0;
-  if (!none || !scheduler.status().ok() || scheduler.gathering() != Gathering::kComplete) return;
+  if (!none || !scheduler.status().ok() ||
+      gathering_of(scheduler.machine()) != Gathering::kComplete)
+    return;
   log(Level::kWarning,
       "the job has made no checkpoint in '{}': its program asked for none (Checkpoints::save, "
       "stretto.torch.checkpoint), or none came due",
@@ -133,7 +135,7 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
       return scheduler.watch().loss_news();
     };
   }
-  if (config.job.servers_return()) {
+  if (config.job.servers_move()) {
     changes.moves = [&scheduler]() -> const std::vector<MoveOrder>& {
       return scheduler.moves().orders();
     };
@@ -209,7 +211,7 @@ Status serve() {
       config->metrics_file, disk, outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
   ReadyLine ready(
-      FLAGS_ready_fd, agent, [&scheduler] { return scheduler.gathering(); }, clock,
+      FLAGS_ready_fd, agent, [&scheduler] { return gathering_of(scheduler.machine()); }, clock,
       changes_told(scheduler, *config));
   if (Status status = ready.tell_address(*address); !status.ok()) return status;
   const auto give_up = [&scheduler](Status why) {

@@ -26,9 +26,7 @@ void MoveDesk::ask(LinkId link, const control::Move& wanted) {
 
 void MoveDesk::part_with_moved(const Publish& order) {
   for (const Member& member : order.changed) {
-    const bool moved = member.role == Role::kServer && member.left && !member.lost &&
-                       machine_.view().find(member.node) == nullptr;
-    if (!moved) continue;
+    if (!has_moved(member, machine_.view())) continue;
     log(Level::kInfo, "{}", successor_of(member, machine_.view()));
     watch_.moved(member);
     const LinkId link = links_.of(member.node);
@@ -49,6 +47,7 @@ std::vector<MemberEnd> MoveDesk::note_ends(std::vector<MemberEnd> ends) {
 void MoveDesk::give_up(const Moves::Answer& answer) {
   log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
   watch_.unwanted(answer.server);
+  chronicle_.unwanted(answer.server);
 }
 
 void MoveDesk::tick() {
@@ -61,11 +60,16 @@ void MoveDesk::tick() {
   }
 }
 
+bool has_moved(const Member& gone, const View& view) {
+  return gone.role == Role::kServer && gone.left && !gone.lost && view.find(gone.node) == nullptr;
+}
+
 void tell_of_standby(const Caught& caught, const View& view) {
   const Member* server = view.find(caught.server);
   const Member* standby = view.find(caught.standby);
   const bool news = view.epoch > 1 && !view.caught_up.contains(caught.standby);
-  if (!news || server == nullptr || standby == nullptr) return;
+  // One that serves by now has been told of as such.
+  if (!news || server == nullptr || standby == nullptr || !standby->standby) return;
   log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
       server->describe());
 }

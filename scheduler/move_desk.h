@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "scheduler/chronicle.h"
 #include "scheduler/moves.h"
 #include "scheduler/node_links.h"
 #include "scheduler/process_ends.h"
@@ -20,20 +21,24 @@ class MoveDesk {
  public:
   /// All outlive this. `launcher`: who starts processes; null: somebody who says nothing.
   MoveDesk(const Config& config, const Clock& clock, Van& van, const NodeLinks& links,
-           const ViewMachine& machine, JobWatch& watch, ProcessEnds* launcher)
+           const ViewMachine& machine, Chronicle& chronicle, JobWatch& watch, ProcessEnds* launcher)
       : clock_(clock),
         van_(van),
         links_(links),
         machine_(machine),
+        chronicle_(chronicle),
         watch_(watch),
         launcher_(launcher),
+        are_kept_(config.job.replicated()),
         moves_(config, launcher != nullptr) {}
 
   /// A server asks that another have its place, or a tool that another have that server's.
   void ask(LinkId link, const control::Move& wanted);
   /// The same of a member for its own place; without effect if that is no server's.
   void ask_for(const Member& member, LinkId link) {
-    if (member.role == Role::kServer && !member.left) ask(link, {.server = member.number()});
+    if (member.role != Role::kServer || member.left) return;
+    if (are_kept_) return moves_.let_go(member, link);
+    ask(link, {.server = member.number()});
   }
   /// Those that the view has no more, without having lost them, may go.
   void part_with_moved(const Publish& order);
@@ -51,10 +56,15 @@ class MoveDesk {
   Van& van_;
   const NodeLinks& links_;
   const ViewMachine& machine_;
+  Chronicle& chronicle_;
   JobWatch& watch_;
   ProcessEnds* const launcher_;
+  const bool are_kept_;  // Those that stand by, for as long as the job lasts.
   Moves moves_;
 };
+
+/// Of who has gone, and that view: it is a server whose place another has, without a loss.
+bool has_moved(const Member& gone, const View& view);
 
 /// A line about who stands by from now on; at first nobody has anything, and it may be told again.
 /// Before it has happened.

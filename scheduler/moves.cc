@@ -10,6 +10,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kComes = 10s;         // How long one that is started may take to come.
+constexpr Duration kRest = 2s;           // From its first shard to its last, at least.
 constexpr std::uint32_t kMostTries = 3;  // Processes that are started for one move.
 constexpr std::size_t kMostAskers = 64;  // Of one move.
 
@@ -23,6 +24,14 @@ const Member* who_serves(const View& view, Rank place) {
   return nullptr;
 }
 
+std::uint32_t shards_here(const View& view, Rank number) {
+  std::uint32_t here = 0;
+  for (const auto& [node, member] : view.members) {
+    here += member.role == Role::kServer && member.number() == number && !member.left ? 1 : 0;
+  }
+  return here;
+}
+
 const Member* who_comes(const View& view, Rank number) {
   for (const auto& [node, member] : view.members) {
     if (member.role == Role::kServer && member.number() == number && !member.left) return &member;
@@ -34,20 +43,12 @@ const Member* who_comes(const View& view, Rank number) {
 
 Status Moves::refusal() const {
   if (config_.servers == 0) return cannot("the job has no servers");
-  if (config_.job.elastic()) {
-    return cannot("a place is handed over in jobs of fixed size: start it with --workers N");
-  }
-  if (config_.shards != 1) {
-    return cannot(
-        fmt::format("a server of {} shards does not move: start more servers of one shard each",
-                    config_.shards));
-  }
   if (config_.job.replicated()) {
     return cannot(
         "each server has another that stands by for it (--replicas 2): end it with SIGTERM, and "
         "that one has its place");
   }
-  if (config_.job.servers_return()) return {};
+  if (config_.job.servers_move()) return {};
   return cannot("workers keep what a move takes only in jobs that were started with --restarts K");
 }
 
@@ -95,7 +96,7 @@ Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, c
 void Moves::start(Move& move, Time now) {
   ++move.tries;
   move.comes = 0;
-  move.ended = false;
+  move.ended = move.whole = false;
   move.deadline = now + kComes;
   orders_.push_back(move.order);
 }
@@ -127,13 +128,21 @@ bool Moves::look(Move& move, const View& view, Time now) {
     return true;
   }
   if (comes != nullptr) {
+    if (move.comes == 0) move.deadline = std::max(move.deadline, now + kRest);
     move.comes = comes->node;
-    return false;
+    move.whole = shards_here(view, move.order.server) == config_.shards;
+    if (!move.whole && now >= move.deadline) {
+      move.why = {Code::kTimeout, fmt::format("of server {}, which was to have its place, some "
+                                              "shards did not come",
+                                              move.order.server)};
+    }
+    return !move.why.ok();
   }
   // Its process ends, or is ended, before another can be started by its number.
   if (move.comes != 0) {
     move.ended = move.ended || !told_;
     move.comes = 0;
+    move.whole = false;
     move.deadline = now + kComes;
   }
   const bool was_lost = move.ended;
@@ -152,8 +161,33 @@ bool Moves::look(Move& move, const View& view, Time now) {
   return !move.why.ok();
 }
 
+void Moves::let_go(const Member& member, std::uint32_t asker) {
+  if (farewells_.size() < kMostAskers) farewells_.push_back({.member = member, .asker = asker});
+}
+
+// Its whole process goes, whichever shard asks.
+bool Moves::may_go(const Member& member, const View& view) const {
+  const Member* known = view.find(member.node);
+  if (known == nullptr) return true;
+  std::uint32_t have_all = 0;
+  for (const auto& [node, other] : view.members) {
+    const bool is_other = other.role == Role::kServer && other.rank == known->rank &&
+                          other.number() != known->number();
+    if (is_other && let_go_.contains(node)) return false;
+    have_all += is_other && view.caught_up.contains(node) ? 1 : 0;
+  }
+  return known->standby || have_all == config_.shards;
+}
+
 std::vector<Moves::Answer> Moves::follow(const View& view, Time now) {
   std::vector<Answer> answers;
+  std::erase_if(let_go_, [&view](NodeId node) { return view.find(node) == nullptr; });
+  std::erase_if(farewells_, [&](const Farewell& one) {
+    const bool may = may_go(one.member, view);
+    if (may) answers.push_back({.asker = one.asker, .server = one.member.number()});
+    if (may) let_go_.insert(one.member.node);
+    return may;
+  });
   for (auto next = moves_.begin(); next != moves_.end();) {
     Move& move = next->second;
     if (!look(move, view, now)) {
@@ -171,7 +205,7 @@ std::vector<Moves::Answer> Moves::follow(const View& view, Time now) {
 Time Moves::next_due() const {
   Time due = Time::max();
   for (const auto& [place, move] : moves_) {
-    if (move.comes == 0) due = std::min(due, move.deadline);
+    if (!move.whole) due = std::min(due, move.deadline);
   }
   return due;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ class Moves {
   /// may be so by several. An error if it cannot be handed over; else an answer follows.
   Status begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
                Time now);
+  /// This member is to go, in a job whose servers have others that stand by for them: it is
+  /// answered once the other one of its place has all, or at once, if it stands by itself. Of two
+  /// that are to go one stays until another has come.
+  void let_go(const Member& member, std::uint32_t asker);
   /// The process of this number could not be started.
   void refuse(const StartRefusal& refusal);
   /// The process of this number has ended.
@@ -51,11 +56,18 @@ class Moves {
     std::uint32_t tries = 0;
     Time deadline = {};  // Of who has not come.
     NodeId comes = 0;    // It has.
+    bool whole = false;  // With all of its shards.
     bool ended = false;  // Its process has.
     Status why = {};     // It cannot be.
   };
 
+  struct Farewell {
+    Member member;
+    std::uint32_t asker = 0;
+  };
+
   Status refusal() const;
+  bool may_go(const Member& member, const View& view) const;
   void start(Move& move, Time now);
   /// True once it is decided.
   bool look(Move& move, const View& view, Time now);
@@ -64,6 +76,8 @@ class Moves {
   const bool told_;
   std::map<Rank, Move> moves_;  // By place.
   std::vector<MoveOrder> orders_;
+  std::vector<Farewell> farewells_;
+  std::set<NodeId> let_go_;  // They have their answer.
 };
 
 }  // namespace stretto

@@ -23,6 +23,10 @@ class NodeLinks {
   void expect(NodeId node, Time now) { ends_[node] = {.link = 0, .last_heard = now}; }
   /// It does not.
   void forget(NodeId node);
+  bool is_expected(NodeId node) const {
+    const auto found = ends_.find(node);
+    return found != ends_.end() && found->second.link == 0;
+  }
   /// So many have not come.
   std::size_t expected() const;
   /// Something came by this link: from whom; 0 if it is nobody's.

@@ -24,6 +24,8 @@ class ProcessEnds {
   bool told() const { return told_; }
   /// Since the last call. Does not wait.
   std::vector<MemberEnd> take();
+  /// A checkpoint is wanted, as of the last take(): true once.
+  bool take_wish() { return std::exchange(wishes_, false); }
   /// Those that could not be started, as of the last take(): once.
   std::vector<StartRefusal> take_refusals() { return std::exchange(refusals_, {}); }
 
@@ -34,6 +36,7 @@ class ProcessEnds {
   std::vector<StartRefusal> refusals_;
   std::string text_;  // Of a line that has not come to its end.
   bool told_ = false;
+  bool wishes_ = false;
 };
 
 }  // namespace stretto

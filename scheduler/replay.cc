@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scheduler/hello.h"
+#include "scheduler/move_desk.h"
 
 namespace stretto {
 namespace {
@@ -25,6 +28,11 @@ std::optional<ViewEvent> event_of(const JournalRecord& record, const control::Me
       return Gone{.node = node, .cause = record.text};
     case Kind::kLost:
       return Lost{.node = node, .cause = record.text};
+    case Kind::kTold: {
+      const auto* said = std::get_if<control::AtStep>(message);
+      if (said == nullptr) return std::nullopt;
+      return StepTold{.node = node, .question = said->number, .step = said->step};
+    }
     case Kind::kCaught:
       return Caught{.server = node, .standby = static_cast<NodeId>(record.more)};
     case Kind::kPublished:
@@ -38,7 +46,7 @@ std::optional<ViewEvent> event_of(const JournalRecord& record, const control::Me
 
 bool has_message(Kind kind) {
   return kind == Kind::kJoined || kind == Kind::kDeclared || kind == Kind::kOpened ||
-         kind == Kind::kCut;
+         kind == Kind::kCut || kind == Kind::kTold;
 }
 
 // What the machine does not know.
@@ -54,20 +62,29 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
     to.checkpoints.go_on_with(*cut, at, shards_of(to.machine.next_view()));
   } else if (record.kind == Kind::kDropped) {
     to.checkpoints.forget_active();
+  } else if (record.kind == Kind::kUnwanted) {
+    to.watch.unwanted(static_cast<Rank>(record.number));
   } else if (record.kind == Kind::kSaved) {
     to.checkpoints.go_on_from(record.number);
     to.watch.on_saved(record.more);
   }
 }
 
-// Of whom nothing more comes.
+// Of whom nothing more comes; and all that a launcher is to hear of it, in the order in which it
+// was told: it passes over what it knows.
 void part_with(const std::vector<ViewOrder>& orders, const Replayed& to) {
-  to.chronicle.note_replaced(orders, to.machine.view());
+  const View& view = to.machine.view();
+  to.chronicle.note_replaced(orders, view);
   for (const ViewOrder& order : orders) {
+    if (const auto* admit = std::get_if<Admit>(&order)) to.watch.comes_again(admit->member);
     const auto* news = std::get_if<Publish>(&order);
     if (news == nullptr) continue;
     for (const Member& member : news->changed) {
       if (member.left) to.checkpoints.on_lost(member.node);
+      if (has_moved(member, view)) to.watch.moved(member);
+    }
+    for (const Publish::Loss& loss : news->lost) {
+      to.watch.lost(*std::ranges::find(news->changed, loss.node, &Member::node));
     }
   }
 }
@@ -94,7 +111,7 @@ Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, con
   if (view.epoch == 0) return {Code::kSchedulerLost, "the job had not come together yet"};
   to.agreements.go_on();
   to.checkpoints.skip_attempts(to.agreements.opened().checkpoint);
-  to.chronicle.renew(to.machine, life, now);
+  part_with(to.chronicle.renew(to.machine, life, now), to);
   to.checkpoints.look_if_complete();
   return {};
 }

@@ -77,6 +77,18 @@ void part_with_lost(const Publish& order, const View& view, Van& van, const Node
   }
 }
 
+Suspicion doubt_of(const Member& reporter, const control::LinkReport& report) {
+  return {.reporter = reporter.node, .subject = report.node, .cause = report.cause};
+}
+
+// Who has yet to come again has no link whose end would follow.
+ViewEvent loss_by_silence(NodeId node, Duration lasts, const NodeLinks& links) {
+  std::string cause =
+      fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler", seconds(lasts));
+  if (links.is_expected(node)) return Gone{.node = node, .cause = std::move(cause)};
+  return Lost{.node = node, .cause = std::move(cause)};
+}
+
 // It was lost, though nobody here may have seen that yet.
 bool comes_for_itself(const Join& join, const View& view, const Config& config) {
   const Member* former = view.find(join.former);
@@ -171,7 +183,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       checkpoints_(config, clock, files,
                    ways_of_checkpoints(van_, links_, machine_, agreements_, watch_, chronicle_)),
       watch_(config),
-      moves_(config, clock, van_, links_, machine_, watch_, ends),
+      moves_(config, clock, van_, links_, machine_, chronicle_, watch_, ends),
       onlookers_({config, clock, van_, links_, machine_, chronicle_, agreements_, watch_, moves_}),
       waiting_(2 * config.job.dead_after),
       comebacks_(config, clock, van_, links_, machine_, chronicle_, watch_) {
@@ -226,18 +238,19 @@ Time Scheduler::next_due() const {
   return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
 }
 
-Gathering Scheduler::gathering() const {
-  if (view().epoch != 0) return Gathering::kComplete;
-  return machine_.admission().has_worker() ? Gathering::kAwaited : Gathering::kUnawaited;
+Gathering gathering_of(const ViewMachine& machine) {
+  if (machine.view().epoch != 0) return Gathering::kComplete;
+  return machine.admission().has_worker() ? Gathering::kAwaited : Gathering::kUnawaited;
 }
 
 // ---- what nodes say
 
 void Scheduler::on_control(LinkId link, const control::Message& message) {
   if (const auto* hello = std::get_if<control::Hello>(&message)) {
-    if (hello->job == 0) return on_hello(link, *hello);
-    const Status status = comebacks_.take(link, *hello, job_);
-    return status.ok() ? checkpoints_.tell_cut(hello->node, 0)
+    const control::Hello known = comebacks_.recognized(*hello, job_);
+    if (known.job == 0) return on_hello(link, *hello);
+    const Status status = comebacks_.take(link, known, job_);
+    return status.ok() ? checkpoints_.tell_cut(known.node, 0)
                        : refuse_entry(van_, waiting_, link, status);
   }
   if (onlookers_.has(link)) return onlookers_.hear(link, message);
@@ -298,9 +311,8 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const bool told = ends_ != nullptr && ends_->told();
   const Rank started = told ? config_.workers + config_.restarts : 0;
   hope_by(*report, started, machine_.next_view(), van_, links_);
-  if (report->state == control::LinkReport::State::kBroken) {
-    happened(Suspicion{.reporter = member.node, .subject = report->node, .cause = report->cause});
-  }
+  if (report->state != control::LinkReport::State::kBroken) return;
+  if (const auto doubt = comebacks_.weigh(doubt_of(member, *report))) happened(*doubt);
 }
 
 void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
@@ -440,7 +452,7 @@ void Scheduler::tick() {
   const Time now = clock_.now();
   comebacks_.tick();
   moves_.tick();
-  checkpoints_.tick();
+  checkpoints_.tick(ends_ != nullptr && ends_->take_wish());
   const bool looks = now >= next_look_;
   if (looks) {
     next_look_ = now + kJobLookEvery;
@@ -448,12 +460,10 @@ void Scheduler::tick() {
     if (machine_.phase() == ViewMachine::Phase::kRunning) {
       watch_.look(now);
       for (const auto& [node, lasts] : links_.silent(now, config_.job.dead_after)) {
-        happened(Lost{
-            .node = node,
-            .cause = fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler",
-                                 seconds(lasts))});
+        happened(loss_by_silence(node, lasts, links_));
         links_.forget(node);
       }
+      for (const Suspicion& doubt : comebacks_.take_weighed()) happened(doubt);
     }
   }
   if (watch_.trace().active()) onlookers_.go_on_tracing();

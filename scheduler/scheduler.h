@@ -26,6 +26,9 @@
 
 namespace stretto {
 
+/// How far the job has come together.
+Gathering gathering_of(const ViewMachine& machine);
+
 /// Thread: loop.
 class Scheduler final : public Agent, private Van::Handler {
  public:
@@ -51,9 +54,9 @@ class Scheduler final : public Agent, private Van::Handler {
   const JobWatch& watch() const { return watch_; }
   const MoveDesk& moves() const { return moves_; }
   const View& view() const { return machine_.view(); }
+  const ViewMachine& machine() const { return machine_; }
   /// "gathering", "running", ...
   std::string_view phase() const { return name_of(machine_.phase()); }
-  Gathering gathering() const;
   /// Begins a trace, for the live page.
   Status start_trace(std::uint32_t iterations, std::uint32_t seconds);
   std::map<std::uint32_t, std::string> tensor_names() const;

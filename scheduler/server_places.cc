@@ -32,13 +32,19 @@ bool ServerPlaces::hear(const Caught& caught, const ViewDraft& draft, View& publ
                     standby->standby && server->rank == standby->rank &&
                     server->shard == standby->shard && server->role == Role::kServer;
   if (!fits) return false;
-  if (!standbys_.are_kept()) {
-    hand_over(Member(*server), *standby, draft);
-    return true;
-  }
   next.caught_up.insert(caught.standby);
   published.caught_up.insert(caught.standby);  // Nobody need be told.
-  return false;
+  if (standbys_.are_kept() || standbys_.heir(*server, next) == nullptr) return false;
+  hand_over_all(Standbys::shards_of(*server, next), draft);
+  return true;
+}
+
+void ServerPlaces::hand_over_all(const std::vector<Member>& shards, const ViewDraft& draft) const {
+  std::vector<std::pair<Member, Member>> handed_over;
+  for (const Member& shard : shards) {
+    if (!shard.standby) handed_over.emplace_back(shard, *standbys_.heir(shard, draft.next));
+  }
+  for (const auto& [from, to] : handed_over) hand_over(from, to, draft);
 }
 
 void ServerPlaces::hand_over(const Member& from, const Member& to, const ViewDraft& draft) {
@@ -98,12 +104,8 @@ bool ServerPlaces::go_on_without(const Member& server, const std::string& cause,
                                  const ViewDraft& draft) const {
   if (!server.standby && standbys_.heir(server, draft.next) == nullptr) return false;
   const std::vector<Member> shards = Standbys::shards_of(server, draft.next);
-  std::vector<std::pair<Member, Member>> handed_over;
-  for (const Member& shard : shards) {
-    draft.lost[shard.node] = cause;
-    if (!shard.standby) handed_over.emplace_back(shard, *standbys_.heir(shard, draft.next));
-  }
-  for (const auto& [from, to] : handed_over) hand_over(from, to, draft);
+  for (const Member& shard : shards) draft.lost[shard.node] = cause;
+  hand_over_all(shards, draft);
   for (const Member& shard : shards) {
     if (shard.standby) remove(shard, draft);
   }

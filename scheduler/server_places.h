@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "scheduler/admission.h"
 #include "scheduler/server_returns.h"
@@ -35,8 +36,8 @@ class ServerPlaces {
   Member placed(const Member& member) const { return standbys_.placed(member); }
   /// There is a tensor of which servers keep more than the sum of its last round.
   void note_kept(const std::string& tensor) { returns_.note_kept(tensor); }
-  /// A server says that this one, which stands by for it, has all. True: it has the place now, as
-  /// it came for that.
+  /// A server says that this one, which stands by for it, has all. True: its process has the place
+  /// now, as it came for that, and all of its shards have all.
   bool hear(const Caught& caught, const ViewDraft& draft, View& published);
 
   /// Somebody who comes.
@@ -67,6 +68,7 @@ class ServerPlaces {
 
  private:
   static void hand_over(const Member& from, const Member& to, const ViewDraft& draft);
+  void hand_over_all(const std::vector<Member>& shards, const ViewDraft& draft) const;
   static void remove(const Member& server, const ViewDraft& draft);
   bool go_on_without(const Member& server, const std::string& cause, const ViewDraft& draft) const;
 

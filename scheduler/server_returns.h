@@ -3,6 +3,7 @@
 // held can be made again. Pure.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,7 +20,8 @@ class ServerReturns {
   explicit ServerReturns(const Config& config)
       : wanted_(config.job.servers_return()),
         one_shard_(config.shards == 1),
-        left_(config.job.server_restarts) {}
+        left_(config.job.server_restarts -
+              std::min(config.scheduler_return.life - 1, config.job.server_restarts)) {}
 
   /// There is a tensor of which servers keep more than the sum of its last round.
   void note_kept(const std::string& tensor) {

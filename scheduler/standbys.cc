@@ -24,9 +24,7 @@ Member Standbys::placed(Member member) const {
 
 std::optional<Rank> Standbys::place_for(const Join& join, const View& view) const {
   if (join.role != Role::kServer || !config_.job.servers_replaced()) return std::nullopt;
-  // To have a place that moves, it must be meant; and a process of several shards would have it in
-  // halves.
-  if (!are_kept() && (join.rank < 0 || config_.shards != 1)) return std::nullopt;
+  if (!are_kept() && join.rank < 0) return std::nullopt;  // To have a place, it must be meant.
   for (Rank number = 0; number < config_.server_numbers(); ++number) {
     if (join.rank >= 0 && join.rank != std::int64_t{number}) continue;
     std::uint32_t here = 0;

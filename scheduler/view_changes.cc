@@ -6,6 +6,10 @@
 
 namespace stretto {
 
+void keep_those_there(std::set<NodeId>& nodes, const View& view) {
+  std::erase_if(nodes, [&view](NodeId node) { return !is_there(view.find(node)); });
+}
+
 std::uint64_t in_without(const View& view, const Member& worker) {
   return static_cast<std::uint64_t>(std::ranges::count_if(view.members, [&](const auto& item) {
     const Member& other = item.second;

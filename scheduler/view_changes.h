@@ -18,6 +18,9 @@ inline bool is_there(const Member* member) { return member != nullptr && !member
 
 inline bool is_in(const Member* member) { return is_there(member) && !member->joining; }
 
+/// Of these nodes. Of who is gone already nothing ends any more, if nobody has seen it here.
+void keep_those_there(std::set<NodeId>& nodes, const View& view);
+
 /// Workers that are in beside this one. Those who have finished count besides: they are no reason
 /// to end the others.
 std::uint64_t in_without(const View& view, const Member& worker);

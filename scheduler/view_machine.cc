@@ -98,7 +98,11 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
     if constexpr (requires { take(what); }) take(what);
   };
   std::visit(tell, event);
-  if (std::holds_alternative<Renewal>(event) && phase_ == Phase::kRunning) publish();
+  if (const auto* stop = std::get_if<Stop>(&event)) end(stop->why);
+  if (std::holds_alternative<Renewal>(event) && phase_ == Phase::kRunning) {
+    keep_those_there(linked_, next_);
+    publish();
+  }
   return std::exchange(orders_, {});
 }
 
@@ -170,10 +174,8 @@ void ViewMachine::take(const StepTold& told) {
   if (phase_ != Phase::kRunning || !is_there(member) || member->role != Role::kWorker) return;
   if (told.question != 0) {
     if (is_in(member)) entrance_.answer(told.node, told.question, told.step);
-  } else if (member->joining) {
-    entrance_.say_ready(told.node);
   } else {
-    entrance_.say_settled(told.node);
+    entrance_.hear(told.node, member->joining, told.step);
   }
 }
 
@@ -308,8 +310,6 @@ void ViewMachine::take(const NewTensor& tensor) {
 }
 
 // ---- the end, and time
-
-void ViewMachine::take(const Stop& stop) { end(stop.why); }
 
 void ViewMachine::end(Status why) {
   if (phase_ == Phase::kFailing || phase_ == Phase::kOver) return;

@@ -54,6 +54,7 @@ class ViewMachine {
   /// As the next one will be: who has left just now has left here.
   const View& next_view() const { return next_; }
   const Admission& admission() const { return admission_; }
+  const Entrance& entrance() const { return entrance_; }
   /// An identity for somebody who is no member.
   NodeId identity() { return admission_.identity(); }
 
@@ -67,7 +68,6 @@ class ViewMachine {
   void take(const Notice& notice);
   void take(const Suspicion& suspicion);
   void take(const NewTensor& tensor);
-  void take(const Stop& stop);
   void take(const TurnOver&);
   void take(const TimeOut&);
 

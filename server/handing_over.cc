@@ -14,12 +14,12 @@ constexpr const char* kAsked = "the server was asked to end by a signal";
 }  // namespace
 
 void HandingOver::begin(Membership& membership, Time now, Duration patience) {
-  const bool can =
-      membership.state() == Membership::State::kMember && membership.settings().servers_return();
-  if (!can) return membership.resign({Code::kInterrupted, kAsked});
+  const bool is_member = membership.state() == Membership::State::kMember;
+  const JobSettings settings = is_member ? membership.settings() : JobSettings();
+  if (!settings.servers_replaced()) return membership.resign({Code::kInterrupted, kAsked});
   log(Level::kInfo, "asked to end by a signal: another is to have this place within {} s",
       seconds(patience));
-  begin(now, patience);
+  begin(now, patience, settings.replicated());
 }
 
 void HandingOver::step(Membership& membership, Van& van, Time now) {
@@ -37,6 +37,7 @@ std::optional<control::Move> HandingOver::question(LinkId scheduler) {
 }
 
 Status HandingOver::in_vain(Time now) const {
+  if (may_go_) return {Code::kInterrupted, kAsked};
   if (!refusal_.ok()) {
     return {Code::kInterrupted,
             fmt::format("{}, and its place is not handed over: {}", kAsked, refusal_.cause())};

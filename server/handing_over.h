@@ -22,20 +22,22 @@ class HandingOver {
   /// Once a turn: asks, and has the server go where that is in vain.
   void step(Membership& membership, Van& van, Time now);
 
-  /// It is to go, and has so long.
-  void begin(Time now, Duration patience) {
+  /// It is to go, and has so long. `kept`: who has its place then stands by for it.
+  void begin(Time now, Duration patience, bool kept = false) {
     if (deadline_) return;
     deadline_ = now + patience;
     patience_ = patience;
+    kept_ = kept;
   }
   bool begun() const { return deadline_.has_value(); }
-  /// The scheduler says why not.
-  void refuse(const Status& why) {
+  /// The scheduler says why not; or, if it is ok, that the other has all by now.
+  void hear(const Status& why) {
     if (begun() && refusal_.ok()) refusal_ = why;
+    may_go_ = may_go_ || (kept_ && why.ok());
   }
   /// What the scheduler at this link is to be asked, once: whoever comes in its place is, too.
   std::optional<control::Move> question(LinkId scheduler);
-  /// Why it goes without that; ok: it waits.
+  /// Why it goes by itself; ok: it waits.
   Status in_vain(Time now) const;
   Time next_due() const { return deadline_.value_or(Time::max()); }
 
@@ -43,6 +45,8 @@ class HandingOver {
   std::optional<Time> deadline_;
   Duration patience_{};
   LinkId asked_ = 0;
+  bool kept_ = false;
+  bool may_go_ = false;  // As who stands by has all.
   Status refusal_;
 };
 

@@ -37,6 +37,8 @@ DEFINE_string(transport, "",
 namespace stretto {
 namespace {
 
+constexpr Duration kSecondSignal = 1s;  // A later one is not the first one again.
+
 constexpr char kUsage[] =
     "usage: stretto-server [FLAG]...\n\n"
     "A server of a Stretto job: sums and updates what workers push. stretto-launch starts it;\n"
@@ -100,16 +102,23 @@ class Server {
     return found;
   }
 
-  /// It is to end, by this signal: for SIGTERM another has its place before, if that can be.
-  /// Thread: any.
+  /// It is to end, by this signal: for SIGTERM another has its place before, if that can be, and if
+  /// no other signal follows. Some send the first one twice. Thread: the signals'.
   void stop(int signal) {
-    hands_over_.store(signal == SIGTERM, std::memory_order_release);
-    stop();
+    const Time now = clock_.now();
+    const bool first = !stop_.load(std::memory_order_acquire);
+    if (first && signal == SIGTERM) {
+      asked_at_ = now;
+      hands_over_.store(true, std::memory_order_release);
+    } else if (first || signal != SIGTERM || now - asked_at_ >= kSecondSignal) {
+      at_once_.store(true, std::memory_order_release);
+    }
+    wake(stop_);
   }
 
  private:
-  void stop() {
-    stop_.store(true, std::memory_order_release);
+  void wake(std::atomic<bool>& why) {
+    why.store(true, std::memory_order_release);
     for (Transport* transport : wakeable_) transport->wake();
   }
 
@@ -117,13 +126,15 @@ class Server {
     drive(shard, stop_);
     if (!shard.over() && hands_over_.load(std::memory_order_acquire)) {
       shard.hand_over();
-      drive(shard, std::atomic<bool>(false));
+      drive(shard, at_once_);
     }
     if (!shard.over()) {
       shard.stop({Code::kInterrupted, "the server was asked to end by a signal"});
       drive(shard, std::atomic<bool>(false));
     }
-    if (!shard.status().ok()) stop();  // One shard's error is the server's.
+    if (shard.status().ok()) return;
+    at_once_.store(true, std::memory_order_release);  // One shard's error is the server's.
+    wake(stop_);
   }
 
   void drive(Shard& shard, const std::atomic<bool>& stop) {
@@ -141,6 +152,8 @@ class Server {
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> hands_over_{false};
+  std::atomic<bool> at_once_{false};
+  Time asked_at_ = {};  // By the first signal.
 };
 
 Status serve() {

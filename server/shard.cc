@@ -248,7 +248,7 @@ void Shard::on_control(LinkId link, const control::Message& message) {
     if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
       return van_.send_control(link, archive_.cut(*cut, membership_->number(), slots_));
     }
-    if (const auto* no = std::get_if<control::Move>(&message)) return handing_over_.refuse(no->why);
+    if (const auto* no = std::get_if<control::Move>(&message)) return handing_over_.hear(no->why);
     if (!membership_->on_control(link, message)) trace_.on_control(link, message);
     if (control::is<control::Welcome>(message)) tell_scheduler(van_, *membership_, archive_.last());
   } else if (replication_.is_other(link)) {
@@ -305,7 +305,7 @@ void Shard::follow_roster() {
   if (has_place) slots_.restore_by(archive_.restorer(resign));
   // There were others in this place before, who may not have known all of it either.
   const bool comes = has_place || (first && replication_.serves() && roster.epoch > 1);
-  if (comes && roster.settings.servers_return()) taking_over_.begin(slots_, followed.lacking);
+  if (comes && roster.servers_return()) taking_over_.begin(slots_, followed.lacking);
   if (first) {
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);

@@ -86,6 +86,12 @@ void tell_of_links(Van& van, LinkId scheduler, const Roster& roster) {
   }
 }
 
+// It knows of itself that it comes to a job that runs, which may have another scheduler soon.
+bool comes_late(const Config& config) {
+  const bool beyond = config.rank >= std::int64_t{config.workers} && !config.workers_are_hosts;
+  return config.role == Role::kWorker && config.workers != 0 && (beyond || config.former != 0);
+}
+
 // A verdict that the scheduler, which might have known who was the first to go, did not give.
 Status undecided(const Status& verdict, Duration silence, Duration heartbeat) {
   if (silence <= 2 * heartbeat) return verdict;
@@ -225,6 +231,13 @@ bool Membership::on_broken(LinkId link, const Status& why) {
 
 // In some jobs another comes in its place.
 void Membership::lose_scheduler(Status why) {
+  if (state_ == State::kRendezvous && comes_late(config_)) {  // As if it had heard nothing yet.
+    scheduler_.hang_up();
+    heartbeats_.end();
+    node_ = 0;
+    state_ = State::kGreeting;
+    return;
+  }
   const bool waits = state_ == State::kMember || state_ == State::kLeaving;
   if (!waits || settings().scheduler_absence == Duration::zero()) {
     return fail(std::move(why).with_peer("scheduler"), State::kCutOff);

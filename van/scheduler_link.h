@@ -35,6 +35,8 @@ class SchedulerLink {
   bool may_be_called() const { return id_ == 0 && clock_.now() >= retry_at_; }
   Time next_call() const { return id_ == 0 ? retry_at_ : Time::max(); }
   const Attempts& attempts() const { return attempts_; }
+  /// It is called again, from the beginning.
+  void hang_up() { close(); }
   /// The link is no more.
   void ended(const Status& why);
 

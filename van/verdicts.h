@@ -17,7 +17,7 @@ class Verdicts {
  public:
   /// The link to that member broke; unless the scheduler says otherwise the verdict holds soon.
   void add(NodeId node, Status verdict, Time now) {
-    verdicts_.push_back({node, std::move(verdict), now + kPatience});
+    verdicts_.push_back({node, std::move(verdict), std::max(now + kPatience, not_before_)});
   }
   /// Links of those who have left broke because they had.
   void follow(const Roster& roster) {
@@ -26,11 +26,13 @@ class Verdicts {
       return member != nullptr && member->left;
     });
   }
-  /// A scheduler is there that has heard nothing of them: they wait anew. Those that wait.
+  /// A scheduler is there that has heard nothing of them: they wait anew, and so do those that come
+  /// while it may not know who is there. Those that wait.
   std::vector<std::pair<NodeId, std::string>> renew(Time now, Duration patience) {
+    not_before_ = now + std::max<Duration>(kPatience, patience);
     std::vector<std::pair<NodeId, std::string>> waiting;
     for (Verdict& verdict : verdicts_) {
-      verdict.at = std::max(verdict.at, now + std::max<Duration>(kPatience, patience));
+      verdict.at = std::max(verdict.at, not_before_);
       waiting.emplace_back(verdict.node, verdict.status.cause());
     }
     return waiting;
@@ -49,6 +51,7 @@ class Verdicts {
     Status status;
     Time at;
   };
+  Time not_before_ = {};
   std::vector<Verdict> verdicts_;  // In the order in which they were reported.
 };
 

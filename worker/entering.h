@@ -30,8 +30,14 @@ class Entering {
                                              const Tell& tell) {
     if (shards_ == 0 || !taken_in_.insert(place).second || taken_in_.size() < shards_) return {};
     deadline_ = Time::max();
-    tell({.step = said.step});
+    settled_ = said.step;
+    tell({.step = settled_});
     return said;
+  }
+
+  /// Another scheduler is there, which may not have heard it.
+  void tell_again(const Tell& tell) const {
+    if (shards_ != 0) tell({.step = settled_});
   }
 
   /// True once: its patience has ended.
@@ -51,6 +57,7 @@ class Entering {
  private:
   std::size_t shards_ = 0;          // 0: it is not on its way.
   std::set<std::size_t> taken_in_;  // By places.
+  std::uint64_t settled_ = 0;       // The step before which all have, or 0.
   Time deadline_ = Time::max();
 };
 

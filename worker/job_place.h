@@ -25,7 +25,9 @@ struct JobPlace {
   std::uint32_t size() const { return static_cast<std::uint32_t>(numbers.size()); }
 };
 
-JobPlace place_in(const Roster& roster, NodeId self);
+/// `steps`: the program has begun one. Who comes in before a later step than any that a program
+/// tells of is not in, as far as that program goes.
+JobPlace place_in(const Roster& roster, NodeId self, bool steps = true);
 
 /// Tells where this worker stands whenever there is a new view, and when it is out. Thread: loop.
 class PlaceWatch {
@@ -34,12 +36,13 @@ class PlaceWatch {
 
   /// Null: nobody is told.
   explicit PlaceWatch(Then then) : then_(std::move(then)) {}
-  void follow(const Membership& membership);
+  void follow(const Membership& membership, bool steps);
 
  private:
   Then then_;
   std::uint32_t epoch_ = 0;
   bool is_out_ = false;
+  bool steps_ = false;
 };
 
 }  // namespace stretto

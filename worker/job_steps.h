@@ -43,6 +43,8 @@ class JobSteps {
     ways_.gate.tell_shards(*in);
     is_taken_in_ = true;
   }
+  /// To another scheduler: how far it is on its way into the job, if it came late.
+  void tell_again() const { entering_.tell_again(ways_.gate.tell_scheduler); }
   /// True once: it has waited in vain to be taken in.
   bool too_late() { return entering_.late(clock_.now()); }
 

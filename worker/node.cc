@@ -158,7 +158,7 @@ void WorkerNode::tick() {
     exchange.set_elsewhere(heartbeats.elsewhere());
   }
   membership_.tick();
-  places_.follow(membership_);
+  places_.follow(membership_, work_.steps().gate().count()->begun() != 0);
   input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
   work_.tick();
@@ -206,7 +206,7 @@ void WorkerNode::finish() {
   const Status why = membership_.status().ok() ? Status(Code::kCancelled, told)
                                                : work_.cause_of(membership_.status());
   const bool in_order = membership_.state() == Membership::State::kLeft;
-  places_.follow(membership_);
+  places_.follow(membership_, work_.steps().gate().count()->begun() != 0);
   van_.shut();
   work_.end_all(why);
   if (joining_) std::exchange(joining_, nullptr)(Status(why).with_operation("join"));

@@ -198,6 +198,7 @@ void ProgramWork::on_scheduler(const control::Message& message) {
     barriers_.tell_again();
     checkpoints_.tell_again();
     declarations_.tell_again();
+    steps_.tell_again();
   } else if (const auto* ended = std::get_if<control::CheckpointEnded>(&message)) {
     checkpoints_.on_ended(*ended);
   } else if (const auto* question = std::get_if<control::AtStep>(&message)) {
@@ -250,7 +251,7 @@ void ProgramWork::tick() {
     // What was before in a job that goes on from a checkpoint makes nothing stale.
     if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
       tensors_.come_late();
-    if (membership_.settings().servers_return()) exchange_.servers().recalls().begin();
+    if (membership_.roster()->servers_return()) exchange_.servers().recalls().begin();
     if (membership_.settings().servers_replaced()) exchange_.servers().recalls().shares().begin();
     exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
     exchange_.take_early();

@@ -33,7 +33,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
     const bool known = std::ranges::any_of(places_, [&member](const Place& place) {
       return place.member.rank == member.rank && place.member.shard == member.shard;
     });
-    const bool awaited = roster.settings.servers_return() && !has_successor(member, roster);
+    const bool awaited = roster.servers_return() && !has_successor(member, roster);
     if (member.left && (known || !awaited)) continue;
     if (member.left) {  // Before this worker had looked: somebody comes in its place.
       by_node_[member.node] = places_.size();

@@ -56,6 +56,9 @@ void StepGate::catch_up(std::uint64_t step) {
 // A program is to begin the step before which it has come in itself, and those before which others
 // come in: somebody may wait for them.
 void StepGate::on_question(const control::AtStep& question) {
+  const bool again = question.number == question_ && is_open_;
+  // By another scheduler, which has not heard the answer of this worker.
+  if (again) return ways_.tell_scheduler({.number = question_, .step = told_});
   if (question.number <= question_) return;
   question_ = question.number;
   is_open_ = true;

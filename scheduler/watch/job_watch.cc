@@ -64,6 +64,7 @@ void JobWatch::lost(const Member& member) {
 
 void JobWatch::moved(const Member& member) {
   forget(member, false);
+  if (member.shard != 0) return;
   loss_news_.push_back({.number = member.number(), .server = true, .dropped = true});
 }
 

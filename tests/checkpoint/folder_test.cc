@@ -77,6 +77,34 @@ TEST_F(FolderTest, ADamagedOneIsPassedOverAndNamed) {
   EXPECT_EQ(newest(), 0U);
 }
 
+TEST_F(FolderTest, WhatLatestNamesWasComplete) {
+  make();
+  make();
+  for (const std::uint64_t number : {1, 2}) {
+    ASSERT_TRUE(disk_.remove(folder_.path_of(number, "MANIFEST")).ok());
+  }
+  Folder::Found found = folder_.newest().or_exit();
+  EXPECT_FALSE(found.newest);
+  ASSERT_THAT(found.refused, SizeIs(2));
+  EXPECT_EQ(found.refused[0].number, 2U);
+  EXPECT_TRUE(found.refused[0].was_complete);
+  EXPECT_THAT(found.refused[0].why.cause(), HasSubstr("not there any more"));
+  EXPECT_FALSE(found.refused[1].was_complete);
+  ASSERT_TRUE(disk_.remove(folder_.path_of(2, kFile)).ok());
+  ASSERT_TRUE(disk_.remove(folder_.path_of(2)).ok());
+  found = folder_.newest().or_exit();
+  ASSERT_THAT(found.refused, SizeIs(2));
+  EXPECT_TRUE(found.refused[0].was_complete) << "half of a volume";
+}
+
+TEST_F(FolderTest, WhatIsAbandonedIsNotNamedByLatest) {
+  make();
+  folder_.abandon(1).or_exit();
+  const Folder::Found found = folder_.newest().or_exit();
+  EXPECT_FALSE(found.newest);
+  EXPECT_THAT(found.refused, SizeIs(0));
+}
+
 TEST_F(FolderTest, WhatLiesBetweenAJobsOwnAndThatWhichItWentOnFromIsNotTakenForIts) {
   make("bytes", 1);
   make("bytes", 1);

@@ -4,7 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace stretto {
 namespace {
@@ -28,6 +34,33 @@ TEST(Crc32c, InPiecesItIsTheSame) {
     EXPECT_EQ(crc_of(text.substr(cut), crc_of(text.substr(0, cut))), crc_of(text)) << cut;
   }
 }
+
+#if defined(__x86_64__)
+
+// Which parts of the registers the processor takes to be in use (XGETBV with 1), if it says so.
+std::optional<unsigned> parts_in_use() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (!__get_cpuid_count(0xd, 1, &a, &b, &c, &d) || (a & 4U) == 0) return std::nullopt;
+  unsigned low = 0;
+  unsigned high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+  return low;
+}
+
+// A library that leaves them in use makes every SSE instruction that follows wait for them.
+TEST(Crc32c, LeavesNoUpperHalvesOfRegistersInUse) {
+  constexpr unsigned kUpperHalves = 1U << 2 | 1U << 6;  // Of 256 and of 512 bits.
+  if (!parts_in_use()) return;                          // This processor does not say.
+  const std::vector<std::byte> bytes(100'000);
+  const auto checksum = crc32c(bytes, 0);
+  const unsigned after = *parts_in_use();
+  EXPECT_EQ(after & kUpperHalves, 0U) << checksum;
+}
+
+#endif
 
 }  // namespace
 }  // namespace stretto

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos returns --replicas 2 --elastic`: elastic jobs whose servers have
-others that stand by for them. Workers and servers are killed or stopped at any moment, one or one
-of each at once, and the launcher starts others; whether all who are left go on, with every element
-of every value right by a ledger (enduring.cc), and how long they stand still."""
+others that stand by for them. Workers, servers and the scheduler are killed or stopped at any
+moment, one or some of them at once, and the launcher starts others; whether all who are left go on,
+with every element of every value right by a ledger (enduring.cc), and how long they stand still."""
 
 import json
 import os
@@ -22,6 +22,7 @@ from again import at, in_short
 PATIENCE = 60.0
 DEAD_AFTER = 2.0
 CAME = r"\[worker {}\] came before round \d+$"
+ALL_CAME = "all members have come again, or are lost, after"
 HAS_ALL = r"server {} has all that server {} has"
 
 
@@ -46,6 +47,7 @@ class ElasticReturns(cluster.ClusterTest):
                           flags=("--restarts", 50, "--replicas", 2),
                           STRETTO_DEAD_AFTER_S=DEAD_AFTER,
                           STRETTO_TRANSPORT=dice.choice(("auto", "zmq")))
+        self.came = 0  # Schedulers, to which all had come.
         self.workers = list(range(workers))
         self.serving = list(range(self.servers))  # The number of who serves, by place.
         self.seen = dict.fromkeys(range(2 * self.servers), 0)  # How often each had all.
@@ -71,25 +73,31 @@ class ElasticReturns(cluster.ClusterTest):
 
     def strike(self, job, dice, totals):
         """One fault of a worker, of a server, or of one of each, and what follows."""
-        kind = dice.choice(("server", "server", "worker", "worker", "both"))
+        kind = dice.choice(("server", "server", "worker", "worker", "both", "scheduler"))
+        with_scheduler = kind == "scheduler" or dice.random() < 0.3
         place, lost = dice.randrange(self.servers), dice.choice(self.workers)
         stops = dice.random() < 0.15
-        victims = [f"server {self.serving[place]}"] * (kind != "worker")
-        victims += [f"worker {lost}"] * (kind != "server")
+        victims = [f"server {self.serving[place]}"] * (kind in ("server", "both"))
+        victims += [f"worker {lost}"] * (kind in ("worker", "both"))
+        victims += ["scheduler"] * with_scheduler
+        dice.shuffle(victims)
         members, struck = job.members(), time.monotonic()
         for victim in victims:
             os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
-        if kind != "server":
+        if kind in ("worker", "both"):
             self.workers.remove(lost)
         took = max(self.await_steps(job, worker, struck) for worker in self.workers)
         (totals.stopped if stops else totals.killed).append(took)
-        if kind != "server":
+        self.came += with_scheduler
+        if with_scheduler:
+            job.expect(ALL_CAME, PATIENCE, count=self.came)
+        if kind in ("worker", "both"):
             text = job.expect(rf"worker {lost} .*; worker (\d+) is started for it", PATIENCE)
             job.expect(CAME.format(text[1]), PATIENCE)
             self.workers.append(int(text[1]))
             self.await_steps(job, int(text[1]), time.monotonic())
-        if kind != "worker":
+        if kind in ("server", "both"):
             was = self.serving[place]
             self.serving[place] = self.other(was)
             self.seen[was] += 1

@@ -14,6 +14,7 @@
 
 DEFINE_uint64(steps, 100, "Steps in all, of this job and those that it goes on from");
 DEFINE_uint64(every, 10, "Steps from one checkpoint to the next; 0: none");
+DEFINE_bool(due, false, "Makes one when it is due by the clock instead");
 DEFINE_uint64(elements, 100'000, "Elements of each tensor");
 DEFINE_uint64(tensors, 3, "Tensors");
 DEFINE_uint64(fail_at, 0, "The step at which worker 0 ends with status 7; 0: none");
@@ -92,7 +93,9 @@ void run() {
   }
   say(fmt::format("from checkpoint={} step={}", restored.number, restored.step));
   for (std::uint64_t number = restored.step; number < FLAGS_steps; ++number) {
-    if (FLAGS_every != 0 && number % FLAGS_every == 0 && number != restored.step) {
+    const bool is_its_turn = FLAGS_every != 0 && number % FLAGS_every == 0;
+    const bool saves = FLAGS_due ? checkpoints.due(number).or_exit() : is_its_turn;
+    if (saves && number != restored.step) {
       const Status made = checkpoints.save(number);
       say(made.ok() ? fmt::format("checkpoint step={}", number) : made.text());
     }

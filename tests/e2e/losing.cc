@@ -5,6 +5,7 @@
 // digest of all that came. Who comes for others gets that digest and the last sums as its state.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
+#include <stretto/notices.h>
 #include <stretto/step_state.h>
 #include <stretto/worker.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@
 DEFINE_string(until, "", "A file: once it is there all stop after the same round");
 DEFINE_int64(elements, 100'000, "Elements of the tensor");
 DEFINE_string(exchange, "servers", "How the tensor goes");
+DEFINE_bool(leaves, false, "Leaves in order when it is asked to by SIGTERM");
 DEFINE_int64(number, -1, "Whose digit is ours; -1: STRETTO_RANK says");
 
 namespace stretto {
@@ -113,6 +116,8 @@ NodeId train(Worker& worker, Training& own) {
   const std::size_t elements = own.mine.size();
   const TensorOptions options{.exchange = exchange_named(FLAGS_exchange).or_exit()};
   const Tensor tensor = worker.declare("sums", Dtype::kI64, elements, options).or_exit();
+  std::optional<Notices> notices;
+  if (FLAGS_leaves) notices.emplace(worker);
   StepState state(worker);
   state.add("last", own.last);
   state.add("digest", own.digest);
@@ -141,6 +146,7 @@ NodeId train(Worker& worker, Training& own) {
     own.last = target;
     stops = target.back() != 0;
     if (round % 5 == 0) say(fmt::format("round {}", round));
+    if (notices && !stops && notices->leave_if_told().or_exit()) return 0;
   }
   const JobView view = worker.on_view(nullptr);  // Before others leave.
   worker.barrier().or_exit();

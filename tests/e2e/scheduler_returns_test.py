@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheduler that crashes or stands still comes back (--restarts, jobs of fixed size): real
+"""A scheduler that crashes or stands still comes back in jobs of fixed size (--restarts): real
 processes, and every element of every sum looked at by the program."""
 
 import os
@@ -209,12 +209,6 @@ class SchedulerReturns(SchedulerReturnsBase):
             for name in ("worker 0", "worker 1", "server 0"):
                 self.assertEqual(job.errors_of(name)[0].code, "ServerLost", job.output())
             self.assert_nobody_left()
-
-    def test_an_elastic_job_ends_as_ever(self):
-        job = self.launch(RETURNING, "--steps", 10**6, workers="1:2", flags=("--restarts", 3))
-        self.goes_on(job)
-        os.kill(job.members()["scheduler"], signal.SIGKILL)
-        self.lost(job, "killed by SIGKILL")
 
     def test_a_worker_that_dies_meanwhile_is_found_out(self):
         job = self.begin("--steps", 10**6, STRETTO_DEAD_AFTER_S=DEAD_AFTER)

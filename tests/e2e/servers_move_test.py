@@ -9,6 +9,7 @@ import time
 import unittest
 
 import cluster
+import losses_test
 
 REPLICATING = cluster.BUILD / "tests" / "replicating"
 RETURNING = cluster.BUILD / "tests" / "returning"
@@ -61,7 +62,8 @@ class ServersMove(cluster.ClusterTest):
 
     def test_servers_move_and_the_bits_are_those_of_an_undisturbed_job(self):
         whole = self.digest(self.begin("--steps", 300, restarts=0))
-        for more in ({}, {"STRETTO_TRANSPORT": "zmq"}, {"flags": ("--encrypt",)}):
+        for more in ({}, {"STRETTO_TRANSPORT": "zmq"}, {"flags": ("--encrypt",)},
+                     {"flags": ("--shards", 2)}, {"workers": "2:2"}):
             with self.subTest(more=more):
                 job = self.begin("--steps", 300, "--say_every", 5, **more)
                 self.goes_on(job, lines=1)
@@ -138,8 +140,7 @@ class ServersMove(cluster.ClusterTest):
 
     def test_jobs_in_which_no_server_moves_say_why_and_go_on(self):
         for flags, says in (((), "in jobs that were started with --restarts K"),
-                            (("--restarts", 1, "--replicas", 2), "end it with SIGTERM"),
-                            (("--restarts", 1, "--shards", 2), "of one shard each")):
+                            (("--restarts", 1, "--replicas", 2), "end it with SIGTERM")):
             with self.subTest(flags=flags):
                 job = self.begin("--steps", 100_000, restarts=0, flags=flags,
                                  STRETTO_JOB_TOKEN=TOKEN)
@@ -164,6 +165,97 @@ class ServersMove(cluster.ClusterTest):
         job.expect(r"\[worker 0\] step=", count=2, since=since)
         os.kill(comes, signal.SIGKILL)
         self.kill_all(job)
+
+    def test_a_second_signal_ends_a_server_that_waits(self):
+        job = self.launch(RETURNING, "--steps", 100_000, workers=2, servers=2,
+                          flags=("--restarts", 3), STRETTO_DRAIN_S=60)
+        job.expect(r"\[worker 0\] step=")
+        source = job.members()["server 0"]
+        os.kill(source, signal.SIGTERM)
+        os.kill(source, signal.SIGTERM)  # Who sends it twice at once means one.
+        comes = self.started(job, "server 2")
+        os.kill(comes, signal.SIGSTOP)
+        self.goes_on(job)
+        watch = cluster.Watch({"server 0": source})
+        self.addCleanup(watch.close)
+        self.assertEqual(watch.ends(1.2), {}, job.output())
+        os.kill(source, signal.SIGTERM)
+        self.assertEqual(set(watch.ends(cluster.PATIENCE)), {"server 0"}, job.output())
+        job.expect(r"server 0 is lost: .*the server was asked to end by a signal")
+        job.expect(r"\[launcher\] server 0 .*; another is started in its place")
+        self.goes_on(job)
+        os.kill(comes, signal.SIGKILL)
+        self.kill_all(job)
+
+    def test_who_is_still_coming_holds_up_nobody_at_the_end(self):
+        job = self.begin("--steps", 400, "--say_every", 5, STRETTO_DRAIN_S=60)
+        self.goes_on(job, lines=1)
+        source = job.members()["server 0"]
+        os.kill(source, signal.SIGTERM)
+        comes = self.started(job, "server 2")
+        os.kill(comes, signal.SIGSTOP)  # Before it is in, or just then.
+        begun = time.monotonic()
+        self.digest(job)
+        self.assertLess(time.monotonic() - begun, 30.0)
+
+
+class InElasticJobs(losses_test.LosingTest):
+    """Workers are lost, and come, meanwhile."""
+
+    flags = ()
+
+    def begin_all(self, **variables):
+        return self.begin("1:3", flags=("--restarts", 6, *self.flags), **variables)
+
+    def has_moved(self, job, source, heir):
+        job.expect(rf"server {source} has given its place to server {heir}$")
+
+    def comes(self, job, lost, new):
+        job.expect(rf"worker {lost} .*; the job goes on without it; "
+                   rf"worker {new} is started for it$")
+        job.expect(rf"\[worker {new}\] newcomers 1 before round \d+: us$")
+        job.expect(rf"\[worker {new}\] round \d+$")
+
+    def test_places_move_while_workers_are_lost_and_come(self):
+        job = self.begin_all()
+        os.kill(job.members()["server 0"], signal.SIGTERM)
+        self.has_moved(job, 0, 2)
+        self.go_on(job, ("worker 0", "worker 1", "worker 2"))
+        os.kill(job.members()["server 1"], signal.SIGTERM)
+        os.kill(job.members()["worker 1"], signal.SIGKILL)
+        self.has_moved(job, 1, 3)
+        self.comes(job, 1, 3)
+        self.go_on(job, ("worker 0", "worker 2", "worker 3"))
+        members = job.members()
+        os.kill(members["worker 0"], signal.SIGKILL)
+        os.kill(members["server 2"], signal.SIGTERM)
+        os.kill(members["server 3"], signal.SIGTERM)
+        self.has_moved(job, 2, 0)
+        self.has_moved(job, 3, 1)
+        self.comes(job, 0, 4)
+        self.go_on(job, ("worker 2", "worker 3", "worker 4"))
+        self.stop()
+        self.done(job, ("worker 2", "worker 3", "worker 4"))
+
+    def test_who_was_to_have_a_place_is_killed(self):
+        job = self.begin_all(STRETTO_DEAD_AFTER_S=30)
+        source = job.members()["server 0"]
+        os.kill(source, signal.SIGTERM)
+        job.expect(STARTED)
+        os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
+        while "server 2" not in job.members():
+            self.assertTrue(job.running(), job.output())
+        os.kill(job.members()["server 2"], signal.SIGKILL)
+        job.expect(STARTED, count=2)
+        os.kill(source, signal.SIGCONT)
+        self.has_moved(job, 0, 2)
+        self.go_on(job, ("worker 0", "worker 1", "worker 2"))
+        self.stop()
+        self.done(job, ("worker 0", "worker 1", "worker 2"))
+
+
+class WithSeveralShards(InElasticJobs):
+    flags = ("--shards", 2)
 
 
 if __name__ == "__main__":

@@ -99,11 +99,26 @@ TEST_F(CheckpointTimerTest, OldAndStrangeAnswersAreNone) {
   EXPECT_EQ(said_[8].step, 3U) << "it is decided";
 }
 
+TEST_F(CheckpointTimerTest, OneThatIsWantedIsDueAtOnce) {
+  timer_.hurry(Time(999s));
+  EXPECT_EQ(timer_.next_due(), Time::max()) << "the job has not begun";
+  follow(1000s, {7});
+  timer_.hurry(Time(1010s));
+  EXPECT_TRUE(timer_.is_looking(Time(1010s)));
+  follow(1010s, {7});
+  told(7, 3);
+  EXPECT_EQ(said_[7].step, 4U);
+  timer_.hurry(Time(1011s));
+  timer_.taken(Time(1012s));
+  EXPECT_EQ(timer_.next_due(), Time(1072s)) << "that was it";
+}
+
 TEST_F(CheckpointTimerTest, WithoutAClockNoneIsDue) {
   CheckpointTimer never(Duration::zero(),
                         [](NodeId, const control::AtStep&) { FAIL() << "nobody is asked"; });
   never.follow(Time(1000s), {7});
   never.follow(Time(100'000s), {7});
+  never.hurry(Time(100'000s));
   EXPECT_EQ(never.next_due(), Time::max());
 }
 

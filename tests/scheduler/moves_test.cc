@@ -25,17 +25,22 @@ class MovesTest : public testing::Test {
     config_.job.server_restarts = 3;
   }
 
-  static Join server(std::int64_t number) {
+  Join server(std::int64_t number, std::uint32_t shard = 0) const {
     return {.role = Role::kServer,
             .rank = number,
-            .shards = 1,
+            .shard = shard,
+            .shards = config_.shards,
             .servers = 2,
             .host = fmt::format("s{}", number),
-            .address = fmt::format("s:{}", 7000 + number)};
+            .address = fmt::format("s:{}", 7000 + 10 * shard + number)};
   }
-  void gather() {
-    machine_.emplace(config_, now_);
-    for (const Rank number : {0U, 1U}) servers_.push_back(come(server(number)));
+  void gather(Sizing sizing = Sizing::kFixed) {
+    machine_.emplace(config_, now_, sizing);
+    for (const Rank number : {0U, 1U}) {
+      for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
+        servers_.push_back(come(server(number, shard)));
+      }
+    }
     for (const Rank rank : {0U, 1U}) {
       come({.rank = rank, .workers = 2, .servers = 2, .host = "w"});
     }
@@ -196,15 +201,87 @@ TEST_F(MovesTest, WhatCannotBeIsRefused) {
   gather();
   EXPECT_THAT(ask(4).cause(), HasSubstr("there is no server 4: the job has 2 places"));
   EXPECT_THAT(ask(3).cause(), HasSubstr("server 3 does not serve: server 1 has that place"));
-  config_.shards = 2;
-  EXPECT_THAT(ask(0).cause(), HasSubstr("start more servers of one shard each"));
-  config_.shards = 1;
   config_.job.server_restarts = 0;
   EXPECT_THAT(ask(0).cause(), HasSubstr("started with --restarts K"));
   config_.job.replicas = 2;
   EXPECT_THAT(ask(0).cause(), HasSubstr("end it with SIGTERM"));
+  EXPECT_THAT(moves_.orders(), IsEmpty());
+}
+
+TEST_F(MovesTest, InAnElasticJobAServerOfSeveralShardsMovesAsAWhole) {
+  config_.shards = 2;
   config_.job.min_workers = 1;
-  EXPECT_THAT(ask(0).cause(), HasSubstr("start it with --workers N"));
+  gather(Sizing::kWorkers);
+  ASSERT_TRUE(ask(1).ok());
+  const NodeId first = come(server(3));
+  ASSERT_NE(first, 0U);
+  EXPECT_FALSE(catch_up(servers_[2], first)) << "the other shard has not come";
+  EXPECT_EQ(moves_.next_due(), now_ + 10s);
+  EXPECT_THAT(follow(), IsEmpty());
+  const NodeId second = come(server(3, 1));
+  EXPECT_FALSE(catch_up(servers_[2], first)) << "said again";
+  ASSERT_TRUE(catch_up(servers_[3], second));
+  for (const NodeId node : {first, second}) EXPECT_FALSE(view().find(node)->standby);
+  for (const NodeId node : {servers_[2], servers_[3]}) EXPECT_EQ(view().find(node), nullptr);
+  EXPECT_TRUE(view().caught_up.empty());
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_TRUE(answers[0].why.ok());
+}
+
+TEST_F(MovesTest, AServerThatComesWithoutSomeOfItsShardsIsNotWaitedFor) {
+  config_.shards = 2;
+  gather();
+  ASSERT_TRUE(ask(0).ok());
+  come(server(2));
+  EXPECT_THAT(follow(), IsEmpty());
+  now_ += 10s;
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_THAT(answers[0].why.cause(), HasSubstr("of server 2, which was to have its place, some"));
+}
+
+TEST_F(MovesTest, WithOneOfItsShardsAServerThatIsToHaveAPlaceIsLost) {
+  config_.shards = 2;
+  gather();
+  ASSERT_TRUE(ask(0).ok());
+  const NodeId first = come(server(2));
+  const NodeId second = come(server(2, 1));
+  ASSERT_FALSE(catch_up(servers_[1], second));
+  lose(second);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  EXPECT_EQ(view().find(first), nullptr);
+  EXPECT_TRUE(view().caught_up.empty());
+}
+
+// Where others stand by for as long as the job lasts.
+TEST_F(MovesTest, WhoIsToGoMayOnceTheOtherOfItsPlaceHasAll) {
+  config_.job.replicas = 2;
+  machine_.emplace(config_, now_);
+  std::vector<NodeId> nodes;
+  for (const Rank number : {0U, 1U, 2U, 3U}) nodes.push_back(come(server(number)));
+  for (const Rank rank : {0U, 1U}) come({.rank = rank, .workers = 2, .servers = 2, .host = "w"});
+  moves_.let_go(*view().find(nodes[0]), 9);
+  EXPECT_THAT(follow(), IsEmpty());
+  machine_->on(Caught{.server = nodes[1], .standby = nodes[3]}, now_);
+  EXPECT_THAT(follow(), IsEmpty()) << "of another place";
+  machine_->on(Caught{.server = nodes[0], .standby = nodes[2]}, now_);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].asker, 9U);
+  EXPECT_TRUE(answers[0].why.ok());
+  EXPECT_THAT(follow(), IsEmpty()) << "once";
+  moves_.let_go(*view().find(nodes[2]), 11);
+  EXPECT_THAT(follow(), IsEmpty()) << "it is to have the place";
+  lose(nodes[0]);
+  EXPECT_THAT(follow(), IsEmpty()) << "nobody stands by for it";
+  machine_->on(Caught{.server = nodes[2], .standby = come(server(0))}, now_);
+  EXPECT_THAT(follow(), SizeIs(1));
+  moves_.let_go(*view().find(nodes[3]), 10);
+  moves_.let_go(*view().find(nodes[1]), 12);
+  const auto other = follow();
+  ASSERT_THAT(other, SizeIs(1)) << "who stands by may at once, and not both";
+  EXPECT_EQ(other[0].asker, 10U);
   EXPECT_THAT(moves_.orders(), IsEmpty());
 }
 

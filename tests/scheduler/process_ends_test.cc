@@ -44,6 +44,16 @@ TEST_F(ProcessEndsTest, TellsWhoHasEndedOnce) {
   EXPECT_THAT(ends.take(), IsEmpty());
 }
 
+TEST_F(ProcessEndsTest, ACheckpointIsWantedOnce) {
+  ProcessEnds ends(scheduler_.get());
+  ends.take();
+  EXPECT_FALSE(ends.take_wish());
+  say("a checkpoint is wanted\n");
+  ends.take();
+  EXPECT_TRUE(ends.take_wish());
+  EXPECT_FALSE(ends.take_wish());
+}
+
 TEST_F(ProcessEndsTest, WhatALauncherSaidBeforeItWentCounts) {
   ProcessEnds ends(scheduler_.get());
   say(line_of(MemberEnd{Role::kWorker, 0}) + "\n");

@@ -25,10 +25,10 @@ TEST(HandingOver, EachSchedulerIsAskedOnce) {
 
 TEST(HandingOver, ItGoesWithTheReasonWhereItCannotBe) {
   HandingOver over;
-  over.refuse({Code::kUnsupported, "of another request"});
+  over.hear({Code::kUnsupported, "of another request"});
   EXPECT_TRUE(over.in_vain(kNow).ok());
   over.begin(kNow, 20s);
-  over.refuse({Code::kUnsupported, "no servers move"});
+  over.hear({Code::kUnsupported, "no servers move"});
   const Status why = over.in_vain(kNow);
   EXPECT_EQ(why.code(), Code::kInterrupted);
   EXPECT_THAT(why.cause(), HasSubstr("by a signal, and its place is not handed over: no servers"));
@@ -42,6 +42,18 @@ TEST(HandingOver, ItGoesOnceItHasTakenTooLong) {
   EXPECT_EQ(over.next_due(), kNow + 20s);
   EXPECT_TRUE(over.in_vain(kNow + 19s).ok());
   EXPECT_THAT(over.in_vain(kNow + 20s).cause(), HasSubstr("within 20 s (STRETTO_DRAIN_S)"));
+}
+
+TEST(HandingOver, WhereAnotherStandsByItGoesOnceThatOneHasAll) {
+  HandingOver over;
+  over.begin(kNow, 20s, true);
+  EXPECT_TRUE(over.in_vain(kNow).ok());
+  over.hear({});
+  EXPECT_EQ(over.in_vain(kNow).cause(), "the server was asked to end by a signal");
+  HandingOver moving;
+  moving.begin(kNow, 20s);
+  moving.hear({});
+  EXPECT_TRUE(moving.in_vain(kNow).ok()) << "it is told to leave";
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ SIMULATIONS = ("LossSimulation", "Simulation", "TrainingSimulation", "CallsSimul
                "CollectiveSimulation", "ElasticSimulation", "AmongSimulation", "SimulatedDisk",
                "ReturnsSimulation", "StandbySimulation", "SchedulerReturnsSimulation",
                "SchedulerStandbySimulation", "ElasticStandbySimulation", "MovesSimulation",
-               "SavingSimulation")
+               "ElasticMovesSimulation", "ElasticReturnsSimulation", "SavingSimulation")
 SEEDS = int(os.environ.get("STRETTO_MUTANT_SEEDS", "1000"))
 STAGES = [1, *(end for end in (11, 101) if end <= SEEDS), SEEDS + 1]
 SKIPPED = 77  # What ctest is told; such a test counts as not run.

@@ -20,7 +20,8 @@ class NewSiteTest : public testing::Test {
             .placement = placement_,
             .machines = machines_,
             .servers = 2,
-            .works = [this](std::size_t site) { return !lost_.contains(site); }};
+            .works = [this](std::size_t site) { return !lost_.contains(site); },
+            .runs = [this](std::size_t member) { return !ended_.contains(member); }};
   }
 
   std::vector<JobMember> members_{{Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kServer, 1},
@@ -32,6 +33,7 @@ class NewSiteTest : public testing::Test {
                        .workers = 2};
   std::vector<std::string> machines_{"here", "a", "b", "c"};
   std::set<std::size_t> lost_;
+  std::set<std::size_t> ended_;
 };
 
 TEST_F(NewSiteTest, AServerMovesToAnotherHostOfTheJobIfThereIsOne) {
@@ -66,6 +68,25 @@ TEST_F(NewSiteTest, IfThatHostIsLostAServerRunsApartFromTheOtherOfItsPlace) {
   EXPECT_EQ(site_instead_of(6, sites()), 1U);
   lost_ = {1, 3};
   EXPECT_EQ(site_instead_of(1, sites()), 2U) << "beside it, if there is no other";
+}
+
+TEST_F(NewSiteTest, WhoHasEndedTakesNoRoom) {
+  placement_.site_of = {0, 1, 2, 1, 3, 3, kNowhere};
+  EXPECT_EQ(site_to_move_to("", 1, sites()).or_exit(), 2U) << "as on c";
+  ended_ = {5};
+  EXPECT_EQ(site_to_move_to("", 1, sites()).or_exit(), 3U);
+  EXPECT_EQ(site_instead_of(5, sites()), 3U);
+}
+
+TEST_F(NewSiteTest, AWorkerWhoseHostLeavesComesWhereTheFewestAre) {
+  lost_ = {1};
+  members_.push_back({Role::kWorker, 2});
+  placement_.site_of = {0, 1, 2, 1, 2, 2, kNowhere, 3};
+  EXPECT_EQ(site_instead_of(3, sites()), 2U);
+  ended_ = {7};
+  EXPECT_EQ(site_instead_of(3, sites()), 3U);
+  lost_ = {1, 2, 3};
+  EXPECT_EQ(site_to_move_to("", 1, sites()).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -44,12 +44,26 @@ TEST_F(SchedulerSeatTest, EachLifeHasAGreaterNumberAndTheSameJournal) {
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(journal).parent_path()));
 }
 
-TEST_F(SchedulerSeatTest, ElsewhereAndInElasticJobsAndWithoutRestartsItDoesNotComeBack) {
+TEST_F(SchedulerSeatTest, ElsewhereAndWithoutRestartsItDoesNotComeBack) {
   EXPECT_TRUE(SchedulerSeat(plan_, false, folders()).begin_life(now_).journal.empty());
-  plan_.least_workers = 1;
-  EXPECT_EQ(SchedulerSeat(plan_, true, folders()).restarts_left(), 0U);
   plan_ = {};
   EXPECT_EQ(SchedulerSeat(plan_, true, folders()).restarts_left(), 0U);
+}
+
+// Each scheduler tells of all, in the order of their moments.
+TEST_F(SchedulerSeatTest, ALossIsNewsOnceWhoeverTellsOfIt) {
+  plan_.least_workers = 1;
+  SchedulerSeat seat(plan_, true, folders());
+  EXPECT_NE(seat.restarts_left(), 0U) << "in elastic jobs too";
+  seat.begin_life(now_);
+  EXPECT_TRUE(seat.is_news());
+  EXPECT_TRUE(seat.is_news());
+  seat.begin_life(now_);
+  EXPECT_FALSE(seat.is_news());
+  seat.begin_life(now_);
+  EXPECT_FALSE(seat.is_news());
+  EXPECT_FALSE(seat.is_news());
+  EXPECT_TRUE(seat.is_news()) << "one that none before had told";
 }
 
 TEST_F(SchedulerSeatTest, WithoutAFolderItDoesNotComeBackAndThatIsSaid) {

@@ -61,6 +61,28 @@ TEST_F(ElasticMembershipTest, NorDoesWhatIsWrongHere) {
   EXPECT_NE(membership_.state(), State::kCutOff);
 }
 
+// It may be the scheduler's of a job that runs, and another comes.
+TEST_F(MembershipTest, WhoComesLateAndHasNoViewYetCallsAgain) {
+  config_.rank = 2;
+  step();
+  say(fake::welcome(13, 1));
+  ASSERT_EQ(membership_.state(), State::kRendezvous);
+  scheduler_.break_link();
+  step();
+  EXPECT_EQ(membership_.state(), State::kGreeting);
+  EXPECT_EQ(membership_.hello().node, 0U) << "as if it had heard nothing";
+  EXPECT_EQ(membership_.hello().rank, 2);
+  EXPECT_EQ(membership_.hello().job, 0U);
+}
+
+TEST_F(MembershipTest, WhoIsThereFromTheBeginDoesNot) {
+  step();
+  say(fake::welcome(11, 1));
+  scheduler_.break_link();
+  step();
+  expect_failed(Code::kSchedulerLost, "broke");
+}
+
 class ReturningMembershipTest : public MembershipTest {
  protected:
   ReturningMembershipTest() { returns_.former = 7; }

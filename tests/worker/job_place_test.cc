@@ -53,6 +53,16 @@ TEST(JobPlace, WhoIsAboutToComeInIsNobodysRoot) {
   EXPECT_FALSE(standing.root(0)->is_self);
 }
 
+// A program that tells of no steps takes nobody in: its sums are of those who were there.
+TEST(JobPlace, WhoComesInBeforeAStepIsNotInWhereNoStepsAreTold) {
+  Roster roster = of_two();
+  roster.workers = 3;
+  roster.members.push_back({.node = 30, .rank = 2, .address = {}, .from_step = 3});
+  EXPECT_THAT(place_in(roster, 12, false).numbers, ElementsAre(1, 2));
+  EXPECT_EQ(place_in(roster, 12).size(), 3U);
+  EXPECT_EQ(place_in(roster, 30, false).size(), 3U) << "it has come in itself";
+}
+
 TEST(JobPlace, ChangesAreToldAndTheFirstIsNone) {
   Standing standing;
   std::vector<JobView> told;

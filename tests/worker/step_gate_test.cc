@@ -76,6 +76,33 @@ TEST_F(StepGateTest, NoStepBeginsBeforeTheAnswer) {
 }
 
 /// In these programs agree on what they train.
+TEST_F(StepGateTest, AnotherSchedulerIsAnsweredTheSameUntilThereIsADecision) {
+  for (std::uint64_t step = 1; step <= 4; ++step) begin(step);
+  ask(1);
+  ask(1);
+  ASSERT_EQ(told_scheduler_.size(), 2U);
+  EXPECT_EQ(told_scheduler_[1].number, 1U);
+  EXPECT_EQ(told_scheduler_[1].step, told_scheduler_[0].step);
+  answer(1, 5, {9});
+  ask(1);
+  EXPECT_EQ(told_scheduler_.size(), 2U);
+}
+
+TEST_F(StepGateTest, WhoComesTellsAnotherSchedulerHowFarItIs) {
+  steps_.tell_again();
+  EXPECT_THAT(told_scheduler_, IsEmpty()) << "who was there from the begin";
+  Roster roster{.epoch = 3, .members = {{.node = 9, .address = {}, .joining = true}}};
+  EXPECT_FALSE(steps_.takes_part(roster, 9, 1));
+  steps_.tell_again();
+  ASSERT_EQ(told_scheduler_.size(), 2U);
+  EXPECT_EQ(told_scheduler_[1].step, 0U);
+  steps_.on_taken_in(0, {.step = 6, .nodes = {9}});
+  steps_.tell_again();
+  ASSERT_EQ(told_scheduler_.size(), 4U);
+  EXPECT_EQ(told_scheduler_[3].step, 6U);
+  EXPECT_EQ(told_scheduler_[3].number, 0U);
+}
+
 TEST_F(StepGateTest, NobodyComesAmidTheFirstTwoSteps) {
   ask(1);
   EXPECT_EQ(told_scheduler_[0].step, 2U);

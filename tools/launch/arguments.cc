@@ -123,7 +123,7 @@ class Parser {
         plan_.workers_given = true;
         return read_workers(value);
       case Flag::kRestarts:
-        return read_number(flag_, value, kMaxWorkers, plan_.restarts);
+        return read_number(flag_, value, kMaxWorkers, plan_.restarts, 0);
       case Flag::kServers:
         servers_given_ = true;
         return read_number(flag_, value, kMaxServers, plan_.servers, 0);

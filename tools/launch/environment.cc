@@ -94,15 +94,11 @@ void add_worker_variables(const Plan& plan, const JobMember& member, const Rende
 
 namespace {
 
-// What has been used of the servers' restarts it finds in its journal.
-void add_scheduler_variables(const SchedulerLife& life, const Plan& plan, Variables& given) {
+void add_scheduler_variables(const SchedulerLife& life, Variables& given) {
   if (life.journal.empty()) return;
   given["STRETTO_SCHEDULER_JOURNAL"] = life.journal;
   given["STRETTO_SCHEDULER_LIFE"] = std::to_string(life.life);
   given["STRETTO_SCHEDULER_RESTARTS"] = std::to_string(life.restarts);
-  if (!servers_return(plan)) return;
-  const std::uint32_t left = plan.restarts - std::min(life.life - 1, plan.restarts);
-  given["STRETTO_SERVER_RESTARTS"] = std::to_string(left);
 }
 
 }  // namespace
@@ -136,7 +132,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     given["STRETTO_RESTARTS"] = std::to_string(plan.restarts);
   }
   if (plan.replicas > 1) given["STRETTO_REPLICAS"] = std::to_string(plan.replicas);
-  if (servers_return(plan)) given["STRETTO_SERVER_RESTARTS"] = std::to_string(plan.restarts);
+  if (servers_move(plan)) given["STRETTO_SERVER_RESTARTS"] = std::to_string(plan.restarts);
   if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
   if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
   if (plan.checkpoint_every) {
@@ -149,7 +145,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
     given["STRETTO_RAN_S"] = fmt::format("{:.0f}", seconds(plan.ran));
   }
   if (member.role == Role::kScheduler) {
-    add_scheduler_variables(rendezvous.scheduler_life, plan, given);
+    add_scheduler_variables(rendezvous.scheduler_life, given);
   }
   if (plan.start_timeout) given["STRETTO_RENDEZVOUS_TIMEOUT_S"] = *plan.start_timeout;
   if (plan.port != 0 && member.role == Role::kServer) {

@@ -46,8 +46,9 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
     return;
   }
   const bool failed = !witness.lost.ok() || (witness.exit && witness.exit->failed());
-  const bool its_kind =
-      witness.member.role == Role::kWorker ? is_elastic(sizing_) : has_servers_replaced(sizing_);
+  const bool its_kind = witness.member.role == Role::kWorker
+                            ? is_elastic(sizing_)
+                            : has_servers_replaced(sizing_) || witness.comes_for;
   const bool may_go_on =
       its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
       (evidence.has_scheduler() || ((witness.spare || witness.again) && is_done(evidence)));
@@ -139,6 +140,9 @@ void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now)
 }
 
 std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
+  // One that stands still is found out by its life's line, and another is run.
+  const bool returns = scheduler_is_replaced(evidence) || scheduler_returns(evidence);
+  if (returns) guests_until_ = std::max(guests_until_, now + word_);
   if (only_guests(evidence) && now >= guests_until_) {
     evidence.record_loss(
         kScheduler, 1,
@@ -169,7 +173,8 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
 std::optional<std::size_t> GoingOn::spare(const JobEvidence& evidence) {
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
     const Witness& witness = evidence.members[member];
-    if (witness.spare && witness.life == Witness::Life::kUnborn && witness.lost.ok()) return member;
+    const bool is_free = witness.spare && witness.life == Witness::Life::kUnborn;
+    if (is_free && witness.member.role == Role::kWorker && witness.lost.ok()) return member;
   }
   return std::nullopt;
 }
@@ -182,6 +187,11 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
     if (runs && due) found.push_back(one.first);
     return !runs || due;
   });
+  // Who was to have a place comes too late, and may not even be in.
+  for (std::size_t member = 0; is_done(evidence) && member < evidence.members.size(); ++member) {
+    const Witness& witness = evidence.members[member];
+    if (witness.comes_for && !witness.told && evidence.is_alive(member)) found.push_back(member);
+  }
   return found;
 }
 

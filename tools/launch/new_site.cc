@@ -12,27 +12,25 @@
 namespace stretto::launch {
 namespace {
 
-bool is_usable(std::size_t site, const JobSites& sites) {
-  return site < sites.machines.size() && (site == 0 || sites.works(site));
-}
-
-// Of the hosts on which workers or servers are: the one with the fewest servers, but for this
-// machine.
-std::optional<std::size_t> emptiest(const std::string& avoided, const JobSites& sites) {
+// Of the hosts on which others than the scheduler have been started: the one on which the fewest of
+// this role run, but for this machine.
+std::optional<std::size_t> emptiest(Role role, const std::string& avoided, const JobSites& sites) {
   std::optional<std::size_t> best;
   std::size_t fewest = 0;
   for (std::size_t site = 0; site < sites.placement.sites.size(); ++site) {
-    if (!is_usable(site, sites) || sites.machines[site] == avoided) continue;
-    std::size_t servers = 0;
+    const bool is_avoided = !avoided.empty() && sites.machines[site] == avoided;
+    if (!is_usable(site, sites) || is_avoided) continue;
+    std::size_t running = 0;
     bool is_of_job = false;
     for (std::size_t member = 0; member < sites.members.size(); ++member) {
       if (sites.placement.site_of[member] != site) continue;
-      is_of_job = is_of_job || sites.members[member].role != Role::kScheduler;
-      servers += sites.members[member].role == Role::kServer ? 1 : 0;
+      const Role found = sites.members[member].role;
+      is_of_job = is_of_job || (role == Role::kWorker ? found == role : found != Role::kScheduler);
+      running += found == role && sites.runs(member) ? 1 : 0;
     }
-    if (!is_of_job || (best && servers >= fewest)) continue;
+    if (!is_of_job || (best && running >= fewest)) continue;
     best = site;
-    fewest = servers;
+    fewest = running;
   }
   return best;
 }
@@ -54,12 +52,18 @@ std::string machine_of(std::size_t member, const JobSites& sites) {
 
 }  // namespace
 
+bool is_usable(std::size_t site, const JobSites& sites) {
+  return site < sites.machines.size() && (site == 0 || sites.works(site));
+}
+
 Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from,
                                     const JobSites& sites) {
   const std::size_t now = sites.placement.site_of.at(from);
   if (host.empty()) {
-    if (const auto other = emptiest(machine_of(from, sites), sites)) return *other;
+    const auto other = emptiest(Role::kServer, machine_of(from, sites), sites);
+    if (other) return *other;
     if (is_usable(now, sites)) return now;
+    if (const auto any = emptiest(Role::kServer, {}, sites)) return *any;
     return Status(Code::kInvalidArgument, "no host is left on which it could be started");
   }
   for (std::size_t site = 0; site < sites.machines.size(); ++site) {
@@ -79,15 +83,11 @@ std::size_t site_instead_of(std::size_t lost, const JobSites& sites) {
       const JobMember& other = sites.members[member];
       const bool shares = other.role == Role::kServer && member != lost &&
                           other.rank % sites.servers == sites.members[lost].rank % sites.servers;
-      if (shares) avoided = machine_of(member, sites);
+      if (shares && sites.runs(member)) avoided = machine_of(member, sites);
     }
-    if (const auto other = emptiest(avoided, sites)) return *other;
+    if (const auto other = emptiest(Role::kServer, avoided, sites)) return *other;
   }
-  for (std::size_t member = sites.members.size(); member-- > 0;) {
-    const std::size_t site = sites.placement.site_of[member];
-    if (sites.members[member].role == Role::kWorker && is_usable(site, sites)) return site;
-  }
-  return before;
+  return emptiest(sites.members[lost].role, {}, sites).value_or(before);
 }
 
 std::size_t member_like(std::size_t site, std::size_t otherwise, const JobSites& sites) {

@@ -24,7 +24,11 @@ struct JobSites {
   const std::vector<std::string>& machines;  ///< What each site's host calls itself, by site.
   std::uint32_t servers = 1;                 ///< Places: `n` and `n + servers` have one.
   std::function<bool(std::size_t)> works;    ///< Processes can be started at this site.
+  std::function<bool(std::size_t)> runs;     ///< This member does.
 };
+
+/// Processes can be started at this site, which may be the launcher's own.
+bool is_usable(std::size_t site, const JobSites& sites);
 
 /// For a server that is to have the place of `from`: on the host of this name; without one on
 /// another host of the job than that of `from`, if there is one. InvalidArgument: there is no such
@@ -32,9 +36,9 @@ struct JobSites {
 Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from,
                                     const JobSites& sites);
 
-/// For who comes for a member that is lost: where that ran; if that host is lost too, where a
-/// worker runs, and for a server on another host than that of the other process of its place, if
-/// there is one.
+/// For who comes for a member that is lost: where that ran; if that host is lost or leaves, a
+/// worker where workers are, and the fewest run; a server on another host than that of the other
+/// process of its place, if there is one.
 std::size_t site_instead_of(std::size_t lost, const JobSites& sites);
 
 /// As which member one is that is started there: a worker of that site, or else this one.

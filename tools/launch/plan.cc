@@ -20,7 +20,7 @@ std::vector<JobMember> members_of(const Plan& plan) {
 
 std::vector<JobMember> spares_of(const Plan& plan) {
   std::vector<JobMember> spares;
-  for (Rank rank = 0; servers_return(plan) && rank < plan.servers; ++rank) {
+  for (Rank rank = 0; servers_move(plan) && rank < plan.servers; ++rank) {
     spares.push_back({Role::kServer, plan.servers + rank});
   }
   if (plan.least_workers == 0) return spares;
@@ -28,13 +28,12 @@ std::vector<JobMember> spares_of(const Plan& plan) {
   return spares;
 }
 
-bool servers_return(const Plan& plan) {
-  return plan.restarts != 0 && plan.least_workers == 0 && plan.servers != 0 && plan.shards == 1 &&
-         plan.replicas == 1;
+bool servers_move(const Plan& plan) {
+  return plan.restarts != 0 && plan.servers != 0 && plan.replicas == 1;
 }
 
-std::uint32_t scheduler_returns(const Plan& plan) {
-  return plan.least_workers == 0 ? plan.restarts : 0;
+bool servers_return(const Plan& plan) {
+  return servers_move(plan) && plan.least_workers == 0 && plan.shards == 1;
 }
 
 std::string_view name_of(Via via) {

@@ -98,18 +98,17 @@ struct JobMember {
 std::vector<JobMember> members_of(const Plan& plan);
 
 /// An elastic job's workers that may be started for others that are lost, in the order in which
-/// they are: they have the ranks that follow. In one of fixed size whose servers may come back
-/// those that may have the place of each.
+/// they are: they have the ranks that follow. Where servers move those come first that may have the
+/// place of each.
 std::vector<JobMember> spares_of(const Plan& plan);
 
 /// "local", "ssh", "mpi", "slurm".
 std::string_view name_of(Via via);
 
+/// Servers hand their places over to others that are run for that.
+bool servers_move(const Plan& plan);
 /// A server that is lost is run again: in jobs of fixed size, whose servers have one shard each.
 bool servers_return(const Plan& plan);
-/// So often a scheduler that is lost is run again, less what else is: in jobs of fixed size whose
-/// servers have nobody who stands by for them.
-std::uint32_t scheduler_returns(const Plan& plan);
 /// "worker 3", "server 0", "scheduler": how lines of output and messages name a process.
 std::string label_of(const JobMember& member);
 

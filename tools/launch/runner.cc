@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kMaxSignalsATurn = 64;
 constexpr Duration kFarPatience = 5s;  // For an agent to be heard, besides what the kernel takes.
+constexpr Duration kDrain = 20s;       // As servers have it.
 constexpr int kCannotExecuteStatus = 127;
 
 std::vector<JobMember> with_spares(const Plan& plan) {
@@ -49,13 +50,49 @@ Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   return limits;
 }
 
+// All outlive what is returned.
 JobSites sites_of(const std::vector<JobMember>& members, const Placement& placement,
-                  const Meeting& meeting, const Plan& plan, const FarHosts& far) {
+                  const Meeting& meeting, const Plan& plan, const FarHosts& far,
+                  const Supervisor& supervisor, const HostNotices& notices) {
   return {.members = members,
           .placement = placement,
           .machines = meeting.machines,
           .servers = plan.servers,
-          .works = [&far](std::size_t site) { return far.works(site); }};
+          .works = [&](std::size_t site) { return far.works(site) && !notices.leaves(site); },
+          .runs = [&](std::size_t member) { return supervisor.evidence().is_alive(member); }};
+}
+
+// Who waits for a host to be free sees its agent end, where that is the only thing to end.
+HostNotices::Ways ways_of(FarHosts& far, const Plan& plan, const Placement& placement,
+                          std::function<void(const Reaction&)> react, std::function<void()> save) {
+  return {.react = std::move(react),
+          .release =
+              [&](std::size_t site) {
+                if (placement.via == Via::kSsh) far.at(site).finish(plan.limits.reap);
+              },
+          .give_up = [&](std::size_t site, Status why) { far.at(site).give_up(std::move(why)); },
+          .save = std::move(save)};
+}
+
+AttemptOutcome never_begun(Status why, bool first) {
+  AttemptOutcome outcome;
+  outcome.first = first;
+  outcome.verdict.exit_status = 1;
+  outcome.verdict.error = std::move(why).with_operation("start");
+  return outcome;
+}
+
+Status no_address(std::string_view said) {
+  return {Code::kMalformed,
+          fmt::format("said '{}' where host:port and a line's end was wanted", said)};
+}
+
+// Where it runs, and as which of those that run there.
+void settle(const Restart& restart, const JobSites& sites, Placement& placement,
+            std::vector<LocalRank>& ranks) {
+  const std::size_t site = restart.site.value_or(site_instead_of(restart.instead_of, sites));
+  placement.site_of[restart.member] = site;
+  ranks[restart.member] = ranks[member_like(site, restart.instead_of, sites)];
 }
 
 std::size_t index_of(Rank server, const std::vector<JobMember>& members) {
@@ -119,7 +156,13 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
              }),
       here_(poller_, *this, signals_.before(), clock),
       far_(poller_, *this, clock, plan, ingredients, relay_,
-           [this](pid_t child) { here_.except(child); }) {
+           [this](pid_t child) { here_.except(child); }),
+      sites_(sites_of(members_, placement_, meeting_, plan, far_, supervisor_, notices_)),
+      notices_(plan, time_told(plan, ingredients.inherited, "STRETTO_DRAIN_S", kDrain), sites_,
+               supervisor_,
+               ways_of(
+                   far_, plan, placement_, [this](const Reaction& reaction) { react(reaction); },
+                   [this] { host_of(0).tell(fmt::format("{}\n", kSaveWanted)); })) {
   STRETTO_CHECK(placement_.site_of.size() + spares_of(plan).size() == members_.size());
   placement_.site_of.resize(members_.size(), kNowhere);
 }
@@ -128,13 +171,7 @@ AttemptOutcome Runner::run() {
   const Time begun = clock_.now();
   Status status = prepare();
   if (status.ok()) status = far_.gather(signals_.before());
-  if (!status.ok()) {
-    AttemptOutcome never_began;
-    never_began.first = first_;
-    never_began.verdict.exit_status = 1;
-    never_began.verdict.error = std::move(status).with_operation("start");
-    return never_began;
-  }
+  if (!status.ok()) return never_begun(std::move(status), first_);
   begin_if_all_are_here();
   while (!supervisor_.over()) turn();
   finish();
@@ -213,7 +250,7 @@ void Runner::turn() {
 std::optional<Duration> Runner::patience() const {
   Time next = supervisor_.over() ? Time::max() : supervisor_.deadline().value_or(Time::max());
   if (supervisor_.may_start()) next = std::min(next, seat_.deadline().value_or(Time::max()));
-  next = std::min({next, announcement_.deadline(),
+  next = std::min({next, announcement_.deadline(), notices_.deadline().value_or(Time::max()),
                    far_.deadline(silence_limit(supervisor_.evidence(), plan_.limits))});
   if (next == Time::max()) return std::nullopt;
   return next - clock_.now();
@@ -223,6 +260,7 @@ std::optional<Duration> Runner::patience() const {
 void Runner::look_at_time() {
   const Time now = clock_.now();
   announcement_.on_time(now);
+  if (!supervisor_.over() && !finishing_) notices_.step(now, saved_step_);
   if (supervisor_.may_start() && seat_.is_missed(now)) {
     react(supervisor_.on_loss_news(0, false, now));
   }
@@ -263,10 +301,9 @@ void Runner::on_ready(std::string_view text) {
     const std::optional<LossNews> news = loss_news_in(line);
     if (gathering == Gathering::kComplete) seat_.begin_watch();
     if (gathering) react(supervisor_.on_gathering(*gathering, clock_.now()));
-    const JobSites sites = sites_of(members_, placement_, meeting_, plan_, far_);
     if (const auto order = move_order_in(line))
-      react(reaction_to(*order, supervisor_, sites, host_of(0)));
-    const std::size_t index = news ? index_of(*news, members_) : members_.size();
+      react(reaction_to(*order, supervisor_, sites_, host_of(0)));
+    const std::size_t index = news && seat_.is_news() ? index_of(*news, members_) : members_.size();
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
@@ -275,11 +312,7 @@ void Runner::on_ready(std::string_view text) {
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));
   if (!address.ok() || end == std::string_view::npos || address->port == 0) {
-    react(supervisor_.on_never_ready(
-        {Code::kMalformed,
-         fmt::format("said '{}' where host:port and a line's end was wanted", text)},
-        clock_.now()));
-    return;
+    return react(supervisor_.on_never_ready(no_address(text), clock_.now()));
   }
   scheduler_ = *address;
   // A job that stretto-top does not find by itself is as good as any.
@@ -317,6 +350,7 @@ void Runner::on_lost(FarHost& host, Status why, Time since) {
 void Runner::on_signalled(FarHost& host, int signal) {
   if (finishing_) return;
   relay_.say(fmt::format("{} was sent {}", host.name(), signal_name(signal)));
+  if (signal == SIGTERM && notices_.take(far_.site_of(host), clock_.now())) return;
   react(supervisor_.on_notice(signal, clock_.now()));
 }
 
@@ -360,10 +394,7 @@ void Runner::react(const Reaction& reaction) {
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
     if (restart.member == restart.instead_of) seat_.note_restart();
-    const JobSites sites = sites_of(members_, placement_, meeting_, plan_, far_);
-    const std::size_t site = restart.site.value_or(site_instead_of(restart.instead_of, sites));
-    placement_.site_of[restart.member] = site;
-    local_ranks_[restart.member] = local_ranks_[member_like(site, restart.instead_of, sites)];
+    settle(restart, sites_, placement_, local_ranks_);
     start(restart.member);
   }
   for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);

@@ -12,6 +12,7 @@
 #include "common/move_order.h"
 #include "tools/launch/attempts.h"
 #include "tools/launch/far_hosts.h"
+#include "tools/launch/host_notices.h"
 #include "tools/launch/ingredients.h"
 #include "tools/launch/job_announcement.h"
 #include "tools/launch/local_host.h"
@@ -81,6 +82,8 @@ class Runner final : private FarEvents {
   std::vector<std::string> lost_hosts_;
   HostPort scheduler_{"127.0.0.1", 0};
   JobAnnouncement announcement_;
+  const JobSites sites_;
+  HostNotices notices_;
   bool gathering_ = true;
   bool finishing_ = false;
   bool children_changed_ = false;

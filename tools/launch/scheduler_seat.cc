@@ -47,7 +47,7 @@ void sweep(const Descriptor& folder, const std::string& path) {
 
 SchedulerSeat::SchedulerSeat(const Plan& plan, bool is_here,
                              const std::vector<std::string>& folders)
-    : most_(is_here ? scheduler_returns(plan) : 0), silence_(plan.limits.word) {
+    : most_(is_here ? plan.restarts : 0), silence_(plan.limits.word) {
   if (most_ == 0) return;
   refusal_ = {Code::kResource, "there is no folder for its journal"};
   for (const std::string& path : folders) {
@@ -77,9 +77,16 @@ SchedulerLife SchedulerSeat::begin_life(Time now) {
   heard_at_ = std::max(now, now + kBeginning - silence_);
   looked_at_ = now;
   ++lives_;
+  said_ = 0;
   SchedulerLife life{.life = lives_, .restarts = restarts_left()};
   if (!folder_.empty()) life.journal = fmt::format("{}/{}", folder_, kJournal);
   return life;
+}
+
+bool SchedulerSeat::is_news() {
+  if (++said_ <= heard_) return false;
+  heard_ = said_;
+  return true;
 }
 
 bool SchedulerSeat::is_missed(Time now) {

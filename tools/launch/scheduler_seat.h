@@ -38,6 +38,8 @@ class SchedulerSeat {
   void note_start(std::size_t member) { ended_.erase(member); }
   const std::set<std::size_t>& ended() const { return ended_; }
 
+  /// It tells of a loss. Each scheduler tells of all, in their order: true if this is news.
+  bool is_news();
   /// It has said something.
   void hear(Time now) { heard_at_ = now; }
   /// All have come together: from now on it is missed.
@@ -53,6 +55,8 @@ class SchedulerSeat {
   std::string folder_;  // Empty: it does not come back.
   std::uint32_t lives_ = 0;
   std::uint32_t restarts_ = 0;
+  std::uint64_t said_ = 0;   // Losses, by the scheduler that runs,
+  std::uint64_t heard_ = 0;  // and by the one that has said most.
   std::set<std::size_t> ended_;
   bool watches_ = false;
   Time heard_at_ = {};

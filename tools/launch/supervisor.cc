@@ -424,6 +424,23 @@ Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
   return reaction;
 }
 
+bool runs(const Supervisor& supervisor) {
+  const bool gathered = supervisor.losses_.gathered() && supervisor.evidence_.has_scheduler();
+  return supervisor.may_start() && gathered;
+}
+
+Reaction replace_left(const Supervisor& supervisor, std::size_t member) {
+  Reaction reaction;
+  const JobEvidence& evidence = supervisor.evidence();
+  const auto spare = GoingOn::spare(evidence);
+  if (!spare || !runs(supervisor)) return reaction;
+  reaction.restarts.push_back({.member = *spare, .instead_of = member});
+  reaction.notes.push_back(fmt::format("{} has left; {} is started for it",
+                                       label_of(evidence.members[member].member),
+                                       label_of(evidence.members[*spare].member)));
+  return reaction;
+}
+
 Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
   const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
     const bool moved = witness.member.role == Role::kServer && witness.forgiven;

@@ -106,9 +106,9 @@ class Supervisor {
   bool over() const { return lifecycle_.phase() == Phase::kOver; }
   std::optional<Time> deadline() const;
   const JobEvidence& evidence() const { return evidence_; }
+  friend bool runs(const Supervisor& supervisor);
   friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
-  /// Once over().
-  AttemptOutcome outcome() const;
+  AttemptOutcome outcome() const;  ///< Once over().
 
  private:
   using Phase = Lifecycle::Phase;
@@ -135,6 +135,11 @@ class Supervisor {
 
 /// One that does not run is started for another, whose place it is to have.
 Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
+
+/// All have come together, and the job is not about to end.
+bool runs(const Supervisor& supervisor);
+/// A worker that was asked to go has left in order: another is started for it, if one is left.
+Reaction replace_left(const Supervisor& supervisor, std::size_t member);
 
 /// How long a host may say nothing at all before it is lost. While the job runs, and ends without
 /// it would be missed, that is longer: the way to it may only be slow.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stretto-top: who is in a running job and how each one does, again and again in a terminal; once
 // where stdout is none.
+#include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <unistd.h>
 
@@ -34,10 +35,22 @@ constexpr char kUsage[] =
     "host, or a list if there are several. For HOST:PORT elsewhere the job's token is read from\n"
     "STRETTO_JOB_TOKEN.";
 
+bool is_given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+
 // What is wrong with the command line.
 Status check(const std::vector<std::string>& rest) {
   if (!rest.empty()) {
     return {Code::kInvalidArgument, "'" + rest.front() + "' is not understood; --help says more"};
+  }
+  const bool moves = is_given("move");
+  const bool shows = is_given("stack");
+  if ((moves && FLAGS_move < 0) || (shows && FLAGS_stack < 0)) {
+    return {Code::kInvalidArgument,
+            fmt::format("{} is {}, wanted a number from 0 on", moves ? "--move" : "--stack",
+                        moves ? FLAGS_move : FLAGS_stack)};
+  }
+  if (moves && shows) {
+    return {Code::kInvalidArgument, "--move and --stack are two things; ask for one at a time"};
   }
   if (!FLAGS_to.empty() && FLAGS_move < 0) {
     return {Code::kInvalidArgument,

@@ -15,20 +15,28 @@ constexpr int kMostStepsOfLosses = 1'000'000;
 constexpr Duration kLongestLossJob = 90s;
 constexpr Duration kToldOfSilence = 6500ms;  // The most from a worker's loss until all go on.
 constexpr std::uint64_t kMostStepsToComeIn = 10;
+constexpr const char* kFirst = "scheduler";
 constexpr const char* kDoor = "scheduler:9000";
 
 }  // namespace
 
-LossJob::LossJob(std::uint64_t seed, Watched watched, std::uint32_t replicas)
-    : plan_(seed, replicas),
+LossJob::LossJob(std::uint64_t seed, Watched watched, std::uint32_t replicas,
+                 LossPlan::Beside beside)
+    : plan_(seed, replicas, beside),
       watched_(watched),
       random_(seed * 31 + 5),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = plan_.local}),
       began_(clock_.now()),
+      returning_(plan_, seed * 47 + 3,
+                 {.lose = [this](Duration absence) { lose_scheduler(absence); },
+                  .start = [this] { add_scheduler(); },
+                  .report = [this](const std::string& invariant,
+                                   const std::string& text) { report(invariant, text); }}),
       servers_(
           plan_, seed * 43 + 7,
           {.start = [this](std::uint32_t number) { add_server(number); },
-           .lose = [this](const std::string& name, bool is_told) { lose_server(name, is_told); }}) {
+           .lose = [this](const std::string& name, bool is_told) { lose_server(name, is_told); },
+           .drain = [this](const std::string& name) { drain_server(name); }}) {
   board_.report = [this](const std::string& invariant, const std::string& text) {
     report(invariant, text);
   };
@@ -46,6 +54,8 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.workers = plan_.workers;
   config.servers = plan_.servers;
   config.job.replicas = plan_.replicas;
+  config.job.server_restarts = plan_.moves ? 1 : 0;
+  config.drain = 80s;
   config.restarts = LossPlan::kMostWorkers - plan_.workers;
   config.shards = plan_.shards;
   config.scheduler = kDoor;
@@ -63,13 +73,23 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
 
 void LossJob::add_scheduler() {
   Process& process = *processes_.emplace_back(std::make_unique<Process>());
-  process.name = "scheduler";
+  process.name = scheduler_ == nullptr ? kFirst : fmt::format("scheduler-{}", ++names_);
   process.config = config_of(Role::kScheduler, -1);
-  auto scheduler =
-      std::make_unique<Scheduler>(process.config, network_.endpoint(process.name), clock_);
+  auto scheduler = returning_.make(process.config, network_.endpoint(process.name), clock_);
+  process.alive = scheduler != nullptr;
+  if (scheduler == nullptr) return;
   if (!scheduler->listen(kDoor).ok()) report("set-up", "the scheduler cannot listen");
   scheduler_ = scheduler.get();
+  scheduler_process_ = &process;
   process.agent = std::move(scheduler);
+}
+
+// Who is lost meanwhile, or is lost with it, is missed when all have had the time to come again.
+void LossJob::lose_scheduler(Duration absence) {
+  board_.history.disturbances.push_back(
+      {.at = clock_.now(), .costs = absence + 2 * kToldOfSilence});
+  scheduler_process_->alive = false;
+  network_.kill(scheduler_process_->name);
 }
 
 void LossJob::add_server(std::uint32_t server) {
@@ -77,9 +97,9 @@ void LossJob::add_server(std::uint32_t server) {
   const std::uint64_t process = names_++;
   for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) {
     add_shard(server, shard,
-              plan_.replicas == 1 ? fmt::format("{}-{}", name, shard)
-              : shard == 0        ? fmt::format("{}-{}", name, process)
-                                  : fmt::format("{}-{}.{}", name, process, shard));
+              !plan_.servers_change() ? fmt::format("{}-{}", name, shard)
+              : shard == 0            ? fmt::format("{}-{}", name, process)
+                                      : fmt::format("{}-{}.{}", name, process, shard));
   }
 }
 
@@ -126,11 +146,12 @@ std::optional<Violation> LossJob::run() {
   }
   end_history();
   if (!violation_ && !over()) report("no hang", describe());
-  if (!violation_ && watched_ == Watched::kByUsers) check_end();
+  if (!violation_ && watched_ == Watched::kByUsers && !servers_.has_lost_heir()) check_end();
   return violation_;
 }
 
 bool LossJob::over() const {
+  if (returning_.is_away()) return false;
   return std::ranges::all_of(processes_, [](const auto& process) {
     const bool user_done = process->user == nullptr || process->user->finished();
     return !process->alive || (process->agent->over() && user_done);
@@ -141,8 +162,11 @@ bool LossJob::step_one() {
   while (next_strike() <= clock_.now()) strike();
   end_if_due(dip_, network_, clock_.now());
   follow_servers();
+  returning_.act(clock_.now(), *scheduler_, is_recovering());
+  if (violation_) return true;
   while (next_join() <= clock_.now()) start_joining();
-  const Time other = std::min({next_strike(), next_join(), sim::end_of(dip_), servers_.next_due()});
+  const Time other = std::min(
+      {next_strike(), next_join(), sim::end_of(dip_), servers_.next_due(), returning_.next_due()});
   const auto turn = turn_of(processes_, network_, clock_, random_, other);
   if (turn.process != nullptr) step(*turn.process);
   return turn.any;
@@ -157,6 +181,15 @@ void LossJob::step(Process& process) {
   if (process.shard != nullptr) note_kept(process);
   if (process.agent.get() == scheduler_) note_returns();
   if (process.agent->over()) network_.kill(process.name);
+  if (process.agent->over() && plan_.moves && process.shard != nullptr) look_at_end(process);
+}
+
+// Nobody prevents that a server which is asked to go has its place taken.
+void LossJob::look_at_end(const Process& server) {
+  const Status& why = server.shard->status();
+  if (why.code() == Code::kInterrupted) report("who is asked to go can", why.text());
+  const bool moved = why.ok() && scheduler_->phase() == "running";
+  moved_ += moved && server.name.find('.') == std::string::npos ? 1 : 0;
 }
 
 // ---- losses
@@ -261,7 +294,9 @@ void LossJob::lose(Process& victim, LossKind kind) {
   const bool done = phase == LossPhase::kReading || victim.user->leaves();
   if (done) history.done.insert(victim.number);
   if (kind == LossKind::kSleep) {
-    victim.sleeps_until = clock_.now() + 3 * victim.config.job.dead_after;
+    // Each scheduler that comes gives it all of the time anew.
+    const int times = plan_.scheduler_strikes.empty() ? 3 : 10;
+    victim.sleeps_until = clock_.now() + times * victim.config.job.dead_after;
     return;
   }
   victim.alive = false;
@@ -273,7 +308,7 @@ void LossJob::lose(Process& victim, LossKind kind) {
 }
 
 void LossJob::follow_servers() {
-  if (plan_.replicas == 1) return;
+  if (!plan_.servers_change()) return;
   std::set<std::string> alive;
   for (const auto& process : processes_) {
     const bool there = process->alive && process->shard != nullptr && !process->agent->over();
@@ -282,10 +317,25 @@ void LossJob::follow_servers() {
   servers_.act(clock_.now(), *scheduler_, alive);
 }
 
+std::vector<LossJob::Process*> LossJob::shards_of(const std::string& server) {
+  std::vector<Process*> shards;
+  for (const auto& process : processes_) {
+    const bool is_one = process->name == server || process->name.starts_with(server + ".");
+    if (is_one) shards.push_back(process.get());
+  }
+  return shards;
+}
+
+void LossJob::drain_server(const std::string& name) {
+  for (const Process* process : shards_of(name)) {
+    process->shard->hand_over();
+    if (process->agent->over()) network_.kill(process->name);  // It was not in yet.
+  }
+}
+
 void LossJob::lose_server(const std::string& name, bool is_told) {
   board_.history.disturbances.push_back({.at = clock_.now(), .costs = kToldOfSilence});
-  for (const auto& process : processes_) {  // All of its shards.
-    if (process->name != name && !process->name.starts_with(name + ".")) continue;
+  for (Process* process : shards_of(name)) {
     process->alive = false;
     if (is_told) {
       network_.kill(process->name);
@@ -322,7 +372,7 @@ void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike
   dip_ = Dip{from, to, clock_.now() + strike.pause};
   dipped_ = {from, to};
   board_.history.disturbances.push_back({.at = clock_.now(), .costs = strike.pause + 1s});
-  if (other == "scheduler") board_.history.unheard.insert(victim.number);
+  if (other.starts_with(kFirst)) board_.history.unheard.insert(victim.number);
   if (random_.chance(0.5)) network_.hush(to, from, 0);
 }
 
@@ -332,27 +382,6 @@ bool LossJob::is_recovering() const {
     return process->worker != nullptr && board_.lost.contains(process->number) &&
            scheduler_->view().find(process->worker->membership().node()) != nullptr;
   });
-}
-
-void LossVisits::add(const LossVisits& other) {
-  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-}
-
-std::string LossVisits::table() const {
-  std::string text = fmt::format("{:8}", "");
-  for (std::size_t phase = 0; phase < kLossPhases; ++phase) {
-    text += fmt::format(" {:>15}", name_of(static_cast<LossPhase>(phase)));
-  }
-  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
-    text += fmt::format("\n{:8}", name_of(static_cast<LossKind>(kind)));
-    for (std::size_t phase = 0; phase < kLossPhases; ++phase) {
-      const auto count = [&](bool recovering) {
-        return of(static_cast<LossKind>(kind), static_cast<LossPhase>(phase), recovering);
-      };
-      text += fmt::format(" {:>8} {:>6}", count(false), count(true));
-    }
-  }
-  return text;
 }
 
 // ---- the end
@@ -390,7 +419,7 @@ void LossJob::check_end() {
       report("who lives goes on", fmt::format("{}: {}", process->name, outcome.text()));
     }
     // The last words of a job that ends wait for nobody.
-    const bool deaf = dipped_.contains(process->name) && dipped_.contains("scheduler");
+    const bool deaf = dipped_.contains(process->name) && dipped_.contains(kFirst);
     if (!lost && !deaf && !outcome.ok() && !names_the_lost(outcome)) {
       report("errors name the cause", fmt::format("{}: {}", process->name, outcome.text()));
     }
@@ -404,92 +433,11 @@ void LossJob::check_newcomer(const Process& process) {
   // steps meanwhile if their tensors lie elsewhere.
   const auto known = board_.history.ends.find(process.number);
   const Time ended = known == board_.history.ends.end() ? clock_.now() : known->second.at;
-  const bool waits = plan_.replicas > 1 && ended - servers_.last_loss() < kToldOfSilence;
-  if (waits) return;
+  const Time since = std::max(servers_.last_loss(), returning_.settled_at());
+  const bool may_wait = plan_.servers_change() || returning_.came() != 0;
+  if (may_wait && ended - since < kToldOfSilence) return;
   report("who comes is taken in", fmt::format("{}, in {} steps: {}", process.name,
                                               user.steps_seen(), user.outcome()->text()));
-}
-
-// ---- what the second oracle reads
-
-void LossJob::begin_history() {
-  History& history = board_.history;
-  const Config config = config_of(Role::kScheduler, -1);
-  history.tensors = plan_.tensors;
-  history.workers = plan_.workers;
-  history.min_workers = plan_.min_workers;
-  history.part_elements = config.job.part_bytes / sizeof(std::int64_t);
-  history.barrier_every = plan_.barrier_every;
-  history.call_limit = config.operation_timeout;
-}
-
-void LossJob::note_kept(const Process& process) {
-  History::Kept& kept = board_.history.kept[process.name];
-  const std::string place =
-      plan_.replicas == 1
-          ? process.name
-          : fmt::format("place {} of {}",
-                        static_cast<std::uint32_t>(process.config.rank) % plan_.servers,
-                        process.name.substr(std::min(process.name.find('.'), process.name.size())));
-  process.shard->slots().for_each_slot([&](const Slot& slot) {
-    board_.history.owners[slot.number()].insert(place);
-    slot.for_each_part([&](const Part& part) {
-      kept.senders = std::max(kept.senders, part.counted.workers());
-      kept.waiting = std::max(kept.waiting, part.waiting.size());
-    });
-  });
-}
-
-History::End LossJob::end_of(const Status& status) const {
-  return {.at = clock_.now(), .ok = status.ok(), .peer = status.peer(), .cause = status.cause()};
-}
-
-void LossJob::end_history() {
-  History& history = board_.history;
-  history.job = end_of(scheduler_->status());
-  for (History::Place& place : history.places) {
-    for (std::uint32_t& number : place.numbers) {
-      const Rank told = number;
-      for (const Return& each : returns_) {
-        const bool is_it = each.out_since != 0 && each.number == told;
-        if (is_it && place.epoch >= each.out_since) number = each.newcomer;
-      }
-    }
-  }
-  for (const auto& process : processes_) {
-    if (process->user == nullptr || !process->alive) continue;
-    if (!process->user->finished()) history.going.insert(process->number);
-  }
-}
-
-std::string LossJob::describe() const {
-  std::string text = fmt::format("{} workers, at least {}, {} links, lost {}; {}; ", plan_.workers,
-                                 plan_.min_workers, plan_.worker_links,
-                                 fmt::join(board_.lost, ", "), scheduler_->phase());
-  if (servers_.lost() != 0) {
-    text += fmt::format("{} servers lost, the last after {:.3f} ms; ", servers_.lost(),
-                        seconds(servers_.last_loss() - began_) * 1e3);
-  }
-  for (const LossPlan::Strike& strike : plan_.strikes) {
-    text += fmt::format("{} after {:.3f} ms; ", name_of(strike.kind), seconds(strike.after) * 1e3);
-  }
-  for (const auto& process : processes_) {
-    const bool failed = process->alive && process->user != nullptr && process->user->outcome() &&
-                        !process->user->outcome()->ok();
-    if (failed) text += fmt::format("{}: {}; ", process->name, process->user->outcome()->text());
-    if (!process->alive || process->agent->over()) continue;
-    text +=
-        process->name + (process->user != nullptr ? ": " + process->user->describe() : "") + "; ";
-  }
-  return text;
-}
-
-void LossJob::report(const std::string& invariant, const std::string& text) {
-  if (violation_ || watched_ == Watched::kByNobody) return;
-  violation_ = Violation{
-      invariant,
-      fmt::format("at {} ms: {}",
-                  std::chrono::duration<double, std::milli>(clock_.now() - began_).count(), text)};
 }
 
 }  // namespace stretto::sim

@@ -4,7 +4,6 @@
 // left.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,34 +13,14 @@
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/sim/job_steps.h"
+#include "tests/sim/losses/loss_scheduler.h"
 #include "tests/sim/losses/loss_servers.h"
 #include "tests/sim/losses/loss_user.h"
+#include "tests/sim/losses/loss_visits.h"
 #include "tests/sim/sim_cluster.h"
 #include "tests/sim/sim_network.h"
 
 namespace stretto::sim {
-
-/// What has befallen workers where in their programs, while all knew of every loss or while one was
-/// yet to be noticed: how often.
-class LossVisits {
- public:
-  void note(LossKind kind, LossPhase phase, bool recovering) {
-    ++counts_[index(kind, phase, recovering)];
-  }
-  void add(const LossVisits& other);
-  std::uint64_t of(LossKind kind, LossPhase phase, bool recovering) const {
-    return counts_[index(kind, phase, recovering)];
-  }
-  /// For people: a line for each kind.
-  std::string table() const;
-
- private:
-  static std::size_t index(LossKind kind, LossPhase phase, bool recovering) {
-    return (static_cast<std::size_t>(kind) * kLossPhases + static_cast<std::size_t>(phase)) * 2 +
-           (recovering ? 1 : 0);
-  }
-  std::array<std::uint64_t, kLossKinds * kLossPhases * 2> counts_{};
-};
 
 /// Thread: the simulation's.
 class LossJob {
@@ -50,7 +29,8 @@ class LossJob {
   enum class Watched { kByUsers, kByNobody };
 
   explicit LossJob(std::uint64_t seed, Watched watched = Watched::kByUsers,
-                   std::uint32_t replicas = 1);
+                   std::uint32_t replicas = 1,
+                   LossPlan::Beside beside = LossPlan::Beside::kNothing);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
@@ -61,7 +41,11 @@ class LossJob {
   bool went_on() const { return went_on_; }
   /// Where servers stand by.
   const LossServers& servers() const { return servers_; }
+  /// Schedulers that have come in the place of others.
+  std::uint64_t schedulers() const { return returning_.came(); }
   const LossVisits& visits() const { return visits_; }
+  /// Places that servers have handed over.
+  std::size_t moved() const { return moved_; }
   /// Workers that have come in.
   std::size_t joined() const { return board_.came.size(); }
   /// Of these, who have come in the place of one that was lost.
@@ -75,7 +59,7 @@ class LossJob {
     Config config;
     std::unique_ptr<Agent> agent;
     WorkerNode* worker = nullptr;
-    const Shard* shard = nullptr;
+    Shard* shard = nullptr;
     std::unique_ptr<LossUser> user;
     bool alive = true;
     Time sleeps_until = {};
@@ -83,13 +67,17 @@ class LossJob {
 
   Config config_of(Role role, std::int64_t rank) const;
   void add_scheduler();
+  void lose_scheduler(Duration absence);
   void add_server(std::uint32_t server);
   void add_shard(std::uint32_t server, std::uint32_t shard, std::string name);
   void follow_servers();
+  std::vector<Process*> shards_of(const std::string& server);
   void lose_server(const std::string& name, bool is_told);
+  void drain_server(const std::string& name);
   void add_worker(std::uint32_t number, NodeId former = 0);
   bool step_one();
   void step(Process& process);
+  void look_at_end(const Process& server);
   Time next_strike() const;
   void strike();
   std::vector<Process*> victims() const;
@@ -119,6 +107,8 @@ class LossJob {
   LossBoard board_{clock_};
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
+  Process* scheduler_process_ = nullptr;
+  LossScheduler returning_;
   LossServers servers_;
   std::uint64_t names_ = 0;  // Of servers that were started.
   std::size_t struck_ = 0;
@@ -126,6 +116,7 @@ class LossJob {
   Time not_before_ = {};        // A strike waits until all have come together,
   Time joins_not_before_ = {};  // and mostly who joins until there is a place.
   bool went_on_ = false;
+  std::size_t moved_ = 0;
   std::optional<Dip> dip_;
   std::set<std::string> dipped_;  // Who has not heard of all while that lasted.
   LossVisits visits_;

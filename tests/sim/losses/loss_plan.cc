@@ -82,6 +82,38 @@ void lose_servers(std::uint64_t seed, LossPlan& plan) {
          .absence = random.between(Duration::zero(), random.chance(0.2) ? 8s : 4ms),
          .is_told = random.chance(0.7)});
   }
+  for (LossPlan::ServerStrike& strike : plan.server_strikes) strike.drains = random.chance(0.3);
+}
+
+// At most two of those that are to have a place are lost: of three the job says that it cannot be.
+void move_servers(std::uint64_t seed, LossPlan& plan) {
+  Random random(seed ^ 0x30FE5);
+  if (!plan.joins.empty()) plan.rounds += 40;
+  std::uint64_t losses = random.below(3);
+  for (std::uint64_t left = 2 + random.below(6); left > 0; --left) {
+    const bool loses = losses > 0 && random.chance(0.3);
+    losses -= loses ? 1 : 0;
+    plan.server_strikes.push_back(
+        {.after = random.between(Duration::zero(), random.chance(0.5) ? 2ms : 20ms),
+         .absence = random.between(Duration::zero(), random.chance(0.2) ? 1s : 3ms),
+         .is_told = random.chance(0.7),
+         .drains = !loses});
+  }
+}
+
+// Also as soon as another has come.
+void lose_schedulers(std::uint64_t seed, LossPlan& plan) {
+  if (!plan.joins.empty()) plan.rounds += 80;
+  Random random(seed ^ 0x5CED);
+  constexpr LossPlan::Moment kMoments[] = {LossPlan::Moment::kAny, LossPlan::Moment::kSomebodyJoins,
+                                           LossPlan::Moment::kSomebodyIsMissing,
+                                           LossPlan::Moment::kAllAreAsked};
+  for (std::uint64_t left = 1 + random.below(4); left > 0; --left) {
+    plan.scheduler_strikes.push_back(
+        {.after = random.between(Duration::zero(), random.chance(0.5) ? 3ms : 60ms),
+         .absence = random.between(Duration::zero(), random.chance(0.2) ? 6s : 20ms),
+         .moment = kMoments[random.below(std::size(kMoments))]});
+  }
 }
 
 }  // namespace
@@ -98,7 +130,8 @@ std::string_view name_of(LossPhase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
-LossPlan::LossPlan(std::uint64_t seed, std::uint32_t copies) : replicas(copies) {
+LossPlan::LossPlan(std::uint64_t seed, std::uint32_t copies, Beside beside)
+    : replicas(copies), moves(beside == Beside::kMoves) {
   Random random(seed * 0x9E3779B97F4A7C15ULL + 11);
   workers = 2 + static_cast<std::uint32_t>(random.below(kMostWorkers - 1));
   min_workers = 1 + static_cast<std::uint32_t>(random.below(workers));
@@ -145,6 +178,8 @@ LossPlan::LossPlan(std::uint64_t seed, std::uint32_t copies) : replicas(copies) 
   exchange_among_workers(seed, *this);
   strike_amid_a_choice(seed, *this);
   if (replicas > 1) lose_servers(seed, *this);
+  if (moves) move_servers(seed, *this);
+  if (beside == Beside::kScheduler) lose_schedulers(seed, *this);
 }
 
 }  // namespace stretto::sim

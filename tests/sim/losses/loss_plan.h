@@ -43,8 +43,11 @@ struct LossPlan {
   static constexpr std::uint32_t kMostWorkers = 4;  // With those who join.
   static constexpr int kDigits = 15;                // Bits of a worker's own digit in a number.
 
+  /// What else befalls the job: servers are asked to hand their places over, or its scheduler,
+  /// which may come back, is lost.
+  enum class Beside : std::uint8_t { kNothing, kMoves, kScheduler };
   /// With two `copies` servers have others that stand by for them, and are lost too.
-  explicit LossPlan(std::uint64_t seed, std::uint32_t copies = 1);
+  explicit LossPlan(std::uint64_t seed, std::uint32_t copies = 1, Beside beside = Beside::kNothing);
 
   struct Strike {
     LossKind kind = LossKind::kCrash;
@@ -59,6 +62,9 @@ struct LossPlan {
   std::uint32_t servers = 1;
   std::uint32_t shards = 1;
   std::uint32_t replicas = 1;
+  bool moves = false;  ///< Servers hand their places over.
+  /// Places have more than one process, at times.
+  bool servers_change() const { return replicas > 1 || moves; }
   std::uint64_t rounds = 1;  ///< Of each tensor.
   std::uint64_t barrier_every = 1;
   std::uint32_t machines = 1;  ///< That workers are on.
@@ -71,8 +77,17 @@ struct LossPlan {
     Duration after = {};    ///< Since the one before, or since the job runs.
     Duration absence = {};  ///< Until another is started, once that is known.
     bool is_told = true;    ///< Its links break.
+    bool drains = false;    ///< It is asked to go, and not lost.
   };
   std::vector<ServerStrike> server_strikes = {};
+  /// What the scheduler is lost amid.
+  enum class Moment : std::uint8_t { kAny, kSomebodyJoins, kSomebodyIsMissing, kAllAreAsked };
+  struct SchedulerStrike {
+    Duration after = {};    ///< That one has been in its place, or the job runs.
+    Duration absence = {};  ///< Until another is.
+    Moment moment = Moment::kAny;
+  };
+  std::vector<SchedulerStrike> scheduler_strikes = {};
   struct Joining {
     Duration after = {};
     bool waits_for_a_place = true;  ///< Or is refused where all MAX are in.

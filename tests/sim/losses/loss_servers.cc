@@ -8,29 +8,57 @@
 namespace stretto::sim {
 namespace {
 
+constexpr Duration kTold = 5ms;  // Until all know that the job runs. Before, who is to go does.
+
 std::string process_of(const Member& member) {
   return member.address.substr(0, member.address.find(':'));
 }
 
-// Those that are in the view and alive, but for the last process that has all of its place.
+// Any that is alive, also if it has been asked before. Who stands by has what it is said to have if
+// it is alive, too; who is to have a place is not asked.
+std::vector<std::string> who_may_go(const View& view, const std::set<std::string>& alive,
+                                    bool moves) {
+  std::set<Rank> disturbed;
+  for (const auto& [node, member] : view.members) {
+    const bool is_lost = member.role == Role::kServer && !alive.contains(process_of(member));
+    if (is_lost) disturbed.insert(member.rank);
+  }
+  std::vector<std::string> found;
+  for (const auto& [node, member] : view.members) {
+    const bool is_first = member.role == Role::kServer && member.shard == 0;
+    const bool may = moves ? !member.standby && alive.contains(process_of(member))
+                           : !disturbed.contains(member.rank);
+    if (is_first && may) found.push_back(process_of(member));
+  }
+  return found;
+}
+
+// Those that are in the view and alive, but for the last process that has all of its place; where
+// places move only those that are to have one. Of two processes, of which one is about to go, the
+// other might have all before it is known that it is lost.
 std::vector<std::string> victims(const View& view, std::uint32_t shards,
-                                 const std::set<std::string>& alive) {
+                                 const std::set<std::string>& alive,
+                                 const std::set<std::string>& going, bool moves) {
   std::map<Rank, std::uint32_t> caught_up;  // Shards of who stands by.
   for (const NodeId node : view.caught_up) ++caught_up[view.members.at(node).rank];
+  std::set<Rank> left;
   std::map<Rank, std::vector<std::string>> holders;
-  std::vector<std::string> found;
+  std::map<Rank, std::vector<std::string>> lacking;
   for (const auto& [node, member] : view.members) {
     const std::string name = process_of(member);
     const bool is_first = member.role == Role::kServer && member.shard == 0;
     if (!is_first || !alive.contains(name)) continue;
-    if (member.standby && caught_up[member.rank] != shards) {
-      found.push_back(name);
-    } else {
-      holders[member.rank].push_back(name);
-    }
+    if (going.contains(name)) left.insert(member.rank);
+    const bool lacks = member.standby && caught_up[member.rank] != shards;
+    (lacks ? lacking : holders)[member.rank].push_back(name);
+  }
+  std::vector<std::string> found;
+  for (const auto& [place, names] : lacking) {
+    if (moves || !left.contains(place)) found.insert(found.end(), names.begin(), names.end());
   }
   for (const auto& [place, names] : holders) {
-    if (names.size() > 1) found.insert(found.end(), names.begin(), names.end());
+    const bool others = !moves && names.size() > 1 && !left.contains(place);
+    if (others) found.insert(found.end(), names.begin(), names.end());
   }
   return found;
 }
@@ -46,40 +74,81 @@ Time LossServers::next_due() const {
 void LossServers::act(Time now, const Scheduler& scheduler, const std::set<std::string>& alive) {
   if (!running_ && scheduler.phase() == "running") {
     running_ = true;
-    if (!plan_.server_strikes.empty()) next_strike_ = now + plan_.server_strikes.front().after;
+    told_at_ = now + kTold;
+    if (!plan_.server_strikes.empty()) next_strike_ = now + plan_.server_strikes[0].after;
   }
-  const std::vector<LossNews>& news = scheduler.watch().loss_news();
-  for (; news_ < news.size(); ++news_) {
-    if (!news[news_].server) continue;
-    const auto& strike = plan_.server_strikes[news_ % plan_.server_strikes.size()];
-    starts_.push_back({.number = news[news_].number, .at = now + strike.absence});
-  }
-  while (!starts_.empty()) {
-    const auto due = std::ranges::min_element(starts_, {}, &Start::at);
-    if (due->at > now) break;
-    const std::uint32_t number = due->number;
-    starts_.erase(due);
-    if (scheduler.phase() != "running") continue;
-    ++started_;
-    ways_.start(number);
-  }
+  if (plan_.moves && lost_ > 0) look_for_heirs(scheduler.view());
+  follow(now, scheduler);
+  start_due(now, scheduler.phase() == "running");
   if (next_strike_ <= now) strike(now, scheduler, alive);
 }
 
+void LossServers::look_for_heirs(const View& view) {
+  for (const auto& [node, member] : view.members) {
+    const bool serves = member.role == Role::kServer && !member.standby && !member.left;
+    lost_heir_ = lost_heir_ || (serves && lost_names_.contains(process_of(member)));
+  }
+}
+
+void LossServers::follow(Time now, const Scheduler& scheduler) {
+  const auto start = [&](std::uint32_t number, std::size_t turn) {
+    const auto& strike = plan_.server_strikes[turn % plan_.server_strikes.size()];
+    starts_.push_back({.number = number, .at = now + strike.absence});
+  };
+  const std::vector<LossNews>& news = scheduler.watch().loss_news();
+  for (; news_ < news.size(); ++news_) {
+    if (news[news_].server && !news[news_].dropped) start(news[news_].number, news_);
+  }
+  const std::vector<MoveOrder>& orders = scheduler.moves().orders();
+  for (; orders_ < orders.size(); ++orders_) start(orders[orders_].server, orders_);
+}
+
+void LossServers::start_due(Time now, bool runs) {
+  while (!starts_.empty()) {
+    const auto due = std::ranges::min_element(starts_, {}, &Start::at);
+    if (due->at > now) return;
+    const std::uint32_t number = due->number;
+    starts_.erase(due);
+    if (!runs) continue;
+    ++started_;
+    ways_.start(number);
+  }
+}
+
 void LossServers::strike(Time now, const Scheduler& scheduler, const std::set<std::string>& alive) {
-  const std::vector<std::string> all = victims(scheduler.view(), plan_.shards, alive);
   const bool is_over = scheduler.phase() != "running";
-  if (all.empty() && !is_over) {  // Those who stand by have yet to get all.
+  const LossPlan::ServerStrike& strike = plan_.server_strikes[struck_];
+  const bool is_early = strike.drains && now < told_at_;
+  if (!is_over && (is_early || !hit(strike, scheduler.view(), alive))) {  // Nobody may be hit yet.
     next_strike_ = now + 300us;
     return;
   }
-  const LossPlan::ServerStrike& strike = plan_.server_strikes[struck_++];
+  ++struck_;
   const bool is_last = struck_ == plan_.server_strikes.size() || is_over;
   next_strike_ = is_last ? Time::max() : now + plan_.server_strikes[struck_].after;
-  if (is_over) return;
+  if (is_over || strike.drains) return;
   ++lost_;
   last_loss_ = now;
-  ways_.lose(all[random_.below(all.size())], strike.is_told);
+}
+
+bool LossServers::hit(const LossPlan::ServerStrike& strike, const View& view,
+                      const std::set<std::string>& alive) {
+  std::vector<std::string> all;
+  if (strike.drains) {
+    all = who_may_go(view, alive, plan_.moves);
+  } else {
+    all = victims(view, plan_.shards, alive, going_, plan_.moves);
+  }
+  if (all.empty()) return plan_.moves;  // Then it is for nothing.
+  const std::string& victim = all[random_.below(all.size())];
+  if (strike.drains) {
+    going_.insert(victim);
+    ways_.drain(victim);
+  } else {
+    lost_names_.insert(victim);
+    ways_.lose(victim, strike.is_told);
+  }
+  return true;
 }
 
 }  // namespace stretto::sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossServers: the servers of an elastic job for which others stand by. Some are lost at any time,
-// but never the last one that has a place's all; and a launcher that is played here starts another
-// for each.
+// LossServers: the servers of an elastic job for which others stand by, or which hand their places
+// over. Some are lost at any time, but never the last one that has a place's all; and a launcher
+// that is played here starts another for each.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,7 @@ class LossServers {
   struct Ways {
     std::function<void(std::uint32_t number)> start;
     std::function<void(const std::string& name, bool is_told)> lose;
+    std::function<void(const std::string& name)> drain;
   };
 
   LossServers(const LossPlan& plan, std::uint64_t seed, Ways ways)
@@ -31,6 +32,9 @@ class LossServers {
   Time next_due() const;
   /// The last one was lost then.
   Time last_loss() const { return last_loss_; }
+  /// One that was lost just as it had all has had the place before that was known: what is there is
+  /// lost, and the job ends.
+  bool has_lost_heir() const { return lost_heir_; }
   std::uint64_t lost() const { return lost_; }
   std::uint64_t started() const { return started_; }
 
@@ -41,6 +45,11 @@ class LossServers {
   };
 
   void strike(Time now, const Scheduler& scheduler, const std::set<std::string>& alive);
+  bool hit(const LossPlan::ServerStrike& strike, const View& view,
+           const std::set<std::string>& alive);
+  void look_for_heirs(const View& view);
+  void follow(Time now, const Scheduler& scheduler);
+  void start_due(Time now, bool runs);
 
   const LossPlan& plan_;
   Random random_;
@@ -48,8 +57,13 @@ class LossServers {
   std::size_t struck_ = 0;
   Time next_strike_ = Time::max();
   bool running_ = false;
+  Time told_at_ = {};  // By then all know that.
   std::size_t news_ = 0;
+  std::size_t orders_ = 0;
+  std::set<std::string> going_;  // They have been asked to.
   std::vector<Start> starts_;
+  std::set<std::string> lost_names_;
+  bool lost_heir_ = false;
   Time last_loss_ = {};
   std::uint64_t lost_ = 0;
   std::uint64_t started_ = 0;

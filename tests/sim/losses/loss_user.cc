@@ -55,9 +55,9 @@ bool LossUser::is_ready() const {
 }
 
 LossPhase LossUser::phase() const {
+  if (leaving_) return LossPhase::kLeaving;
   if (node_.work().exchange().members().chooses()) return LossPhase::kChoosing;
   if (!is_ready()) return LossPhase::kDeclaring;
-  if (leaving_) return LossPhase::kLeaving;
   if (in_barrier_) return LossPhase::kInABarrier;
   return reading_ ? LossPhase::kReading : LossPhase::kInRounds;
 }

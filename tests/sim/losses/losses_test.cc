@@ -82,6 +82,70 @@ TEST(ElasticStandbySimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(joined, seeds.count / 32);
 }
 
+// Servers hand their places over, with all of their shards, while workers are lost, leave and come;
+// some that are to have a place are lost.
+TEST(ElasticMovesSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment(kFarLess);
+  Replay replay("ElasticMovesSimulation.Every*");
+  std::uint64_t moved = 0;
+  std::uint64_t heirs = 0;
+  std::uint64_t servers = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t joined = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    LossJob job(seed, LossJob::Watched::kByUsers, 1, LossPlan::Beside::kMoves);
+    auto violation = job.run();
+    heirs += job.servers().has_lost_heir() ? 1 : 0;
+    if (!violation && !job.servers().has_lost_heir())
+      violation = HistoryChecker(job.history()).check();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
+    moved += job.moved();
+    servers += job.servers().lost();
+    lost += job.lost();
+    joined += job.joined();
+  }
+  if (seeds.count < 100) return;
+  fmt::print("{} places moved, {} servers that were to have one, {} workers were lost, {} came\n",
+             moved, servers, lost, joined);
+  EXPECT_GT(moved, seeds.count / 2);
+  EXPECT_LT(heirs, seeds.count / 16) << "jobs that ended as one was lost that just had a place";
+  EXPECT_GT(servers, seeds.count / 16);
+  EXPECT_GT(lost, seeds.count / 2);
+  EXPECT_GT(joined, seeds.count / 32);
+}
+
+// The scheduler is lost as well, and another goes on from what it has written down; in every second
+// job servers are, too.
+TEST(ElasticReturnsSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
+  set_log_level(Level::kSilent);
+  const Seeds seeds = seeds_from_environment(kFarLess);
+  Replay replay("ElasticReturnsSimulation.Every*");
+  std::uint64_t schedulers = 0;
+  std::uint64_t servers = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t joined = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    replay.at(seed);
+    LossJob job(seed, LossJob::Watched::kByUsers, 1 + seed % 2, LossPlan::Beside::kScheduler);
+    auto violation = job.run();
+    if (!violation) violation = HistoryChecker(job.history()).check();
+    ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
+    schedulers += job.schedulers();
+    servers += job.servers().lost();
+    lost += job.lost();
+    joined += job.joined();
+  }
+  if (seeds.count < 100) return;
+  fmt::print("{} schedulers came back, {} servers and {} workers were lost, {} workers came\n",
+             schedulers, servers, lost, joined);
+  EXPECT_GT(schedulers, seeds.count / 2);
+  EXPECT_GT(servers, seeds.count / 8);
+  EXPECT_GT(lost, seeds.count / 2);
+  EXPECT_GT(joined, seeds.count / 32);
+}
+
 // Nobody looks on while the jobs run.
 TEST(HistorySimulation, EveryHistoryKeepsTheContract) {
   set_log_level(Level::kSilent);

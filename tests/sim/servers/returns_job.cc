@@ -77,7 +77,7 @@ void ReturnsJob::add_scheduler() {
   if (!scheduler->listen(kPlace).ok()) report("set-up", "the scheduler cannot listen");
   scheduler_ = scheduler.get();
   scheduler_process_ = &process;
-  news_ = orders_ = 0;
+  orders_ = 0;  // Of losses each tells all.
   process.agent = std::move(scheduler);
 }
 

@@ -5,8 +5,8 @@
 //   stretto::Checkpoints checkpoints(worker);
 //   if (!weights.restored) worker.broadcast(weights, initial, 0).wait().or_exit();
 //   for (std::uint64_t step = checkpoints.restored().step; step < steps; ++step) {
+//     ...                                        // The step.
 //     if (step % 100 == 99) (void)checkpoints.save(step + 1);
-//     ...
 //   }
 #pragma once
 
