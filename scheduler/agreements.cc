@@ -87,7 +87,11 @@ void Agreements::declared_before(Rank worker, const TensorSpec& spec) {
 
 void Agreements::go_on() {
   goes_on_ = true;
-  registry_.forget_declarers(machine_.view().ranks(Role::kWorker));
+  Rank numbers = machine_.view().ranks(Role::kWorker);
+  for (const auto& [node, member] : machine_.next_view().members) {
+    if (member.role == Role::kWorker) numbers = std::max(numbers, member.number() + 1);
+  }
+  registry_.forget_declarers(numbers);
 }
 
 void Agreements::refuse_tensor(const Member& worker, const std::string& name, const Status& why) {

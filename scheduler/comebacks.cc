@@ -41,9 +41,12 @@ Status check_comeback(const control::Hello& hello, const View& view, std::uint64
                   fmt::format("{} is lost to the job, which has gone on without it", who))
         .with_peer(who);
   }
-  // Ranks of workers close up, and it may not have heard of that.
-  const Rank most = server ? member->rank : member->number();
-  const bool is_it = hello.rank >= std::int64_t{member->rank} && hello.rank <= std::int64_t{most};
+  // Ranks of workers close up, and it may not have heard of that. Who came again under its old
+  // number had the last rank then, which may have been any.
+  const std::int64_t rank = member->rank;
+  const std::int64_t number = member->number();
+  const bool closes_up = !server && hello.rank >= rank && (hello.rank <= number || number < rank);
+  const bool is_it = hello.rank == rank || closes_up;
   if (member->role == hello.role && is_it && member->shard == hello.shard) return {};
   return {Code::kRefused, fmt::format("{} comes as {} {} shard {}, and node {} is {}", hello.host,
                                       name_of(hello.role), hello.rank, hello.shard, hello.node,
@@ -108,7 +111,7 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
     return {};
   }
   van_.send_control(link, roster());
-  if (machine_.phase() == ViewMachine::Phase::kDispersing && member.role == Role::kServer) {
+  if (machine_.phase() == ViewMachine::Phase::kDispersing && !member.left) {
     van_.send_control(link, control::Leave{});
     van_.links().await(link, Return::kUnlessEnded);
   }

@@ -87,6 +87,7 @@ Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, c
   // One that a scheduler before this one had started may be here already.
   if (const Member* here = who_comes(view, move.order.server)) {
     move.comes = here->node;
+    move.deadline = now + kComes;  // For the rest of its shards.
   } else {
     start(move, now);
   }

@@ -382,7 +382,7 @@ void ViewMachine::take(const TimeOut&) {
     }
     end(link_broke(*reporter, *subject, doubt.cause));
   }
-  if (phase_ == Phase::kRunning && !changed_.empty()) publish();
+  if (phase_ == Phase::kRunning && !changed_.empty()) take(TurnOver{});  // As a journal plays it.
 }
 
 }  // namespace stretto

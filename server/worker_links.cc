@@ -36,7 +36,7 @@ bool WorkerLinks::take_in(LinkId teller, const control::TakeIn& said, const Rost
   const Worker* worker = find(teller);
   if (worker == nullptr) return false;
   const bool says_itself =
-      roster.settings.replicated() && std::ranges::count(said.nodes, worker->node) != 0;
+      roster.settings.servers_replaced() && std::ranges::count(said.nodes, worker->node) != 0;
   if (!says_itself && !group_->contains(worker->node)) return false;
   bool is_news = false;
   for (const NodeId node : said.nodes) {

@@ -174,7 +174,6 @@ class HoldUp {
 // All workers are there, and the servers have cut.
 Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
                          std::span<const Attachment> attachments) {
-  if (Status status = refusal(impl, "checkpoint"); !status.ok()) return status;
   Status wrong = checkpoint::check_attachments(attachments);
   if (step == std::numeric_limits<std::uint64_t>::max()) {
     wrong = {Code::kInvalidArgument, "no step has this number"};
@@ -206,6 +205,7 @@ Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
 
 Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachments) {
   detail::WorkerImpl& impl = *worker_->impl_;
+  if (Status status = refusal(impl, "checkpoint"); !status.ok()) return status;
   const HoldUp hold_up(impl);
   const Result<CutMade> made = make_cut(impl, step, attachments);
   if (!made.ok()) return made.status();
@@ -227,9 +227,13 @@ Status Checkpoints::save(std::uint64_t step, std::span<const Attachment> attachm
 
 CheckpointTicket Checkpoints::begin(std::uint64_t step, std::span<const Attachment> attachments) {
   detail::WorkerImpl& impl = *worker_->impl_;
-  const HoldUp hold_up(impl);
   const auto last_word = std::make_shared<LastWord>();
   CheckpointTicket ticket(last_word->future());
+  if (const Status status = refusal(impl, "checkpoint"); !status.ok()) {
+    last_word->say(status);
+    return ticket;
+  }
+  const HoldUp hold_up(impl);
   const Result<CutMade> made = make_cut(impl, step, attachments);
   if (!made.ok()) {
     last_word->say(made.status());

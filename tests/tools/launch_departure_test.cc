@@ -23,6 +23,7 @@ class DepartureTest : public testing::Test {
     plan_.workers = 3;
     plan_.restarts = 1;
     plan_.least_workers = 1;
+    plan_.hosts = {{"a", 3}, {"b", 3}};
   }
   Departure of(std::size_t site, bool gathered = true) {
     const JobSites sites{.members = members_,
@@ -71,6 +72,15 @@ TEST_F(DepartureTest, WhoeverTheJobCannotDoWithoutHasItBeginAgain) {
   plan_.least_workers = 0;
   EXPECT_EQ(of(1).way, Way::kBeginsAgain);
   EXPECT_THAT(of(1).why, HasSubstr("workers of a job of fixed size cannot leave it"));
+  plan_.hosts = {{"a", 3}, {"b", 2}};
+  EXPECT_EQ(of(1).way, Way::kInVain);
+  EXPECT_THAT(of(1).why, HasSubstr("the others have 2 slots for 3 workers"));
+  EXPECT_EQ(of(2).way, Way::kBeginsAgain);
+  placement_.via = Via::kSlurm;
+  EXPECT_EQ(of(2).way, Way::kInVain) << "it would begin again on the same hosts";
+  placement_.via = Via::kMpi;
+  EXPECT_THAT(of(2).why, HasSubstr("mpirun ends all"));
+  placement_.via = Via::kSsh;
   plan_.least_workers = 1;
   placement_.site_of.front() = 1;
   EXPECT_THAT(of(1).why, HasSubstr("its scheduler runs there"));

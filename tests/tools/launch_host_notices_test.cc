@@ -22,6 +22,7 @@ class HostNoticesTest : public supervised::SupervisorFixture {
     plan_.restarts = 1;
     plan_.workers = 2;
     plan_.least_workers = 1;
+    plan_.hosts = {{"a", 2}, {"b", 2}};
   }
   bool take(std::size_t site) { return notices_.take(site, now_); }
   void step() { notices_.step(now_, saved_); }
@@ -100,6 +101,50 @@ TEST_F(HostNoticesTest, WhoIsStillThereInTheEndIsKilled) {
   step();
   EXPECT_EQ(done_.orders, to({supervised::kServer}, SIGKILL, supervised::Scope::kGroup));
   EXPECT_THAT(released_, IsEmpty());
+  done_.orders.clear();
+  step();
+  EXPECT_THAT(done_.orders, IsEmpty()) << "once";
+  EXPECT_FALSE(notices_.deadline());
+  EXPECT_THAT(notices_.names(), ElementsAre("a")) << "the job does not begin again there";
+}
+
+TEST_F(HostNoticesTest, OfTwoHostsTheSecondIsJudgedWithoutTheFirst) {
+  plan_.least_workers = 2;
+  run_all();
+  EXPECT_FALSE(take(1)) << "one worker would be left, and there are no checkpoints";
+  plan_.least_workers = 1;
+  ASSERT_TRUE(take(1));
+  EXPECT_FALSE(take(2)) << "nobody runs anywhere else";
+}
+
+TEST_F(HostNoticesTest, WhereAllAreToldToEndNobodyIsKilledBefore) {
+  run_all();
+  ASSERT_TRUE(take(1));
+  supervisor_.on_signal(SIGTERM, now_);
+  EXPECT_FALSE(notices_.deadline());
+  now_ += 60s;
+  done_ = {};
+  step();
+  EXPECT_THAT(done_.orders, IsEmpty());
+}
+
+TEST_F(HostNoticesTest, WhoHasFinishedIsNotReplaced) {
+  run_all();
+  ASSERT_TRUE(take(1));
+  end({{supervised::kSecondWorker, supervised::kFine}});
+  end({{supervised::kFirstWorker, supervised::kFine}});
+  step();
+  EXPECT_THAT(done_.restarts, IsEmpty());
+}
+
+TEST_F(HostNoticesTest, AmidAJobThatHasFailedTheHostIsLeftOutOfTheNext) {
+  plan_.checkpoint = "kept";
+  plan_.least_workers = 2;
+  run_all();
+  end({{supervised::kServer, supervised::kKilled}});
+  ASSERT_TRUE(take(2));
+  EXPECT_THAT(notices_.names(), ElementsAre("b"));
+  EXPECT_THAT(done_.orders, IsEmpty());
 }
 
 TEST_F(HostNoticesTest, AJobThatCannotDoWithoutThemBeginsAgainAfterACheckpoint) {

@@ -11,15 +11,32 @@ Departure in_vain(std::string why) {
   return {.way = Departure::Way::kInVain, .why = std::move(why)};
 }
 
-// Of those that run, on this site or on others.
+// Of those that run, on this site, or on others that stay.
 std::uint32_t workers_that_run(std::size_t site, bool there, const JobSites& sites) {
   std::uint32_t workers = 0;
   for (std::size_t member = 0; member < sites.members.size(); ++member) {
-    const bool is_there = sites.placement.site_of[member] == site;
     const bool works = sites.members[member].role == Role::kWorker && sites.runs(member);
-    workers += works && is_there == there ? 1 : 0;
+    if (!works) continue;
+    const std::size_t at = sites.placement.site_of[member];
+    workers += there ? at == site : at != site && is_usable(at, sites);
   }
   return workers;
+}
+
+// Why the job could not begin again on the hosts that stay; empty: it can.
+std::string why_not_again(std::size_t site, const Plan& plan, const JobSites& sites) {
+  if (plan.checkpoint.empty()) return "it keeps no checkpoints (--checkpoint)";
+  if (sites.placement.via != Via::kSsh) return "only over ssh could it leave a host out";
+  std::uint64_t slots = 0;
+  for (const HostSlots& host : plan.hosts) {
+    for (std::size_t other = 0; other < sites.placement.sites.size(); ++other) {
+      const bool stays = other != site && is_usable(other, sites);
+      slots += stays && sites.placement.sites[other].name == host.host ? host.slots : 0;
+    }
+  }
+  const std::uint32_t least = plan.least_workers != 0 ? plan.least_workers : plan.workers;
+  if (slots >= least || (plan.oversubscribe && slots != 0)) return {};
+  return fmt::format("the others have {} slots for {} workers", slots, least);
 }
 
 // Some member has been started there, and others can be.
@@ -48,6 +65,7 @@ std::string who_cannot_leave(std::size_t site, const Plan& plan, const JobSites&
 
 Departure departure_of(std::size_t site, const Plan& plan, const JobSites& sites, bool gathered) {
   if (plan.restarts == 0) return in_vain("others are started for them with --restarts K");
+  if (sites.placement.via == Via::kMpi) return in_vain("mpirun ends all with one");
   if (!gathered) return in_vain("the job does not run yet, or is about to end");
   if (!has_another(site, sites)) return in_vain("the job has no other host");
   Departure departure{.way = Departure::Way::kLeaves};
@@ -56,7 +74,8 @@ Departure departure_of(std::size_t site, const Plan& plan, const JobSites& sites
   }
   departure.why = who_cannot_leave(site, plan, sites);
   if (departure.why.empty()) return departure;
-  if (plan.checkpoint.empty()) return in_vain(departure.why);
+  const std::string no = why_not_again(site, plan, sites);
+  if (!no.empty()) return in_vain(fmt::format("{}, and {}", departure.why, no));
   departure.way = Departure::Way::kBeginsAgain;
   return departure;
 }

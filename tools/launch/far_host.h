@@ -69,7 +69,7 @@ class FarHost final : public Host {
   void on_time(Time now, std::optional<Duration> silence);
   /// Its agent works, and has said something lately.
   bool is_heard(Time now) const {
-    return state_ == State::kHere && now - heartbeats_.heard_at() < 3 * kAliveEvery;
+    return state_ == State::kHere && heartbeats_.silence(now) < 3 * kAliveEvery;
   }
   /// When to be told of the time at the latest.
   std::optional<Time> deadline(std::optional<Duration> silence) const;

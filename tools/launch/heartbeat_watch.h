@@ -32,6 +32,11 @@ class HeartbeatWatch {
     if (asleep > kAsleep) heard_ += asleep;
     return now - heard_;
   }
+  /// The same, without a look: also before the first words after a sleep of ours are read.
+  Duration silence(Time now) const {
+    const Duration asleep = now - looked_;
+    return now - heard_ - (asleep > kAsleep ? asleep : Duration::zero());
+  }
   /// When the peer was heard last, or would have been heard if we had been awake.
   Time heard_at() const { return heard_; }
   /// `limit`: the silence that matters.

@@ -32,6 +32,13 @@ Reaction say(std::string note) {
 bool HostNotices::take(std::size_t site, Time now) {
   if (leaves(site)) return true;  // It has been heard.
   const std::string& name = sites_.placement.sites[site].name;
+  const JobEvidence& evidence = supervisor_.evidence();
+  const bool settles = evidence.failed() && !evidence.interrupt && !plan_.checkpoint.empty();
+  if (plan_.restarts > 0 && settles && sites_.placement.via == Via::kSsh) {
+    // What runs there ends with the others, and the job begins again elsewhere if it does.
+    leaving_.emplace(site, Leaving{.what = {}, .name = name, .deadline = now, .is_over = true});
+    return true;
+  }
   Departure what = departure_of(site, plan_, sites_, runs(supervisor_));
   if (what.way == Departure::Way::kInVain) {
     ways_.react(say(fmt::format("{} is not emptied: {}; the whole job ends", name, what.why)));
@@ -57,9 +64,22 @@ bool HostNotices::take(std::size_t site, Time now) {
   return true;
 }
 
+std::vector<std::string> HostNotices::names() const {
+  std::vector<std::string> names;
+  for (const auto& [site, host] : leaving_) names.push_back(host.name);
+  return names;
+}
+
+bool HostNotices::awaits_checkpoint() const {
+  return !saved_ && std::ranges::any_of(leaving_, [](const auto& one) {
+    return !one.second.is_over && one.second.what.way == Departure::Way::kBeginsAgain;
+  });
+}
+
 void HostNotices::step(Time now, std::optional<std::uint64_t> saved) {
   saved_ = saved_ || saved != last_saved_;
   last_saved_ = saved;
+  if (!runs(supervisor_)) return;  // All are told to end, and have their own time for that.
   for (auto& [site, host] : leaving_) {
     if (!host.is_over) look(site, host, now);
   }
@@ -79,8 +99,7 @@ void HostNotices::look(std::size_t site, Leaving& host, Time now) {
     ways_.react(say(fmt::format("nothing of the job runs on {} any more", host.name)));
     return ways_.release(site);
   }
-  if (now < host.deadline) return;
-  host.is_over = true;
+  if (now < host.deadline || std::exchange(host.has_killed, true)) return;
   Reaction reaction = say(
       fmt::format("sent SIGKILL to {}, which still ran on {}", names_of(left, sites_), host.name));
   for (const std::size_t member : left) {
@@ -93,9 +112,23 @@ void HostNotices::look(std::size_t site, Leaving& host, Time now) {
 void HostNotices::replace(Leaving& host) {
   for (const std::size_t member : host.what.members) {
     const Witness& witness = supervisor_.evidence().members[member];
-    const bool left = witness.member.role == Role::kWorker && witness.succeeded();
+    const bool left =
+        witness.member.role == Role::kWorker && witness.succeeded() && !has_finished();
     if (left && replaced_.insert(member).second) ways_.react(replace_left(supervisor_, member));
   }
+}
+
+// Somebody whom nobody had asked to go: the program is done, or nearly.
+bool HostNotices::has_finished() const {
+  const std::vector<Witness>& members = supervisor_.evidence().members;
+  for (std::size_t member = 0; member < members.size(); ++member) {
+    const bool done = members[member].member.role == Role::kWorker && members[member].succeeded();
+    const bool asked = std::ranges::any_of(leaving_, [member](const auto& one) {
+      return std::ranges::find(one.second.what.members, member) != one.second.what.members.end();
+    });
+    if (done && !asked) return true;
+  }
+  return false;
 }
 
 void HostNotices::end(std::size_t site, Leaving& host, std::string_view how) {
@@ -107,8 +140,9 @@ void HostNotices::end(std::size_t site, Leaving& host, std::string_view how) {
 
 std::optional<Time> HostNotices::deadline() const {
   std::optional<Time> due;
+  if (!runs(supervisor_)) return due;
   for (const auto& [site, host] : leaving_) {
-    if (!host.is_over && (!due || host.deadline < *due)) due = host.deadline;
+    if (!host.is_over && !host.has_killed && (!due || host.deadline < *due)) due = host.deadline;
   }
   return due;
 }

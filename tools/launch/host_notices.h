@@ -40,6 +40,10 @@ class HostNotices {
   bool take(std::size_t site, Time now);
   /// Nothing is to be started there.
   bool leaves(std::size_t site) const { return leaving_.contains(site); }
+  /// Names of those hosts: the job does not begin again there.
+  std::vector<std::string> names() const;
+  /// A checkpoint was asked for, and has not been made.
+  bool awaits_checkpoint() const;
   /// Once a turn. `saved`: the step of the last checkpoint.
   void step(Time now, std::optional<std::uint64_t> saved);
   std::optional<Time> deadline() const;
@@ -50,10 +54,12 @@ class HostNotices {
     std::string name;
     Time deadline;
     bool is_over = false;
+    bool has_killed = false;  // Its time is over, and ends are awaited.
   };
 
   void look(std::size_t site, Leaving& host, Time now);
   void replace(Leaving& host);
+  bool has_finished() const;
   void end(std::size_t site, Leaving& host, std::string_view how);
 
   const Plan& plan_;

@@ -181,6 +181,7 @@ AttemptOutcome Runner::run() {
   outcome.saved_step = saved_step_;
   outcome.ran = clock_.now() - begun;
   outcome.lost_hosts = lost_hosts_;
+  for (std::string& name : notices_.names()) outcome.lost_hosts.push_back(std::move(name));
   return outcome;
 }
 
@@ -374,6 +375,7 @@ void Runner::start(std::size_t member) {
   host_of(member).start(member, command, member == 0);
   if (member != 0) return;
   host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
+  if (notices_.awaits_checkpoint()) host_of(0).tell(fmt::format("{}\n", kSaveWanted));
   for (const std::size_t ended : seat_.ended()) tell_of_end(ended);
 }
 

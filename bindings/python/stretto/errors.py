@@ -143,8 +143,9 @@ class UsedAfterFork(Error):
     code = "UsedAfterFork"
 
     def __init__(self, cause="this process was forked after the worker joined the job, and the "
-                 "worker's threads and sockets are the parent's; join in the child instead, or "
-                 "start children by 'spawn'", peer="", operation=""):
+                 "worker's threads and sockets are the parent's; call shutdown() and then "
+                 "init() to join in the child, or start children by 'spawn'", peer="",
+                 operation=""):
         super().__init__(cause, peer, operation)
 
 

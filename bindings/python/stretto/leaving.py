@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaving by notice. SIGTERM tells a worker that its host, or its place in a cluster, goes. In an
 elastic job it leaves in order as its step ends: the others go on without it, and make no step
-again. A second SIGTERM, or PATIENCE_S without the end of a step, ends it at once.
+again. A second SIGTERM, or PATIENCE_S without the end of a step, ends it at once; one within a
+second is the same one: a batch system and the launcher may both send it.
 
 Programs that handle SIGTERM themselves do as they like. In a job of fixed size, and before the job
 has been joined, SIGTERM ends the process, as ever.
@@ -16,6 +17,7 @@ import time
 from stretto import session
 
 PATIENCE_S = 20.0
+_SAME_S = 1.0  # So long another one is the first one again.
 _COMMIT_S = 10.0  # That a program's next commit is waited for.
 _STATUS = 0  # That the process ends with: it has done its part.
 
@@ -33,6 +35,8 @@ def watch():
 def _on_notice(number, frame):
     del frame
     global _told
+    if _told is not None and time.monotonic() - _told < _SAME_S:
+        return
     if _told is not None or not _may_leave():
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
