@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 
 import torch
 import stretto.torch as st
@@ -77,10 +78,12 @@ def with_helper():
 
 
 def twice():
-    """The second one ends it at once."""
+    """Another one within a second is the same one; a later one ends it at once."""
 
     def told():
         tell()
+        tell()
+        threading.Event().wait(1.1)
         tell()
 
     loop(told)
