@@ -187,5 +187,25 @@ TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
   EXPECT_EQ(life_->scheduler->status().code(), Code::kServerLost);
 }
 
+// It has its old number, and the last rank, which is more than that.
+TEST_F(ElasticReturnsTest, WhoCameAgainToTheJobComesToTheNextSchedulerToo) {
+  gather();
+  pass(config_.job.dead_after + 1s, {server_.get(), second_.get()});
+  ASSERT_EQ(member(nodes_[1]), nullptr);
+  third_ = connect(0);
+  control::Hello hello = newcomer();
+  hello.node = nodes_[1];
+  third_->say(hello);
+  step();
+  const NodeId node = std::get<control::Welcome>(third_->controls().front()).node;
+  ASSERT_NE(member(node), nullptr);
+  EXPECT_EQ(member(node)->number(), 0U);
+  EXPECT_EQ(member(node)->rank, 1U);
+  next_life();
+  const auto heard = come(third_, again(Role::kWorker, 1, node));
+  ASSERT_FALSE(heard.empty());
+  EXPECT_TRUE(std::holds_alternative<control::Welcome>(heard.front()));
+}
+
 }  // namespace
 }  // namespace stretto
