@@ -21,7 +21,7 @@ void note_fork() { count().fetch_add(1, std::memory_order_relaxed); }
 
 std::uint32_t HomeProcess::forks() {
   // If there is no memory for it, children are not told; nothing else depends on it.
-  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, note_fork);
+  [[maybe_unused]] static const int kRegistered = ::pthread_atfork(nullptr, nullptr, note_fork);
   return count().load(std::memory_order_relaxed);
 }
 
