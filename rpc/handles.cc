@@ -13,13 +13,14 @@ namespace detail {
 // The loop cannot bring the answer while it waits for it.
 Status CallState::blocked() {
   if (completion_.done()) return {};
-  const std::string call = fmt::format("call '{}'", method);
-  if (executor_->is_forked()) return used_after_fork("Endpoint", call);
+  if (executor_->is_forked()) {
+    return used_after_fork("Endpoint", fmt::format("call '{}'", method));
+  }
   if (!executor_->is_here()) return {};
   return Status(Code::kInvalidArgument,
                 "a handler or callback must not wait for a call: it stands in the answer's way; "
                 "use on_done, or a thread of your own")
-      .with_operation(call);
+      .with_operation(fmt::format("call '{}'", method));
 }
 
 Result<Message> CallState::outcome(const Status& status) {
