@@ -147,10 +147,13 @@ struct Config {
   std::uint32_t most_workers() const;
   /// With those that stand by: server `n` stands by for server `n - servers`, if there is one.
   std::uint32_t server_processes() const { return servers * job.replicas; }
-  /// Servers may be numbered so far: where a place may change hands, `n` and `n + servers` have it.
+  /// Servers may be numbered so far: where a place may change hands, `n` and `n + servers` have it,
+  /// and the next two numbers of it those that have been started elsewhere than the others.
   std::uint32_t server_numbers() const {
-    return servers * (job.servers_replaced() ? JobSettings::kMostReplicas : 1);
+    return servers * (job.servers_replaced() ? 2 * JobSettings::kMostReplicas : 1);
   }
+  /// The launcher of the job has not started the server of this number.
+  bool is_guest_server(Rank number) const { return number >= servers * JobSettings::kMostReplicas; }
   std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
   std::uint64_t machine = 0;   ///< Where it is said to run; 0: as common/machine.h has it.
   NodeId former = 0;           ///< Of a worker that comes again to the job that has lost it.

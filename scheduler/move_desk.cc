@@ -4,24 +4,70 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "common/log.h"
+#include "common/told_variables.h"
 
 namespace stretto {
 
-void MoveDesk::ask(LinkId link, const control::Move& wanted) {
-  Status status;
+namespace {
+
+// Which are the same wherever a process stands.
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path made = std::filesystem::absolute(path, error);
+  return error ? path : made.string();
+}
+
+}  // namespace
+
+Status MoveDesk::refusal(const control::Move& wanted) const {
   if (machine_.phase() != ViewMachine::Phase::kRunning) {
-    status = {Code::kRefused, "the job does not run yet, or any more"};
-  } else if (launcher_ != nullptr && !launcher_->told()) {
-    status = {Code::kUnsupported,
-              "nobody is there who starts another process: stretto-launch has not started the job"};
-  } else {
+    return {Code::kRefused, "the job does not run yet, or any more"};
+  }
+  if (launcher_ == nullptr || launcher_->told() || wanted.joining != 0) return {};
+  return {Code::kUnsupported,
+          "nobody is there who starts another process: stretto-launch has not started the job"};
+}
+
+void MoveDesk::ask(LinkId link, const control::Move& wanted) {
+  Status status = refusal(wanted);
+  if (status.ok() && wanted.joining != 0) {
+    status = invite(link, wanted);
+  } else if (status.ok()) {
     status = moves_.begin(wanted.server, wanted.host, link, machine_.next_view(), clock_.now());
   }
   if (status.ok()) return;
-  log(Level::kWarning, "the place of server {} is not handed over: {}", wanted.server,
-      status.cause());
-  van_.send_control(link, control::Move{.server = wanted.server, .why = status});
+  if (wanted.joining != 0) {
+    log(Level::kWarning, "no server joins: {}", status.cause());
+  } else {
+    log(Level::kWarning, "the place of server {} is not handed over: {}", wanted.server,
+        status.cause());
+  }
+  van_.send_control(
+      link, control::Move{.server = wanted.server, .why = status, .joining = wanted.joining});
+}
+
+Status MoveDesk::invite(LinkId link, const control::Move& wanted) {
+  Moves::Arrival arrival{.count = wanted.joining, .machine = wanted.machine};
+  if (!wanted.any) arrival.server = wanted.server;
+  if (wanted.other != 0) arrival.known_as = wanted.other;
+  const auto invited = moves_.invite(arrival, link, machine_.next_view(), clock_.now());
+  if (!invited.ok()) return invited.status();
+  Config told = config_;
+  if (!told.checkpoint.folder.empty()) told.checkpoint.folder = absolute(told.checkpoint.folder);
+  if (!told.checkpoint.source.empty()) told.checkpoint.source = absolute(told.checkpoint.source);
+  const std::string settings = lines_of(told_variables(told, machine_.admission().workers()));
+  for (const Moves::Invitation& one : *invited) {
+    log(Level::kInfo, "server {} joins, and is to have the place of server {}", one.server,
+        one.from);
+    van_.send_control(
+        link,
+        control::Move{.server = one.server, .joining = 1, .other = one.from, .settings = settings});
+  }
+  return {};
 }
 
 void MoveDesk::part_with_moved(const Publish& order) {
@@ -46,6 +92,7 @@ std::vector<MemberEnd> MoveDesk::note_ends(std::vector<MemberEnd> ends) {
 // Whoever may still come is not wanted any more.
 void MoveDesk::give_up(const Moves::Answer& answer) {
   log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
+  if (answer.guest) return;  // Who has started it hears of it.
   watch_.unwanted(answer.server);
   chronicle_.unwanted(answer.server);
 }
@@ -56,7 +103,9 @@ void MoveDesk::tick() {
   }
   for (const Moves::Answer& answer : moves_.follow(machine_.next_view(), clock_.now())) {
     if (!answer.why.ok()) give_up(answer);
-    van_.send_control(answer.asker, control::Move{.server = answer.server, .why = answer.why});
+    van_.send_control(answer.asker, control::Move{.server = answer.server,
+                                                  .why = answer.why,
+                                                  .other = answer.guest ? answer.from : 0});
   }
 }
 

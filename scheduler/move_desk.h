@@ -22,7 +22,8 @@ class MoveDesk {
   /// All outlive this. `launcher`: who starts processes; null: somebody who says nothing.
   MoveDesk(const Config& config, const Clock& clock, Van& van, const NodeLinks& links,
            const ViewMachine& machine, Chronicle& chronicle, JobWatch& watch, ProcessEnds* launcher)
-      : clock_(clock),
+      : config_(config),
+        clock_(clock),
         van_(van),
         links_(links),
         machine_(machine),
@@ -50,8 +51,12 @@ class MoveDesk {
   const std::vector<MoveOrder>& orders() const { return moves_.orders(); }
 
  private:
+  Status refusal(const control::Move& wanted) const;
+  /// Says which servers are to be started by who asks.
+  Status invite(LinkId link, const control::Move& wanted);
   void give_up(const Moves::Answer& answer);
 
+  const Config& config_;
   const Clock& clock_;
   Van& van_;
   const NodeLinks& links_;

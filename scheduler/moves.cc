@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "scheduler/standbys.h"
 
 namespace stretto {
 namespace {
@@ -39,10 +42,32 @@ const Member* who_comes(const View& view, Rank number) {
   return nullptr;
 }
 
+// One that its launcher starts in the place of this one.
+Rank launchers_number(Rank number, const Config& config) {
+  if (config.is_guest_server(number)) return number % config.servers;
+  return (number + config.servers) % (config.servers * JobSettings::kMostReplicas);
+}
+
+// One that nobody has.
+Rank guests_number(Rank place, const Config& config, const View& view) {
+  const Rank first = place + config.servers * JobSettings::kMostReplicas;
+  return who_comes(view, first) == nullptr ? first : first + config.servers;
+}
+
+// How many servers run on each machine, by their first shards.
+std::map<std::uint64_t, std::uint32_t> servers_by_machine(const View& view) {
+  std::map<std::uint64_t, std::uint32_t> counts;
+  for (const auto& [node, member] : view.members) {
+    if (member.role == Role::kServer && member.shard == 0 && !member.left) ++counts[member.machine];
+  }
+  return counts;
+}
+
 }  // namespace
 
-Status Moves::refusal() const {
+Status Moves::refusal(bool guest) const {
   if (config_.servers == 0) return cannot("the job has no servers");
+  if (config_.job.replicated() && guest) return {};
   if (config_.job.replicated()) {
     return cannot(
         "each server has another that stands by for it (--replicas 2): end it with SIGTERM, and "
@@ -55,7 +80,7 @@ Status Moves::refusal() const {
 Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
                     Time now) {
   if (Status status = refusal(); !status.ok()) return status;
-  if (server >= config_.server_numbers()) {
+  if (config_.is_guest_server(server) && who_comes(view, server) == nullptr) {
     return {Code::kInvalidArgument,
             fmt::format("there is no server {}: the job has {} places, of servers 0 to {}", server,
                         config_.servers, config_.servers - 1)};
@@ -81,17 +106,127 @@ Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, c
     move.askers.push_back(asker);
   if (!first) return {};
   move.from = serves->node;
-  move.order = {.server = (serves->number() + config_.servers) % config_.server_numbers(),
+  move.order = {.server = launchers_number(serves->number(), config_),
                 .from = serves->number(),
                 .host = host};
   // One that a scheduler before this one had started may be here already.
-  if (const Member* here = who_comes(view, move.order.server)) {
+  if (const Member* here = Standbys::of(*serves, view)) {
+    move.order.server = here->number();
+    move.guest = config_.is_guest_server(here->number());
     move.comes = here->node;
     move.deadline = now + kComes;  // For the rest of its shards.
   } else {
     start(move, now);
   }
   return {};
+}
+
+Status Moves::check_free(Rank place, const View& view) const {
+  const Member* serves = who_serves(view, place);
+  if (serves == nullptr) {
+    return {Code::kServerLost,
+            fmt::format("server {} is not in the job: another is awaited in its place", place)};
+  }
+  if (const auto moves = moves_.find(place); moves != moves_.end()) {
+    return {Code::kRefused, fmt::format("the place of {} is being handed over to server {} already",
+                                        serves->describe(), moves->second.order.server)};
+  }
+  const Member* other = Standbys::of(*serves, view);
+  if (other == nullptr) return {};
+  return {Code::kRefused,
+          fmt::format("{} stands by for {} already", other->describe(), serves->describe())};
+}
+
+Result<std::vector<Rank>> Moves::chosen(const Arrival& arrival, const View& view) const {
+  if (arrival.server) {
+    const Member* named = who_comes(view, *arrival.server);
+    const bool is_place = *arrival.server < config_.servers;
+    if (!is_place && (named == nullptr || named->standby)) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("no server {} has a place: the job has {} places, of servers 0 to "
+                                "{}",
+                                *arrival.server, config_.servers, config_.servers - 1));
+    }
+    const Rank place = *arrival.server % config_.servers;
+    if (Status status = check_free(place, view); !status.ok()) return status;
+    return std::vector<Rank>{place};
+  }
+  std::vector<Rank> free;
+  Status last;
+  for (Rank place = 0; place < config_.servers; ++place) {
+    Status status = check_free(place, view);
+    if (status.ok()) free.push_back(place);
+    if (!status.ok()) last = std::move(status);
+  }
+  if (free.size() < arrival.count) {
+    return Status(Code::kRefused,
+                  fmt::format("{} servers are to have places, and of the job's {} places {} can be "
+                              "theirs now{}{}",
+                              arrival.count, config_.servers, free.size(), last.ok() ? "" : "; ",
+                              last.cause()));
+  }
+  std::map<std::uint64_t, std::uint32_t> counts = servers_by_machine(view);
+  std::vector<Rank> places;
+  while (places.size() < arrival.count) {
+    const auto worse = [&](Rank one, Rank other) {
+      const auto merit = [&](Rank place) {
+        const std::uint64_t machine = who_serves(view, place)->machine;
+        const bool apart = machine == 0 || machine != arrival.machine;
+        return std::pair(apart, counts[machine]);
+      };
+      return merit(one) < merit(other);
+    };
+    const auto best = std::ranges::max_element(free, worse);  // The first of those alike.
+    --counts[who_serves(view, *best)->machine];
+    places.push_back(*best);
+    free.erase(best);
+  }
+  return places;
+}
+
+Result<std::vector<Moves::Invitation>> Moves::invite(const Arrival& arrival, std::uint32_t asker,
+                                                     const View& view, Time now) {
+  if (Status status = refusal(true); !status.ok()) return status;
+  const Rank known = arrival.known_as.value_or(0);
+  if (arrival.known_as && config_.is_guest_server(known) && known < config_.server_numbers()) {
+    const Rank place = known % config_.servers;
+    const auto [found, first] = moves_.try_emplace(place);
+    Move& move = found->second;
+    if (!first && move.order.server != known) {
+      return Status(Code::kRefused, fmt::format("the place of server {} is being handed over to "
+                                                "server {} already",
+                                                move.order.from, move.order.server));
+    }
+    if (move.askers.size() < kMostAskers) move.askers.push_back(asker);
+    if (!first) return std::vector<Invitation>{{known, move.order.from}};
+    const Member* serves = who_serves(view, place);
+    move.from = serves == nullptr || serves->number() == known ? 0 : serves->node;
+    move.order = {.server = known, .from = arrival.server.value_or(place), .host = {}};
+    move.guest = true;
+    move.deadline = now + kComes;
+    return std::vector<Invitation>{{known, move.order.from}};
+  }
+  if (arrival.count == 0 || arrival.count > config_.servers) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} servers are to have places, and the job has {}: more places than "
+                              "it began with it never has",
+                              arrival.count, config_.servers));
+  }
+  const Result<std::vector<Rank>> places = chosen(arrival, view);
+  if (!places.ok()) return places.status();
+  std::vector<Invitation> invitations;
+  for (const Rank place : *places) {
+    const Member& serves = *who_serves(view, place);
+    Move& move = moves_[place];
+    move.from = serves.node;
+    move.order = {
+        .server = guests_number(place, config_, view), .from = serves.number(), .host = {}};
+    move.askers = {asker};
+    move.guest = true;
+    move.deadline = now + kComes;
+    invitations.push_back({move.order.server, move.order.from});
+  }
+  return invitations;
 }
 
 void Moves::start(Move& move, Time now) {
@@ -117,6 +252,16 @@ void Moves::note_end(Rank server) {
   }
 }
 
+// In a job in which it is to stand by; else it has the place by then.
+bool Moves::has_all(const Move& move, const View& view) const {
+  const auto count = std::ranges::count_if(view.members, [&](const auto& item) {
+    const Member& member = item.second;
+    return member.role == Role::kServer && member.number() == move.order.server &&
+           view.caught_up.contains(member.node);
+  });
+  return config_.job.replicated() && count == std::int64_t{config_.shards};
+}
+
 bool Moves::look(Move& move, const View& view, Time now) {
   const Member* from = view.find(move.from);
   const Member* comes = who_comes(view, move.order.server);
@@ -137,7 +282,13 @@ bool Moves::look(Move& move, const View& view, Time now) {
                                               "shards did not come",
                                               move.order.server)};
     }
-    return !move.why.ok();
+    return !move.why.ok() || has_all(move, view);
+  }
+  if (move.guest && move.comes != 0) {
+    move.why = {Code::kServerLost, fmt::format("server {}, which was to have its place, was lost "
+                                               "before it had all",
+                                               move.order.server)};
+    return true;
   }
   // Its process ends, or is ended, before another can be started by its number.
   if (move.comes != 0) {
@@ -196,7 +347,11 @@ std::vector<Moves::Answer> Moves::follow(const View& view, Time now) {
       continue;
     }
     for (const std::uint32_t asker : move.askers) {
-      answers.push_back({.asker = asker, .server = move.order.server, .why = move.why});
+      answers.push_back({.asker = asker,
+                         .server = move.order.server,
+                         .why = move.why,
+                         .from = move.order.from,
+                         .guest = move.guest});
     }
     next = moves_.erase(next);
   }

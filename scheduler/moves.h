@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/config.h"
 #include "common/move_order.h"
 #include "core/view.h"
+#include "stretto/status.h"
 
 namespace stretto {
 
@@ -28,12 +30,32 @@ class Moves {
     std::uint32_t asker = 0;
     Rank server = 0;
     Status why = {};
+    Rank from = 0;       ///< Who had it.
+    bool guest = false;  ///< `server` was started by who asked.
+  };
+
+  /// Somebody starts servers himself, and places are to be theirs.
+  struct Arrival {
+    std::uint32_t count = 1;            ///< So many places.
+    std::optional<Rank> server = {};    ///< That of this server; none: whichever are best.
+    std::optional<Rank> known_as = {};  ///< A scheduler before this one has let it be this one.
+    std::uint64_t machine = 0;          ///< Where they run.
+  };
+  /// One of them is to be started as `server`, and to have the place of `from`.
+  struct Invitation {
+    Rank server = 0;
+    Rank from = 0;
   };
 
   /// The place of this server, or of the one that has the place of this number, is asked for; it
   /// may be so by several. An error if it cannot be handed over; else an answer follows.
   Status begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
                Time now);
+  /// Which places those are, and by which numbers their servers come; answers follow. Of a place
+  /// for which one stands by that is where somebody is alone. Else they are taken from the machine
+  /// that has the most servers, and of its own machine last. An error if not all of them can be.
+  Result<std::vector<Invitation>> invite(const Arrival& arrival, std::uint32_t asker,
+                                         const View& view, Time now);
   /// This member is to go, in a job whose servers have others that stand by for them: it is
   /// answered once the other one of its place has all, or at once, if it stands by itself. Of two
   /// that are to go one stays until another has come.
@@ -58,6 +80,7 @@ class Moves {
     NodeId comes = 0;    // It has.
     bool whole = false;  // With all of its shards.
     bool ended = false;  // Its process has.
+    bool guest = false;  // It is started by who asked.
     Status why = {};     // It cannot be.
   };
 
@@ -66,7 +89,11 @@ class Moves {
     std::uint32_t asker = 0;
   };
 
-  Status refusal() const;
+  Status refusal(bool guest = false) const;
+  /// Why this place cannot be a guest's now; ok: it can.
+  Status check_free(Rank place, const View& view) const;
+  Result<std::vector<Rank>> chosen(const Arrival& arrival, const View& view) const;
+  bool has_all(const Move& move, const View& view) const;
   bool may_go(const Member& member, const View& view) const;
   void start(Move& move, Time now);
   /// True once it is decided.

@@ -42,14 +42,16 @@ void say_farewell(Van& van, const NodeLinks& links, const View& view,
 
 // A member whose process has died has lost all its links. One whose link to here has ended, and of
 // which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
-// tells of the deaths of those that it has started nobody need guess: workers below `known`, and
-// all servers then.
-void hope_by(const control::LinkReport& report, Rank known, const View& view, Van& van,
-             const NodeLinks& links) {
+// tells of the deaths of those that it has started nobody need guess.
+void hope_by(const control::LinkReport& report, bool told, const Config& config, const View& view,
+             Van& van, const NodeLinks& links) {
   const Member* subject = view.find(report.node);
   if (subject == nullptr || subject->left) return;
-  const bool worker = subject->role == Role::kWorker;
-  if (worker ? subject->number() < known : known > 0) return;
+  const Rank number = subject->number();
+  const bool is_launchers = subject->role == Role::kWorker
+                                ? number < config.workers + config.restarts
+                                : !config.is_guest_server(number);
+  if (told && is_launchers) return;
   const bool mended = report.state == control::LinkReport::State::kMended;
   van.links().await(links.of(report.node), mended ? Return::kFull : Return::kBrief);
 }
@@ -309,8 +311,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;
   const bool told = ends_ != nullptr && ends_->told();
-  const Rank started = told ? config_.workers + config_.restarts : 0;
-  hope_by(*report, started, machine_.next_view(), van_, links_);
+  hope_by(*report, told, config_, machine_.next_view(), van_, links_);
   if (report->state != control::LinkReport::State::kBroken) return;
   if (const auto doubt = comebacks_.weigh(doubt_of(member, *report))) happened(*doubt);
 }

@@ -19,7 +19,7 @@ Result<Member> admit_as(Rank number, Join join, Admission& admission) {
 // In the place of who is lost.
 Result<Member> admit_for(const Member& lost, const Join& join, Admission& admission) {
   admission.remove(lost.node);
-  return admit_as(lost.number(), join, admission);
+  return admit_as(join.rank < 0 ? lost.number() : static_cast<Rank>(join.rank), join, admission);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void ServerReturns::await(const Member& lost, const std::string& cause, Time unt
 const Member* ServerReturns::place_for(const Join& join) const {
   if (join.role != Role::kServer) return nullptr;
   for (const auto& [node, away] : away_) {
-    const bool its = join.rank < 0 || join.rank == std::int64_t{away.member.number()};
+    const bool its = join.rank < 0 || join.rank == std::int64_t{away.member.number()} ||
+                     stands_in(join.rank, away.member);
     if (its && join.shard == away.member.shard) return &away.member;
   }
   return nullptr;

@@ -18,7 +18,8 @@ namespace stretto {
 class ServerReturns {
  public:
   explicit ServerReturns(const Config& config)
-      : wanted_(config.job.servers_return()),
+      : config_(config),
+        wanted_(config.job.servers_return()),
         one_shard_(config.shards == 1),
         left_(config.job.server_restarts -
               std::min(config.scheduler_return.life - 1, config.job.server_restarts)) {}
@@ -40,12 +41,20 @@ class ServerReturns {
   Time next_due() const;
 
  private:
+  /// The launcher of the job starts this one where one of others is lost.
+  bool stands_in(std::int64_t number, const Member& away) const {
+    return config_.is_guest_server(away.number()) && number >= 0 &&
+           !config_.is_guest_server(static_cast<Rank>(number)) &&
+           number % config_.servers == std::int64_t{away.rank};
+  }
+
   struct Away {
     Member member;
     std::string cause;
     Time until;
   };
 
+  const Config& config_;
   const bool wanted_;
   const bool one_shard_;
   std::uint32_t left_;  // How many more may be replaced.

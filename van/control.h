@@ -19,6 +19,7 @@
 #include "observe/trace/trace.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
+#include "van/control_move.h"
 
 namespace stretto::control {
 
@@ -252,13 +253,6 @@ struct Recall {
 /// Server to scheduler and to who stands by for it: that has all. That to a later scheduler.
 struct StandbyReady {
   NodeId node = 0;
-};
-
-/// Server or tool to scheduler: another is to have that place. Back: why it cannot, or who has it.
-struct Move {
-  Rank server = 0;
-  std::string host = {};  ///< Where the other is to run; empty: wherever it can.
-  Status why = {};
 };
 
 /// Server to who stands by for it, before as many bytes of pushes: all that a part is.

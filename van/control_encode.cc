@@ -307,6 +307,11 @@ void write(const Move& move, wire::Control& message) {
   out.set_host(move.host);
   if (!move.why.ok()) out.set_code(number_of(move.why.code()));
   out.set_cause(move.why.cause());
+  out.set_joining(move.joining);
+  out.set_any(move.any);
+  out.set_machine(move.machine);
+  out.set_other(move.other);
+  out.set_settings(move.settings);
 }
 
 void write(const PartImage& image, wire::Control& message) {

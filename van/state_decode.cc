@@ -118,10 +118,19 @@ Result<Message> from(const wire::Move& move) {
                     "letters, digits and signs",
                     move.host().size()));
   }
+  if (move.joining() > kMaxNodes || move.settings().size() > Move::kMostSettingsBytes) {
+    return unsound(fmt::format("a move of {} servers that join, which are told {} bytes",
+                               move.joining(), move.settings().size()));
+  }
   const bool fine = move.code() == 0;
   return Message(Move{.server = move.server(),
                       .host = move.host(),
-                      .why = fine ? Status() : status_from(move.code(), move.cause(), {})});
+                      .why = fine ? Status() : status_from(move.code(), move.cause(), {}),
+                      .joining = move.joining(),
+                      .any = move.any(),
+                      .machine = move.machine(),
+                      .other = move.other(),
+                      .settings = move.settings()});
 }
 
 }  // namespace

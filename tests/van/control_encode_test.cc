@@ -200,6 +200,10 @@ std::vector<Golden> of_comebacks() {
       {"Move", Move{.server = 3, .host = "b"},
        "aa020508031201"
        "62"},
+      {"MoveToWhoJoins",
+       Move{.server = 5, .joining = 1, .any = true, .machine = 7, .other = 1, .settings = "A=1\n"},
+       "aa0219080528013001390700000000000000"
+       "40014a04413d310a"},
       {"PartImage",
        PartImage{.tensor = 1,
                  .part = 2,

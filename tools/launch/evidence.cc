@@ -98,7 +98,7 @@ void JobEvidence::record_start(std::size_t member) {
 
 void JobEvidence::record_return(std::size_t member) {
   Witness& witness = members.at(member);
-  STRETTO_CHECK(witness.life == Life::kEnded && witness.awaited);
+  STRETTO_CHECK(witness.life != Life::kAlive && witness.awaited);
   const std::uint32_t returned = witness.returned + 1;
   witness = Witness(witness.member);
   witness.again = true;

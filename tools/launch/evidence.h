@@ -58,16 +58,17 @@ struct Witness {
   bool again = false;  ///< It was lost, and has come again: the job may be done before it is in.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
-  std::optional<Exit> exit;       ///< None: it runs, or was lost out of sight.
-  Status lost;                    ///< Why it could not be run, or not be watched any more.
-  int lost_status = 1;            ///< The launcher's exit status, if that was the cause.
-  Time at = {};                   ///< When it ended or was lost.
-  bool told = false;              ///< The launcher told it to end, or killed it, before it ended.
-  std::optional<Statement> said;  ///< Before it was told.
-  bool forgiven = false;          ///< An elastic job goes on without it, by its scheduler's word,
-  std::optional<Time> word_due;   ///< or may yet: that is known by then.
-  bool awaited = false;           ///< A server: it is to be run again, by its scheduler's word,
-  std::uint32_t returned = 0;     ///< and has been so often.
+  std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.
+  Status lost;                     ///< Why it could not be run, or not be watched any more.
+  int lost_status = 1;             ///< The launcher's exit status, if that was the cause.
+  Time at = {};                    ///< When it ended or was lost.
+  bool told = false;               ///< The launcher told it to end, or killed it, before it ended.
+  std::optional<Statement> said;   ///< Before it was told.
+  bool forgiven = false;           ///< An elastic job goes on without it, by its scheduler's word,
+  std::optional<Time> word_due;    ///< or may yet: that is known by then.
+  bool awaited = false;            ///< A server: it is to be run again, by its scheduler's word,
+  std::uint32_t returned = 0;      ///< and has been so often.
+  std::optional<Rank> lost_guest;  ///< It is run for this one, which had its place and is lost.
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {

@@ -109,13 +109,18 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
   const std::size_t end = all ? evidence.members.size() : kScheduler + 1;
   for (std::size_t member = 0; member < end; ++member) {
     const Witness& witness = evidence.members[member];
-    if (!witness.awaited || witness.life != Witness::Life::kEnded) continue;
+    if (!witness.awaited || evidence.is_alive(member)) continue;
     const std::string how = !witness.lost.ok() ? fmt::format("is lost: {}", witness.lost.cause())
                             : witness.told     ? "was lost to the job and killed"
                             : witness.exit     ? witness.exit->text()
                                                : "is lost";
-    returns.emplace_back(member, fmt::format("{} {}; another is started in its place",
-                                             label_of(witness.member), how));
+    std::string note =
+        fmt::format("{} {}; another is started in its place", label_of(witness.member), how);
+    if (witness.lost_guest) {
+      note = fmt::format("server {}, which had joined, is lost; {} is started in its place",
+                         *witness.lost_guest, label_of(witness.member));
+    }
+    returns.emplace_back(member, std::move(note));
     evidence.record_return(member);
   }
   return returns;

@@ -13,9 +13,12 @@
 #include <optional>
 
 #include "common/clock.h"
+#include "common/job_secret.h"
+#include "common/machine.h"
 #include "common/program.h"
 #include "common/variables.h"
 #include "common/version.h"
+#include "tools/join/joining_host.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/arguments.h"
 #include "tools/launch/check.h"
@@ -246,10 +249,29 @@ int join_job(std::span<const std::string> words, const Variables& inherited) {
                 "start", kCannotExecuteStatus);
 }
 
+// This process is the parent of servers that have places of the job.
+int join_servers(std::span<const std::string> words, const Variables& inherited) {
+  const Result<ServersWish> wish = servers_wish(words);
+  if (!wish.ok()) return refuse(wish.status(), "arguments", kUsageStatus);
+  const Environment variables = process_environment();
+  const Result<bool> encrypts = encrypts_told(variables);
+  if (!encrypts.ok()) return refuse(encrypts.status(), "arguments", kUsageStatus);
+  const Result<observe::Target> job =
+      observe::target_of(known_jobs(job_folders(variables)), wish->scheduler,
+                         value_of(inherited, "STRETTO_JOB_TOKEN"), *encrypts);
+  if (!job.ok()) return refuse(job.status(), "arguments", kUsageStatus);
+  const std::string machine = value_of(inherited, "STRETTO_MACHINE");
+  const SteadyClock clock;
+  Status status = run_servers(*wish, *job, inherited,
+                              machine.empty() ? this_machine() : machine_named(machine), clock);
+  return status.ok() ? 0 : refuse(std::move(status), "join", 1);
+}
+
 int launch(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() == "join") {
     arguments = arguments.subspan(1);
     const bool asks = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
+    if (!asks && wants_servers(arguments)) return join_servers(arguments, environment());
     if (!asks) return join_job(arguments, environment());
   }
   const Result<Plan> plan = parse_arguments(arguments, read_file);

@@ -34,6 +34,7 @@ struct Limits {
   Duration grace = 20s;        ///< Between the notice to end and SIGKILL.
   Duration reap = 5s;          ///< After SIGKILL, for the kernel to let go.
   std::uint32_t returns = 0;   ///< Members that may be run again; none: the scheduler does not.
+  std::uint32_t places = 0;    ///< Of servers, where servers from elsewhere may have them; else 0.
   Duration silence = 20s;      ///< Without a word of a host's agent, while the whole job runs,
   Duration late_silence = 5s;  ///< and once somebody has ended.
 };

@@ -18,6 +18,7 @@
 #include "common/check.h"
 #include "common/member_end.h"
 #include "tools/launch/agent.h"
+#include "tools/launch/guest_servers.h"
 #include "tools/launch/new_site.h"
 #include "tools/launch/system.h"
 
@@ -32,7 +33,12 @@ constexpr int kCannotExecuteStatus = 127;
 std::vector<JobMember> with_spares(const Plan& plan) {
   std::vector<JobMember> members = members_of(plan);
   std::ranges::copy(spares_of(plan), std::back_inserter(members));
+  std::ranges::copy(guest_servers(plan), std::back_inserter(members));
   return members;
+}
+
+std::size_t spares_in(const Plan& plan) {
+  return spares_of(plan).size() + guest_servers(plan).size();
 }
 
 GoingOn::Sizing sizing_of(const Plan& plan) {
@@ -47,6 +53,7 @@ GoingOn::Sizing sizing_of(const Plan& plan) {
 Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   Limits limits = plan.limits;
   limits.returns = seat.restarts_left();
+  limits.places = guest_servers(plan).empty() ? 0 : plan.servers;
   return limits;
 }
 
@@ -145,8 +152,8 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
       clock_(clock),
       members_(with_spares(plan)),
       seat_(plan, ingredients.placement.site_of.front() == 0, job_folders(process_environment())),
-      supervisor_(members_, limits_of(plan, seat_), clock.now(), sizing_of(plan),
-                  spares_of(plan).size(), plan.restarts),
+      supervisor_(members_, limits_of(plan, seat_), clock.now(), sizing_of(plan), spares_in(plan),
+                  plan.restarts),
       signals_(signals),
       relay_(poller_, members_, {plan.log_directory, !first},
              [this](std::size_t member, std::string_view line) {
@@ -163,7 +170,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
                ways_of(
                    far_, plan, placement_, [this](const Reaction& reaction) { react(reaction); },
                    [this] { host_of(0).tell(fmt::format("{}\n", kSaveWanted)); })) {
-  STRETTO_CHECK(placement_.site_of.size() + spares_of(plan).size() == members_.size());
+  STRETTO_CHECK(placement_.site_of.size() + spares_in(plan) == members_.size());
   placement_.site_of.resize(members_.size(), kNowhere);
 }
 

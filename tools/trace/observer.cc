@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "common/check.h"
 #include "common/clock.h"
@@ -18,6 +20,18 @@ namespace {
 
 constexpr Duration kPatience = 10s;
 constexpr Duration kMovePatience = std::chrono::hours(24);  // It ends with the job, or before.
+
+JoinNews news_in(const control::Move& move) {
+  using What = JoinNews::What;
+  const What asked = move.why.ok() ? What::kStarts : What::kRefused;
+  const What decided = move.why.ok() ? What::kIsIn : What::kGivenUp;
+  return {.what = move.joining != 0 ? asked : decided,
+          .count = std::max(move.joining, 1U),
+          .server = move.server,
+          .from = move.other,
+          .settings = move.settings,
+          .why = move.why};
+}
 
 class LiveObserver final : public Observer, private Van::Handler {
  public:
@@ -57,7 +71,7 @@ class LiveObserver final : public Observer, private Van::Handler {
     return ask({.what = What::kStack, .first = rank});
   }
   Result<Rank> move(Rank server, const std::string& host) override {
-    heard_.reset();
+    heard_.clear();
     van_.send_control(link_, control::Move{.server = server, .host = host});
     Result<control::Message> answer = hear(kMovePatience);
     if (!answer.ok()) return answer.status();
@@ -65,6 +79,24 @@ class LiveObserver final : public Observer, private Van::Handler {
     if (moved == nullptr) return refusal_in(*answer, "the scheduler answered something else");
     if (!moved->why.ok()) return moved->why;
     return moved->server;
+  }
+  void ask_to_join(const JoinWish& wish) override {
+    van_.send_control(link_, control::Move{.server = wish.place.value_or(0),
+                                           .joining = wish.count,
+                                           .any = !wish.place.has_value(),
+                                           .machine = wish.machine,
+                                           .other = wish.server.value_or(0)});
+  }
+  Result<std::vector<JoinNews>> join_news(Duration patience) override {
+    std::vector<JoinNews> news;
+    Result<control::Message> heard = hear(patience);
+    if (!heard.ok() && !broken_.ok()) return broken_;
+    for (; heard.ok(); heard = hear({})) {
+      const auto* move = std::get_if<control::Move>(&*heard);
+      if (move == nullptr) return refusal_in(*heard, "the scheduler answered something else");
+      news.push_back(news_in(*move));
+    }
+    return news;
   }
   Status rest(Duration time) override {
     for (const Time end = clock_.now() + time; clock_.now() < end && broken_.ok();) {
@@ -84,7 +116,7 @@ class LiveObserver final : public Observer, private Van::Handler {
   }
   Result<Observation> ask(const control::Observe& question) {
     STRETTO_CHECK(link_ != 0);
-    heard_.reset();
+    heard_.clear();
     van_.send_control(link_, question);
     Result<control::Message> answer = hear();
     if (!answer.ok()) return answer.status();
@@ -94,10 +126,14 @@ class LiveObserver final : public Observer, private Van::Handler {
   }
   Result<control::Message> hear(Duration patience = kPatience) {
     const Time deadline = clock_.now() + patience;
-    while (!heard_ && broken_.ok() && clock_.now() < deadline) {
-      van_.step(*this, Duration(20ms));
+    while (heard_.empty() && broken_.ok() && clock_.now() < deadline) {
+      van_.step(*this, std::min(Duration(20ms), deadline - clock_.now()));
     }
-    if (heard_) return *std::exchange(heard_, std::nullopt);
+    if (!heard_.empty()) {
+      control::Message first = std::move(heard_.front());
+      heard_.pop_front();
+      return first;
+    }
     if (!broken_.ok()) return broken_;
     return Status(Code::kRendezvousTimeout,
                   fmt::format("no scheduler answered at {} within {} s; is the job running, and is "
@@ -106,7 +142,7 @@ class LiveObserver final : public Observer, private Van::Handler {
         .with_peer("scheduler");
   }
 
-  void on_control(LinkId, const control::Message& message) override { heard_ = message; }
+  void on_control(LinkId, const control::Message& message) override { heard_.push_back(message); }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
   void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId, const Status& why) override {
@@ -120,7 +156,7 @@ class LiveObserver final : public Observer, private Van::Handler {
   const SteadyClock clock_;
   Van van_;
   LinkId link_ = 0;
-  std::optional<control::Message> heard_;
+  std::deque<control::Message> heard_;
   Status broken_;
 };
 

@@ -2,8 +2,11 @@
 // Observer: a tool's connection to a job's scheduler: asks, and waits for the answer.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -15,6 +18,30 @@ namespace stretto::observe {
 struct Observation {
   std::string text;
   std::string records;
+};
+
+/// Servers that the tool starts are to have places.
+struct JoinWish {
+  std::uint32_t count = 1;          ///< So many,
+  std::optional<Rank> place = {};   ///< and of this server; none: the scheduler chooses.
+  std::uint64_t machine = 0;        ///< Where they run (common/machine.h).
+  std::optional<Rank> server = {};  ///< It has been started as this one, for `place`.
+};
+
+/// What has become of one of them.
+struct JoinNews {
+  enum class What : std::uint8_t {
+    kRefused,  ///< Nothing of a wish, as a whole: `why`.
+    kStarts,   ///< It is to be started as `server` now, and told `settings`.
+    kIsIn,     ///< It has its place, or stands by for it.
+    kGivenUp   ///< It will not: `why`.
+  };
+  What what = What::kRefused;
+  std::uint32_t count = 1;  ///< Of servers.
+  Rank server = 0;
+  Rank from = 0;              ///< Who had the place.
+  std::string settings = {};  ///< common/told_variables.h
+  Status why = {};
 };
 
 /// Thread: user.
@@ -37,6 +64,10 @@ class Observer {
   /// on some other host, if there is one. The number of the one that has it, once it has; an error
   /// if that cannot be, and nothing has changed then.
   virtual Result<Rank> move(Rank server, const std::string& host) = 0;
+  /// News follow, of each server that it may be.
+  virtual void ask_to_join(const JoinWish& wish) = 0;
+  /// Those that have come within that time: once there are some, at once.
+  virtual Result<std::vector<JoinNews>> join_news(Duration patience) = 0;
   /// Lets time pass, and notices if the job ends meanwhile.
   virtual Status rest(Duration time) = 0;
 };

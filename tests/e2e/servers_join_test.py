@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that join a job that runs (stretto-launch join HOST:PORT --servers N): they have places
+of others from then on, and each contribution counts once, whoever is lost afterwards."""
+
+import os
+import signal
+import unittest
+
+import cluster
+
+REPLICATING = cluster.BUILD / "tests" / "replicating"
+RETURNING = cluster.BUILD / "tests" / "returning"
+TOKEN = "the token of a test of servers that join"
+ALL_CAME = r"\[scheduler\] .*all members have come again, or are lost"
+
+
+class Joining(cluster.ClusterTest):
+    def join(self, job, *flags, count=None, machine="far", **variables):
+        """Servers from another host; `count` of them are in when this returns."""
+        scheduler = job.expect(r"\[scheduler\] .*listening at (\S+)")[1]
+        process = self.start("join", [cluster.LAUNCH, "join", scheduler, *flags],
+                             **{"STRETTO_JOB_TOKEN": TOKEN, "STRETTO_MACHINE": machine} | variables)
+        if count:
+            process.expect(r"\[join\] server \d+ has (the place of|all that)", count=count)
+        return process
+
+    def guests(self, joined):
+        """The processes of the servers that have joined, by number."""
+        return {int(cluster.variables_of(pid)["STRETTO_RANK"]): pid
+                for pid in cluster.children_of(joined.pid)}
+
+    def ends_in_order(self, joined):
+        self.assertEqual(joined.end(), 0, joined.output())
+        self.assertEqual(joined.errors(), [], joined.output())
+
+    def is_refused(self, joined, *words):
+        self.assertNotEqual(joined.end(), 0, joined.output())
+        errors = joined.errors()
+        self.assertEqual(len(errors), 1, joined.output())
+        for word in words:
+            self.assertIn(word, errors[0].text)
+
+
+class ServersJoin(Joining):
+    def begin(self, *arguments, program=REPLICATING, restarts=3, workers=2, servers=2, **more):
+        flags = (("--restarts", restarts) if restarts else ()) + more.pop("flags", ())
+        job = self.launch(program, *arguments, workers=workers, servers=servers, flags=flags,
+                          STRETTO_JOB_TOKEN=TOKEN, **more)
+        job.expect(r"\[worker 0\] step=")
+        return job
+
+    def goes_on(self, job, lines=2):
+        before = sum(1 for line in job.lines if line.startswith("[worker 0] step="))
+        job.expect(r"\[worker 0\] step=(\d+)$", count=before + lines)
+
+    def digest(self, job, *joined):
+        self.assertEqual(job.end(), 0, job.output())
+        for each in joined:
+            each.end()
+        digests = {line.split("digest=")[1] for line in job.lines if "digest=" in line}
+        self.assertEqual(len(digests), 1, job.output())
+        self.assertNotIn("WRONG", job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assert_nobody_left()
+        return digests.pop()
+
+    def test_they_have_places_and_the_bits_are_those_of_an_undisturbed_job(self):
+        whole = self.digest(self.begin("--steps", 300, restarts=0))
+        for more in ({}, {"flags": ("--encrypt", "--shards", 2)}, {"workers": "2:2"}):
+            with self.subTest(more=more):
+                encrypt = {"STRETTO_ENCRYPT": 1} if "--encrypt" in more.get("flags", ()) else {}
+                job = self.begin("--steps", 300, "--say_every", 5, **more)
+                one = self.join(job, "--servers", 1, count=1, **encrypt)
+                self.assertEqual(set(self.guests(one)), {4})
+                self.goes_on(job, lines=1)
+                other = self.join(job, "--servers", 1, machine="farther", count=1, **encrypt)
+                self.assertEqual(set(self.guests(other)), {5}, "from the host that has most")
+                self.goes_on(job, lines=1)
+                third = self.join(job, "--place", "4,1", count=2, machine="third", **encrypt)
+                self.ends_in_order(one)
+                self.ends_in_order(other)
+                self.assertEqual(set(self.guests(third)), {6, 7})
+                self.goes_on(job)
+                self.assertEqual(self.digest(job, third), whole)
+                self.assertNotIn("is lost", job.output())
+                self.ends_in_order(third)
+
+    def test_by_a_signal_they_give_their_places_back(self):
+        whole = self.digest(self.begin("--steps", 400, restarts=0))
+        job = self.begin("--steps", 400, "--say_every", 5)
+        joined = self.join(job, "--servers", 2, count=2)
+        self.goes_on(job)
+        joined.send(signal.SIGTERM)
+        job.expect(r"\[launcher\] server 0 is started, to have the place of server 4")
+        job.expect(r"\[launcher\] server 1 is started, to have the place of server 5")
+        self.ends_in_order(joined)
+        job.expect("server 4 has given its place to server 0")
+        self.goes_on(job)
+        again = self.join(job, "--servers", 1, count=1)
+        self.assertEqual(set(self.guests(again)), {4})
+        self.assertEqual(self.digest(job, again), whole)
+        self.assertNotIn("is lost", job.output())
+
+    def test_one_of_sums_that_is_lost_is_replaced_on_the_jobs_hosts(self):
+        job = self.begin("--steps", 100_000, program=RETURNING)
+        joined = self.join(job, "--servers", 2, count=2)
+        self.goes_on(job)
+        os.kill(self.guests(joined)[4], signal.SIGKILL)
+        job.expect(r"\[launcher\] server 4, which had joined, is lost; server 0 is started in its "
+                   "place$")
+        self.goes_on(job)
+        self.assertIn("server 0", job.members())
+        os.kill(self.guests(joined)[5], signal.SIGKILL)
+        self.is_refused(joined, "ServerLost", "peer=server 4", "killed by SIGKILL")
+        job.expect(r"\[launcher\] server 5, which had joined, is lost; server 1 is started in its "
+                   "place$")
+        self.goes_on(job)
+        os.kill(job.members()["server 0"], signal.SIGKILL)
+        job.expect(r"\[launcher\] server 0 killed by SIGKILL; another is started in its place")
+        self.goes_on(job)
+        self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
+
+    def test_one_that_keeps_more_is_lost_and_the_job_ends_and_says_who(self):
+        job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=2)
+        joined = self.join(job, "--servers", 1, count=1)
+        self.goes_on(job)
+        os.kill(self.guests(joined)[4], signal.SIGKILL)
+        self.assertNotEqual(job.end(), 0, job.output())
+        self.assertIn("peer=server 4", job.output())
+        self.is_refused(joined, "peer=server 4")
+        self.assert_nobody_left()
+
+    def test_where_others_stand_by_they_stand_by_for_who_is_alone(self):
+        whole = self.digest(self.begin("--steps", 600, restarts=0))
+        job = self.begin("--steps", 600, "--say_every", 5, restarts=0, flags=("--replicas", 2),
+                         STRETTO_DEAD_AFTER_S=2)
+        self.is_refused(self.join(job, "--servers", 1), "0 can be theirs",
+                        "server 3 stands by for server 1 already")
+        os.kill(job.members()["server 0"], signal.SIGKILL)
+        job.expect("server 2, which stood by, has its place")
+        joined = self.join(job, "--servers", 1)
+        joined.expect(r"\[join\] server 4 has all that server 2 has, and stands by for it")
+        os.kill(job.members()["server 2"], signal.SIGKILL)
+        job.expect("server 4, which stood by, has its place")
+        self.goes_on(job)
+        other = self.join(job, "--servers", 1, machine="farther")
+        other.expect(r"\[join\] server 6 has all that server 4 has, and stands by for it")
+        os.kill(self.guests(joined)[4], signal.SIGKILL)
+        job.expect("server 6, which stood by, has its place")
+        self.is_refused(joined, "peer=server 4", "killed by SIGKILL")
+        self.goes_on(job)
+        self.assertEqual(self.digest(job, other), whole)
+        self.ends_in_order(other)
+
+    def test_one_that_stood_by_and_is_lost_is_replaced_by_the_launcher(self):
+        job = self.begin("--steps", 100_000, restarts=1, flags=("--replicas", 2),
+                         STRETTO_DEAD_AFTER_S=2)
+        for lost, says in (("server 0", "another is started in its place"),
+                           ("server 1", "the job goes on without it")):
+            os.kill(job.members()[lost], signal.SIGKILL)
+            job.expect(rf"\[launcher\] {lost} killed by SIGKILL; {says}")
+        self.goes_on(job)
+        joined = self.join(job, "--servers", 1)
+        joined.expect(r"\[join\] server 5 has all that server 3 has, and stands by for it")
+        os.kill(self.guests(joined)[5], signal.SIGKILL)
+        job.expect(r"\[launcher\] server 5 is lost; the job goes on without it$")
+        self.goes_on(job)
+        self.kill_all(job)
+
+    def test_the_scheduler_comes_back_while_they_join_and_afterwards(self):
+        whole = self.digest(self.begin("--steps", 500, restarts=0))
+        job = self.begin("--steps", 500, "--say_every", 5, restarts=6)
+        source = job.members()["server 0"]
+        os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
+        joined = self.join(job, "--place", 0)
+        joined.expect(r"\[join\] server 4 is started, to have the place of server 0")
+        os.kill(job.members()["scheduler"], signal.SIGKILL)
+        job.expect(r"this scheduler goes on in the place of one that was lost")
+        os.kill(source, signal.SIGCONT)
+        joined.expect(r"\[join\] server 4 has the place of server 0 now")
+        for turn in range(2):
+            self.goes_on(job, lines=1)
+            os.kill(job.members()["scheduler"], signal.SIGKILL)
+            job.expect(ALL_CAME, count=turn + 2)
+        joined.send(signal.SIGTERM)
+        job.expect("server 4 has given its place to server 0")
+        self.ends_in_order(joined)
+        self.assertEqual(self.digest(job), whole)
+        self.assertNotIn("is lost", job.output())
+
+    def test_what_cannot_be_is_refused_with_the_reason_and_the_job_goes_on(self):
+        job = self.begin("--steps", 100_000)
+        self.is_refused(self.join(job, "--servers", 3),
+                        "3 servers are to have places, and the job has 2")
+        self.is_refused(self.join(job, "--place", 2), "no server 2 has a place")
+        self.is_refused(self.join(job, "--servers", 1, STRETTO_JOB_TOKEN="0123456789abcdef"),
+                        "token")
+        self.is_refused(self.join(job, "--servers", 1, STRETTO_SHARDS=4),
+                        "STRETTO_SHARDS is '4' here", "has '1'")
+        self.is_refused(self.join(job, "--servers", 0), "wanted a number from 1")
+        self.goes_on(job)
+        self.assertNotIn("has given its place", job.output())
+        self.kill_all(job)
+        self.is_refused(self.join(job, "--servers", 1))
+        job = self.begin("--steps", 100_000, restarts=0)
+        self.is_refused(self.join(job, "--servers", 1), "started with --restarts K")
+        self.goes_on(job)
+        self.kill_all(job)
+
+    def test_who_is_killed_before_it_has_a_place_changes_nothing(self):
+        job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=30)
+        os.kill(job.members()["server 0"], signal.SIGSTOP)  # So nothing is copied.
+        joined = self.join(job, "--place", 0, STRETTO_LOG_LEVEL="debug")
+        joined.expect(r"\[server 4\] .*")
+        os.kill(self.guests(joined)[4], signal.SIGKILL)
+        self.is_refused(joined, "killed by SIGKILL")
+        os.kill(job.members()["server 0"], signal.SIGCONT)
+        self.goes_on(job)
+        self.assertNotIn("has given its place", job.output())
+        again = self.join(job, "--place", 0, count=1)
+        self.goes_on(job)
+        again.send(signal.SIGKILL)
+        self.kill_all(job)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// JoinedServers: what has become of servers that are to have places of a job, what follows, and
+// what whoever has typed the command reads of it. News and ends go in, what is to be done comes
+// out. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stretto/status.h"
+#include "stretto/types.h"
+#include "tools/launch/evidence.h"
+#include "tools/trace/observer.h"
+
+namespace stretto::launch {
+
+/// Thread: loop.
+class JoinedServers {
+ public:
+  struct Start {
+    Rank server = 0;
+    std::string settings;  ///< As they were told.
+  };
+  struct Reaction {
+    std::vector<Start> starts = {};
+    std::vector<Rank> kills = {};  ///< They have no place, and are not wanted any more.
+    std::vector<std::string> notes = {};
+  };
+
+  /// `asked`: so many places.
+  explicit JoinedServers(std::uint32_t asked) : unanswered_(asked) {}
+
+  Reaction take(const observe::JoinNews& news);
+  /// It does not get the place. `runs`: it has been started.
+  Reaction refuse(Rank server, Status why, bool runs = true);
+  Reaction end(Rank server, const Exit& exit);
+  /// The scheduler cannot be asked any more, and has said nothing of some places.
+  Reaction give_up(Status why);
+  /// They have no place alone, but stand by for others.
+  void stand_by(bool they_do) { stand_by_ = they_do; }
+  /// All are to end.
+  void interrupt() { interrupted_ = true; }
+
+  /// Some place is still to be decided.
+  bool waits() const;
+  /// Those which run and do not have theirs yet, by whose place it is to be.
+  std::vector<observe::JoinWish> undecided() const;
+  std::vector<Rank> running() const;
+  bool over() const { return !waits() && running().empty(); }
+  /// The first thing that went wrong.
+  const Status& status() const { return status_; }
+
+ private:
+  struct Guest {
+    Rank from = 0;
+    bool runs = true;
+    bool is_in = false;
+    bool unwanted = false;
+  };
+
+  void fail(Status why, Rank server);
+
+  std::uint32_t unanswered_;
+  bool interrupted_ = false;
+  bool stand_by_ = false;
+  std::map<Rank, Guest> guests_;  // By number.
+  Status status_;
+};
+
+}  // namespace stretto::launch

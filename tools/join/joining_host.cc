@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// A link to the scheduler while places are to be decided, and processes under one epoll loop.
+#include "tools/join/joining_host.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/told_variables.h"
+#include "tools/join/joined_servers.h"
+#include "tools/launch/local_host.h"
+#include "tools/launch/output_relay.h"
+#include "tools/launch/signals.h"
+#include "tools/launch/system.h"
+
+namespace stretto::launch {
+namespace {
+
+constexpr Rank kMostNumbers = 4 * kMaxNodes;  // Of servers.
+constexpr Duration kTurn = 20ms;              // While the scheduler is asked.
+constexpr Duration kAgain = 200ms;            // Between two attempts to reach it.
+constexpr Duration kKillPatience = 5s;
+
+std::vector<JobMember> all_servers() {
+  std::vector<JobMember> members;
+  for (Rank number = 0; number < kMostNumbers; ++number) members.push_back({Role::kServer, number});
+  return members;
+}
+
+// What is told of a folder that has to be on each host.
+Status check_folder(const Variables& given) {
+  const std::string folder = value_of(given, "STRETTO_CHECKPOINT");
+  if (folder.empty() || ::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("the job keeps checkpoints in '{}', and here that cannot be written to: {}; "
+                      "share it with this host",
+                      folder, ::strerror(errno))};
+}
+
+/// Thread: loop.
+class JoiningHost final : private HostEvents {
+ public:
+  JoiningHost(const ServersWish& wish, const observe::Target& job, const Variables& inherited,
+              std::uint64_t machine, const Clock& clock)
+      : wish_(wish),
+        job_(job),
+        inherited_(inherited),
+        machine_(machine),
+        clock_(clock),
+        members_(all_servers()),
+        relay_(poller_, members_, {}, [](std::size_t, std::string_view) {}),
+        host_(poller_, *this, signals_.before(), clock),
+        servers_(wish.count) {}
+
+  Status run() {
+    if (!poller_.is_open() ||
+        !poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); })) {
+      return {Code::kResource, fmt::format("no epoll or signalfd: {}", ::strerror(errno))};
+    }
+    Plan plan;
+    plan.program_directory = wish_.program_directory;
+    const Result<std::string> folder = program_directory(plan, inherited_);
+    if (!folder.ok()) return folder.status();
+    const Result<std::string> program = find_program(*folder + "/stretto-server", {});
+    if (!program.ok()) return program.status();
+    program_ = *program;
+    if (Status status = ask(); !status.ok()) return status;
+    while (!servers_.over()) turn();
+    host_.finish(kKillPatience);
+    while (!host_.drain()) relay_.flush(signals_);
+    relay_.finish_lines();
+    relay_.flush(signals_);
+    return servers_.status();
+  }
+
+ private:
+  // For all places, or for those that a scheduler before this one had let them have.
+  Status ask() {
+    auto observer = observe::Observer::connect(job_);
+    if (!observer.ok()) return observer.status();
+    observer_ = std::move(*observer);
+    if (asked_) {
+      for (observe::JoinWish wish : servers_.undecided()) {
+        wish.machine = machine_;
+        observer_->ask_to_join(wish);
+      }
+      return {};
+    }
+    asked_ = true;
+    for (const Rank place : wish_.places) {
+      observer_->ask_to_join({.place = place, .machine = machine_});
+    }
+    if (wish_.places.empty()) observer_->ask_to_join({.count = wish_.count, .machine = machine_});
+    return {};
+  }
+
+  void turn() {
+    if (servers_.waits()) {
+      listen();
+    } else {
+      observer_.reset();
+    }
+    // The link has no descriptor of its own here: it was waited for.
+    const bool waits = servers_.waits();
+    const Duration none = observer_ == nullptr ? kAgain : Duration::zero();
+    relay_.write();
+    if (!servers_.over()) poller_.turn(waits ? std::optional<Duration>(none) : std::nullopt);
+    for (std::size_t stream = 0; stream < 2; ++stream) host_.pause(stream, relay_.full(stream));
+  }
+
+  void listen() {
+    if (observer_ == nullptr) {
+      if (Status status = ask(); !status.ok()) return;  // The servers give up by themselves.
+    }
+    Result<std::vector<observe::JoinNews>> news = observer_->join_news(kTurn);
+    if (!news.ok()) {
+      observer_.reset();
+      if (servers_.undecided().empty()) react(servers_.give_up(news.status()));
+      return;
+    }
+    for (const observe::JoinNews& one : *news) {
+      if (one.server < kMostNumbers) react(servers_.take(one));
+    }
+  }
+
+  void react(const JoinedServers::Reaction& reaction) {
+    for (const std::string& note : reaction.notes) say(note);
+    for (const JoinedServers::Start& start : reaction.starts) this->start(start);
+    for (const Rank server : reaction.kills) {
+      host_.signal({server, SIGKILL, SignalOrder::Scope::kGroup});
+    }
+  }
+
+  void start(const JoinedServers::Start& start) {
+    const auto told = variables_in(start.settings);
+    if (!told.ok()) return react(servers_.refuse(start.server, told.status(), false));
+    const auto given = variables_of_guest(wish_, start.server, *told, job_, inherited_);
+    Status status = given.status();
+    if (status.ok()) status = check_folder(*given);
+    if (!status.ok()) return react(servers_.refuse(start.server, std::move(status), false));
+    servers_.stand_by(value_of(*given, "STRETTO_REPLICAS") != "1");
+    const Command command{.path = program_,
+                          .arguments = {program_},
+                          .given = *given,
+                          .environment = merged(inherited_, *given)};
+    if (!relay_.has(start.server)) relay_.open(start.server);
+    host_.start(start.server, command, false);
+  }
+
+  void take_signals() {
+    while (const std::optional<int> signal = signals_.next()) {
+      if (*signal == SIGCHLD) {
+        host_.reap_orphans();
+        continue;
+      }
+      const std::vector<Rank> running = servers_.running();
+      say(fmt::format("was sent {}: {} to give their places away and end", signal_name(*signal),
+                      running.empty() ? "no servers are there"
+                                      : fmt::format("{} servers are asked", running.size())));
+      servers_.interrupt();
+      for (const Rank server : running) {
+        host_.signal({server, SIGTERM, SignalOrder::Scope::kProcess});
+      }
+    }
+  }
+
+  void say(std::string_view text) { relay_.line("[join] ", text); }
+
+  void on_refused(std::size_t member, Status why) override {
+    react(servers_.refuse(static_cast<Rank>(member), std::move(why), false));
+  }
+  void on_ready(std::string_view) override {}
+  void on_output(std::size_t member, std::size_t stream, std::string_view bytes) override {
+    relay_.take(member, stream, bytes);
+  }
+  void on_ended(std::size_t member, Exit exit) override {
+    react(servers_.end(static_cast<Rank>(member), exit));
+  }
+
+  const ServersWish& wish_;
+  const observe::Target& job_;
+  const Variables& inherited_;
+  const std::uint64_t machine_;
+  const Clock& clock_;
+  const std::vector<JobMember> members_;  // By number.
+  Signals signals_;
+  Poller poller_;
+  OutputRelay relay_;
+  LocalHost host_;
+  JoinedServers servers_;
+  std::unique_ptr<observe::Observer> observer_;
+  std::string program_;
+  bool asked_ = false;
+};
+
+}  // namespace
+
+Status run_servers(const ServersWish& wish, const observe::Target& job, const Variables& inherited,
+                   std::uint64_t machine, const Clock& clock) {
+  JoiningHost host(wish, job, inherited, machine, clock);
+  return host.run();
+}
+
+}  // namespace stretto::launch

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guest servers: those of the job that have been started elsewhere than by its launcher
+// (stretto-launch join --servers). It never runs one itself, and knows them by their numbers. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tools/launch/evidence.h"
+#include "tools/launch/plan.h"
+
+namespace stretto::launch {
+
+/// All that may come to a job in which places change hands; else none.
+std::vector<JobMember> guest_servers(const Plan& plan);
+
+/// This member, of a job of so many places, is a guest that is lost: who is run in its place, of
+/// those that the launcher starts. None: it is no guest.
+std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places,
+                                        const JobEvidence& evidence);
+
+}  // namespace stretto::launch
