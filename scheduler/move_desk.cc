@@ -33,6 +33,11 @@ Status MoveDesk::refusal(const control::Move& wanted) const {
 }
 
 void MoveDesk::ask(LinkId link, const control::Move& wanted) {
+  if (!wanted.why.ok()) {
+    const bool counts = config_.is_guest_server(wanted.server) && guests_ended_.size() < kMaxNodes;
+    if (counts) guests_ended_.push_back({Role::kServer, wanted.server});
+    return;
+  }
   Status status = refusal(wanted);
   if (status.ok() && wanted.joining != 0) {
     status = invite(link, wanted);
@@ -83,6 +88,8 @@ void MoveDesk::part_with_moved(const Publish& order) {
 }
 
 std::vector<MemberEnd> MoveDesk::note_ends(std::vector<MemberEnd> ends) {
+  ends.insert(ends.end(), guests_ended_.begin(), guests_ended_.end());
+  guests_ended_.clear();
   for (const MemberEnd& end : ends) {
     if (end.role == Role::kServer) moves_.note_end(end.rank);
   }

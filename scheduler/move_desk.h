@@ -43,7 +43,8 @@ class MoveDesk {
   }
   /// Those that the view has no more, without having lost them, may go.
   void part_with_moved(const Publish& order);
-  /// Processes have ended, as their launcher says: these.
+  /// Processes have ended, as their launcher says: these, and those of guests since the last call,
+  /// as who has started them says.
   std::vector<MemberEnd> note_ends(std::vector<MemberEnd> ends);
   void tick();
   Time next_due() const { return moves_.next_due(); }
@@ -64,6 +65,7 @@ class MoveDesk {
   Chronicle& chronicle_;
   JobWatch& watch_;
   ProcessEnds* const launcher_;
+  std::vector<MemberEnd> guests_ended_;
   const bool are_kept_;  // Those that stand by, for as long as the job lasts.
   Moves moves_;
 };

@@ -284,7 +284,7 @@ bool Moves::look(Move& move, const View& view, Time now) {
     }
     return !move.why.ok() || has_all(move, view);
   }
-  if (move.guest && move.comes != 0) {
+  if (move.guest && (move.comes != 0 || move.ended)) {
     move.why = {Code::kServerLost, fmt::format("server {}, which was to have its place, was lost "
                                                "before it had all",
                                                move.order.server)};

@@ -11,6 +11,7 @@
 namespace stretto::control {
 
 /// Server or tool to scheduler: another is to have that place. Back: why it cannot, or who has it.
+/// Tool, with a cause: the process of `server`, which it has started, has ended.
 /// A tool that starts servers itself hears first by which numbers it is to start them.
 struct Move {
   static constexpr std::size_t kMostSettingsBytes = 16 * 1024;

@@ -26,6 +26,7 @@ namespace {
 constexpr Rank kMostNumbers = 4 * kMaxNodes;  // Of servers.
 constexpr Duration kTurn = 20ms;              // While the scheduler is asked.
 constexpr Duration kAgain = 200ms;            // Between two attempts to reach it.
+constexpr Duration kLastWord = 1s;            // For the scheduler to say what follows an end.
 constexpr Duration kKillPatience = 5s;
 
 std::vector<JobMember> all_servers() {
@@ -103,7 +104,7 @@ class JoiningHost final : private HostEvents {
 
   void turn() {
     if (servers_.waits()) {
-      listen();
+      listen(kTurn);
     } else {
       observer_.reset();
     }
@@ -115,11 +116,11 @@ class JoiningHost final : private HostEvents {
     for (std::size_t stream = 0; stream < 2; ++stream) host_.pause(stream, relay_.full(stream));
   }
 
-  void listen() {
+  void listen(Duration patience) {
     if (observer_ == nullptr) {
       if (Status status = ask(); !status.ok()) return;  // The servers give up by themselves.
     }
-    Result<std::vector<observe::JoinNews>> news = observer_->join_news(kTurn);
+    Result<std::vector<observe::JoinNews>> news = observer_->join_news(patience);
     if (!news.ok()) {
       observer_.reset();
       if (servers_.undecided().empty()) react(servers_.give_up(news.status()));
@@ -181,7 +182,11 @@ class JoiningHost final : private HostEvents {
     relay_.take(member, stream, bytes);
   }
   void on_ended(std::size_t member, Exit exit) override {
-    react(servers_.end(static_cast<Rank>(member), exit));
+    const auto server = static_cast<Rank>(member);
+    react(servers_.end(server, exit));
+    if (observer_ == nullptr) return;
+    observer_->tell_end(server);  // So its place is nobody's any more at once.
+    listen(kLastWord);
   }
 
   const ServersWish& wish_;

@@ -87,6 +87,11 @@ class LiveObserver final : public Observer, private Van::Handler {
                                            .machine = wish.machine,
                                            .other = wish.server.value_or(0)});
   }
+  void tell_end(Rank server) override {
+    van_.send_control(link_, control::Move{.server = server,
+                                           .why = {Code::kServerLost, "its process has ended"},
+                                           .joining = 1});
+  }
   Result<std::vector<JoinNews>> join_news(Duration patience) override {
     std::vector<JoinNews> news;
     Result<control::Message> heard = hear(patience);

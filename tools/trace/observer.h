@@ -66,6 +66,8 @@ class Observer {
   virtual Result<Rank> move(Rank server, const std::string& host) = 0;
   /// News follow, of each server that it may be.
   virtual void ask_to_join(const JoinWish& wish) = 0;
+  /// Its process has ended.
+  virtual void tell_end(Rank server) = 0;
   /// Those that have come within that time: once there are some, at once.
   virtual Result<std::vector<JoinNews>> join_news(Duration patience) = 0;
   /// Lets time pass, and notices if the job ends meanwhile.
