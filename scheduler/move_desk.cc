@@ -56,10 +56,10 @@ void MoveDesk::ask(LinkId link, const control::Move& wanted) {
 }
 
 Status MoveDesk::invite(LinkId link, const control::Move& wanted) {
-  Moves::Arrival arrival{.count = wanted.joining, .machine = wanted.machine};
-  if (!wanted.any) arrival.server = wanted.server;
-  if (wanted.other != 0) arrival.known_as = wanted.other;
-  const auto invited = moves_.invite(arrival, link, machine_.next_view(), clock_.now());
+  PlaceWish wish{.count = wanted.joining, .machine = wanted.machine};
+  if (!wanted.any) wish.server = wanted.server;
+  if (wanted.other != 0) wish.known_as = wanted.other;
+  const auto invited = moves_.invite(wish, link, machine_.next_view(), clock_.now());
   if (!invited.ok()) return invited.status();
   Config told = config_;
   if (!told.checkpoint.folder.empty()) told.checkpoint.folder = absolute(told.checkpoint.folder);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/place_choice.h"
 #include "scheduler/standbys.h"
 
 namespace stretto {
@@ -18,14 +19,6 @@ constexpr std::uint32_t kMostTries = 3;  // Processes that are started for one m
 constexpr std::size_t kMostAskers = 64;  // Of one move.
 
 Status cannot(std::string cause) { return {Code::kUnsupported, std::move(cause)}; }
-
-const Member* who_serves(const View& view, Rank place) {
-  for (const auto& [node, member] : view.members) {
-    const bool serves = member.role == Role::kServer && member.rank == place && !member.standby;
-    if (serves && !member.left) return &member;
-  }
-  return nullptr;
-}
 
 std::uint32_t shards_here(const View& view, Rank number) {
   std::uint32_t here = 0;
@@ -52,15 +45,6 @@ Rank launchers_number(Rank number, const Config& config) {
 Rank guests_number(Rank place, const Config& config, const View& view) {
   const Rank first = place + config.servers * JobSettings::kMostReplicas;
   return who_comes(view, first) == nullptr ? first : first + config.servers;
-}
-
-// How many servers run on each machine, by their first shards.
-std::map<std::uint64_t, std::uint32_t> servers_by_machine(const View& view) {
-  std::map<std::uint64_t, std::uint32_t> counts;
-  for (const auto& [node, member] : view.members) {
-    if (member.role == Role::kServer && member.shard == 0 && !member.left) ++counts[member.machine];
-  }
-  return counts;
 }
 
 }  // namespace
@@ -121,112 +105,51 @@ Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, c
   return {};
 }
 
-Status Moves::check_free(Rank place, const View& view) const {
-  const Member* serves = who_serves(view, place);
-  if (serves == nullptr) {
-    return {Code::kServerLost,
-            fmt::format("server {} is not in the job: another is awaited in its place", place)};
-  }
-  if (const auto moves = moves_.find(place); moves != moves_.end()) {
-    return {Code::kRefused, fmt::format("the place of {} is being handed over to server {} already",
-                                        serves->describe(), moves->second.order.server)};
-  }
-  const Member* other = Standbys::of(*serves, view);
-  if (other == nullptr) return {};
-  return {Code::kRefused,
-          fmt::format("{} stands by for {} already", other->describe(), serves->describe())};
-}
-
-Result<std::vector<Rank>> Moves::chosen(const Arrival& arrival, const View& view) const {
-  if (arrival.server) {
-    const Member* named = who_comes(view, *arrival.server);
-    const bool is_place = *arrival.server < config_.servers;
-    if (!is_place && (named == nullptr || named->standby)) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("no server {} has a place: the job has {} places, of servers 0 to "
-                                "{}",
-                                *arrival.server, config_.servers, config_.servers - 1));
-    }
-    const Rank place = *arrival.server % config_.servers;
-    if (Status status = check_free(place, view); !status.ok()) return status;
-    return std::vector<Rank>{place};
-  }
-  std::vector<Rank> free;
-  Status last;
-  for (Rank place = 0; place < config_.servers; ++place) {
-    Status status = check_free(place, view);
-    if (status.ok()) free.push_back(place);
-    if (!status.ok()) last = std::move(status);
-  }
-  if (free.size() < arrival.count) {
-    return Status(Code::kRefused,
-                  fmt::format("{} servers are to have places, and of the job's {} places {} can be "
-                              "theirs now{}{}",
-                              arrival.count, config_.servers, free.size(), last.ok() ? "" : "; ",
-                              last.cause()));
-  }
-  std::map<std::uint64_t, std::uint32_t> counts = servers_by_machine(view);
-  std::vector<Rank> places;
-  while (places.size() < arrival.count) {
-    const auto worse = [&](Rank one, Rank other) {
-      const auto merit = [&](Rank place) {
-        const std::uint64_t machine = who_serves(view, place)->machine;
-        const bool apart = machine == 0 || machine != arrival.machine;
-        return std::pair(apart, counts[machine]);
-      };
-      return merit(one) < merit(other);
-    };
-    const auto best = std::ranges::max_element(free, worse);  // The first of those alike.
-    --counts[who_serves(view, *best)->machine];
-    places.push_back(*best);
-    free.erase(best);
-  }
-  return places;
-}
-
-Result<std::vector<Moves::Invitation>> Moves::invite(const Arrival& arrival, std::uint32_t asker,
+Result<std::vector<Moves::Invitation>> Moves::invite(const PlaceWish& wish, std::uint32_t asker,
                                                      const View& view, Time now) {
   if (Status status = refusal(true); !status.ok()) return status;
-  const Rank known = arrival.known_as.value_or(0);
-  if (arrival.known_as && config_.is_guest_server(known) && known < config_.server_numbers()) {
-    const Rank place = known % config_.servers;
-    const auto [found, first] = moves_.try_emplace(place);
-    Move& move = found->second;
-    if (!first && move.order.server != known) {
-      return Status(Code::kRefused, fmt::format("the place of server {} is being handed over to "
-                                                "server {} already",
-                                                move.order.from, move.order.server));
-    }
-    if (move.askers.size() < kMostAskers) move.askers.push_back(asker);
-    if (!first) return std::vector<Invitation>{{known, move.order.from}};
-    const Member* serves = who_serves(view, place);
-    move.from = serves == nullptr || serves->number() == known ? 0 : serves->node;
-    move.order = {.server = known, .from = arrival.server.value_or(place), .host = {}};
-    move.guest = true;
-    move.deadline = now + kComes;
-    return std::vector<Invitation>{{known, move.order.from}};
-  }
-  if (arrival.count == 0 || arrival.count > config_.servers) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} servers are to have places, and the job has {}: more places than "
-                              "it began with it never has",
-                              arrival.count, config_.servers));
-  }
-  const Result<std::vector<Rank>> places = chosen(arrival, view);
+  if (wish.known_as) return go_on_as(*wish.known_as, wish, asker, view, now);
+  std::map<Rank, Rank> taken;
+  for (const auto& [place, move] : moves_) taken.emplace(place, move.order.server);
+  const Result<std::vector<Rank>> places = places_for(wish, config_, view, taken);
   if (!places.ok()) return places.status();
   std::vector<Invitation> invitations;
   for (const Rank place : *places) {
     const Member& serves = *who_serves(view, place);
-    Move& move = moves_[place];
-    move.from = serves.node;
-    move.order = {
-        .server = guests_number(place, config_, view), .from = serves.number(), .host = {}};
-    move.askers = {asker};
-    move.guest = true;
-    move.deadline = now + kComes;
-    invitations.push_back({move.order.server, move.order.from});
+    const Rank number = guests_number(place, config_, view);
+    moves_.emplace(place, Move{.from = serves.node,
+                               .order = {.server = number, .from = serves.number(), .host = {}},
+                               .askers = {asker},
+                               .deadline = now + kComes,
+                               .guest = true});
+    invitations.push_back({number, serves.number()});
   }
   return invitations;
+}
+
+Result<std::vector<Moves::Invitation>> Moves::go_on_as(Rank number, const PlaceWish& wish,
+                                                       std::uint32_t asker, const View& view,
+                                                       Time now) {
+  if (!config_.is_guest_server(number) || number >= config_.server_numbers()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("no server joins this job as server {}", number));
+  }
+  const Rank place = number % config_.servers;
+  const auto [found, first] = moves_.try_emplace(place);
+  Move& move = found->second;
+  if (!first && move.order.server != number) {
+    return Status(Code::kRefused,
+                  fmt::format("the place of server {} is being handed over to server {} already",
+                              move.order.from, move.order.server));
+  }
+  if (move.askers.size() < kMostAskers) move.askers.push_back(asker);
+  if (!first) return std::vector<Invitation>{{number, move.order.from}};
+  const Member* serves = who_serves(view, place);
+  move.from = serves == nullptr || serves->number() == number ? 0 : serves->node;
+  move.order = {.server = number, .from = wish.server.value_or(place), .host = {}};
+  move.guest = true;
+  move.deadline = now + kComes;
+  return std::vector<Invitation>{{number, move.order.from}};
 }
 
 void Moves::start(Move& move, Time now) {

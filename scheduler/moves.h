@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "common/config.h"
 #include "common/move_order.h"
 #include "core/view.h"
+#include "scheduler/place_choice.h"
 #include "stretto/status.h"
 
 namespace stretto {
@@ -34,14 +34,7 @@ class Moves {
     bool guest = false;  ///< `server` was started by who asked.
   };
 
-  /// Somebody starts servers himself, and places are to be theirs.
-  struct Arrival {
-    std::uint32_t count = 1;            ///< So many places.
-    std::optional<Rank> server = {};    ///< That of this server; none: whichever are best.
-    std::optional<Rank> known_as = {};  ///< A scheduler before this one has let it be this one.
-    std::uint64_t machine = 0;          ///< Where they run.
-  };
-  /// One of them is to be started as `server`, and to have the place of `from`.
+  /// A server that somebody starts elsewhere comes as `server`, to have the place of `from`.
   struct Invitation {
     Rank server = 0;
     Rank from = 0;
@@ -51,10 +44,8 @@ class Moves {
   /// may be so by several. An error if it cannot be handed over; else an answer follows.
   Status begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
                Time now);
-  /// Which places those are, and by which numbers their servers come; answers follow. Of a place
-  /// for which one stands by that is where somebody is alone. Else they are taken from the machine
-  /// that has the most servers, and of its own machine last. An error if not all of them can be.
-  Result<std::vector<Invitation>> invite(const Arrival& arrival, std::uint32_t asker,
+  /// Places are to be others', as places_for() says; answers follow. An error if not all can be.
+  Result<std::vector<Invitation>> invite(const PlaceWish& wish, std::uint32_t asker,
                                          const View& view, Time now);
   /// This member is to go, in a job whose servers have others that stand by for them: it is
   /// answered once the other one of its place has all, or at once, if it stands by itself. Of two
@@ -74,7 +65,7 @@ class Moves {
   struct Move {
     NodeId from = 0;
     MoveOrder order;
-    std::vector<std::uint32_t> askers;
+    std::vector<std::uint32_t> askers = {};
     std::uint32_t tries = 0;
     Time deadline = {};  // Of who has not come.
     NodeId comes = 0;    // It has.
@@ -90,9 +81,9 @@ class Moves {
   };
 
   Status refusal(bool guest = false) const;
-  /// Why this place cannot be a guest's now; ok: it can.
-  Status check_free(Rank place, const View& view) const;
-  Result<std::vector<Rank>> chosen(const Arrival& arrival, const View& view) const;
+  /// One that a scheduler before this one has invited.
+  Result<std::vector<Invitation>> go_on_as(Rank number, const PlaceWish& wish, std::uint32_t asker,
+                                           const View& view, Time now);
   bool has_all(const Move& move, const View& view) const;
   bool may_go(const Member& member, const View& view) const;
   void start(Move& move, Time now);

@@ -23,8 +23,8 @@ TEST(ToldVariables, ThereAndBackTheyAreTheSameSettings) {
                                                  {"STRETTO_PART_BYTES", "65536"},
                                                  {"STRETTO_HEARTBEAT_S", "0.25"},
                                                  {"STRETTO_DEAD_AFTER_S", "2.5"},
-                                                 {"STRETTO_CHECKPOINT", "/shared/with spaces = x"},
-                                                 {"STRETTO_RESUME", "/shared/other"},
+                                                 {"STRETTO_CHECKPOINT", "run/with spaces = x"},
+                                                 {"STRETTO_RESUME", "run/other"},
                                                  {"STRETTO_TRANSPORT", "zmq"},
                                                  {"STRETTO_DRAIN_S", "7"},
                                                  {"STRETTO_MEMORY_LIMIT_MIB", "512"},
@@ -45,8 +45,8 @@ TEST(ToldVariables, ThereAndBackTheyAreTheSameSettings) {
   EXPECT_EQ(server->job.part_bytes, 65536U);
   EXPECT_EQ(server->job.heartbeat, job->job.heartbeat);
   EXPECT_EQ(server->job.dead_after, job->job.dead_after);
-  EXPECT_EQ(server->checkpoint.folder, "/shared/with spaces = x");
-  EXPECT_EQ(server->checkpoint.source, "/shared/other");
+  EXPECT_EQ(server->checkpoint.folder, "run/with spaces = x");
+  EXPECT_EQ(server->checkpoint.source, "run/other");
   EXPECT_EQ(server->transport, TransportChoice::kZmq);
   EXPECT_EQ(server->drain, job->drain);
   EXPECT_EQ(server->memory_limit_bytes, job->memory_limit_bytes);

@@ -45,8 +45,8 @@ class Joining(cluster.ClusterTest):
 class ServersJoin(Joining):
     def begin(self, *arguments, program=REPLICATING, restarts=3, workers=2, servers=2, **more):
         flags = (("--restarts", restarts) if restarts else ()) + more.pop("flags", ())
-        job = self.launch(program, *arguments, workers=workers, servers=servers, flags=flags,
-                          STRETTO_JOB_TOKEN=TOKEN, **more)
+        job = self.launch(program, *arguments, "--elements", 40_000, workers=workers,
+                          servers=servers, flags=flags, STRETTO_JOB_TOKEN=TOKEN, **more)
         job.expect(r"\[worker 0\] step=")
         return job
 
@@ -66,11 +66,11 @@ class ServersJoin(Joining):
         return digests.pop()
 
     def test_they_have_places_and_the_bits_are_those_of_an_undisturbed_job(self):
-        whole = self.digest(self.begin("--steps", 300, restarts=0))
+        whole = self.digest(self.begin("--steps", 600, restarts=0))
         for more in ({}, {"flags": ("--encrypt", "--shards", 2)}, {"workers": "2:2"}):
             with self.subTest(more=more):
                 encrypt = {"STRETTO_ENCRYPT": 1} if "--encrypt" in more.get("flags", ()) else {}
-                job = self.begin("--steps", 300, "--say_every", 5, **more)
+                job = self.begin("--steps", 600, "--say_every", 5, **more)
                 one = self.join(job, "--servers", 1, count=1, **encrypt)
                 self.assertEqual(set(self.guests(one)), {4})
                 self.goes_on(job, lines=1)
@@ -87,8 +87,8 @@ class ServersJoin(Joining):
                 self.ends_in_order(third)
 
     def test_by_a_signal_they_give_their_places_back(self):
-        whole = self.digest(self.begin("--steps", 400, restarts=0))
-        job = self.begin("--steps", 400, "--say_every", 5)
+        whole = self.digest(self.begin("--steps", 600, restarts=0))
+        job = self.begin("--steps", 600, "--say_every", 5)
         joined = self.join(job, "--servers", 2, count=2)
         self.goes_on(job)
         joined.send(signal.SIGTERM)
@@ -170,8 +170,8 @@ class ServersJoin(Joining):
         self.kill_all(job)
 
     def test_the_scheduler_comes_back_while_they_join_and_afterwards(self):
-        whole = self.digest(self.begin("--steps", 500, restarts=0))
-        job = self.begin("--steps", 500, "--say_every", 5, restarts=6)
+        whole = self.digest(self.begin("--steps", 600, restarts=0))
+        job = self.begin("--steps", 600, "--say_every", 5, restarts=6)
         source = job.members()["server 0"]
         os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
         joined = self.join(job, "--place", 0)

@@ -89,11 +89,10 @@ JoinedServers::Reaction JoinedServers::end(Rank server, const Exit& exit) {
   return reaction;
 }
 
-JoinedServers::Reaction JoinedServers::give_up(Status why) {
-  Reaction reaction;
+void JoinedServers::give_up(Status why) {
+  if (unanswered_ == 0) return;
   unanswered_ = 0;
   fail(std::move(why), kNobody);
-  return reaction;
 }
 
 bool JoinedServers::waits() const {

@@ -36,7 +36,7 @@ class JoinedServers {
   Reaction refuse(Rank server, Status why, bool runs = true);
   Reaction end(Rank server, const Exit& exit);
   /// The scheduler cannot be asked any more, and has said nothing of some places.
-  Reaction give_up(Status why);
+  void give_up(Status why);
   /// They have no place alone, but stand by for others.
   void stand_by(bool they_do) { stand_by_ = they_do; }
   /// All are to end.

@@ -103,16 +103,13 @@ class JoiningHost final : private HostEvents {
   }
 
   void turn() {
-    if (servers_.waits()) {
-      listen(kTurn);
-    } else {
-      observer_.reset();
-    }
-    // The link has no descriptor of its own here: it was waited for.
+    if (servers_.waits()) listen(kTurn);
     const bool waits = servers_.waits();
-    const Duration none = observer_ == nullptr ? kAgain : Duration::zero();
+    if (!waits) observer_.reset();
     relay_.write();
-    if (!servers_.over()) poller_.turn(waits ? std::optional<Duration>(none) : std::nullopt);
+    // The link has no descriptor of its own here: it was waited for.
+    const Duration pause = observer_ == nullptr ? kAgain : Duration::zero();
+    if (!servers_.over()) poller_.turn(waits ? std::optional<Duration>(pause) : std::nullopt);
     for (std::size_t stream = 0; stream < 2; ++stream) host_.pause(stream, relay_.full(stream));
   }
 
@@ -123,7 +120,7 @@ class JoiningHost final : private HostEvents {
     Result<std::vector<observe::JoinNews>> news = observer_->join_news(patience);
     if (!news.ok()) {
       observer_.reset();
-      if (servers_.undecided().empty()) react(servers_.give_up(news.status()));
+      if (servers_.undecided().empty()) servers_.give_up(news.status());
       return;
     }
     for (const observe::JoinNews& one : *news) {

@@ -18,9 +18,9 @@ namespace stretto::launch {
 struct ServersWish {
   std::string scheduler;  ///< HOST:PORT.
   std::uint32_t count = 1;
-  std::vector<Rank> places;       ///< --place; empty: the scheduler chooses.
-  std::uint32_t port = 0;         ///< --port, as the job has it; 0: free ones.
-  std::string program_directory;  ///< --bin-dir; empty: beside the launcher.
+  std::vector<Rank> places = {};       ///< --place; empty: the scheduler chooses.
+  std::uint32_t port = 0;              ///< --port, as the job has it; 0: free ones.
+  std::string program_directory = {};  ///< --bin-dir; empty: beside the launcher.
 };
 
 /// The words after "join" are about servers, and not about a worker's program.

@@ -40,9 +40,12 @@ class GoingOn {
         settle_(limits.settle),
         word_(limits.word),
         returns_(limits.returns),
+        places_(limits.places),
         sizing_(sizing),
         restarts_(restarts) {}
 
+  /// Limits::places.
+  std::uint32_t places() const { return places_; }
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
@@ -91,6 +94,7 @@ class GoingOn {
   const Duration settle_;
   const Duration word_;
   const std::uint32_t returns_;
+  const std::uint32_t places_;
   const Sizing sizing_;
   std::uint32_t restarts_;
   Time guests_until_ = {};               // So long the word about them is good.

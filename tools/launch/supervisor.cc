@@ -29,8 +29,8 @@ void append(Reaction& reaction, Reaction next) {
 // It runs no longer, or is to, and another takes its place; or one that stood by has, and nobody
 // comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
-                 std::uint32_t places, Reaction& reaction) {
-  const auto stand_in = stand_in_for(member, places, evidence);
+                 Reaction& reaction) {
+  const auto stand_in = stand_in_for(member, going_on.places(), evidence);
   if (stand_in && going_on.returns(evidence, *stand_in)) {
     evidence.members[*stand_in].lost_guest = evidence.members[member].member.rank;
     member = *stand_in;
@@ -50,13 +50,13 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
 
 // The word may come twice, and the place is filled once.
 void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
-                   std::uint32_t places, bool may_start, Reaction& reaction) {
+                   bool may_start, Reaction& reaction) {
   if (evidence.members[member].comes_for) {  // Nobody misses it, whoever has the place.
     reaction.notes.push_back(going_on.drop(evidence, member, now));
     return;
   }
   if (evidence.members[member].member.role == Role::kServer) {
-    return lose_server(going_on, evidence, member, now, places, reaction);
+    return lose_server(going_on, evidence, member, now, reaction);
   }
   std::string news = going_on.take_word(evidence, member, now);
   if (news.empty()) return;
@@ -184,13 +184,12 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
     if (std::string news = going_on_.drop(evidence_, member, now); !news.empty())
       reaction.notes.push_back(std::move(news));
   } else if (evidence_.members[member].member.role != Role::kWorker) {
-    if (!lifecycle_.stop_signal())
-      lose_server(going_on_, evidence_, member, now, limits_.places, reaction);
+    if (!lifecycle_.stop_signal()) lose_server(going_on_, evidence_, member, now, reaction);
   } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));
   } else if (!lifecycle_.stop_signal()) {
-    go_on_without(going_on_, evidence_, member, now, limits_.places, may_start(), reaction);
+    go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
   }
   append(reaction, on_time(now));
   return reaction;
@@ -268,7 +267,7 @@ Reaction Supervisor::on_time(Time now) {
     told_by_ += run_again(evidence_, may_start(), reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
-    go_on_without(going_on_, evidence_, member, now, limits_.places, more, reaction);
+    go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
   take_losses(now);
   std::vector<std::size_t> killed;

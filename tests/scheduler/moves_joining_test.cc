@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers that somebody starts elsewhere: which places are to be theirs, by which numbers they
+// come, and what becomes of them; with the view machine that gives the places.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/moves.h"
+#include "scheduler/view_machine.h"
+#include "tests/van/far_end.h"
+
+namespace stretto {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::uint64_t kHere = 1;
+constexpr std::uint64_t kThere = 2;
+constexpr std::uint64_t kFar = 9;
+
+class MovesJoiningTest : public testing::Test {
+ protected:
+  MovesJoiningTest() {
+    config_.servers = 4;
+    config_.job.server_restarts = 3;
+  }
+
+  NodeId come(Rank number, std::uint64_t machine, std::uint32_t shard = 0) {
+    orders_ = machine_->on(Join{.role = Role::kServer,
+                                .rank = number,
+                                .shard = shard,
+                                .shards = config_.shards,
+                                .servers = config_.servers,
+                                .host = fmt::format("s{}", number),
+                                .address = fmt::format("s:{}", 7000 + 100 * shard + number),
+                                .machine = machine},
+                           now_);
+    const auto* admit = orders_.empty() ? nullptr : std::get_if<Admit>(&orders_.front());
+    return admit == nullptr ? 0 : admit->member.node;
+  }
+  /// One server here, and the others there.
+  void gather() {
+    machine_.emplace(config_, now_);
+    for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
+      for (Rank number = 0; number < config_.server_processes(); ++number) {
+        servers_.push_back(come(number, number == 0 ? kHere : kThere, shard));
+      }
+    }
+    for (const Rank rank : {0U, 1U}) {
+      machine_->on(Join{.rank = rank, .workers = 2, .servers = config_.servers, .host = "w"}, now_);
+    }
+    ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
+  }
+  void lose(NodeId node) {
+    machine_->on(Gone{.node = node, .cause = "reset"}, now_);
+    machine_->on(TurnOver{}, now_);
+  }
+  void catch_up(NodeId from, NodeId to) {
+    machine_->on(Caught{.server = from, .standby = to}, now_);
+  }
+  auto invite(const PlaceWish& wish) { return moves_.invite(wish, 9, view(), now_); }
+  /// Of those who are invited: numbers, and whose places.
+  std::vector<std::pair<Rank, Rank>> invited(const PlaceWish& wish) {
+    const auto found = invite(wish);
+    EXPECT_TRUE(found.ok()) << found.status().text();
+    std::vector<std::pair<Rank, Rank>> numbers;
+    if (!found.ok()) return numbers;
+    for (const Moves::Invitation& one : *found) numbers.emplace_back(one.server, one.from);
+    return numbers;
+  }
+  std::string refused(const PlaceWish& wish) { return invite(wish).status().cause(); }
+  std::vector<Moves::Answer> follow() { return moves_.follow(view(), now_); }
+  const View& view() const { return machine_->view(); }
+
+  Config config_ = fake::config(Role::kScheduler, -1);
+  Time now_ = Time(1s);
+  std::optional<ViewMachine> machine_;
+  std::vector<ViewOrder> orders_;
+  std::vector<NodeId> servers_;
+  Moves moves_{config_, true};
+};
+
+TEST_F(MovesJoiningTest, PlacesAreTakenFromTheMachineThatHasMost) {
+  gather();
+  EXPECT_THAT(invited({.count = 3, .machine = kFar}),
+              ElementsAre(std::pair(9U, 1U), std::pair(10U, 2U), std::pair(8U, 0U)))
+      << "there are three at first, and then one on each";
+  EXPECT_THAT(moves_.orders(), IsEmpty()) << "nobody else starts them";
+  EXPECT_THAT(refused({.count = 2, .machine = kFar}),
+              HasSubstr("2 servers are to have places, and of the job's 4 places 1 can be theirs "
+                        "now; the place of server 2 is being handed over to server 10 already"));
+}
+
+TEST_F(MovesJoiningTest, AndFromTheirOwnMachineLast) {
+  gather();
+  EXPECT_THAT(invited({.count = 2, .machine = kThere}),
+              ElementsAre(std::pair(8U, 0U), std::pair(9U, 1U)));
+}
+
+TEST_F(MovesJoiningTest, OneHasThePlaceOnceItHasAllAndMayBeMovedAsAnyOther) {
+  gather();
+  ASSERT_THAT(invited({.server = 1, .machine = kFar}), ElementsAre(std::pair(9U, 1U)));
+  EXPECT_THAT(follow(), IsEmpty());
+  const NodeId comes = come(9, kFar);
+  ASSERT_NE(comes, 0U);
+  EXPECT_TRUE(view().find(comes)->standby);
+  EXPECT_THAT(follow(), IsEmpty());
+  catch_up(servers_[1], comes);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_TRUE(answers[0].guest && answers[0].why.ok());
+  EXPECT_EQ(answers[0].server, 9U);
+  EXPECT_EQ(answers[0].from, 1U);
+  EXPECT_EQ(view().find(comes)->describe(), "server 9");
+  // To another guest, which has the other number,
+  ASSERT_THAT(invited({.server = 9, .machine = kHere}), ElementsAre(std::pair(13U, 9U)));
+  const NodeId next = come(13, kHere);
+  catch_up(comes, next);
+  ASSERT_THAT(follow(), SizeIs(1));
+  // and back to one that the launcher starts.
+  ASSERT_TRUE(moves_.begin(13, {}, 7, view(), now_).ok());
+  EXPECT_THAT(moves_.orders(), ElementsAre(MoveOrder{.server = 1, .from = 13}));
+}
+
+TEST_F(MovesJoiningTest, OneThatIsLostBeforeIsNotStartedAgain) {
+  gather();
+  invited({.server = 0, .machine = kFar});
+  const NodeId comes = come(8, kFar);
+  follow();
+  lose(comes);
+  auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_THAT(answers[0].why.cause(), HasSubstr("was lost before it had all"));
+  invited({.server = 0, .machine = kFar});
+  moves_.note_end(8);  // It never came.
+  answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].why.code(), Code::kServerLost);
+  invited({.server = 0, .machine = kFar});
+  now_ += 10s;
+  answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_THAT(answers[0].why.cause(), HasSubstr("did not come within 10 s"));
+  EXPECT_THAT(moves_.orders(), IsEmpty());
+}
+
+TEST_F(MovesJoiningTest, AServerThatIsToGoMeanwhileGivesItsPlaceToThatOne) {
+  gather();
+  invited({.server = 0, .machine = kFar});
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
+  catch_up(servers_[0], come(8, kFar));
+  EXPECT_THAT(follow(), SizeIs(2));
+  EXPECT_THAT(moves_.orders(), IsEmpty());
+}
+
+TEST_F(MovesJoiningTest, TheNextSchedulerGoesOnWithIt) {
+  gather();
+  const NodeId comes = come(8, kFar);  // One before had invited it.
+  ASSERT_THAT(invited({.server = 0, .known_as = 8}), ElementsAre(std::pair(8U, 0U)));
+  EXPECT_THAT(follow(), IsEmpty());
+  EXPECT_THAT(refused({.server = 0, .known_as = 12}), HasSubstr("to server 8 already"));
+  catch_up(servers_[0], comes);
+  ASSERT_THAT(follow(), SizeIs(1));
+  ASSERT_THAT(invited({.server = 0, .known_as = 8}), SizeIs(1));
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1)) << "it has the place already";
+  EXPECT_TRUE(answers[0].why.ok());
+  ASSERT_THAT(invited({.server = 1, .known_as = 9}), SizeIs(1));
+  now_ += 10s;
+  EXPECT_THAT(follow(), SizeIs(1)) << "it never came";
+}
+
+TEST_F(MovesJoiningTest, AMoveThatASchedulerBeforeHadBegunIsGoneOnWithByWhoIsThere) {
+  gather();
+  const NodeId comes = come(8, kFar);
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
+  EXPECT_THAT(moves_.orders(), IsEmpty());
+  catch_up(servers_[0], comes);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].server, 8U);
+}
+
+TEST_F(MovesJoiningTest, WhatCannotBeIsRefused) {
+  gather();
+  EXPECT_THAT(refused({.count = 5}), HasSubstr("and the job has 4"));
+  EXPECT_FALSE(invite({.count = 0}).ok());
+  EXPECT_THAT(refused({.server = 4}), HasSubstr("no server 4 has a place: the job has 4 places"));
+  EXPECT_THAT(refused({.server = 4000}), HasSubstr("no server 4000"));
+  EXPECT_FALSE(invite({.server = 0, .known_as = 4000}).ok());
+  config_.job.server_restarts = 0;
+  EXPECT_THAT(refused({}), HasSubstr("started with --restarts K"));
+  config_.servers = 0;
+  EXPECT_THAT(refused({}), HasSubstr("has no servers"));
+}
+
+class MovesJoiningStandbysTest : public MovesJoiningTest {
+ protected:
+  MovesJoiningStandbysTest() {
+    config_.servers = 2;
+    config_.shards = 2;
+    config_.job.server_restarts = 0;
+    config_.job.replicas = 2;
+  }
+};
+
+TEST_F(MovesJoiningStandbysTest, TheyStandByWhereSomebodyIsAlone) {
+  gather();
+  EXPECT_THAT(refused({.machine = kFar}),
+              HasSubstr("0 can be theirs now; server 3 stands by for server 1 already"));
+  lose(servers_[2]);
+  ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(4U, 0U)));
+  const NodeId first = come(4, kFar, 0);
+  const NodeId second = come(4, kFar, 1);
+  ASSERT_TRUE(first != 0 && second != 0);
+  catch_up(servers_[0], first);
+  EXPECT_THAT(follow(), IsEmpty());
+  catch_up(servers_[4], second);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_TRUE(answers[0].why.ok());
+  lose(servers_[0]);
+  EXPECT_FALSE(view().find(first)->standby) << "it has the place now";
+  EXPECT_FALSE(view().find(second)->standby);
+  ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(6U, 4U)));
+}
+
+TEST(GuestServers, OneThatIsLostIsReplacedByOneOfTheLaunchers) {
+  Config config = fake::config(Role::kScheduler, -1);
+  config.servers = 2;
+  config.job.server_restarts = 2;
+  ServerReturns returns(config);
+  const Member guest{
+      .node = 9, .role = Role::kServer, .rank = 1, .shard = 0, .address = "s:1", .moved_up = 4};
+  ASSERT_EQ(guest.number(), 5U);
+  returns.await(guest, "reset", Time(9s));
+  const auto comes = [&](std::int64_t number) {
+    return returns.place_for({.role = Role::kServer, .rank = number}) != nullptr;
+  };
+  EXPECT_TRUE(comes(1) && comes(3) && comes(5));
+  EXPECT_FALSE(comes(0) || comes(2) || comes(7) || comes(4));
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// stretto-launch join HOST:PORT --servers N: what is typed, what each server is told, and what is
+// said of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tools/join/joined_servers.h"
+#include "tools/join/servers_wish.h"
+
+namespace stretto::launch {
+namespace {
+
+using observe::JoinNews;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using What = JoinNews::What;
+
+Result<ServersWish> wish(const std::vector<std::string>& words) { return servers_wish(words); }
+std::string refusal(const std::vector<std::string>& words) { return wish(words).status().cause(); }
+
+TEST(ServersWishTest, HowManyAndWhosePlaces) {
+  const Result<ServersWish> some = wish({"node1:9000", "--servers", "3", "--port=9700"});
+  ASSERT_TRUE(some.ok()) << some.status().text();
+  EXPECT_EQ(some->scheduler, "node1:9000");
+  EXPECT_EQ(some->count, 3U);
+  EXPECT_THAT(some->places, IsEmpty());
+  EXPECT_EQ(some->port, 9700U);
+  const Result<ServersWish> named = wish({"node1:9000", "--place", "1,0", "--place=5"});
+  ASSERT_TRUE(named.ok()) << named.status().text();
+  EXPECT_EQ(named->count, 3U);
+  EXPECT_THAT(named->places, ElementsAre(1, 0, 5));
+  EXPECT_TRUE(wish({"node1:9000", "-s", "1", "--place", "1"}).ok());
+}
+
+TEST(ServersWishTest, AWorkersProgramIsAnotherThing) {
+  const auto wants = [](const std::vector<std::string>& words) { return wants_servers(words); };
+  EXPECT_TRUE(wants({"node1:9000", "--servers", "2"}));
+  EXPECT_TRUE(wants({"node1:9000", "--place=1"}));
+  EXPECT_FALSE(wants({"node1:9000", "--", "train", "--servers"}));
+  EXPECT_FALSE(wants({"node1:9000", "train", "--servers"}));
+  EXPECT_FALSE(wants({"node1:9000"}));
+  EXPECT_FALSE(wants({}));
+}
+
+TEST(ServersWishTest, WhatCannotBeUsedIsNamed) {
+  EXPECT_THAT(refusal({"node1", "--servers", "2"}), HasSubstr("'node1', wanted HOST:PORT"));
+  EXPECT_THAT(refusal({"node1:9", "--servers", "0"}), HasSubstr("--servers is '0', wanted"));
+  EXPECT_THAT(refusal({"node1:9", "--servers", "2x"}), HasSubstr("is '2x'"));
+  EXPECT_THAT(refusal({"node1:9", "--servers"}), HasSubstr("--servers wants a value"));
+  EXPECT_THAT(refusal({"node1:9", "--place", "1,,2"}), HasSubstr("--place is ''"));
+  EXPECT_THAT(refusal({"node1:9", "--place", "1", "--place", "1"}), HasSubstr("server 1 twice"));
+  EXPECT_THAT(refusal({"node1:9", "--servers", "2", "--place", "1"}), HasSubstr("names 1"));
+  EXPECT_THAT(refusal({"node1:9", "--servers", "2", "--", "train"}), HasSubstr("'--'"));
+}
+
+class VariablesOfGuests : public testing::Test {
+ protected:
+  Result<Variables> given(const Variables& inherited, const std::string& scheduler = "n:9") {
+    return variables_of_guest({.scheduler = scheduler}, 6, told_, {scheduler, "secret", false},
+                              inherited);
+  }
+
+  std::map<std::string, std::string> told_{
+      {"STRETTO_SERVERS", "2"}, {"STRETTO_DEAD_AFTER_S", "5"}, {"STRETTO_TRANSPORT", "auto"}};
+};
+
+TEST_F(VariablesOfGuests, TheJobsSettingsAreTold) {
+  const Result<Variables> all = given({{"STRETTO_DEAD_AFTER_S", "5.0"}});
+  ASSERT_TRUE(all.ok()) << all.status().text();
+  EXPECT_EQ(all->at("STRETTO_ROLE"), "server");
+  EXPECT_EQ(all->at("STRETTO_RANK"), "6");
+  EXPECT_EQ(all->at("STRETTO_JOB_TOKEN"), "secret");
+  EXPECT_EQ(all->at("STRETTO_SERVERS"), "2");
+  EXPECT_EQ(all->at("STRETTO_BIND_HOST"), "0.0.0.0");
+  EXPECT_FALSE(all->contains("STRETTO_SERVER_PORT"));
+}
+
+TEST_F(VariablesOfGuests, WhatIsSetHereMustNotDiffer) {
+  EXPECT_EQ(given({{"STRETTO_SERVERS", "3"}}).status().code(), Code::kMismatch);
+  const Result<Variables> own = given({{"STRETTO_TRANSPORT", "zmq"}, {"STRETTO_BIND_HOST", "x"}});
+  ASSERT_TRUE(own.ok()) << "these are this host's";
+  EXPECT_FALSE(own->contains("STRETTO_TRANSPORT"));
+  EXPECT_FALSE(own->contains("STRETTO_BIND_HOST"));
+  EXPECT_FALSE(given({}, "127.0.0.1:9")->contains("STRETTO_BIND_HOST"));
+}
+
+JoinNews starts(Rank server, Rank from) {
+  return {.what = What::kStarts, .server = server, .from = from, .settings = "a"};
+}
+
+TEST(JoinedServersTest, FromTheStartToTheEnd) {
+  JoinedServers servers(2);
+  EXPECT_TRUE(servers.waits());
+  const auto first = servers.take(starts(4, 0));
+  ASSERT_EQ(first.starts.size(), 1U);
+  EXPECT_EQ(first.starts[0].server, 4U);
+  EXPECT_THAT(first.notes, ElementsAre("server 4 is started, to have the place of server 0"));
+  EXPECT_THAT(servers.take(starts(4, 0)).starts, IsEmpty()) << "once";
+  servers.take(starts(5, 1));
+  EXPECT_THAT(servers.take(starts(7, 1)).starts, IsEmpty()) << "no more than were asked for";
+  EXPECT_THAT(servers.take({.what = What::kIsIn, .server = 4}).notes,
+              ElementsAre("server 4 has the place of server 0 now"));
+  ASSERT_EQ(servers.undecided().size(), 1U);
+  EXPECT_EQ(servers.undecided()[0].server, 5U);
+  EXPECT_EQ(servers.undecided()[0].place, 1U);
+  servers.take({.what = What::kIsIn, .server = 5});
+  EXPECT_FALSE(servers.waits() || servers.over());
+  EXPECT_THAT(servers.running(), ElementsAre(4, 5));
+  servers.end(4, {});
+  EXPECT_THAT(servers.end(5, {}).notes, ElementsAre(HasSubstr("server 5 has ended in order")));
+  EXPECT_TRUE(servers.over());
+  EXPECT_TRUE(servers.status().ok());
+}
+
+TEST(JoinedServersTest, ARefusalIsTheEnd) {
+  JoinedServers servers(3);
+  servers.take({.what = What::kRefused, .count = 3, .why = {Code::kRefused, "no"}});
+  EXPECT_TRUE(servers.over());
+  EXPECT_EQ(servers.status().cause(), "no");
+}
+
+TEST(JoinedServersTest, OneThatDoesNotGetItsPlaceIsKilledAndTheOthersStay) {
+  JoinedServers servers(2);
+  servers.take(starts(4, 0));
+  servers.take(starts(5, 1));
+  servers.take({.what = What::kIsIn, .server = 5});
+  const auto given_up =
+      servers.take({.what = What::kGivenUp, .server = 4, .why = {Code::kTimeout, "too late"}});
+  EXPECT_THAT(given_up.kills, ElementsAre(4));
+  EXPECT_THAT(given_up.notes,
+              ElementsAre("server 4 does not have the place of server 0: too late"));
+  EXPECT_FALSE(servers.waits());
+  EXPECT_THAT(servers.end(4, {true, SIGKILL}).notes, IsEmpty());
+  EXPECT_FALSE(servers.over());
+  servers.end(5, {});
+  EXPECT_TRUE(servers.over());
+  EXPECT_EQ(servers.status().code(), Code::kTimeout) << "the first thing that went wrong";
+  EXPECT_EQ(servers.status().peer(), "server 4");
+}
+
+TEST(JoinedServersTest, OneThatIsLostIsNamed) {
+  JoinedServers servers(1);
+  servers.take(starts(4, 0));
+  EXPECT_THAT(servers.end(4, {true, SIGKILL}).notes,
+              ElementsAre("server 4 killed by SIGKILL, and never had the place it was for"));
+  EXPECT_TRUE(servers.over());
+  EXPECT_EQ(servers.status().cause(), "server 4 killed by SIGKILL");
+}
+
+TEST(JoinedServersTest, WhoMustNotBeStartedIsNot) {
+  JoinedServers servers(1);
+  servers.take(starts(4, 0));
+  EXPECT_THAT(servers.refuse(4, {Code::kMismatch, "other"}, false).kills, IsEmpty());
+  EXPECT_TRUE(servers.over());
+  EXPECT_EQ(servers.status().code(), Code::kMismatch);
+}
+
+TEST(JoinedServersTest, TheNextSchedulersRefusalIsThatOfThoseThatWait) {
+  JoinedServers servers(2);
+  servers.take(starts(4, 0));
+  servers.take(starts(5, 1));
+  servers.take({.what = What::kIsIn, .server = 5});
+  servers.give_up({Code::kSchedulerLost, "gone"});
+  EXPECT_TRUE(servers.status().ok()) << "all was answered";
+  const auto refused = servers.take({.what = What::kRefused, .why = {Code::kRefused, "no"}});
+  EXPECT_THAT(refused.kills, ElementsAre(4));
+}
+
+TEST(JoinedServersTest, WhereTheSchedulerIsLostBeforeItAnswersThatIsSaid) {
+  JoinedServers servers(2);
+  servers.give_up({Code::kSchedulerLost, "gone"});
+  EXPECT_TRUE(servers.over());
+  EXPECT_EQ(servers.status().code(), Code::kSchedulerLost);
+}
+
+TEST(JoinedServersTest, NobodyIsStartedOnceAllAreToEnd) {
+  JoinedServers servers(2);
+  servers.take(starts(4, 0));
+  servers.interrupt();
+  EXPECT_THAT(servers.take(starts(5, 1)).starts, IsEmpty());
+  servers.end(4, {});
+  EXPECT_TRUE(servers.over());
+}
+
+TEST(JoinedServersTest, ThoseThatStandBySaySo) {
+  JoinedServers servers(1);
+  servers.stand_by(true);
+  servers.take(starts(4, 0));
+  EXPECT_THAT(servers.take({.what = What::kIsIn, .server = 4}).notes,
+              ElementsAre("server 4 has all that server 0 has, and stands by for it"));
+}
+
+}  // namespace
+}  // namespace stretto::launch
