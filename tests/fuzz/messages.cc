@@ -13,7 +13,7 @@
 namespace stretto::fuzz {
 namespace {
 
-constexpr std::size_t kBodies = 37;  // With none.
+constexpr std::size_t kBodies = 38;  // With none.
 
 double rate_from(Input& input) {
   constexpr double kRates[] = {0.01, 0.9, 0, 1, -1, 1e300};
@@ -174,8 +174,20 @@ bool fill_of_checkpoints(wire::Control& message, wire::Control::BodyCase body, I
   return true;
 }
 
+void fill(wire::Move& move, Input& input) {
+  move.set_server(input.small());
+  move.set_host(input.flag() ? "node1" : input.text());
+  move.set_code(input.rarely(4) ? input.small() : 0);
+  move.set_joining(input.flag() ? input.small() : 0);
+  move.set_any(input.flag());
+  move.set_machine(input.number());
+  move.set_other(input.rarely(4) ? input.small() : 0);
+  if (input.rarely(8)) move.set_settings(input.text());
+}
+
 void fill_of_links_and_steps(wire::Control& message, wire::Control::BodyCase body, Input& input) {
   if (fill_of_checkpoints(message, body, input)) return;
+  if (body == wire::Control::kMove) return fill(*message.mutable_move(), input);
   if (body == wire::Control::kAtStep) {
     message.mutable_at_step()->set_number(input.number());
     message.mutable_at_step()->set_step(input.number());

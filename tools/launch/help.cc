@@ -3,10 +3,11 @@
 #include "tools/launch/arguments.h"
 
 namespace stretto::launch {
+namespace {
 
-std::string_view help_text() {
-  return R"(usage: stretto-launch [FLAG]... [--] PROGRAM [ARG]...
+constexpr std::string_view kHelp = R"(usage: stretto-launch [FLAG]... [--] PROGRAM [ARG]...
        stretto-launch join HOST:PORT [--] PROGRAM [ARG]...
+       stretto-launch join HOST:PORT --servers N [--place SERVER,...] [--port P] [--bin-dir DIR]
 
 Starts a scheduler, servers and workers, here or on many hosts; each worker runs PROGRAM. Ends with
 status 0 if every worker did, else with the status of the first failure (128 + signal for a signal;
@@ -14,7 +15,9 @@ status 0 if every worker did, else with the status of the first failure (128 + s
 stderr. docs/LAUNCHING.md tells more.
 
 join runs PROGRAM here, as a worker that joins the elastic job whose scheduler is at HOST:PORT. Its
-token is STRETTO_JOB_TOKEN, or on the launcher's host that of the job's file.
+token is STRETTO_JOB_TOKEN, or on the launcher's host that of the job's file. With --servers it
+starts N servers here instead, to which places of the job move while it runs: those of the hosts
+that have most, or those that --place names. They give them back when this gets SIGTERM or SIGINT.
 
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
@@ -73,6 +76,9 @@ Standard input of every process is /dev/null. Nothing that the job started outli
 If the launcher itself is killed with SIGKILL, the kernel kills the processes that it started here,
 but not the children of those; on other hosts all are killed. The job's token is in no command line.
 )";
-}
+
+}  // namespace
+
+std::string_view help_text() { return kHelp; }
 
 }  // namespace stretto::launch
