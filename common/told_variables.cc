@@ -75,9 +75,9 @@ std::map<std::string, std::string> told_variables(const Config& config, std::uin
       {"STRETTO_DRAIN_S", fmt::format("{}", seconds(config.drain))},
       {"STRETTO_LOG_LEVEL", config.log_level}};
   const CheckpointSettings& checkpoint = config.checkpoint;
+  told["STRETTO_RESUME"] = checkpoint.resumes ? "auto" : "no";
   if (!checkpoint.folder.empty()) told["STRETTO_CHECKPOINT"] = checkpoint.folder;
   if (!checkpoint.source.empty()) told["STRETTO_RESUME"] = checkpoint.source;
-  if (!checkpoint.resumes) told["STRETTO_RESUME"] = "no";
   if (!config.fabric_provider.empty()) told["STRETTO_FABRIC_PROVIDER"] = config.fabric_provider;
   if (config.memory_limit_bytes != 0) {
     told["STRETTO_MEMORY_LIMIT_MIB"] = std::to_string(config.memory_limit_bytes >> 20);
@@ -109,6 +109,6 @@ Result<std::map<std::string, std::string>> variables_in(std::string_view lines) 
   return variables;
 }
 
-bool is_of_one_host(std::string_view name) { return is_one_of(name, kOfOneHost); }
+std::span<const std::string_view> variables_of_all() { return kOfTheJob; }
 
 }  // namespace stretto

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,8 @@ std::map<std::string, std::string> told_variables(const Config& config, std::uin
 std::string lines_of(const std::map<std::string, std::string>& variables);
 Result<std::map<std::string, std::string>> variables_in(std::string_view lines);
 
-/// Each host may have another value of this one: what is set there goes before what is told.
-bool is_of_one_host(std::string_view name);
+/// Those of them that are the same for all of a job. Of the others each host may have a value of
+/// its own: what is set there goes before what is told.
+std::span<const std::string_view> variables_of_all();
 
 }  // namespace stretto

@@ -117,7 +117,11 @@ class Lab:
 
     def home(self):
         """Words before a command that is to run on the launching host."""
-        return ["ip", "netns", "exec", self._network("home")] if self.apart else []
+        return self.inside("home")
+
+    def inside(self, name):
+        """The same of any host, by nobody's agent."""
+        return ["ip", "netns", "exec", self._network(name)] if self.apart else []
 
     @contextlib.contextmanager
     def without_power(self, name, pids):

@@ -4,21 +4,24 @@ of others from then on, and each contribution counts once, whoever is lost after
 
 import os
 import signal
+import tempfile
 import unittest
 
 import cluster
+import launch_ssh_test
 
+KEEPING = cluster.BUILD / "tests" / "keeping"
 REPLICATING = cluster.BUILD / "tests" / "replicating"
 RETURNING = cluster.BUILD / "tests" / "returning"
 TOKEN = "the token of a test of servers that join"
 ALL_CAME = r"\[scheduler\] .*all members have come again, or are lost"
 
 
-class Joining(cluster.ClusterTest):
-    def join(self, job, *flags, count=None, machine="far", **variables):
+class Joining:
+    def join(self, job, *flags, count=None, machine="far", inside=(), **variables):
         """Servers from another host; `count` of them are in when this returns."""
         scheduler = job.expect(r"\[scheduler\] .*listening at (\S+)")[1]
-        process = self.start("join", [cluster.LAUNCH, "join", scheduler, *flags],
+        process = self.start("join", [*inside, cluster.LAUNCH, "join", scheduler, *flags],
                              **{"STRETTO_JOB_TOKEN": TOKEN, "STRETTO_MACHINE": machine} | variables)
         if count:
             process.expect(r"\[join\] server \d+ has (the place of|all that)", count=count)
@@ -29,26 +32,6 @@ class Joining(cluster.ClusterTest):
         found = {pid: cluster.variables_of(pid) for pid in cluster.children_of(joined.pid)}
         return {int(variables["STRETTO_RANK"]): pid for pid, variables in found.items()
                 if variables}
-
-    def ends_in_order(self, joined):
-        self.assertEqual(joined.end(), 0, joined.output())
-        self.assertEqual(joined.errors(), [], joined.output())
-
-    def is_refused(self, joined, *words):
-        self.assertNotEqual(joined.end(), 0, joined.output())
-        errors = joined.errors()
-        self.assertEqual(len(errors), 1, joined.output())
-        for word in words:
-            self.assertIn(word, errors[0].text)
-
-
-class ServersJoin(Joining):
-    def begin(self, *arguments, program=REPLICATING, restarts=3, workers=2, servers=2, **more):
-        flags = (("--restarts", restarts) if restarts else ()) + more.pop("flags", ())
-        job = self.launch(program, *arguments, "--elements", 40_000, workers=workers,
-                          servers=servers, flags=flags, STRETTO_JOB_TOKEN=TOKEN, **more)
-        job.expect(r"\[worker 0\] step=")
-        return job
 
     def goes_on(self, job, lines=2):
         before = sum(1 for line in job.lines if line.startswith("[worker 0] step="))
@@ -65,12 +48,32 @@ class ServersJoin(Joining):
         self.assert_nobody_left()
         return digests.pop()
 
+    def ends_in_order(self, joined):
+        self.assertEqual(joined.end(), 0, joined.output())
+        self.assertEqual(joined.errors(), [], joined.output())
+
+    def is_refused(self, joined, *words):
+        self.assertNotEqual(joined.end(), 0, joined.output())
+        errors = joined.errors()
+        self.assertEqual(len(errors), 1, joined.output())
+        for word in words:
+            self.assertIn(word, errors[0].text)
+
+
+class ServersJoin(Joining, cluster.ClusterTest):
+    def begin(self, *arguments, program=REPLICATING, restarts=3, workers=2, servers=2, **more):
+        flags = (("--restarts", restarts) if restarts else ()) + more.pop("flags", ())
+        job = self.launch(program, *arguments, "--elements", 40_000, workers=workers,
+                          servers=servers, flags=flags, STRETTO_JOB_TOKEN=TOKEN, **more)
+        job.expect(r"\[worker 0\] step=")
+        return job
+
     def test_they_have_places_and_the_bits_are_those_of_an_undisturbed_job(self):
-        whole = self.digest(self.begin("--steps", 600, restarts=0))
+        whole = self.digest(self.begin("--steps", 400, restarts=0))
         for more in ({}, {"flags": ("--encrypt", "--shards", 2)}, {"workers": "2:2"}):
             with self.subTest(more=more):
                 encrypt = {"STRETTO_ENCRYPT": 1} if "--encrypt" in more.get("flags", ()) else {}
-                job = self.begin("--steps", 600, "--say_every", 5, **more)
+                job = self.begin("--steps", 400, "--say_every", 5, **more)
                 one = self.join(job, "--servers", 1, count=1, **encrypt)
                 self.assertEqual(set(self.guests(one)), {4})
                 self.goes_on(job, lines=1)
@@ -154,6 +157,21 @@ class ServersJoin(Joining):
         self.assertEqual(self.digest(job, other), whole)
         self.ends_in_order(other)
 
+    def test_where_the_job_begins_again_they_end_and_say_why(self):
+        saved = r"\[worker 1\] checkpoint step="
+        with tempfile.TemporaryDirectory() as folder:
+            job = self.launch(KEEPING, "--steps", 100_000, workers=2, servers=2,
+                              flags=("--restarts", 3, "--checkpoint", folder),
+                              STRETTO_JOB_TOKEN=TOKEN)
+            job.expect(saved)
+            joined = self.join(job, "--servers", 1, count=1)
+            job.expect(saved, since=len(job.lines))
+            os.kill(job.members()["worker 1"], signal.SIGKILL)
+            self.is_refused(joined, "PeerLost", "worker 1 is lost")
+            job.expect(r"\[launcher\] worker 1 killed by SIGKILL: the job begins again")
+            job.expect(saved, since=len(job.lines))
+            self.kill_all(job)
+
     def test_one_that_stood_by_and_is_lost_is_replaced_by_the_launcher(self):
         job = self.begin("--steps", 100_000, restarts=1, flags=("--replicas", 2),
                          STRETTO_DEAD_AFTER_S=2)
@@ -223,6 +241,28 @@ class ServersJoin(Joining):
         self.goes_on(job)
         again.send(signal.SIGKILL)
         self.kill_all(job)
+
+
+class FromAnotherHost(Joining, launch_ssh_test.Hosts):
+    """The job is on the launching host and on one; two is none of its hosts."""
+
+    def test_its_servers_serve_and_give_their_places_back(self):
+        program = (REPLICATING, "--steps", 400, "--say_every", 5, "--elements", 40_000)
+        whole = self.digest(self.launch(*program, workers=2, servers=2))
+        for encrypt in ({}, {"STRETTO_ENCRYPT": 1}):
+            with self.subTest(encrypt=encrypt):
+                job = self.over(*program, on="one:2", flags=("-s", 2, "--restarts", 3),
+                                STRETTO_JOB_TOKEN=TOKEN, **encrypt)
+                self.goes_on(job, lines=1)
+                joined = self.join(job, "--servers", 2, count=2, inside=self.lab.inside("two"),
+                                   machine="", **encrypt)
+                self.goes_on(job)
+                joined.send(signal.SIGINT)
+                self.ends_in_order(joined)
+                job.expect("server 5 has given its place to server 1")
+                self.goes_on(job, lines=1)
+                self.assertEqual(self.digest(job), whole)
+                self.assertNotIn("is lost", job.output())
 
 
 if __name__ == "__main__":

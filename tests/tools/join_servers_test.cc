@@ -73,12 +73,14 @@ TEST_F(VariablesOfGuests, TheJobsSettingsAreTold) {
   EXPECT_EQ(all->at("STRETTO_RANK"), "6");
   EXPECT_EQ(all->at("STRETTO_JOB_TOKEN"), "secret");
   EXPECT_EQ(all->at("STRETTO_SERVERS"), "2");
+  EXPECT_EQ(all->at("STRETTO_DEAD_AFTER_S"), "5");
   EXPECT_EQ(all->at("STRETTO_BIND_HOST"), "0.0.0.0");
   EXPECT_FALSE(all->contains("STRETTO_SERVER_PORT"));
 }
 
 TEST_F(VariablesOfGuests, WhatIsSetHereMustNotDiffer) {
   EXPECT_EQ(given({{"STRETTO_SERVERS", "3"}}).status().code(), Code::kMismatch);
+  EXPECT_THAT(given({{"STRETTO_CHECKPOINT", "x"}}).status().cause(), HasSubstr("has none"));
   const Result<Variables> own = given({{"STRETTO_TRANSPORT", "zmq"}, {"STRETTO_BIND_HOST", "x"}});
   ASSERT_TRUE(own.ok()) << "these are this host's";
   EXPECT_FALSE(own->contains("STRETTO_TRANSPORT"));
@@ -147,6 +149,15 @@ TEST(JoinedServersTest, OneThatIsLostIsNamed) {
               ElementsAre("server 4 killed by SIGKILL, and never had the place it was for"));
   EXPECT_TRUE(servers.over());
   EXPECT_EQ(servers.status().cause(), "server 4 killed by SIGKILL");
+}
+
+TEST(JoinedServersTest, AndWhyIfItHasSaidThat) {
+  JoinedServers servers(1);
+  servers.take(starts(4, 0));
+  servers.take({.what = What::kIsIn, .server = 4});
+  servers.end(4, {false, 69}, Statement{Code::kPeerLost, "worker 1", "worker 1 is lost"});
+  EXPECT_EQ(servers.status().code(), Code::kPeerLost);
+  EXPECT_EQ(servers.status().cause(), "server 4 exited with status 69: worker 1 is lost");
 }
 
 TEST(JoinedServersTest, WhoMustNotBeStartedIsNot) {

@@ -69,7 +69,8 @@ JoinedServers::Reaction JoinedServers::refuse(Rank server, Status why, bool runs
   return reaction;
 }
 
-JoinedServers::Reaction JoinedServers::end(Rank server, const Exit& exit) {
+JoinedServers::Reaction JoinedServers::end(Rank server, const Exit& exit,
+                                           const std::optional<Statement>& said) {
   Reaction reaction;
   Guest& guest = guests_[server];
   guest.runs = false;
@@ -85,7 +86,12 @@ JoinedServers::Reaction JoinedServers::end(Rank server, const Exit& exit) {
   }
   reaction.notes.push_back(fmt::format("server {} {}{}", server, how,
                                        guest.is_in ? "" : ", and never had the place it was for"));
-  fail({Code::kServerLost, fmt::format("server {} {}", server, how)}, server);
+  const std::string cause = fmt::format("server {} {}", server, how);
+  if (said) {
+    fail({said->code, fmt::format("{}: {}", cause, said->cause)}, server);
+  } else {
+    fail({Code::kServerLost, cause}, server);
+  }
   return reaction;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ class JoinedServers {
   Reaction take(const observe::JoinNews& news);
   /// It does not get the place. `runs`: it has been started.
   Reaction refuse(Rank server, Status why, bool runs = true);
-  Reaction end(Rank server, const Exit& exit);
+  /// `said`: its last words, if it has failed with some.
+  Reaction end(Rank server, const Exit& exit, const std::optional<Statement>& said = {});
   /// The scheduler cannot be asked any more, and has said nothing of some places.
   void give_up(Status why);
   /// They have no place alone, but stand by for others.

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -56,7 +57,8 @@ class JoiningHost final : private HostEvents {
         machine_(machine),
         clock_(clock),
         members_(all_servers()),
-        relay_(poller_, members_, {}, [](std::size_t, std::string_view) {}),
+        relay_(poller_, members_, {},
+               [this](std::size_t member, std::string_view line) { hear(member, line); }),
         host_(poller_, *this, signals_.before(), clock),
         servers_(wish.count) {}
 
@@ -169,6 +171,10 @@ class JoiningHost final : private HostEvents {
     }
   }
 
+  void hear(std::size_t member, std::string_view line) {
+    if (auto said = statement_of(line, members_[member])) said_[member] = *std::move(said);
+  }
+
   void say(std::string_view text) { relay_.line("[join] ", text); }
 
   void on_refused(std::size_t member, Status why) override {
@@ -180,7 +186,9 @@ class JoiningHost final : private HostEvents {
   }
   void on_ended(std::size_t member, Exit exit) override {
     const auto server = static_cast<Rank>(member);
-    react(servers_.end(server, exit));
+    const auto said = said_.find(member);
+    react(servers_.end(server, exit,
+                       said == said_.end() ? std::nullopt : std::optional(said->second)));
     if (observer_ == nullptr) return;
     observer_->tell_end(server);  // So its place is nobody's any more at once.
     listen(kLastWord);
@@ -199,6 +207,7 @@ class JoiningHost final : private HostEvents {
   JoinedServers servers_;
   std::unique_ptr<observe::Observer> observer_;
   std::string program_;
+  std::map<std::size_t, Statement> said_;  // Last words, by member.
   bool asked_ = false;
 };
 

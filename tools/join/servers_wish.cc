@@ -128,15 +128,19 @@ Result<Variables> variables_of_guest(const ServersWish& wish, Rank server,
                   {"STRETTO_RANK", std::to_string(server)},
                   {"STRETTO_JOB_TOKEN", job.token},
                   {"DMLC_ROLE", "server"}};
+  for (const std::string_view name : variables_of_all()) {
+    const std::string set = value_of(inherited, std::string(name));
+    const std::string value = value_of(told, std::string(name));
+    if (set.empty() || is_same(set, value)) continue;
+    return Status(Code::kMismatch,
+                  fmt::format("{} is '{}' here, and the job at {} has {}: unset it, as the job "
+                              "tells what it has",
+                              name, set, wish.scheduler,
+                              value.empty() ? "none" : fmt::format("'{}'", value)));
+  }
   for (const auto& [name, value] : told) {
-    const std::string set = value_of(inherited, name);
-    if (!set.empty() && is_of_one_host(name)) continue;
-    if (!set.empty() && !is_same(set, value)) {
-      return Status(Code::kMismatch, fmt::format("{} is '{}' here, and the job at {} has '{}': "
-                                                 "unset it, as the job tells what it has",
-                                                 name, set, wish.scheduler, value));
-    }
-    given[name] = value;
+    const bool is_of_all = std::ranges::find(variables_of_all(), name) != variables_of_all().end();
+    if (is_of_all || value_of(inherited, name).empty()) given[name] = value;
   }
   const Result<HostPort> scheduler = parse_host_port(wish.scheduler);
   const bool far = scheduler.ok() && !is_loopback(scheduler->host);

@@ -18,8 +18,8 @@ constexpr const char* kPlace = "scheduler:9000";
 }  // namespace
 
 ReturnsJob::ReturnsJob(std::uint64_t seed, std::uint32_t replicas, bool scheduler_returns,
-                       bool moves)
-    : plan_(seed, replicas, scheduler_returns, moves),
+                       bool moves, bool joins)
+    : plan_(seed, replicas, scheduler_returns, moves, joins),
       random_(seed * 37 + 11),
       network_(clock_, seed, {.most_latency = seed % 3 == 0 ? 2ms : 300us, .local = seed % 5 == 0}),
       began_(clock_.now()),
@@ -169,6 +169,7 @@ void ReturnsJob::strike() {
   last_strike_ = clock_.now();
   if (strike.blow == ReturnsPlan::Blow::kReset) return reset_a_link();
   if (strike.blow == ReturnsPlan::Blow::kDrain) return drain();
+  if (strike.blow == ReturnsPlan::Blow::kJoin) return join();
   if (strike.blow == ReturnsPlan::Blow::kScheduler) return strike_scheduler(strike.absence);
   std::vector<Process*> servers;
   for (const auto& process : processes_) {
@@ -195,6 +196,12 @@ void ReturnsJob::drain() {
     if (there) servers.push_back(process.get());
   }
   if (!servers.empty()) servers[random_.below(servers.size())]->shard->hand_over();
+}
+
+// From elsewhere, by one of the numbers that no launcher has.
+void ReturnsJob::join() {
+  const auto numbers = plan_.servers * JobSettings::kMostReplicas;
+  add_server(numbers + static_cast<std::uint32_t>(random_.below(numbers)));
 }
 
 // In order, if all have gone, or another has its place. One that nobody comes for in time goes all
@@ -280,8 +287,9 @@ void ReturnsJob::follow_scheduler() {
   for (; news_ < news.size(); ++news_) {
     if (news[news_].dropped) continue;
     const std::size_t turn = news_ % plan_.strikes.size();
-    starts_.push_back(
-        {.server = news[news_].number, .at = clock_.now() + plan_.strikes[turn].absence});
+    const bool joined = news[news_].number >= plan_.servers * JobSettings::kMostReplicas;
+    starts_.push_back({.server = joined ? news[news_].number % plan_.servers : news[news_].number,
+                       .at = clock_.now() + plan_.strikes[turn].absence});
   }
 }
 

@@ -25,7 +25,7 @@ namespace stretto::sim {
 class ReturnsJob {
  public:
   explicit ReturnsJob(std::uint64_t seed, std::uint32_t replicas = 1,
-                      bool scheduler_returns = false, bool moves = false);
+                      bool scheduler_returns = false, bool moves = false, bool joins = false);
 
   /// Runs it to its end, or to the first violation.
   std::optional<Violation> run();
@@ -69,6 +69,7 @@ class ReturnsJob {
   void strike();
   void note_dead_heirs();
   void drain();
+  void join();
   void look_at_end(Process& server);
   void strike_scheduler(Duration absence);
   void reset_a_link();

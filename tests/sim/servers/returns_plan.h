@@ -20,7 +20,8 @@ struct ReturnsPlan {
     kSilence,    ///< It is not heard of any more, and nobody is told.
     kReset,      ///< A link of a worker's is reset.
     kScheduler,  ///< The scheduler ends.
-    kDrain       ///< A server is asked to hand its place over.
+    kDrain,      ///< A server is asked to hand its place over.
+    kJoin        ///< One that nobody has asked for comes, to have a place.
   };
   struct Strike {
     Blow blow = Blow::kCrash;
@@ -29,7 +30,7 @@ struct ReturnsPlan {
   };
 
   explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false,
-                       bool places_move = false)
+                       bool places_move = false, bool servers_join = false)
       : replicas(copies), scheduler_returns(scheduler), moves(places_move) {
     Random random(seed);
     workers = 1 + static_cast<std::uint32_t>(random.below(4));
@@ -53,6 +54,15 @@ struct ReturnsPlan {
     }
     if (scheduler) add_schedulers(random);
     if (moves) add_drains(random);
+    if (servers_join) add_joins(random);
+  }
+
+  void add_joins(Random& random) {
+    for (std::uint64_t left = 1 + random.below(3); left > 0; --left) {
+      const auto at =
+          strikes.begin() + static_cast<std::ptrdiff_t>(random.below(strikes.size() + 1));
+      strikes.insert(at, {.blow = Blow::kJoin, .after = random.between(Duration::zero(), 3ms)});
+    }
   }
 
   // Servers are lost besides in two of three jobs, also those that are to have a place and those

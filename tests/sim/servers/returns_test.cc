@@ -62,17 +62,16 @@ TEST(StandbySimulation, EveryContributionCountsOnceForEverySeed) {
   run_all(2, "StandbySimulation.Every*");
 }
 
-// Places are handed over, while servers are lost that give them or are to have them.
-TEST(MovesSimulation, EveryContributionCountsOnceForEverySeed) {
+void run_moves(bool joins, const char* test) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment();
-  Replay replay("MovesSimulation.Every*");
+  Replay replay(test);
   std::uint64_t lost = 0;
   std::uint64_t moved = 0;
   std::uint64_t values = 0;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     replay.at(seed);
-    ReturnsJob job(seed, 1, seed % 4 == 0, true);
+    ReturnsJob job(seed, 1, seed % 4 == 0, true, joins);
     const auto violation = job.run();
     ASSERT_FALSE(violation.has_value()) << replay.told(*violation, job.describe());
     lost += job.lost();
@@ -85,6 +84,16 @@ TEST(MovesSimulation, EveryContributionCountsOnceForEverySeed) {
   EXPECT_GT(moved, seeds.count / 2);
   EXPECT_GT(lost, seeds.count / 4);
   EXPECT_GT(values, seeds.count * 10);
+}
+
+// Places are handed over, while servers are lost that give them or are to have them.
+TEST(MovesSimulation, EveryContributionCountsOnceForEverySeed) {
+  run_moves(false, "MovesSimulation.Every*");
+}
+
+// The same while servers come from elsewhere that nobody has asked for, to have places.
+TEST(JoinsSimulation, EveryContributionCountsOnceForEverySeed) {
+  run_moves(true, "JoinsSimulation.Every*");
 }
 
 // All that its members had agreed on with the ones before is still so.
