@@ -66,7 +66,10 @@ void ServerPlaces::remove(const Member& server, const ViewDraft& draft) {
 std::optional<ServerPlaces::Entry> ServerPlaces::admit(const Join& join, const ViewDraft& draft) {
   const Member* away = returns_.place_for(join);
   const auto standby = away != nullptr ? std::nullopt : standbys_.place_for(join, draft.next);
-  if (away == nullptr && !standby) return std::nullopt;
+  if (away == nullptr && !standby) {
+    std::optional<Status> refused = standbys_.turned_away(join);
+    return refused ? std::optional<Entry>(Entry{.member = *std::move(refused)}) : std::nullopt;
+  }
   const NodeId lost = away == nullptr ? 0 : away->node;
   Result<Member> member = away == nullptr ? admit_as(*standby, join, draft.admission)
                                           : admit_for(*away, join, draft.admission);

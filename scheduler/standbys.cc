@@ -39,6 +39,16 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
   return std::nullopt;
 }
 
+// Numbers that others have given up are free, and places are not.
+std::optional<Status> Standbys::turned_away(const Join& join) const {
+  if (join.role != Role::kServer || !config_.job.servers_replaced()) return std::nullopt;
+  const std::string number = join.rank < 0 ? "a server" : fmt::format("server {}", join.rank);
+  return Status(Code::kRefused,
+                fmt::format("{} asks to be {}, and the job runs already: it would have a place "
+                            "that is free, or that is to be handed over, and there is none",
+                            join.host, number));
+}
+
 const Member* Standbys::of(const Member& server, const View& view) {
   for (const auto& [node, member] : view.members) {
     if (is_at(member, server.rank) && member.standby) return &member;

@@ -11,6 +11,7 @@
 #include "common/config.h"
 #include "core/view.h"
 #include "scheduler/view_events.h"
+#include "stretto/status.h"
 
 namespace stretto {
 
@@ -30,6 +31,8 @@ class Standbys {
   /// It asks to stand by for who serves alone, in a job that runs: by which number; nothing if
   /// there is no such place, or it asks for another.
   std::optional<Rank> place_for(const Join& join, const View& view) const;
+  /// Why it comes to nothing if nothing was found for it; nothing: others may say more.
+  std::optional<Status> turned_away(const Join& join) const;
   /// All shards of this one's process, which is lost as a whole.
   static std::vector<Member> shards_of(const Member& server, const View& view);
   /// This server is lost: who has its place now, of a process whose shards all have all. Null if

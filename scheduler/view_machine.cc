@@ -127,7 +127,7 @@ void ViewMachine::take(const Join& join) {
   }
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
-  if (late && phase_ != Phase::kRunning) {
+  if (phase_ != Phase::kGathering && phase_ != Phase::kRunning) {
     orders_.emplace_back(Refuse{{Code::kRefused, "the job is ending"}});
     return;
   }

@@ -197,6 +197,28 @@ TEST_F(MovesJoiningTest, WhatCannotBeIsRefused) {
   EXPECT_THAT(refused({}), HasSubstr("has no servers"));
 }
 
+TEST_F(MovesJoiningTest, ANumberThatIsFreeIsNoPlace) {
+  gather();
+  const NodeId comes = come(8, kFar);
+  catch_up(servers_[0], comes);
+  ASSERT_FALSE(view().find(comes)->standby);
+  ASSERT_NE(come(4, kHere), 0U) << "it stands by for that one";
+  EXPECT_EQ(come(0, kHere), 0U) << "which one does already";
+  const auto* refused = std::get_if<Refuse>(&orders_.front());
+  ASSERT_NE(refused, nullptr);
+  EXPECT_THAT(refused->why.cause(), HasSubstr("s0 asks to be server 0, and the job runs already"));
+}
+
+TEST_F(MovesJoiningTest, NobodyJoinsAJobThatIsEnding) {
+  gather();
+  for (const NodeId worker : std::set<NodeId>(view().contributors.nodes)) {
+    machine_->on(Left{.node = worker}, now_);
+  }
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kDispersing);
+  EXPECT_EQ(come(8, kFar), 0U);
+  EXPECT_EQ(std::get<Refuse>(orders_.front()).why.cause(), "the job is ending");
+}
+
 class MovesJoiningStandbysTest : public MovesJoiningTest {
  protected:
   MovesJoiningStandbysTest() {

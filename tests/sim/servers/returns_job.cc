@@ -114,7 +114,7 @@ std::optional<Violation> ReturnsJob::run() {
 bool ReturnsJob::over() const {
   return std::ranges::all_of(processes_, [](const auto& process) {
     const bool user_done = process->user == nullptr || process->user->finished();
-    return !process->alive || (process->agent->over() && user_done);
+    return !process->alive || process->unwanted || (process->agent->over() && user_done);
   });
 }
 
@@ -178,7 +178,7 @@ void ReturnsJob::strike() {
   }
   if (servers.empty()) return;
   Process& victim = *servers[random_.below(servers.size())];
-  may_end_ = may_end_ || is_last_holder(victim);
+  may_end_ = may_end_ || is_last_holder(victim) || (plan_.joins && !is_in(victim));
   ++lost_;
   victim.alive = false;
   if (strike.blow == ReturnsPlan::Blow::kCrash) {
@@ -212,7 +212,7 @@ void ReturnsJob::look_at_end(Process& server) {
   const Status& why = server.shard->status();
   if (why.ok() && scheduler_->phase() == "running") ++moved_;
   if (why.code() != Code::kInterrupted) return;
-  may_end_ = may_end_ || plan_.keeps;
+  may_end_ = may_end_ || plan_.keeps || (plan_.joins && !is_in(server));
   if (lost_++ == 0 && struck_ == 0) report("who is asked to go can", why.text());
 }
 
@@ -273,6 +273,21 @@ void ReturnsJob::reset_a_link() {
   network_.cut(some(of_servers ? others : workers), some(others));
 }
 
+bool ReturnsJob::is_in(const Process& server) const {
+  return std::ranges::any_of(scheduler_->view().members, [&server](const auto& item) {
+    return item.second.address.starts_with(server.name + ":");
+  });
+}
+
+// One that has yet to come again to its scheduler may miss that another has its place, and the end
+// of the job: its launcher ends it, and one from elsewhere gives up after a while.
+void ReturnsJob::note_unwanted(Rank server) {
+  for (const auto& process : processes_) {
+    const bool is_it = process->shard != nullptr && process->config.rank == std::int64_t{server};
+    process->unwanted = process->unwanted || (is_it && !is_in(*process));
+  }
+}
+
 // As a launcher does: another is started once the scheduler says that it awaits one.
 void ReturnsJob::follow_scheduler() {
   if (!scheduler_process_->alive) return;
@@ -285,6 +300,7 @@ void ReturnsJob::follow_scheduler() {
   }
   const std::vector<LossNews>& news = scheduler_->watch().loss_news();
   for (; news_ < news.size(); ++news_) {
+    if (news[news_].dropped) note_unwanted(news[news_].number);
     if (news[news_].dropped) continue;
     const std::size_t turn = news_ % plan_.strikes.size();
     const bool joined = news[news_].number >= plan_.servers * JobSettings::kMostReplicas;

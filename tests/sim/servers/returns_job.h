@@ -50,6 +50,7 @@ class ReturnsJob {
     bool alive = true;
     Time sleeps_until = {};
     std::optional<Time> has_all_since = {};  ///< Of a server that stands by.
+    bool unwanted = false;                   ///< Nobody waits for its end.
   };
   struct Start {
     std::uint32_t server = 0;
@@ -75,6 +76,8 @@ class ReturnsJob {
   void reset_a_link();
   bool is_last_holder(const Process& victim) const;
   void follow_scheduler();
+  void note_unwanted(Rank server);
+  bool is_in(const Process& server) const;
   bool over() const;
   void check_end();
   void report(const std::string& invariant, const std::string& text);

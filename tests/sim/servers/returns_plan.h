@@ -31,7 +31,7 @@ struct ReturnsPlan {
 
   explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false,
                        bool places_move = false, bool servers_join = false)
-      : replicas(copies), scheduler_returns(scheduler), moves(places_move) {
+      : replicas(copies), scheduler_returns(scheduler), moves(places_move), joins(servers_join) {
     Random random(seed);
     workers = 1 + static_cast<std::uint32_t>(random.below(4));
     servers = 1 + static_cast<std::uint32_t>(random.below(3));
@@ -54,7 +54,7 @@ struct ReturnsPlan {
     }
     if (scheduler) add_schedulers(random);
     if (moves) add_drains(random);
-    if (servers_join) add_joins(random);
+    if (joins) add_joins(random);
   }
 
   void add_joins(Random& random) {
@@ -139,6 +139,8 @@ struct ReturnsPlan {
   bool scheduler_returns = false;
   /// Servers hand their places over.
   bool moves = false;
+  /// Servers come from elsewhere. One that is lost before it is in is not started again.
+  bool joins = false;
   /// Some tensor is more than the sum of its last round.
   bool keeps = false;
   std::vector<TensorSpec> tensors;
