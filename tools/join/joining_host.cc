@@ -55,7 +55,6 @@ class JoiningHost final : private HostEvents {
         job_(job),
         inherited_(inherited),
         machine_(machine),
-        clock_(clock),
         members_(all_servers()),
         relay_(poller_, members_, {},
                [this](std::size_t member, std::string_view line) { hear(member, line); }),
@@ -198,7 +197,6 @@ class JoiningHost final : private HostEvents {
   const observe::Target& job_;
   const Variables& inherited_;
   const std::uint64_t machine_;
-  const Clock& clock_;
   const std::vector<JobMember> members_;  // By number.
   Signals signals_;
   Poller poller_;
