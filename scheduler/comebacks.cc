@@ -81,6 +81,16 @@ control::Hello Comebacks::recognized(control::Hello hello, std::uint64_t job) co
   return hello;
 }
 
+NodeId Comebacks::forgotten(const Join& join) const {
+  if (join.role != Role::kServer) return 0;
+  for (const auto& [node, member] : machine_.next_view().members) {
+    const bool is_it = member.role == Role::kServer && member.standby && !member.left &&
+                       member.address == join.address && member.shard == join.shard;
+    if (is_it && links_.is_expected(node)) return node;
+  }
+  return 0;
+}
+
 Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t job) {
   const std::uint32_t life = config_.scheduler_return.life;
   Status status = check_greeting(hello, config_.token);

@@ -48,6 +48,9 @@ class Comebacks {
   /// and who has not heard so: its hello as that member. Only of workers on their way into the job,
   /// of whom nobody has anything yet.
   control::Hello recognized(control::Hello hello, std::uint64_t job) const;
+  /// A server comes for the first time that a scheduler before this one has let stand by, and that
+  /// has not heard so: who that was, of whom nobody hears any more. 0: nobody.
+  NodeId forgotten(const Join& join) const;
   /// One does. It asks again for what it waits for. What is wrong, if it may not.
   Status take(LinkId link, const control::Hello& hello, std::uint64_t job);
   /// A sign of life has come by a member's link: it has said by then what it had to say.

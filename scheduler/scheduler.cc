@@ -341,6 +341,10 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   if (join.ok() && comes_for_itself(*join, machine_.next_view(), config_)) {
     happened(Lost{.node = join->former, .cause = "its process has come to the job again"});
   }
+  if (const NodeId before = join.ok() ? comebacks_.forgotten(*join) : 0; before != 0) {
+    happened(Gone{.node = before, .cause = "its process comes anew"});
+    links_.forget(before);
+  }
   const std::vector<ViewOrder> orders = join.ok() ? chronicle_.on(machine_, *join, now)
                                                   : std::vector<ViewOrder>{Refuse{join.status()}};
   for (const ViewOrder& order : orders) {

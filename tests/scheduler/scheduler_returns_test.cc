@@ -196,6 +196,17 @@ TEST_F(SchedulerReturnsTest, WhoCameInALostServersPlaceIsKnownAndSoIsThatOne) {
 
 // ---- strangers, and those of before
 
+TEST_F(SchedulerReturnsTest, WhoIsToHaveAPlaceAndDoesNotKnowThatItIsInComesAnew) {
+  gather();
+  const NodeId before = join(Role::kServer, 2)->node;
+  next_life();
+  const auto anew = join(Role::kServer, 2);
+  EXPECT_NE(anew->node, before);
+  EXPECT_EQ(life_->scheduler->view().find(before), nullptr);
+  ASSERT_NE(life_->scheduler->view().find(anew->node), nullptr);
+  EXPECT_TRUE(life_->scheduler->view().find(anew->node)->standby);
+}
+
 TEST_F(SchedulerReturnsTest, WhoIsNoMemberDoesNotComeAgain) {
   gather();
   next_life();
