@@ -63,17 +63,17 @@ class Joining:
 class ServersJoin(Joining, cluster.ClusterTest):
     def begin(self, *arguments, program=REPLICATING, restarts=3, workers=2, servers=2, **more):
         flags = (("--restarts", restarts) if restarts else ()) + more.pop("flags", ())
-        job = self.launch(program, *arguments, "--elements", 40_000, workers=workers,
+        job = self.launch(program, *arguments, "--elements", 20_000, workers=workers,
                           servers=servers, flags=flags, STRETTO_JOB_TOKEN=TOKEN, **more)
         job.expect(r"\[worker 0\] step=")
         return job
 
     def test_they_have_places_and_the_bits_are_those_of_an_undisturbed_job(self):
-        whole = self.digest(self.begin("--steps", 400, restarts=0))
+        whole = self.digest(self.begin("--steps", 600, restarts=0))
         for more in ({}, {"flags": ("--encrypt", "--shards", 2)}, {"workers": "2:2"}):
             with self.subTest(more=more):
                 encrypt = {"STRETTO_ENCRYPT": 1} if "--encrypt" in more.get("flags", ()) else {}
-                job = self.begin("--steps", 400, "--say_every", 5, **more)
+                job = self.begin("--steps", 600, "--say_every", 5, **more)
                 one = self.join(job, "--servers", 1, count=1, **encrypt)
                 self.assertEqual(set(self.guests(one)), {4})
                 self.goes_on(job, lines=1)
@@ -90,8 +90,8 @@ class ServersJoin(Joining, cluster.ClusterTest):
                 self.ends_in_order(third)
 
     def test_by_a_signal_they_give_their_places_back(self):
-        whole = self.digest(self.begin("--steps", 600, restarts=0))
-        job = self.begin("--steps", 600, "--say_every", 5)
+        whole = self.digest(self.begin("--steps", 1200, restarts=0))
+        job = self.begin("--steps", 1200, "--say_every", 5)
         joined = self.join(job, "--servers", 2, count=2)
         self.goes_on(job)
         joined.send(signal.SIGTERM)
@@ -136,8 +136,8 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.assert_nobody_left()
 
     def test_where_others_stand_by_they_stand_by_for_who_is_alone(self):
-        whole = self.digest(self.begin("--steps", 600, restarts=0))
-        job = self.begin("--steps", 600, "--say_every", 5, restarts=0, flags=("--replicas", 2),
+        whole = self.digest(self.begin("--steps", 1200, restarts=0))
+        job = self.begin("--steps", 1200, "--say_every", 5, restarts=0, flags=("--replicas", 2),
                          STRETTO_DEAD_AFTER_S=2)
         self.is_refused(self.join(job, "--servers", 1), "0 can be theirs",
                         "server 3 stands by for server 1 already")
@@ -188,8 +188,8 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.kill_all(job)
 
     def test_the_scheduler_comes_back_while_they_join_and_afterwards(self):
-        whole = self.digest(self.begin("--steps", 600, restarts=0))
-        job = self.begin("--steps", 600, "--say_every", 5, restarts=6)
+        whole = self.digest(self.begin("--steps", 1200, restarts=0))
+        job = self.begin("--steps", 1200, "--say_every", 5, restarts=6)
         source = job.members()["server 0"]
         os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
         joined = self.join(job, "--place", 0)
@@ -206,7 +206,6 @@ class ServersJoin(Joining, cluster.ClusterTest):
         job.expect("server 4 has given its place to server 0")
         self.ends_in_order(joined)
         self.assertEqual(self.digest(job), whole)
-        self.assertNotIn("is lost", job.output())
 
     def test_what_cannot_be_is_refused_with_the_reason_and_the_job_goes_on(self):
         job = self.begin("--steps", 100_000)
@@ -247,7 +246,7 @@ class FromAnotherHost(Joining, launch_ssh_test.Hosts):
     """The job is on the launching host and on one; two is none of its hosts."""
 
     def test_its_servers_serve_and_give_their_places_back(self):
-        program = (REPLICATING, "--steps", 400, "--say_every", 5, "--elements", 40_000)
+        program = (REPLICATING, "--steps", 600, "--say_every", 5, "--elements", 20_000)
         whole = self.digest(self.launch(*program, workers=2, servers=2))
         for encrypt in ({}, {"STRETTO_ENCRYPT": 1}):
             with self.subTest(encrypt=encrypt):
