@@ -18,6 +18,7 @@ class Attempts {
   void failed(const Status& why, Time now) {
     last_ = why;
     refused_since_ = why.code() == Code::kRefused ? std::min(refused_since_, now) : Time::max();
+    strange_since_ = why.code() == Code::kMalformed ? std::min(strange_since_, now) : Time::max();
   }
   /// In words, why the last one was.
   std::string cause() const { return last_.ok() ? "no answer" : std::string(last_.cause()); }
@@ -25,11 +26,17 @@ class Attempts {
   bool nobody_listens(Time now) const {
     return refused_since_ != Time::max() && now - refused_since_ >= kAbsence;
   }
+  /// Whoever listens there speaks in another way, or by another key, and has for a while.
+  bool meets_a_stranger(Time now) const {
+    return strange_since_ != Time::max() && now - strange_since_ >= kStrange;
+  }
 
  private:
   static constexpr Duration kAbsence = 1s;
+  static constexpr Duration kStrange = 5s;  // One that is too busy ends connections, too.
   Status last_;
   Time refused_since_ = Time::max();
+  Time strange_since_ = Time::max();
 };
 
 }  // namespace stretto

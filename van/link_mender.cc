@@ -28,7 +28,9 @@ std::uint64_t LinkMender::new_name(LinkId link) const {
 }
 
 bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
-  const bool lasts = link.session.outlives() && link.admitted && !link.visits && !link.closing &&
+  // Who has called and has no answer calls again: the far end may not have heard.
+  const bool met = link.admitted || (link.ours && link.session.received() == 0);
+  const bool lasts = link.session.outlives() && met && !link.visits && !link.closing &&
                      link.awaited != Return::kNone;
   const bool silent = why.code() == Code::kTimeout;
   const bool mendable = silent || why.code() == Code::kLinkBroken;
@@ -44,7 +46,7 @@ bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
   sender_.rest(id);
   parted_.part(id, link.ours, why, patience_for(link, silent), parts_.clock.now());
   ++parts_.counters.breaks;
-  if (!silent) news_[link.session.peer()] = true;
+  if (!silent && link.admitted) news_[link.session.peer()] = true;
   return true;
 }
 
@@ -118,6 +120,10 @@ void LinkMender::connect() {
     if (link->closing) continue;
     const Result<LinkId> attempt = parts_.transport.connect(link->address);
     if (!attempt.ok()) continue;  // It is tried again.
+    if (!link->admitted) {
+      call_again(id, *link, *attempt);
+      continue;
+    }
     parted_.attempted(id, *attempt);
     const control::Resume claim{.protocol = wire::kProtocol,
                                 .token = link->token,
@@ -131,6 +137,16 @@ void LinkMender::connect() {
       parted_.attempted(id, 0);
     }
   }
+}
+
+// The hello is the only frame of that session, and goes once more, with the session's name. If it
+// has been answered, the answer is sent again.
+void LinkMender::call_again(LinkId id, LinkState& link, LinkId carrier) {
+  const Status nothing_came = link.session.take_over(0);
+  STRETTO_CHECK(nothing_came.ok());
+  parts_.links.carry(id, carrier);
+  parted_.join(id);
+  sender_.send_again(id);
 }
 
 Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
@@ -194,6 +210,37 @@ Status LinkMender::check(const LinkState* link, NodeId node, const control::Resu
   return {};
 }
 
+// Its name is known to the two ends of a session alone.
+Status LinkMender::on_call(LinkId carrier, const control::Hello& hello) {
+  const LinkId id = parts_.links.named(hello.session);
+  LinkState& link = *parts_.links.find(id);
+  if (link.closing || link.ours || !same_token(hello.token, link.token)) {
+    return {Code::kRefused, "another session has that name"};
+  }
+  if (Status status = link.session.take_over(0); !status.ok()) {
+    return {Code::kRefused, "a hello came again in a session that has been answered"};
+  }
+  take_from(carrier, id, link);
+  if (link.admitted) {
+    carry_on(id, link, carrier);
+  } else {
+    parts_.links.carry(id, carrier);
+    sender_.send_again(id);  // From now on; nothing has been sent.
+  }
+  return {};
+}
+
+// What carried the session before may be broken without our having heard of that.
+void LinkMender::take_from(LinkId carrier, LinkId id, const LinkState& link) {
+  if (link.carrier != 0) {
+    parts_.transport.close(link.carrier);
+    sender_.rest(id);
+  }
+  sender_.remove_link(carrier);
+  parts_.links.remove(carrier);  // It came as a stranger.
+  parts_.transport.admit(carrier);
+}
+
 Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume& claim) {
   const LinkId id = parts_.links.named(claim.session);
   LinkState* link = parts_.links.find(id);
@@ -202,13 +249,7 @@ Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume&
     return {Code::kRefused, status.cause()};
   }
   link->links = claim.link;
-  if (link->carrier != 0) {  // We have yet to hear that it broke.
-    parts_.transport.close(link->carrier);
-    sender_.rest(id);
-  }
-  sender_.remove_link(carrier);
-  parts_.links.remove(carrier);  // It came as a stranger.
-  parts_.transport.admit(carrier);
+  take_from(carrier, id, *link);
   sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}),
                 link->gives_checksums);
   carry_on(id, *link, carrier);
