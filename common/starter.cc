@@ -2,7 +2,9 @@
 // What /proc says of a process: its state and start, fields 3 and 22 of its "stat" (proc(5)).
 #include "common/starter.h"
 
+#include <errno.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,31 +17,33 @@
 namespace stretto {
 namespace {
 
-struct Standing {
+constexpr std::uint64_t kMostProcesses = 1U << 22;  // Of 64-bit systems, proc(5).
+
+struct ProcessState {
   std::uint64_t process = 0;
   std::uint64_t started = 0;
   bool runs = false;  // Else only its parent has yet to hear of its end.
 };
 
 // `process`: a number, or "self". The name of its program, in parentheses, may have any characters.
-std::optional<Standing> standing_of(const std::string& process) {
+std::optional<ProcessState> state_of(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const std::size_t name_ends = text.rfind(')');
   if (name_ends == std::string::npos) return std::nullopt;
-  Standing standing;
-  std::from_chars(text.data(), text.data() + name_ends, standing.process);
+  ProcessState state;
+  std::from_chars(text.data(), text.data() + name_ends, state.process);
   std::istringstream rest(text.substr(name_ends + 1));
   std::string field;
   constexpr int kState = 3;
   constexpr int kStarted = 22;
   for (int i = kState; i <= kStarted && rest >> field; ++i) {
-    if (i == kState) standing.runs = field != "Z" && field != "X";
+    if (i == kState) state.runs = field != "Z" && field != "X";
     if (i == kStarted) {
-      std::from_chars(field.data(), field.data() + field.size(), standing.started);
+      std::from_chars(field.data(), field.data() + field.size(), state.started);
     }
   }
-  return standing.process != 0 && standing.started != 0 ? std::optional(standing) : std::nullopt;
+  return state.process != 0 && state.started != 0 ? std::optional(state) : std::nullopt;
 }
 
 // "pid:[4026531836]"; 0: it is not said.
@@ -55,13 +59,29 @@ std::uint64_t own_space() {
   return space;
 }
 
+// A name of this system since it has started; empty: it is not said.
+std::string own_boot() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  file >> boot;
+  return boot;
+}
+
+Status no_name(std::string_view name) {
+  return {Code::kInvalidArgument,
+          fmt::format("'{}', wanted PID:TICKS:NAMESPACE:BOOT of the process that has started this "
+                      "one, as stretto-launch sets it",
+                      name)};
+}
+
 }  // namespace
 
 std::string Starter::own_name() {
-  const std::optional<Standing> own = standing_of("self");
+  const std::optional<ProcessState> own = state_of("self");
   const std::uint64_t space = own_space();
-  if (!own || space == 0) return {};
-  return fmt::format("{}:{}:{}", own->process, own->started, space);
+  const std::string boot = own_boot();
+  if (!own || space == 0 || boot.empty()) return {};
+  return fmt::format("{}:{}:{}:{}", own->process, own->started, space, boot);
 }
 
 Result<Starter> Starter::named(std::string_view name) {
@@ -71,23 +91,22 @@ Result<Starter> Starter::named(std::string_view name) {
   const char* const end = at + name.size();
   for (std::uint64_t* number : {&starter.process_, &starter.started_, &starter.space_}) {
     const auto [rest, error] = std::from_chars(at, end, *number);
-    const bool is_last = number == &starter.space_;
-    const bool ends_well = is_last ? rest == end : rest != end && *rest == ':';
-    if (error != std::errc() || *number == 0 || !ends_well) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("'{}', wanted PID:TICKS:NAMESPACE of the process that has started "
-                                "this one, as stretto-launch sets it",
-                                name));
+    if (error != std::errc() || *number == 0 || rest == end || *rest != ':') {
+      return no_name(name);
     }
-    at = is_last ? rest : rest + 1;
+    at = rest + 1;
   }
+  starter.boot_.assign(at, end);
+  if (starter.boot_.empty() || starter.process_ > kMostProcesses) return no_name(name);
   return starter;
 }
 
 bool Starter::has_ended() const {
-  if (process_ == 0 || own_space() != space_ || !standing_of("self")) return false;
-  const std::optional<Standing> now = standing_of(std::to_string(process_));
-  return !now || !now->runs || now->started != started_;
+  if (process_ == 0 || own_space() != space_ || own_boot() != boot_) return false;
+  const std::optional<ProcessState> now = state_of(std::to_string(process_));
+  if (now) return !now->runs || now->started != started_;
+  // It may only be hidden.
+  return ::kill(static_cast<pid_t>(process_), 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace stretto

@@ -18,12 +18,13 @@ class Starter {
   Starter() = default;
   /// By a name that own_name() gave, or nobody if that is empty. kInvalidArgument if it is no name.
   static Result<Starter> named(std::string_view name);
-  /// This process's, which no other one gets while the system runs: "PID:TICKS:NAMESPACE", when it
-  /// was started and in which namespace of processes that number holds. Empty if /proc does not
-  /// say.
+  /// This process's, which no other one gets: "PID:TICKS:NAMESPACE:BOOT", when it was started, in
+  /// which namespace of processes that number holds, and since which start of which system. Empty
+  /// if /proc does not say.
   static std::string own_name();
 
-  /// It has: for certain, so not where this process does not see that one's namespace. Reads /proc.
+  /// It has: for certain, so not on another host, or where this process does not see that one's
+  /// namespace, or not it. Reads /proc.
   bool has_ended() const;
   std::uint64_t process() const { return process_; }
 
@@ -31,6 +32,7 @@ class Starter {
   std::uint64_t process_ = 0;  // 0: nobody.
   std::uint64_t started_ = 0;
   std::uint64_t space_ = 0;
+  std::string boot_;
 };
 
 }  // namespace stretto

@@ -55,13 +55,9 @@ class LinkMender {
   /// A far end wants to take a session over with a link of its own. kRefused if it may not: then
   /// nothing has happened.
   Status on_resume(LinkId carrier, NodeId node, const control::Resume& claim);
-  /// A hello has come by that name, which a session here has.
-  bool has_been_called(const control::Hello& hello) const {
-    return has_patience() && parts_.links.named(hello.session) != 0;
-  }
-  /// That hello is said again: who said it has had no answer over the link before. kRefused if it
-  /// may not be: then nothing has happened.
-  Status on_call(LinkId carrier, const control::Hello& hello);
+  /// A hello that has come before, if it has: who said it has had no answer over the link before.
+  /// kRefused if it may not come again: then nothing has happened.
+  std::optional<Status> on_call(LinkId carrier, const control::Hello& hello);
   /// A frame on a link that carries no session: an answer on one that was being made.
   struct Ended {
     LinkId session = 0;
@@ -72,7 +68,7 @@ class LinkMender {
   /// Makes the links that are due.
   void connect();
   /// Sessions that have waited long enough.
-  std::vector<PartedSessions::Lost> lost() const { return parted_.lost(parts_.clock.now()); }
+  std::vector<PartedSessions::Lost> lost();
   Time next_due() const { return parted_.next_due(); }
 
  private:

@@ -269,7 +269,7 @@ void Membership::tick() {
                                 scheduler_.attempts().cause()))
                  .with_peer("scheduler")
                  .with_operation("join"));
-      } else if (scheduler_.attempts().meets_a_stranger(now)) {
+      } else if (scheduler_.attempts().meets_a_stranger()) {
         fail(Status(Code::kRefused, scheduler_.attempts().cause())
                  .with_peer("scheduler")
                  .with_operation("join"));

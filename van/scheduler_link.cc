@@ -77,6 +77,7 @@ bool SchedulerLink::welcome(const control::Welcome& welcome) {
                    clock_.now());
     return false;
   }
+  attempts_.succeeded();
   job_ = welcome.job;
   life_ = welcome.life;
   search_.end();

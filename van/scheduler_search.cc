@@ -17,8 +17,8 @@ Status SchedulerSearch::verdict() const {
 
 Status SchedulerSearch::alone(std::uint64_t starter) const {
   return {search_->why.code(),
-          fmt::format("{}; and who had started this process, process {}, has ended, so that "
-                      "nobody starts another scheduler",
+          fmt::format("{}; and who had started this process, process {}, has ended, so that it "
+                      "waits for no other scheduler",
                       search_->why.cause(), starter)};
 }
 

@@ -16,9 +16,9 @@ namespace {
 using testing::HasSubstr;
 
 // A child that waits to be killed, and what it calls itself.
-class Child {
+class OwnChild {
  public:
-  Child() {
+  OwnChild() {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) return;
     id_ = ::fork();
@@ -34,12 +34,12 @@ class Child {
     ::close(ends[0]);
     ::close(ends[1]);
   }
-  ~Child() {
+  ~OwnChild() {
     kill();
     reap();
   }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
+  OwnChild(const OwnChild&) = delete;
+  OwnChild& operator=(const OwnChild&) = delete;
 
   // It has ended, and nobody has asked how yet.
   void kill() {
@@ -60,7 +60,7 @@ class Child {
 };
 
 TEST(Starter, WhoLivesHasNotEnded) {
-  const Child child;
+  const OwnChild child;
   ASSERT_FALSE(child.name().empty());
   EXPECT_NE(child.name(), Starter::own_name());
   EXPECT_FALSE(Starter::named(child.name())->has_ended());
@@ -68,7 +68,7 @@ TEST(Starter, WhoLivesHasNotEnded) {
 }
 
 TEST(Starter, WhoWasKilledHasEndedBeforeItsParentKnows) {
-  Child child;
+  OwnChild child;
   const Starter starter = *Starter::named(child.name());
   child.kill();
   EXPECT_TRUE(starter.has_ended());
@@ -84,19 +84,28 @@ TEST(Starter, AnotherProcessOfItsNumberIsNotIt) {
   EXPECT_TRUE(Starter::named(later)->has_ended());
 }
 
+std::string boot() {
+  const std::string own = Starter::own_name();
+  return own.substr(own.rfind(':') + 1);
+}
+
 TEST(Starter, NothingIsKnownOfOtherNamespacesAndOfNobody) {
-  EXPECT_FALSE(Starter::named("4000000:17:1")->has_ended());
+  EXPECT_FALSE(Starter::named("4000000:17:1:" + boot())->has_ended());
+  const std::string own = Starter::own_name();
+  const std::string gone = "4194304" + own.substr(own.find(':'));  // More than there can be.
+  EXPECT_TRUE(Starter::named(gone)->has_ended());
+  EXPECT_FALSE(Starter::named(gone + "x")->has_ended()) << "on another host";
   EXPECT_FALSE(Starter().has_ended());
   EXPECT_FALSE(Starter::named("")->has_ended());
 }
 
 TEST(Starter, WhatIsNoNameIsRefused) {
-  for (const char* wrong : {"x", "1", "1:2", "1:2:", "1:2:3:", "0:2:3", "1:-2:3", "1:2:3 ",
-                            "99999999999999999999:2:3"}) {
+  for (const char* wrong : {"x", "1", "1:2", "1:2:3", "1:2:3:", "0:2:3:b", "1:-2:3:b", "1:2:3 :b",
+                            "99999999999999999999:2:3:b"}) {
     const Result<Starter> starter = Starter::named(wrong);
     ASSERT_FALSE(starter.ok()) << wrong;
     EXPECT_EQ(starter.status().code(), Code::kInvalidArgument);
-    EXPECT_THAT(starter.status().cause(), HasSubstr("wanted PID:TICKS:NAMESPACE"));
+    EXPECT_THAT(starter.status().cause(), HasSubstr("wanted PID:TICKS:NAMESPACE:BOOT"));
   }
 }
 

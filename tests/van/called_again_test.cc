@@ -23,9 +23,9 @@ constexpr NodeId kCallee = 50;
 constexpr NodeId kCaller = 10;
 
 // Two workers: one calls, the other answers at once or once it knows who that is.
-class Greeting {
+class GreetedPair {
  public:
-  explicit Greeting(Duration answers_after)
+  explicit GreetedPair(Duration answers_after)
       : answers_after_(answers_after),
         callee_(network_.endpoint("callee"), clock_, {.limits = {.patience = 2s}}),
         caller_(network_.endpoint("caller"), clock_, {.limits = {.patience = 2s}}) {
@@ -98,7 +98,7 @@ TEST(CalledAgain, ALinkMayBreakAtAnyMomentOfAGreeting) {
     int cuts = 0;
     for (int at = 0; at < 40; ++at) {
       SCOPED_TRACE(at);
-      Greeting greeting(answers_after);
+      GreetedPair greeting(answers_after);
       greeting.pass(at * 30us);
       cuts += greeting.cut() ? 1 : 0;
       greeting.pass(at * 21us);
@@ -109,6 +109,88 @@ TEST(CalledAgain, ALinkMayBreakAtAnyMomentOfAGreeting) {
     }
     EXPECT_GE(cuts, 50) << "some come while there is no link";
   }
+}
+
+// A caller by hand, with the limits of a job whose dead time is 5 s.
+class CallerTest : public testing::Test {
+ protected:
+  CallerTest() {
+    van_.set_node(kCaller);
+    van_.links().connect("callee:1", fake::hello(Role::kWorker, 0, kCaller)).or_exit();
+    step();
+  }
+  void step() { van_.step(seen_, Duration::zero()); }
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end; step()) {
+      clock_.advance_to(clock_.now() + 10ms);
+    }
+  }
+  fake::FarEnd callee() { return {wire_, static_cast<LinkId>(wire_.connected.size()), kCallee}; }
+
+  sim::VirtualClock clock_;
+  fake::Wire wire_;
+  fake::Recorder seen_;
+  Van van_{fake::scripted_transport(wire_), clock_, {.limits = link_limits(5s)}};
+};
+
+TEST_F(CallerTest, OneThatIsHeardIsAwaitedByWhoeverCalls) {
+  callee().break_link();
+  pass(100ms);
+  ASSERT_THAT(wire_.connected, SizeIs(2));
+  EXPECT_TRUE(control::is<control::Hello>(callee().control()));
+  pass(60s);
+  EXPECT_THAT(wire_.connected, SizeIs(2));
+  EXPECT_THAT(seen_.broken, IsEmpty());
+  callee().say(fake::welcome(kCaller, 0));
+  step();
+  ASSERT_THAT(seen_.controls, SizeIs(1));
+  EXPECT_EQ(seen_.controls[0].first, 1U);
+}
+
+TEST_F(CallerTest, OneThatDoesNotAnswerTheConnectionIsCalledForASecondOrTwo) {
+  wire_.made = false;
+  callee().break_link();
+  pass(1400ms);
+  EXPECT_THAT(wire_.connected, SizeIs(testing::Ge(3U)));
+  EXPECT_THAT(seen_.broken, IsEmpty());
+  pass(200ms);
+  ASSERT_THAT(seen_.broken, SizeIs(1));
+  EXPECT_EQ(seen_.broken[0].second.code(), Code::kLinkBroken);
+  EXPECT_THAT(wire_.closed, SizeIs(wire_.connected.size()));
+}
+
+TEST_F(CallerTest, WhereNobodyIsReachedOrListensItIsToldAtOnce) {
+  for (const Code why : {Code::kNetwork, Code::kRefused, Code::kTimeout}) {
+    CallerTest::pass(10ms);
+    van_.links().connect("callee:1", fake::hello(Role::kWorker, 0, kCaller)).or_exit();
+    step();
+    const std::size_t before = wire_.connected.size();
+    callee().break_link(why);
+    step();
+    pass(3s);
+    EXPECT_THAT(wire_.connected, SizeIs(before));
+  }
+  ASSERT_THAT(seen_.broken, SizeIs(3));
+  EXPECT_EQ(seen_.broken[0].second.code(), Code::kLinkBroken);
+  EXPECT_EQ(seen_.broken[1].second.code(), Code::kRefused);
+  EXPECT_EQ(seen_.broken[2].second.code(), Code::kLinkBroken);
+}
+
+TEST_F(CallerTest, WhatThisProcessLacksIsToldAtOnce) {
+  wire_.refusal = {Code::kResource, "no descriptors"};
+  callee().break_link();
+  pass(20ms);
+  ASSERT_THAT(seen_.broken, SizeIs(1));
+  EXPECT_EQ(seen_.broken[0].second.code(), Code::kResource);
+}
+
+TEST_F(CallerTest, WhoseCallerHangsUpIsNotCalled) {
+  callee().break_link();
+  step();
+  van_.links().close(1);
+  pass(1s);
+  EXPECT_THAT(wire_.connected, SizeIs(testing::Le(2U)));
+  EXPECT_THAT(seen_.broken, IsEmpty());
 }
 
 // A callee by hand: what makes a hello one that came before.
@@ -196,6 +278,14 @@ TEST_F(HelloAgainTest, WhoHasHadTheAnswerMayNotCallAgain) {
   const control::Message answer = again_.control();
   ASSERT_TRUE(control::is<control::Fault>(answer));
   EXPECT_THAT(std::get<control::Fault>(answer).why.cause(), HasSubstr("has been answered"));
+}
+
+TEST_F(HelloAgainTest, WhoWasRefusedAndDidNotHearWhyIsHeardAgain) {
+  van_.links().refuse(caller_.link(), {Code::kResource, "too many"});
+  again_.connect();
+  again_.say(hello());
+  step();
+  EXPECT_THAT(seen_.controls, SizeIs(2)) << "whoever is called says why again";
 }
 
 TEST_F(HelloAgainTest, AnotherNameIsAnotherCall) {

@@ -68,6 +68,7 @@ class FabricTransport final : public Transport {
   bool lingers() const override;
   void set_dead_after(Duration limit) override { paths_.set_dead_after(limit); }
   bool is_local(LinkId id) const override;
+  bool is_made(LinkId id) const override;
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
@@ -178,6 +179,11 @@ Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
   link->outbox.put(header, payload);
   traffic_.submit(*link);
   return Sent::kTaken;
+}
+
+bool FabricTransport::is_made(LinkId id) const {
+  const FabricLink* link = links_.find(id);
+  return link != nullptr && link->far.has_value();
 }
 
 bool FabricTransport::is_local(LinkId id) const {

@@ -266,6 +266,11 @@ void ZmqLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_afte
   }
 }
 
+bool ZmqLinks::is_open(LinkId link) const {
+  const Connection* connection = table_.find(link);
+  return connection != nullptr && connection->stage() == Connection::Stage::kOpen;
+}
+
 bool ZmqLinks::is_local(LinkId link) const {
   const Connection* connection = table_.find(link);
   return connection != nullptr && connection->local;
