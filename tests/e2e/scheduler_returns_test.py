@@ -177,6 +177,7 @@ class SchedulerReturns(SchedulerReturnsBase):
         job = self.begin("--steps", 10**6, restarts=1)
         self.goes_on(job)
         self.strike(job)
+        self.goes_on(job)  # By now they have heard that it is the last one.
         struck = time.monotonic()
         os.kill(job.members()["scheduler"], signal.SIGKILL)
         self.lost(job, "killed by SIGKILL")
