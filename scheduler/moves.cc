@@ -174,7 +174,8 @@ bool Moves::may_go(const Member& member, const View& view, const Awaited& awaite
   for (const auto& [node, other] : view.members) {
     const bool is_other = other.role == Role::kServer && other.rank == known->rank &&
                           other.number() != known->number();
-    if (is_other && (let_go_.contains(node) || (awaited && awaited(node)))) return false;
+    if (is_other && let_go_.contains(node)) return false;
+    if (is_other && awaited && awaited(node)) return false;
     have_all += is_other && view.caught_up.contains(node) ? 1 : 0;
   }
   return known->standby || have_all == config_.shards;
