@@ -151,12 +151,13 @@ Status Folder::make() {
 
 Status Folder::commit(const CheckpointManifest& manifest) {
   const std::uint64_t number = manifest.origin.number;
-  // First the files' names; the folder's own comes with LATEST.
+  // First the files' names, and before LATEST, which says that it was complete, its folder's own.
   Status status = disk_.sync_folder(path_of(number));
   if (status.ok()) {
     status = replace_file(disk_, path_of(number, kManifestName), bytes_of(encode(manifest)),
                           Durability::kMachine);
   }
+  if (status.ok()) status = disk_.sync_folder(path_);
   if (status.ok()) {
     const std::string latest = name_of(number) + "\n";
     status = replace_file(disk_, fmt::format("{}/{}", path_, kLatest), bytes_of(latest),

@@ -10,6 +10,7 @@
 #include "common/crc32c.h"
 #include "common/job_secret.h"
 #include "common/machine.h"
+#include "common/starter.h"
 #include "common/variables.h"
 
 namespace stretto {
@@ -406,6 +407,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   reader.number({"STRETTO_SCHEDULER_LIFE"}, config.scheduler_return.life, 1, kMostWorkers + 1);
   reader.number({"STRETTO_SCHEDULER_RESTARTS"}, config.scheduler_return.restarts, 0, kMostWorkers);
   reader.seconds({"STRETTO_SCHEDULER_ABSENCE_S"}, config.scheduler_return.absence);
+  config.starter = reader.text({"STRETTO_STARTER"}).value_or("");
   if (!reader.status().ok()) return reader.status();
   if (Status status = check(config); !status.ok()) return status;
   return config;
@@ -463,6 +465,9 @@ Status check(const Config& config) {
                                        config.bind_host, status.cause())};
   }
   if (Status status = check_encryption(config); !status.ok()) return status;
+  if (const auto starter = Starter::named(config.starter); !starter.ok()) {
+    return {starter.status().code(), "STRETTO_STARTER is " + starter.status().cause()};
+  }
   const auto nodes = config.workers + std::uint64_t{config.server_processes()} * config.shards;
   if (nodes > kMaxNodes) {
     return {

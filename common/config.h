@@ -164,6 +164,7 @@ struct Config {
   std::string fabric_provider;          ///< libfabric's name of one; empty: chosen.
   std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
+  std::string starter;    ///< Starter's name of who has started this process; empty: not known.
   bool encrypts = false;  ///< Links to other hosts, and all over TCP, by keys made of the token.
   /// What keys are made of; empty: links are not encrypted.
   std::string secret_of_links() const { return encrypts ? token : std::string(); }

@@ -37,8 +37,9 @@ std::string_view advice_on_disk(int error) {
       return "; look at the path: a file is where a folder should be";
     case EACCES:
     case EPERM:
+      return "; this user may not: have its permissions changed, or name another path";
     case EROFS:
-      return "; name a folder that this user may write to";
+      return "; name a folder that can be written to";
     default:
       return "";
   }

@@ -98,6 +98,9 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
     const auto moved = replaced.find(hello.node);  // Its farewell may not have come there.
     if (moved != replaced.end() && !moved->second.lost) {
       van_.links().admit(link, hello.node);
+      van_.send_control(
+          link, control::Welcome{
+                    .node = hello.node, .rank = moved->second.rank, .job = job, .life = life});
       van_.send_control(link, control::Leave{});
       van_.links().await(link, Return::kUnlessEnded);
       return {};

@@ -108,7 +108,8 @@ void MoveDesk::tick() {
   if (launcher_ != nullptr) {
     for (const StartRefusal& refusal : launcher_->take_refusals()) moves_.refuse(refusal);
   }
-  for (const Moves::Answer& answer : moves_.follow(machine_.next_view(), clock_.now())) {
+  const auto awaited = [this](NodeId node) { return links_.is_expected(node); };
+  for (const Moves::Answer& answer : moves_.follow(machine_.next_view(), clock_.now(), awaited)) {
     if (!answer.why.ok()) give_up(answer);
     van_.send_control(answer.asker, control::Move{.server = answer.server,
                                                   .why = answer.why,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -55,8 +56,10 @@ class Moves {
   void refuse(const StartRefusal& refusal);
   /// The process of this number has ended.
   void note_end(Rank server);
-  /// What is to be answered now.
-  std::vector<Answer> follow(const View& view, Time now);
+  /// What is to be answered now. Who is awaited has yet to come to this scheduler: the one before
+  /// it may have let it go, so that the other one of its place has to stay.
+  using Awaited = std::function<bool(NodeId)>;
+  std::vector<Answer> follow(const View& view, Time now, const Awaited& awaited = {});
   /// Processes that are to be started, in order, since the beginning.
   const std::vector<MoveOrder>& orders() const { return orders_; }
   Time next_due() const;
@@ -85,7 +88,7 @@ class Moves {
   Result<std::vector<Invitation>> go_on_as(Rank number, const PlaceWish& wish, std::uint32_t asker,
                                            const View& view, Time now);
   bool has_all(const Move& move, const View& view) const;
-  bool may_go(const Member& member, const View& view) const;
+  bool may_go(const Member& member, const View& view, const Awaited& awaited) const;
   void start(Move& move, Time now);
   /// True once it is decided.
   bool look(Move& move, const View& view, Time now);

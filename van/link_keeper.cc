@@ -113,7 +113,8 @@ void LinkKeeper::drop(LinkId id, const Status& why, FrameHandler& handler) {
   const bool met = link->admitted;
   close(id);
   // For handlers a link is broken however that came; but to somebody new nobody may listen.
-  const bool broken = why.code() == Code::kTimeout || (met && why.code() == Code::kRefused);
+  const bool broken = why.code() == Code::kTimeout || why.code() == Code::kNetwork ||
+                      (met && why.code() == Code::kRefused);
   if (known) handler.on_broken(id, broken ? Status(Code::kLinkBroken, why.cause()) : why);
 }
 

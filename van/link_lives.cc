@@ -29,7 +29,7 @@ LinkLives::Carried LinkLives::carried_by(LinkId carrier) {
 
 void LinkLives::carry(LinkId id, LinkId carrier) {
   LinkState* link = find(id);
-  STRETTO_CHECK(link != nullptr && link->admitted);
+  STRETTO_CHECK(link != nullptr && link->greeted);
   carriers_.erase(link->carrier);
   link->carrier = carrier;
   if (carrier != 0) carriers_[carrier] = id;

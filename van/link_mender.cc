@@ -16,6 +16,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kLookAtAnswersEvery = 100ms;
+constexpr Duration kCalls = 1s;  // Whoever calls waits for some seconds in all.
 
 }  // namespace
 
@@ -28,11 +29,15 @@ std::uint64_t LinkMender::new_name(LinkId link) const {
 }
 
 bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
-  const bool lasts = link.session.outlives() && link.admitted && !link.visits && !link.closing &&
-                     link.awaited != Return::kNone;
+  // Who has called and has no answer calls again: the far end may not have heard.
+  const bool calls = link.ours && !link.admitted && link.session.received() == 0;
+  const bool lasts = link.session.outlives() && (link.admitted || calls) && !link.visits &&
+                     !link.closing && link.awaited != Return::kNone;
   const bool silent = why.code() == Code::kTimeout;
-  const bool mendable = silent || why.code() == Code::kLinkBroken;
+  const bool mendable = why.code() == Code::kLinkBroken || (silent && !calls) ||
+                        (why.code() == Code::kMalformed && calls);  // Before they are encrypted.
   if (!lasts || !parted_.has_patience() || !mendable) return false;
+  if (calls) parted_.failed(link.carrier, false, parts_.clock.now());
   next_look_ = {};
   look_at_answers();
   // A second link is as silent as the first: that is where the session's time ends.
@@ -42,9 +47,11 @@ bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
   parts_.transport.close(link.carrier);
   parts_.links.carry(id, 0);
   sender_.rest(id);
-  parted_.part(id, link.ours, why, patience_for(link, silent), parts_.clock.now());
+  const Duration patience = calls ? std::min(limits.patience, std::min(limits.brief, kCalls) * 2)
+                                  : patience_for(link, silent);
+  parted_.part(id, link.ours, why, patience, parts_.clock.now());
   ++parts_.counters.breaks;
-  if (!silent) news_[link.session.peer()] = true;
+  if (!silent && link.admitted) news_[link.session.peer()] = true;
   return true;
 }
 
@@ -85,7 +92,9 @@ void LinkMender::note_progress(LinkId id) {
 }
 
 void LinkMender::forget(LinkId id) {
-  if (const LinkId attempt = parted_.attempt_of(id); attempt != 0) parts_.transport.close(attempt);
+  const LinkId attempt = parted_.attempt_of(id);
+  const bool carries = parts_.links.carried_by(attempt).link != nullptr;  // Who owns it closes it.
+  if (attempt != 0 && !carries) parts_.transport.close(attempt);
   parted_.remove(id);
   if (const LinkState* link = parts_.links.find(id)) news_.erase(link->session.peer());
 }
@@ -110,6 +119,10 @@ void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
 void LinkMender::connect() {
   for (const LinkId attempt : parted_.late(parts_.clock.now())) {
     parts_.transport.close(attempt);
+    if (const auto [id, link] = parts_.links.carried_by(attempt); link != nullptr) {
+      parts_.links.carry(id, 0);
+      sender_.rest(id);
+    }
     parted_.failed(attempt, false, parts_.clock.now());
   }
   for (const LinkId id : parted_.to_connect(parts_.clock.now())) {
@@ -117,7 +130,13 @@ void LinkMender::connect() {
     STRETTO_CHECK(link != nullptr);
     if (link->closing) continue;
     const Result<LinkId> attempt = parts_.transport.connect(link->address);
-    if (!attempt.ok()) continue;  // It is tried again.
+    // One that was admitted is tried again; who calls is to know what this process lacks.
+    if (!attempt.ok() && !link->admitted) parted_.give_up(id, attempt.status());
+    if (!attempt.ok()) continue;
+    if (!link->admitted) {
+      call_again(id, *link, *attempt);
+      continue;
+    }
     parted_.attempted(id, *attempt);
     const control::Resume claim{.protocol = wire::kProtocol,
                                 .token = link->token,
@@ -131,6 +150,26 @@ void LinkMender::connect() {
       parted_.attempted(id, 0);
     }
   }
+}
+
+// Once that is made its far end answers when it can, and whoever calls waits for it.
+std::vector<PartedSessions::Lost> LinkMender::lost() {
+  for (const auto& [id, attempt] : parted_.attempts()) {
+    const LinkState* link = parts_.links.find(id);
+    const bool carries = link != nullptr && link->carrier == attempt;
+    if (carries && (link->admitted || parts_.transport.is_made(attempt))) parted_.join(id);
+  }
+  return parted_.lost(parts_.clock.now());
+}
+
+// The hello is the only frame of that session, and goes once more, with the session's name. If it
+// has been answered, the answer is sent again.
+void LinkMender::call_again(LinkId id, LinkState& link, LinkId carrier) {
+  const Status nothing_came = link.session.take_over(0);
+  STRETTO_CHECK(nothing_came.ok());
+  parts_.links.carry(id, carrier);
+  parted_.attempted(id, carrier);
+  sender_.send_again(id);
 }
 
 Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
@@ -194,6 +233,42 @@ Status LinkMender::check(const LinkState* link, NodeId node, const control::Resu
   return {};
 }
 
+// Its name is known to the two ends of a session alone.
+std::optional<Status> LinkMender::on_call(LinkId carrier, const control::Hello& hello) {
+  const LinkId id = parts_.links.named(hello.session);
+  if (id == 0 || !has_patience()) return std::nullopt;
+  LinkState& link = *parts_.links.find(id);
+  if (link.ours || !same_token(hello.token, link.token)) {
+    return Status(Code::kRefused, "another session has that name");
+  }
+  if (link.closing) {  // It was refused, and may not have heard why.
+    link.session.outlive(0);
+    return std::nullopt;
+  }
+  if (Status status = link.session.take_over(0); !status.ok()) {
+    return Status(Code::kRefused, "a hello came again in a session that has been answered");
+  }
+  take_from(carrier, id, link);
+  if (link.admitted) {
+    carry_on(id, link, carrier);
+  } else {
+    parts_.links.carry(id, carrier);
+    sender_.send_again(id);  // From now on; nothing has been sent.
+  }
+  return Status();
+}
+
+// What carried the session before may be broken without our having heard of that.
+void LinkMender::take_from(LinkId carrier, LinkId id, const LinkState& link) {
+  if (link.carrier != 0) {
+    parts_.transport.close(link.carrier);
+    sender_.rest(id);
+  }
+  sender_.remove_link(carrier);
+  parts_.links.remove(carrier);  // It came as a stranger.
+  parts_.transport.admit(carrier);
+}
+
 Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume& claim) {
   const LinkId id = parts_.links.named(claim.session);
   LinkState* link = parts_.links.find(id);
@@ -202,13 +277,7 @@ Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume&
     return {Code::kRefused, status.cause()};
   }
   link->links = claim.link;
-  if (link->carrier != 0) {  // We have yet to hear that it broke.
-    parts_.transport.close(link->carrier);
-    sender_.rest(id);
-  }
-  sender_.remove_link(carrier);
-  parts_.links.remove(carrier);  // It came as a stranger.
-  parts_.transport.admit(carrier);
+  take_from(carrier, id, *link);
   sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}),
                 link->gives_checksums);
   carry_on(id, *link, carrier);

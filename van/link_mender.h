@@ -2,7 +2,8 @@
 // LinkMender: gives a session whose link has broken another one. Whoever made the first link makes
 // the next, and proves over it who it is, as in a hello: by the job's token, its identity, which is
 // of one life of one process, and the name that the two gave their session. Each end says how many
-// frames it has, and the session goes on where the other's knowledge ends (van/session.h).
+// frames it has, and the session goes on where the other's knowledge ends (van/session.h). Where
+// the hello had no answer yet, the hello itself comes again.
 //
 // A link that a session had before is fenced: nothing that comes over it counts.
 #pragma once
@@ -54,6 +55,9 @@ class LinkMender {
   /// A far end wants to take a session over with a link of its own. kRefused if it may not: then
   /// nothing has happened.
   Status on_resume(LinkId carrier, NodeId node, const control::Resume& claim);
+  /// A hello that has come before, if it has: who said it has had no answer over the link before.
+  /// kRefused if it may not come again: then nothing has happened.
+  std::optional<Status> on_call(LinkId carrier, const control::Hello& hello);
   /// A frame on a link that carries no session: an answer on one that was being made.
   struct Ended {
     LinkId session = 0;
@@ -64,10 +68,12 @@ class LinkMender {
   /// Makes the links that are due.
   void connect();
   /// Sessions that have waited long enough.
-  std::vector<PartedSessions::Lost> lost() const { return parted_.lost(parts_.clock.now()); }
+  std::vector<PartedSessions::Lost> lost();
   Time next_due() const { return parted_.next_due(); }
 
  private:
+  void call_again(LinkId id, LinkState& link, LinkId carrier);
+  void take_from(LinkId carrier, LinkId id, const LinkState& link);
   Status check(const LinkState* link, NodeId node, const control::Resume& claim) const;
   Status take(LinkId session, LinkState& link, LinkId attempt, wire::HeaderView bytes,
               const Buffer& payload);

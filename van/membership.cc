@@ -269,6 +269,10 @@ void Membership::tick() {
                                 scheduler_.attempts().cause()))
                  .with_peer("scheduler")
                  .with_operation("join"));
+      } else if (scheduler_.attempts().meets_a_stranger()) {
+        fail(Status(Code::kRefused, scheduler_.attempts().cause())
+                 .with_peer("scheduler")
+                 .with_operation("join"));
       } else if (config_.former != 0 && scheduler_.attempts().nobody_listens(now)) {
         fail(Status(Code::kSchedulerLost,
                     fmt::format("nobody listens at {} any more: the job that this worker was lost "

@@ -49,9 +49,11 @@ std::optional<PartedSessions::Apart> PartedSessions::join(LinkId session) {
   return Apart{parted.since, parted.why};
 }
 
-void PartedSessions::give_up(LinkId session) {
+void PartedSessions::give_up(LinkId session, const Status& why) {
   const auto found = parted_.find(session);
-  if (found != parted_.end()) found->second.until = Time();
+  if (found == parted_.end()) return;
+  found->second.until = Time();
+  if (!why.ok()) found->second.why = why;
 }
 
 void PartedSessions::wait_for(LinkId session, Duration patience) {
@@ -111,6 +113,14 @@ std::vector<LinkId> PartedSessions::late(Time now) const {
 LinkId PartedSessions::attempt_of(LinkId session) const {
   const auto found = parted_.find(session);
   return found == parted_.end() ? 0 : found->second.attempt;
+}
+
+std::vector<std::pair<LinkId, LinkId>> PartedSessions::attempts() const {
+  std::vector<std::pair<LinkId, LinkId>> all;
+  for (const auto& [session, parted] : parted_) {
+    if (parted.attempt != 0) all.emplace_back(session, parted.attempt);
+  }
+  return all;
 }
 
 std::vector<PartedSessions::Lost> PartedSessions::lost(Time now) const {

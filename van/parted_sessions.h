@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stretto/status.h"
@@ -35,8 +36,8 @@ class PartedSessions {
     Status why;
   };
   std::optional<Apart> join(LinkId session);
-  /// It need not be waited for any more.
-  void give_up(LinkId session);
+  /// It need not be waited for any more; for that reason, if there is one.
+  void give_up(LinkId session, const Status& why = {});
   /// From now on it is waited for as if that had been its patience when its link ended. Those whose
   /// links have fallen silent have their own time.
   void wait_for(LinkId session, Duration patience);
@@ -58,6 +59,8 @@ class PartedSessions {
   /// Attempts that have had no answer for too long.
   std::vector<LinkId> late(Time now) const;
   LinkId attempt_of(LinkId session) const;
+  /// Sessions, and the links that are being made for them.
+  std::vector<std::pair<LinkId, LinkId>> attempts() const;
 
   struct Lost {
     LinkId session = 0;

@@ -121,6 +121,9 @@ Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& he
   }
   const auto* hello = std::get_if<control::Hello>(&*message);
   if (hello != nullptr && link.greeted) return {Code::kMalformed, "a second hello came"};
+  if (hello != nullptr) {
+    if (std::optional<Status> again = mender_.on_call(id, *hello)) return *std::move(again);
+  }
   if (hello != nullptr && mender_.has_patience()) {
     link.token = hello->token;
     link.session.outlive(hello->session);

@@ -9,7 +9,15 @@ namespace {
 
 constexpr Duration kRetry = 100ms;
 
+Starter starter_of(const Config& config) {
+  const Result<Starter> starter = Starter::named(config.starter);
+  return starter.ok() ? *starter : Starter();
+}
+
 }  // namespace
+
+SchedulerLink::SchedulerLink(const Config& config, Van& van, const Clock& clock)
+    : config_(config), van_(van), clock_(clock), starter_(starter_of(config)) {}
 
 Status SchedulerLink::call(const control::Hello& hello) {
   retry_at_ = clock_.now() + kRetry;
@@ -49,6 +57,11 @@ std::optional<Status> SchedulerLink::search(bool slept) {
     search_.failed({Code::kTimeout, "it does not answer"}, now);
   }
   if (id_ != 0 || !search_.calls(now)) return std::nullopt;
+  if (starter_.has_ended()) {
+    Status lost = search_.alone(starter_.process());
+    search_.end();
+    return lost;
+  }
   search_.called(now);
   if (const Status called = call(hello_); !called.ok()) search_.failed(called, now);
   return std::nullopt;
@@ -64,6 +77,7 @@ bool SchedulerLink::welcome(const control::Welcome& welcome) {
                    clock_.now());
     return false;
   }
+  attempts_.succeeded();
   job_ = welcome.job;
   life_ = welcome.life;
   search_.end();

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/starter.h"
 #include "van/attempts.h"
 #include "van/scheduler_search.h"
 #include "van/van.h"
@@ -18,8 +19,7 @@ namespace stretto {
 class SchedulerLink {
  public:
   /// All outlive this.
-  SchedulerLink(const Config& config, Van& van, const Clock& clock)
-      : config_(config), van_(van), clock_(clock) {}
+  SchedulerLink(const Config& config, Van& van, const Clock& clock);
 
   /// By which it is told something; 0: it is not there.
   LinkId id() const { return search_.lasts() ? 0 : id_; }
@@ -47,6 +47,7 @@ class SchedulerLink {
   void await(Status why, Duration patience, const control::Hello& hello);
   bool is_awaited() const { return search_.lasts(); }
   /// Makes the calls that are due. Why nobody waits for it any longer, once that is so.
+  /// That is also so if who has started this process has ended: nobody starts a scheduler then.
   std::optional<Status> search(bool slept);
   /// It has answered. False: that is another, and the search goes on.
   bool welcome(const control::Welcome& welcome);
@@ -59,6 +60,7 @@ class SchedulerLink {
   const Config& config_;
   Van& van_;
   const Clock& clock_;
+  const Starter starter_;
   LinkId id_ = 0;
   std::uint64_t job_ = 0;
   std::uint32_t life_ = 0;  // Of the scheduler that welcomed this node last.

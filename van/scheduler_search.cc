@@ -15,4 +15,11 @@ Status SchedulerSearch::verdict() const {
   return {search_->why.code(), std::move(cause)};
 }
 
+Status SchedulerSearch::alone(std::uint64_t starter) const {
+  return {search_->why.code(),
+          fmt::format("{}; and who had started this process, process {}, has ended, so that it "
+                      "waits for no other scheduler",
+                      search_->why.cause(), starter)};
+}
+
 }  // namespace stretto

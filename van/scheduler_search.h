@@ -45,6 +45,8 @@ class SchedulerSearch {
   bool is_over(Time now) const { return now >= search_->until; }
   /// What is said then.
   Status verdict() const;
+  /// The same, before it is over: nobody is there who would start another.
+  Status alone(std::uint64_t starter) const;
   Time next_due() const {
     const bool waits = search_->answer_by != Time::max();
     return std::min(search_->until, waits ? search_->answer_by : search_->next_call);

@@ -41,8 +41,8 @@ class Transport {
     /// frame was as long as a header at least, and that the payload is within the limit.
     virtual void on_frame(LinkId link, wire::HeaderView header, Buffer payload) = 0;
     /// The link has ended and why: kLinkBroken; kTimeout if its path was silent for too long;
-    /// kRefused if the far end's host says that nobody listens there. Others end it for good. Not
-    /// called for a link that we closed ourselves.
+    /// kRefused if the far end's host says that nobody listens there; kNetwork if the far end was
+    /// not reached. Others end it for good. Not called for a link that we closed ourselves.
     virtual void on_broken(LinkId link, Status why) = 0;
     /// A link that answered kFull may take frames again.
     virtual void on_writable(LinkId link) = 0;
@@ -105,6 +105,8 @@ class Transport {
   virtual void set_dead_after(Duration) {}
   /// True if the far end is on this host: then no network that others share lies between.
   virtual bool is_local(LinkId) const { return false; }
+  /// False while a link that this end makes waits for its far end: nothing has arrived there yet.
+  virtual bool is_made(LinkId) const { return true; }
   /// True if only the far end's process can end the link: no network lies between that could.
   virtual bool ends_with_process(LinkId) const { return false; }
 

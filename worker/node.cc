@@ -177,8 +177,11 @@ void WorkerNode::tick() {
       work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
   if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
-  if (Status silence = shards_.silence(now); !silence.ok()) membership_.fail(std::move(silence));
-  if (Status silence = work_.exchange().peers().silence(now); !silence.ok()) {
+  const bool excused = membership_.scheduler().is_awaited();
+  if (Status silence = shards_.silence(now, excused); !silence.ok()) {
+    membership_.fail(std::move(silence));
+  }
+  if (Status silence = work_.exchange().peers().silence(now, excused); !silence.ok()) {
     membership_.fail(std::move(silence).with_operation("declare"));
   }
   if (exchange.operations().stuck()) {

@@ -163,9 +163,11 @@ PeerLinks::Peer* PeerLinks::at(LinkId link) {
   return known == links_.end() ? nullptr : &peers_.at(known->second);
 }
 
-Status PeerLinks::silence(Time now) const {
+Status PeerLinks::silence(Time now, bool excused) {
   if (!failed_.ok() || unanswered_ == 0) return failed_;
-  for (const auto& [node, peer] : peers_) {
+  for (auto& [node, peer] : peers_) {
+    const bool waits = peer.deadline != Time::max();
+    if (excused && waits) peer.deadline = std::max(peer.deadline, now + kPeerPatience);
     if (now < peer.deadline) continue;
     const std::string who = peer.member.describe();
     return Status(Code::kPeerLost, fmt::format("{} at {} did not answer; can this host reach it?",

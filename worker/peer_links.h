@@ -34,7 +34,9 @@ class PeerLinks {
   /// answer.
   void follow(const Roster& roster, const control::Hello& hello, Time now);
   /// Why somebody cannot be reached, if the time to answer is over; else ok.
-  Status silence(Time now) const;
+  /// `excused`: nobody is there now who would say that one of them is lost, so that they have their
+  /// time anew.
+  Status silence(Time now, bool excused = false);
   Time next_due() const;
 
   /// What comes over a link that is nobody else's. The worker whose word it is; null if it was a

@@ -134,8 +134,11 @@ Time ShardLinks::next_due() const {
   return due;
 }
 
-Status ShardLinks::silence(Time now) const {
-  for (const Place& place : places_) {
+Status ShardLinks::silence(Time now, bool excused) {
+  for (Place& place : places_) {
+    const bool waits = excused && place.deadline != Time::max();
+    const Time anew = now + (place.lost ? 2 : 1) * kShardPatience;
+    if (waits) place.deadline = std::max(place.deadline, anew);
     if (now < place.deadline) continue;
     const Member& member = place.next ? *place.next : place.member;
     return Status(Code::kServerLost,

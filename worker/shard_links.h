@@ -41,7 +41,9 @@ class ShardLinks {
   /// All have answered, or their predecessors.
   bool complete() const { return called() && welcomed_ == places_.size(); }
   /// Why some cannot be reached, if their time is over; else ok.
-  Status silence(Time now) const;
+  /// `excused`: nobody is there now who would say that one of them is lost, so that they have their
+  /// time anew.
+  Status silence(Time now, bool excused = false);
   /// When that will be.
   Time next_due() const;
 

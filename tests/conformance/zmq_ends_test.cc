@@ -168,7 +168,7 @@ TEST_F(ZmqEnds, ANameThatNobodyHasBreaksTheLink) {
   const std::string too_long(70, 'x');  // For a label, so nobody is asked.
   const LinkId link = innocent_.connect(too_long + ":9");
   ASSERT_TRUE(until({&server_, &innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
-  EXPECT_EQ(innocent_.broken.at(link).code(), Code::kLinkBroken);
+  EXPECT_EQ(innocent_.broken.at(link).code(), Code::kNetwork);
   EXPECT_NE(innocent_.broken.at(link).cause().find("cannot be resolved"), std::string::npos);
   innocent_.broken.clear();
   expect_innocent_works();
@@ -235,8 +235,8 @@ TEST_F(ZmqEnds, WhoAnswersTooSlowlyIsNotWaitedFor) {
   const LinkId connects = hasty.connect(busy.address());
   const LinkId works = hasty.connect(address_);
   ASSERT_TRUE(until({&hasty, &server_}, [&] { return hasty.broken.size() == 2; }));
-  EXPECT_EQ(hasty.broken.at(greets).code(), Code::kLinkBroken);
-  EXPECT_EQ(hasty.broken.at(connects).code(), Code::kLinkBroken);
+  EXPECT_EQ(hasty.broken.at(greets).code(), Code::kNetwork);
+  EXPECT_EQ(hasty.broken.at(connects).code(), Code::kNetwork);
   EXPECT_NE(hasty.broken.at(greets).cause().find("too slowly"), std::string::npos);
   EXPECT_EQ(hasty.send(works, 1), Sent::kTaken);
 }

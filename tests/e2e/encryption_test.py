@@ -5,6 +5,7 @@ token, who has another token or none stays outside, and what cannot be encrypted
 
 import struct
 import subprocess
+import time
 import unittest
 
 import cluster
@@ -85,6 +86,12 @@ class Encrypted(cluster.ClusterTest):
                                   STRETTO_WORLD_SIZE=2, STRETTO_SERVERS=2, **variables)
             self.assertEqual(outsider.end(), 1, outsider.output())
             self.one_error(outsider, "RendezvousTimeout", word, "STRETTO_JOB_TOKEN")
+        began = time.monotonic()  # With the time that is usual.
+        outsider = self.start("outsider", [cluster.TRAINING, "--rounds", 1], STRETTO_SCHEDULER=at,
+                              STRETTO_WORLD_SIZE=2, STRETTO_SERVERS=2, **ENCRYPTED)
+        self.assertEqual(outsider.end(), 1, outsider.output())
+        self.one_error(outsider, "Refused", "another key", "STRETTO_JOB_TOKEN")
+        self.assertLess(time.monotonic() - began, 20)
         # Tools of the same user know the job, or are told of it.
         for variables in ({}, {"STRETTO_ENCRYPT": 1, "STRETTO_JOB_TOKEN": token}):
             top = subprocess.run([cluster.BIN / "stretto-top", "--once", "--job", at],

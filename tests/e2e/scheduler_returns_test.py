@@ -125,6 +125,17 @@ class SchedulerReturns(SchedulerReturnsBase):
         self.ends_well(job)
         job.expect(BACK)
 
+    def test_who_is_under_a_shell_ends_with_a_launcher_that_is_killed(self):
+        program = f"{RETURNING} --steps 1000000 --elements 3000; true"
+        job = self.launch("/bin/sh", "-c", program, workers=2, servers=2,
+                          flags=("--restarts", 8))
+        self.goes_on(job)
+        job.send(signal.SIGKILL)
+        watch = cluster.Watch({str(pid): pid for pid in self.survivors()})
+        self.addCleanup(watch.close)
+        watch.ends(5)  # STRETTO_SCHEDULER_ABSENCE_S is 120.
+        self.assert_nobody_left()
+
     def test_a_server_that_is_killed_with_it_comes_back_too(self):
         job = self.begin("--steps", 10**6, "--meet_every", 20, "--elements", 30_000)
         self.goes_on(job)
@@ -166,6 +177,7 @@ class SchedulerReturns(SchedulerReturnsBase):
         job = self.begin("--steps", 10**6, restarts=1)
         self.goes_on(job)
         self.strike(job)
+        self.goes_on(job)  # By now they have heard that it is the last one.
         struck = time.monotonic()
         os.kill(job.members()["scheduler"], signal.SIGKILL)
         self.lost(job, "killed by SIGKILL")

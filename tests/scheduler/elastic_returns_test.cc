@@ -71,6 +71,21 @@ TEST_F(ElasticReturnsTest, ViewsAndRanksFollowFromTheJournal) {
   EXPECT_FALSE(roster.find(nodes_[1])->lost);
 }
 
+TEST_F(ElasticReturnsTest, WhoHasLeftAndDidNotHearOfItHearsItOnceItIsWelcomed) {
+  gather();
+  const NodeId left = second_->node;
+  second_->say(control::Leave{});
+  step();
+  next_life();
+  const auto heard = come(second_, again(Role::kWorker, 1, left));
+  ASSERT_EQ(heard.size(), 2U);
+  ASSERT_TRUE(control::is<control::Welcome>(heard[0])) << "nothing else may come first";
+  EXPECT_EQ(std::get<control::Welcome>(heard[0]).node, left);
+  EXPECT_EQ(std::get<control::Welcome>(heard[0]).rank, 1);
+  EXPECT_EQ(std::get<control::Welcome>(heard[0]).job, job_);
+  EXPECT_TRUE(control::is<control::Leave>(heard[1]));
+}
+
 TEST_F(ElasticReturnsTest, ANewcomerThatHasHeardNothingIsWhoItWasToBe) {
   const NodeId node = come_in();
   next_life();

@@ -285,5 +285,23 @@ TEST_F(MovesTest, WhoIsToGoMayOnceTheOtherOfItsPlaceHasAll) {
   EXPECT_THAT(moves_.orders(), IsEmpty());
 }
 
+// The scheduler before this one may have let the other one go.
+TEST_F(MovesTest, WhoIsToGoWaitsForTheOtherOfItsPlaceToComeAgain) {
+  config_.job.replicas = 2;
+  machine_.emplace(config_, now_);
+  std::vector<NodeId> nodes;
+  for (const Rank number : {0U, 1U, 2U, 3U}) nodes.push_back(come(server(number)));
+  for (const Rank rank : {0U, 1U}) come({.rank = rank, .workers = 2, .servers = 2, .host = "w"});
+  machine_->on(Caught{.server = nodes[0], .standby = nodes[2]}, now_);
+  machine_->on(Caught{.server = nodes[1], .standby = nodes[3]}, now_);
+  moves_.let_go(*view().find(nodes[2]), 9);
+  moves_.let_go(*view().find(nodes[1]), 10);
+  std::set<NodeId> awaited{nodes[0], nodes[3]};
+  const auto is_awaited = [&awaited](NodeId node) { return awaited.contains(node); };
+  EXPECT_THAT(moves_.follow(view(), now_, is_awaited), IsEmpty());
+  awaited.clear();
+  EXPECT_THAT(moves_.follow(view(), now_, is_awaited), SizeIs(2));
+}
+
 }  // namespace
 }  // namespace stretto

@@ -44,6 +44,7 @@ class ScriptedTransport final : public Transport {
     for (fake::Sent& sent : wire_.sent) sent.payload = Buffer::copy_of(sent.payload.bytes());
   }
   bool is_local(LinkId) const override { return wire_.local; }
+  bool is_made(LinkId) const override { return wire_.made; }
 
  private:
   Wire& wire_;
@@ -79,9 +80,9 @@ void FarEnd::send_raw(const wire::Header& header, Buffer payload) {
   });
 }
 
-void FarEnd::break_link() {
-  wire_.events.push_back([link = link_](Transport::Sink& sink) {
-    sink.on_broken(link, {Code::kLinkBroken, "the connection was reset"});
+void FarEnd::break_link(Code why) {
+  wire_.events.push_back([link = link_, why](Transport::Sink& sink) {
+    sink.on_broken(link, {why, "the connection was reset"});
   });
 }
 

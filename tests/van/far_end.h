@@ -36,6 +36,7 @@ struct Wire {
   std::vector<LinkId> closed;          ///< By the near end.
   std::set<LinkId> full;               ///< These answer kFull,
   std::set<LinkId> broken;             ///< and these kBroken.
+  bool made = true;                    ///< Far ends answer its connections.
   bool local = true;                   ///< Windows are the settings', and frames go whole.
   Status refusal;                      ///< What listen and connect answer, unless ok.
   /// What was sent is the near end's own memory, as if it had not left yet; else a copy, as after
@@ -60,7 +61,7 @@ class FarEnd {
   void send(wire::Header header, Buffer payload = {});
   /// As it is, whatever is wrong with it.
   void send_raw(const wire::Header& header, Buffer payload = {});
-  void break_link();
+  void break_link(Code why = Code::kLinkBroken);
 
   /// Control messages, and data frames, that have come since the last call. All frames are checked
   /// to be numbered without a gap.

@@ -21,7 +21,8 @@ class MembershipTest : public testing::Test {
     for (Member& member : roster.members) member.left = member.left || member.node == 50;
     say(roster);
   }
-  MembershipTest() { membership_.start(); }
+  MembershipTest() : MembershipTest(config(Role::kWorker, 1)) {}
+  explicit MembershipTest(const Config& config) : config_(config) { membership_.start(); }
 
   void step() {
     Recorder seen;
@@ -62,7 +63,7 @@ class MembershipTest : public testing::Test {
 
   sim::VirtualClock clock_;
   Wire wire_;
-  Config config_ = config(Role::kWorker, 1);
+  Config config_;
   Van van_{scripted_transport(wire_), clock_};
   Membership membership_{config_, {}, van_, clock_};
   FarEnd scheduler_{wire_, 1, kSchedulerNode};

@@ -12,6 +12,8 @@ using testing::HasSubstr;
 
 class AwaitedSchedulerTest : public MembershipTest {
  protected:
+  using MembershipTest::MembershipTest;
+
   void become_member(Duration absence = 120s) {
     step();
     control::Welcome first = std::get<control::Welcome>(control::Message(welcome(11, 1)));
@@ -70,6 +72,27 @@ TEST_F(AwaitedSchedulerTest, NothingIsAskedOfItMeanwhile) {
   pass(5s);
   EXPECT_TRUE(van_.queue().waiting() <= 1) << "a hello at most";
   EXPECT_GT(wire_.connected.size(), 3U) << "it is called again and again";
+}
+
+// Started by a process that has ended: one of this process's number, which began at another time.
+class AbandonedMemberTest : public AwaitedSchedulerTest {
+ protected:
+  AbandonedMemberTest() : AwaitedSchedulerTest(abandoned()) {}
+
+  static Config abandoned() {
+    Config config = fake::config(Role::kWorker, 1);
+    const std::string own = Starter::own_name();
+    config.starter =
+        own.substr(0, own.find(':')) + ":1" + own.substr(own.find(':', own.find(':') + 1));
+    return config;
+  }
+};
+
+TEST_F(AbandonedMemberTest, WhereWhoStartedItHasEndedNobodyWaits) {
+  become_member();
+  lose();
+  step();
+  expect_failed(Code::kSchedulerLost, "so that it waits for no other scheduler");
 }
 
 TEST_F(AwaitedSchedulerTest, AfterThatTimeTheErrorSaysSo) {

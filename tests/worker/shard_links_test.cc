@@ -64,6 +64,15 @@ TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
   EXPECT_THAT(silence.cause(), HasSubstr("shard1:1 did not answer within 10 s: "));
 }
 
+TEST_F(ShardLinksTest, WhileNobodyCouldSayThatAShardIsLostItHasItsTimeAnew) {
+  ASSERT_TRUE(connect(fake::roster(2, 2)).ok());
+  links_.welcome(1);
+  const Time due = links_.next_due();
+  EXPECT_TRUE(links_.silence(due + 20s, true).ok());
+  EXPECT_TRUE(links_.silence(due + 29s).ok());
+  EXPECT_FALSE(links_.silence(due + 31s).ok());
+}
+
 TEST_F(ShardLinksTest, ARosterWithoutItsServersIsMalformed) {
   EXPECT_EQ(connect(fake::roster(2, 0)).code(), Code::kMalformed);
   EXPECT_FALSE(links_.complete());

@@ -146,9 +146,10 @@ Result<std::uint64_t> RecoverWorker::calibrate() {
     const double took = seconds(now() - begun);
     Result<std::uint64_t> agreed = agree(took / static_cast<double>(steps));
     if (!agreed.ok()) return agreed;
-    // By the agreed number, so that all go on or end alike.
-    if (orders_.interval / static_cast<double>(*agreed) * static_cast<double>(steps) >=
-        kStepsWarmUpSeconds) {
+    // By the agreed number, so that all go on or end alike. Memory is new in the first pass.
+    if (steps > tensors_.size() &&
+        orders_.interval / static_cast<double>(*agreed) * static_cast<double>(steps) >=
+            kStepsWarmUpSeconds) {
       return agreed;
     }
   }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/starter.h"
 #include "tools/launch/process_handle.h"
 
 namespace stretto::launch {
@@ -89,6 +90,12 @@ int failure_of(const Descriptor& failure) {
   return got == sizeof error ? error : 0;
 }
 
+// By that name whatever it starts itself knows whether this process is there.
+Variables with_starter(Variables variables) {
+  variables["STRETTO_STARTER"] = Starter::own_name();
+  return variables;
+}
+
 std::vector<std::string> texts_of(const Variables& variables) {
   std::vector<std::string> texts;
   for (const auto& [name, value] : variables) texts.push_back(fmt::format("{}={}", name, value));
@@ -108,7 +115,7 @@ Result<ChildProcess> spawn(const Command& command, const Ends& ends, const Signa
   if (!input.ok()) return input.status();
 
   std::vector<std::string> arguments = command.arguments;
-  std::vector<std::string> environment = texts_of(command.environment);
+  std::vector<std::string> environment = texts_of(with_starter(command.environment));
   const Image image{
       command.path.c_str(), pointers_to(arguments), pointers_to(environment), &signals,
       ::getpid(),           input->read.get(),      output->write.get(),      errors->write.get(),

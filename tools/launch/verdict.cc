@@ -158,8 +158,12 @@ Verdict seen(const Witness& witness) {
     return verdict;
   }
   std::string cause = with_words(witness.exit->text(), witness);
-  return {witness.exit->status(),
-          Status(code_of(witness.member.role), std::move(cause)).with_operation("run"),
+  // A scheduler that refuses what it was told is not lost: its reason is the job's.
+  const bool refuses = witness.member.role == Role::kScheduler && witness.returned == 0 &&
+                       !witness.exit->by_signal && witness.said &&
+                       !names_a_cause(witness.said->code);
+  const Code code = refuses ? witness.said->code : code_of(witness.member.role);
+  return {witness.exit->status(), Status(code, std::move(cause)).with_operation("run"),
           witness.member, true};
 }
 

@@ -47,6 +47,14 @@ Introduction introduction_of(const FabricLink& link, const FabricEndpoint& endpo
           .queue_frames = static_cast<std::uint32_t>(options.queue_frames)};
 }
 
+bool may_go(FabricLink& link, NameExchange& exchange, Time now) {
+  if (link.line == 0 || !link.far.has_value()) return true;
+  if (link.fetches > 0) return false;
+  // Its end says to the far end that we have no fetches in flight, and begin no more.
+  if (!std::exchange(link.finished, true)) exchange.finish(link.line);
+  return link.line_ended || (now > link.deadline && !link.outbox.exposes());
+}
+
 /// Thread: loop, but for wake().
 class FabricTransport final : public Transport {
  public:
@@ -68,6 +76,7 @@ class FabricTransport final : public Transport {
   bool lingers() const override;
   void set_dead_after(Duration limit) override { paths_.set_dead_after(limit); }
   bool is_local(LinkId id) const override;
+  bool is_made(LinkId id) const override;
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
@@ -81,7 +90,6 @@ class FabricTransport final : public Transport {
   void welcome(Sink& sink, const LineNews& news);
   void serve(Sink& sink, FabricLink& link, int& frames_left);
   void retire(FabricLink& link);
-  bool may_go(FabricLink& link);
   void erase(FabricLink& link);
   void start_anew_if_stuck();
 
@@ -178,6 +186,11 @@ Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
   link->outbox.put(header, payload);
   traffic_.submit(*link);
   return Sent::kTaken;
+}
+
+bool FabricTransport::is_made(LinkId id) const {
+  const FabricLink* link = links_.find(id);
+  return link != nullptr && link->far.has_value();
 }
 
 bool FabricTransport::is_local(LinkId id) const {
@@ -309,7 +322,7 @@ void FabricTransport::serve(Sink& sink, FabricLink& link, int& frames_left) {
     called_ = true;
     sink.on_broken(id, why);
   }
-  if (link.retired && may_go(link)) return erase(link);
+  if (link.retired && may_go(link, exchange_, now_)) return erase(link);
   if (link.needs_attention()) links_.touch(link);
 }
 
@@ -322,14 +335,6 @@ void FabricTransport::retire(FabricLink& link) {
   traffic_.release_all(link);
   link.outbox.drop_waiting();
   links_.touch(link);
-}
-
-bool FabricTransport::may_go(FabricLink& link) {
-  if (link.line == 0 || !link.far.has_value()) return true;
-  if (link.fetches > 0) return false;
-  // Its end says to the far end that we have no fetches in flight, and begin no more.
-  if (!std::exchange(link.finished, true)) exchange_.finish(link.line);
-  return link.line_ended || (now_ > link.deadline && !link.outbox.exposes());
 }
 
 void FabricTransport::erase(FabricLink& link) {

@@ -220,12 +220,12 @@ Status Connection::why_refused() const {
       "--encrypt does, and check the address";
   const std::string who = ours ? fmt::format("what listens at {}", address) : address;
   if (intake_.far_mechanism() != mechanism_by(identity_)) {
-    return {Code::kLinkBroken,
+    return {Code::kMalformed,
             fmt::format("wanted {}, and {} wants {}: {}", kind_of(mechanism_by(identity_)), who,
                         kind_of(intake_.far_mechanism()), kAlike)};
   }
   if (handshake_ != nullptr) {
-    return {Code::kLinkBroken,
+    return {Code::kMalformed,
             fmt::format("wanted a connection that is encrypted by this job's key, and {} has "
                         "another key, or what it said was changed on the way: {}",
                         who, kAlike)};
@@ -240,7 +240,7 @@ Status Connection::why_refused() const {
 Status Connection::why_ended() const {
   if (!why_.ok()) return why_;
   if (ours && handshake_ != nullptr) {
-    return {Code::kLinkBroken,
+    return {Code::kMalformed,
             fmt::format("what listens at {} ended the connection while it was being encrypted: it "
                         "has another key, or was too busy; is STRETTO_JOB_TOKEN the same for every "
                         "process, and this the right job's address?",

@@ -16,7 +16,7 @@ namespace {
 using Stage = Connection::Stage;
 
 Status not_connected(const Connection& connection, std::string_view cause,
-                     Code code = Code::kLinkBroken) {
+                     Code code = Code::kNetwork) {
   return {code, fmt::format("no connection to {} could be made: {}; check that it is "
                             "up, and the address",
                             connection.address, cause)};
@@ -24,15 +24,15 @@ Status not_connected(const Connection& connection, std::string_view cause,
 
 Status refusal(const Connection& connection, int error) {
   return not_connected(connection, std::strerror(error),
-                       error == ECONNREFUSED ? Code::kRefused : Code::kLinkBroken);
+                       error == ECONNREFUSED ? Code::kRefused : Code::kNetwork);
 }
 
 }  // namespace
 
 Status no_node(const Connection& connection) {
-  return {Code::kLinkBroken, fmt::format("what answers at {} does not speak as a Stretto node "
-                                         "does, or too slowly; check the address",
-                                         connection.address)};
+  return {Code::kNetwork, fmt::format("what answers at {} does not speak as a Stretto node "
+                                      "does, or too slowly; check the address",
+                                      connection.address)};
 }
 
 Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {

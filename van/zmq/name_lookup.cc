@@ -27,7 +27,7 @@ Result<in_addr> look_up(const std::string& host) {
     const std::string wanted = fmt::format("host '{}' cannot be resolved", host);
     if (error == EAI_SYSTEM) return failure(wanted, errno);
     if (error == EAI_MEMORY) return failure(wanted, ENOMEM);
-    return Status(Code::kLinkBroken, fmt::format("{}: {}", wanted, ::gai_strerror(error)));
+    return Status(Code::kNetwork, fmt::format("{}: {}", wanted, ::gai_strerror(error)));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   return reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr;

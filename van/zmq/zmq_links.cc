@@ -266,11 +266,6 @@ void ZmqLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_afte
   }
 }
 
-bool ZmqLinks::is_local(LinkId link) const {
-  const Connection* connection = table_.find(link);
-  return connection != nullptr && connection->local;
-}
-
 Duration ZmqLinks::may_wait(Duration wait) const {
   return has_ready() || departures_.has_room_to_offer() ? Duration::zero() : wait;
 }

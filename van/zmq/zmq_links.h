@@ -55,7 +55,8 @@ class ZmqLinks {
   Departures& departures() { return departures_; }
   void admit(LinkId link);
   void close(LinkId link);
-  bool is_local(LinkId link) const;
+  /// Null if there is none.
+  const Connection* find(LinkId link) const { return table_.find(link); }
 
   /// What no descriptor tells: names that have been looked up, connections that took too long to
   /// begin, and, once a second, those who have had their time and are not admitted, and the oldest

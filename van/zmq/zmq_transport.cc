@@ -42,7 +42,14 @@ class ZmqTransport final : public Transport {
   }
   void flush() override { links_.departures().flush(); }
   void set_dead_after(Duration limit) override { dead_after_ = limit; }
-  bool is_local(LinkId link) const override { return links_.is_local(link); }
+  bool is_local(LinkId link) const override {
+    const Connection* connection = links_.find(link);
+    return connection != nullptr && connection->local;
+  }
+  bool is_made(LinkId link) const override {
+    const Connection* connection = links_.find(link);
+    return connection != nullptr && connection->stage() == Connection::Stage::kOpen;
+  }
   int descriptor() const override { return watch_.descriptor(); }
   Duration may_wait(Duration wait) const override;
 
