@@ -33,6 +33,7 @@ constexpr auto kOfOneHost = std::to_array<std::string_view>({
     "STRETTO_TRANSPORT",
     "STRETTO_FABRIC_PROVIDER",
     "STRETTO_DRAIN_S",
+    "STRETTO_CHECKSUMS",
     "STRETTO_MEMORY_LIMIT_MIB",
     "STRETTO_LOG_LEVEL",
 });
@@ -44,6 +45,13 @@ bool is_one_of(std::string_view name, const auto& names) {
 std::string_view name_of(TransportChoice choice) {
   constexpr std::string_view kNames[] = {"auto", "zmq", "shm", "fabric"};
   return kNames[static_cast<std::size_t>(choice)];
+}
+
+// Where nobody has chosen, each host does.
+std::string_view name_of(Checksums checksums) {
+  if (checksums == automatic_checksums()) return "auto";
+  if (checksums == Checksums::kAll) return "all";
+  return checksums == Checksums::kBetweenHosts ? "hosts" : "off";
 }
 
 Status unusable(std::string_view line) {
@@ -72,6 +80,7 @@ std::map<std::string, std::string> told_variables(const Config& config, std::uin
       {"STRETTO_DEAD_AFTER_S", fmt::format("{}", seconds(job.dead_after))},
       {"STRETTO_ENCRYPT", config.encrypts ? "1" : "0"},
       {"STRETTO_TRANSPORT", std::string(name_of(config.transport))},
+      {"STRETTO_CHECKSUMS", std::string(name_of(config.checksums))},
       {"STRETTO_DRAIN_S", fmt::format("{}", seconds(config.drain))},
       {"STRETTO_LOG_LEVEL", config.log_level}};
   const CheckpointSettings& checkpoint = config.checkpoint;

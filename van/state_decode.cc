@@ -122,6 +122,9 @@ Result<Message> from(const wire::Move& move) {
     return unsound(fmt::format("a move of {} servers that join, which are told {} bytes",
                                move.joining(), move.settings().size()));
   }
+  if (move.joining() == 0 && (move.any() || move.machine() != 0)) {
+    return unsound("a move of no servers that join, whose places may be anybody's");
+  }
   const bool fine = move.code() == 0;
   return Message(Move{.server = move.server(),
                       .host = move.host(),

@@ -27,6 +27,7 @@ TEST(ToldVariables, ThereAndBackTheyAreTheSameSettings) {
                                                  {"STRETTO_RESUME", "run/other"},
                                                  {"STRETTO_TRANSPORT", "zmq"},
                                                  {"STRETTO_DRAIN_S", "7"},
+                                                 {"STRETTO_CHECKSUMS", "all"},
                                                  {"STRETTO_MEMORY_LIMIT_MIB", "512"},
                                                  {"STRETTO_JOB_TOKEN", "a secret that is long"}};
   const Result<Config> job = config_from(only(given), Role::kScheduler);
@@ -49,8 +50,20 @@ TEST(ToldVariables, ThereAndBackTheyAreTheSameSettings) {
   EXPECT_EQ(server->checkpoint.source, "run/other");
   EXPECT_EQ(server->transport, TransportChoice::kZmq);
   EXPECT_EQ(server->drain, job->drain);
+  EXPECT_EQ(server->checksums, Checksums::kAll);
   EXPECT_EQ(server->memory_limit_bytes, job->memory_limit_bytes);
   EXPECT_EQ(server->server_numbers(), 12U);
+}
+
+TEST(ToldVariables, ChecksumsAreThoseOfTheJob) {
+  for (const Checksums checksums : {Checksums::kAll, Checksums::kBetweenHosts, Checksums::kNone}) {
+    Config job;
+    job.checksums = checksums;
+    const auto told = told_variables(job, 1);
+    const Result<Config> server = config_from(only(told), Role::kServer);
+    ASSERT_TRUE(server.ok()) << server.status().text();
+    EXPECT_EQ(server->checksums, checksums) << told.at("STRETTO_CHECKSUMS");
+  }
 }
 
 TEST(ToldVariables, OtherNamesAreNotTaken) {

@@ -179,8 +179,10 @@ void fill(wire::Move& move, Input& input) {
   move.set_host(input.flag() ? "node1" : input.text());
   move.set_code(input.rarely(4) ? input.small() : 0);
   move.set_joining(input.flag() ? input.small() : 0);
-  move.set_any(input.flag());
-  move.set_machine(input.number());
+  if (move.joining() != 0 || input.rarely(8)) {
+    move.set_any(input.flag());
+    move.set_machine(input.number());
+  }
   move.set_other(input.rarely(4) ? input.small() : 0);
   if (input.rarely(8)) move.set_settings(input.text());
 }

@@ -63,6 +63,18 @@ TEST(ControlDecode, EveryCodeTravels) {
   EXPECT_TRUE(there_and_back(StatePiece{}).why.ok());
 }
 
+TEST(ControlDecode, WhoeversPlacesAreForServersThatJoin) {
+  const Move wish{.joining = 2, .any = true, .machine = 7};
+  EXPECT_EQ(there_and_back(wish).joining, 2U);
+  wire::Control message = to_spoil(wish);
+  message.mutable_move()->set_joining(0);
+  EXPECT_EQ(read(message).status().code(), Code::kMalformed);
+  message.mutable_move()->set_any(false);
+  EXPECT_EQ(read(message).status().code(), Code::kMalformed);
+  message.mutable_move()->set_machine(0);
+  EXPECT_TRUE(read(message).ok());
+}
+
 TEST(ControlDecode, CodesThatAreNotKnownBecomeCancelledAndNeverOk) {
   wire::Control message;
   for (const std::uint32_t code : {0U, 99U, 1000U}) {

@@ -88,6 +88,19 @@ bool is_same(const std::string& one, const std::string& other) {
   return one == other || (numbers && first == second);
 }
 
+// Every shard of each number has a port of its own, after the scheduler's.
+Status check_ports(const ServersWish& wish, Rank server,
+                   const std::map<std::string, std::string>& told) {
+  const std::uint64_t shards = whole_number(value_of(told, "STRETTO_SHARDS")).value_or(1);
+  const std::uint64_t last = wish.port + (server + 1) * shards;
+  if (wish.port == 0 || last <= kMostPort) return {};
+  return {
+      Code::kInvalidArgument,
+      fmt::format("--port is {}, and server {} would need ports up to {}, of {}: choose a lower "
+                  "one, or leave it out for free ones",
+                  wish.port, server, last, kMostPort)};
+}
+
 }  // namespace
 
 bool wants_servers(std::span<const std::string> words) {
@@ -117,6 +130,7 @@ Result<ServersWish> servers_wish(std::span<const std::string> words) {
         fmt::format("--servers {} are to have places, and --place names {}", *count, named));
   }
   wish.count = count.value_or(named);
+  if (wish.count == 0) return unusable("neither --servers nor --place is there");
   return wish;
 }
 
@@ -147,6 +161,7 @@ Result<Variables> variables_of_guest(const ServersWish& wish, Rank server,
   if (far && value_of(inherited, "STRETTO_BIND_HOST").empty()) {
     given["STRETTO_BIND_HOST"] = "0.0.0.0";  // As on the hosts of a launcher.
   }
+  if (Status status = check_ports(wish, server, told); !status.ok()) return status;
   if (wish.port != 0) given["STRETTO_SERVER_PORT"] = std::to_string(wish.port + 1);
   return given;
 }

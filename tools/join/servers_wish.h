@@ -30,7 +30,8 @@ bool wants_servers(std::span<const std::string> words);
 Result<ServersWish> servers_wish(std::span<const std::string> words);
 
 /// Of one of them, which is to come as `server`; `told` is what the scheduler says of the job.
-/// Errors: Mismatch, naming a variable that is set here to something else than the job has.
+/// Errors: Mismatch, naming a variable that is set here to something else than the job has;
+/// InvalidArgument, where its ports would be too high.
 Result<Variables> variables_of_guest(const ServersWish& wish, Rank server,
                                      const std::map<std::string, std::string>& told,
                                      const observe::Target& job, const Variables& inherited);
