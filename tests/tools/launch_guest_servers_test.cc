@@ -136,6 +136,39 @@ TEST_F(LauncherOfGuests, WhereServersStandByTheNumberThatIsFreeIsTaken) {
   EXPECT_TRUE(supervisor_->evidence().is_alive(kStandby));
 }
 
+// Server 1 is lost and started again; server 2, from elsewhere, is there before it.
+TEST_F(LauncherOfGuests, OneThatIsTurnedAwayUsesUpNoRestart) {
+  begin(GoingOn::Sizing::kServersStandBy, true);
+  constexpr std::size_t kStandby = 2;
+  constexpr std::size_t kOne = 4;
+  end(kStandby, {true, SIGKILL});
+  EXPECT_EQ(lose(kStandby).restarts, (std::vector<Restart>{{kStandby, kStandby}}));
+  supervisor_->on_spawned(kStandby);
+  supervisor_->on_loss_news(kStandby, false, now_, true);
+  const Reaction ended = end(kStandby, {false, 1});
+  EXPECT_THAT(ended.restarts, IsEmpty());
+  now_ += 60s;
+  EXPECT_THAT(supervisor_->on_time(now_).restarts, IsEmpty());
+  EXPECT_EQ(supervisor_->evidence().members[kStandby].returned, 1U);
+  // It is there for server 2 once that is lost: the second of --restarts.
+  EXPECT_EQ(lose(kOne).restarts, (std::vector<Restart>{{kStandby, kStandby}}));
+  supervisor_->on_spawned(kStandby);
+}
+
+TEST_F(LauncherOfGuests, WhoServesIsNotKilledForOneThatIsLostWhileAnotherEnds) {
+  begin(GoingOn::Sizing::kServersStandBy, true);
+  constexpr std::size_t kStandby = 2;
+  constexpr std::size_t kOne = 4;
+  end(kStandby, {true, SIGKILL});
+  lose(kStandby);
+  supervisor_->on_spawned(kStandby);  // Turned away: it has yet to end.
+  const Reaction lost = lose(kOne);
+  EXPECT_THAT(lost.orders, IsEmpty());
+  EXPECT_THAT(lost.restarts, IsEmpty());
+  EXPECT_THAT(lost.notes, ElementsAre("server 2 is lost; the job goes on without it"));
+  EXPECT_FALSE(supervisor_->evidence().members[kFirst].awaited);
+}
+
 TEST(GuestServers, NobodyElseHasAStandIn) {
   JobEvidence evidence;
   for (const JobMember& member :
@@ -146,6 +179,8 @@ TEST(GuestServers, NobodyElseHasAStandIn) {
   EXPECT_EQ(stand_in_for(3, 1, evidence), 1U);
   evidence.record_start(1);
   EXPECT_EQ(stand_in_for(3, 1, evidence), 2U);
+  evidence.record_start(2);
+  EXPECT_EQ(stand_in_for(3, 1, evidence), std::nullopt) << "both run, and one of them serves";
   EXPECT_EQ(stand_in_for(3, 0, evidence), std::nullopt);
   EXPECT_EQ(stand_in_for(2, 1, evidence), std::nullopt);
   EXPECT_EQ(stand_in_for(4, 1, evidence), std::nullopt);

@@ -12,20 +12,22 @@ std::vector<JobMember> guest_servers(const Plan& plan) {
   return guests;
 }
 
+bool is_guest_server(const JobMember& member, std::uint32_t places) {
+  return member.role == Role::kServer && places != 0 &&
+         member.rank >= places * JobSettings::kMostReplicas;
+}
+
 std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places,
                                         const JobEvidence& evidence) {
   const JobMember lost = evidence.members.at(member).member;
-  const bool is_guest =
-      lost.role == Role::kServer && places != 0 && lost.rank >= places * JobSettings::kMostReplicas;
-  if (!is_guest) return std::nullopt;
-  std::optional<std::size_t> found;
+  if (!is_guest_server(lost, places)) return std::nullopt;
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
     const JobMember& one = evidence.members[other].member;
-    const bool may = one.role == Role::kServer && one.rank % places == lost.rank % places &&
-                     one.rank < places * JobSettings::kMostReplicas;
-    if (may && (!found || (evidence.is_alive(*found) && !evidence.is_alive(other)))) found = other;
+    const bool is_of_it = one.role == Role::kServer && one.rank % places == lost.rank % places;
+    // One that runs may be the only one that has the place.
+    if (is_of_it && !is_guest_server(one, places) && !evidence.is_alive(other)) return other;
   }
-  return found;
+  return std::nullopt;
 }
 
 }  // namespace stretto::launch

@@ -15,8 +15,11 @@ namespace stretto::launch {
 /// All that may come to a job in which places change hands; else none.
 std::vector<JobMember> guest_servers(const Plan& plan);
 
+/// This member is one, in a job of so many places.
+bool is_guest_server(const JobMember& member, std::uint32_t places);
+
 /// This member, of a job of so many places, is a guest that is lost: who is run in its place, of
-/// those that the launcher starts. None: it is no guest.
+/// those that the launcher starts and that do not run. None: both run, or it is no guest.
 std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places,
                                         const JobEvidence& evidence);
 

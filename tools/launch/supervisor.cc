@@ -30,15 +30,17 @@ void append(Reaction& reaction, Reaction next) {
 // comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                  Reaction& reaction) {
+  const bool is_guest = is_guest_server(evidence.members[member].member, going_on.places());
   const auto stand_in = stand_in_for(member, going_on.places(), evidence);
-  if (stand_in && going_on.returns(evidence, *stand_in)) {
+  const bool comes = stand_in && going_on.returns(evidence, *stand_in);
+  if (comes) {
     evidence.members[*stand_in].lost_guest = evidence.members[member].member.rank;
     member = *stand_in;
-  } else if (stand_in) {
+  } else if (is_guest) {
     evidence.members[member].forgiven = false;  // Others of its number may have been here before.
   }
   bool ends_it = false;
-  if (member == 0 || going_on.returns(evidence, member)) {
+  if (comes || (!is_guest && (member == 0 || going_on.returns(evidence, member)))) {
     ends_it = going_on.await_return(evidence, member);
   } else if (std::string news = going_on.take_word(evidence, member, now); !news.empty()) {
     reaction.notes.push_back(std::move(news));
