@@ -14,6 +14,8 @@ namespace stretto {
 
 namespace {
 
+constexpr std::size_t kMostWaiting = 64;
+
 // Which are the same wherever a process stands.
 std::string absolute(const std::string& path) {
   std::error_code error;
@@ -33,11 +35,25 @@ Status MoveDesk::refusal(const control::Move& wanted) const {
 }
 
 void MoveDesk::ask(LinkId link, const control::Move& wanted) {
-  if (!wanted.why.ok()) {
-    const bool counts = config_.is_guest_server(wanted.server) && guests_ended_.size() < kMaxNodes;
-    if (counts) guests_ended_.push_back({Role::kServer, wanted.server});
+  if (!wanted.why.ok()) return hear_end(link, wanted.server);
+  // Who has been invited by a scheduler before this one says so meanwhile.
+  const bool waits = links_.expected() != 0 || !waiting_.empty();
+  const bool may_wait = waiting_.size() < kMostWaiting && wanted.joining != 0 && wanted.other == 0;
+  if (waits && may_wait) {
+    waiting_.emplace_back(link, wanted);
     return;
   }
+  answer(link, wanted);
+}
+
+void MoveDesk::hear_end(LinkId link, Rank server) {
+  if (!config_.is_guest_server(server) || !moves_.note_end(server, link)) return;
+  if (guests_ended_.size() < kMaxNodes) guests_ended_.push_back({Role::kServer, server});
+}
+
+void MoveDesk::answer(LinkId link, const control::Move& wanted) {
+  const bool is_running = machine_.phase() == ViewMachine::Phase::kRunning;
+  if (wanted.other != 0 && !is_running) return;  // That server hears it itself.
   Status status = refusal(wanted);
   if (status.ok() && wanted.joining != 0) {
     status = invite(link, wanted);
@@ -51,8 +67,10 @@ void MoveDesk::ask(LinkId link, const control::Move& wanted) {
     log(Level::kWarning, "the place of server {} is not handed over: {}", wanted.server,
         status.cause());
   }
-  van_.send_control(
-      link, control::Move{.server = wanted.server, .why = status, .joining = wanted.joining});
+  van_.send_control(link, control::Move{.server = wanted.server,
+                                        .why = status,
+                                        .joining = wanted.joining,
+                                        .other = wanted.other});
 }
 
 Status MoveDesk::invite(LinkId link, const control::Move& wanted) {
@@ -96,17 +114,52 @@ std::vector<MemberEnd> MoveDesk::note_ends(std::vector<MemberEnd> ends) {
   return ends;
 }
 
+void MoveDesk::forget(LinkId link) {
+  moves_.forget(link);
+  std::erase_if(waiting_, [link](const auto& each) { return each.first == link; });
+}
+
+Result<Join> MoveDesk::wanted(Result<Join> join) const {
+  const bool named = join.ok() && join->role == Role::kServer && join->rank >= 0 &&
+                     join->rank < std::int64_t{config_.server_numbers()};
+  if (!named || !moves_.is_given_up(static_cast<Rank>(join->rank), clock_.now())) return join;
+  return Status(Code::kRefused,
+                fmt::format("server {} has been given up, and comes too late", join->rank));
+}
+
+void MoveDesk::turned_away(const Join& join) {
+  const bool named = join.role == Role::kServer && join.rank >= 0 && join.shard == 0;
+  const bool may_be = named && join.rank < std::int64_t{config_.server_numbers()};
+  if (!may_be || machine_.phase() != ViewMachine::Phase::kRunning) return;
+  const auto number = static_cast<Rank>(join.rank);
+  if (config_.is_guest_server(number) || !config_.job.servers_replaced()) return;
+  std::uint32_t others = 0;
+  for (const auto& [node, member] : machine_.next_view().members) {
+    const bool is_there = member.role == Role::kServer && member.shard == 0 && !member.left;
+    if (is_there && member.number() == number) return;
+    others += is_there && member.rank == number % config_.servers ? 1 : 0;
+  }
+  if (others == 2) drop(number);
+}
+
+void MoveDesk::drop(Rank server) {
+  watch_.unwanted(server);
+  chronicle_.unwanted(server);
+}
+
 // Whoever may still come is not wanted any more.
 void MoveDesk::give_up(const Moves::Answer& answer) {
   log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
   if (answer.guest) return;  // Who has started it hears of it.
-  watch_.unwanted(answer.server);
-  chronicle_.unwanted(answer.server);
+  drop(answer.server);
 }
 
 void MoveDesk::tick() {
   if (launcher_ != nullptr) {
     for (const StartRefusal& refusal : launcher_->take_refusals()) moves_.refuse(refusal);
+  }
+  if (links_.expected() == 0) {
+    for (const auto& [link, wanted] : std::exchange(waiting_, {})) answer(link, wanted);
   }
   const auto awaited = [this](NodeId node) { return links_.is_expected(node); };
   for (const Moves::Answer& answer : moves_.follow(machine_.next_view(), clock_.now(), awaited)) {

@@ -3,6 +3,7 @@
 // and the farewell of a server whose place is another's.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -35,7 +36,14 @@ class MoveDesk {
 
   /// A server asks that another have its place, or a tool that another have that server's.
   void ask(LinkId link, const control::Move& wanted);
-  /// The same of a member for its own place; without effect if that is no server's.
+  /// This tool has gone.
+  void forget(LinkId link);
+  /// Somebody asks to join: an error if it is a server that is not wanted any more.
+  Result<Join> wanted(Result<Join> join) const;
+  /// It was turned away. One of the launcher's, where somebody else was there before it, is not
+  /// missed, and not started again for that.
+  void turned_away(const Join& join);
+  /// The same as ask() of a member for its own place; without effect if that is no server's.
   void ask_for(const Member& member, LinkId link) {
     if (member.role != Role::kServer || member.left) return;
     if (are_kept_) return moves_.let_go(member, link);
@@ -53,6 +61,9 @@ class MoveDesk {
 
  private:
   Status refusal(const control::Move& wanted) const;
+  void answer(LinkId link, const control::Move& wanted);
+  void hear_end(LinkId link, Rank server);
+  void drop(Rank server);
   /// Says which servers are to be started by who asks.
   Status invite(LinkId link, const control::Move& wanted);
   void give_up(const Moves::Answer& answer);
@@ -66,6 +77,7 @@ class MoveDesk {
   JobWatch& watch_;
   ProcessEnds* const launcher_;
   std::vector<MemberEnd> guests_ended_;
+  std::vector<std::pair<LinkId, control::Move>> waiting_;  // For members to come again.
   const bool are_kept_;  // Those that stand by, for as long as the job lasts.
   Moves moves_;
 };

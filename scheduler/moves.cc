@@ -41,10 +41,19 @@ Rank launchers_number(Rank number, const Config& config) {
   return (number + config.servers) % (config.servers * JobSettings::kMostReplicas);
 }
 
-// One that nobody has.
-Rank guests_number(Rank place, const Config& config, const View& view) {
-  const Rank first = place + config.servers * JobSettings::kMostReplicas;
-  return who_comes(view, first) == nullptr ? first : first + config.servers;
+// In a job in which it is to stand by; else it has the place by then.
+bool has_all(Rank number, const Config& config, const View& view) {
+  const auto count = std::ranges::count_if(view.members, [&](const auto& item) {
+    const Member& member = item.second;
+    return member.role == Role::kServer && member.number() == number &&
+           view.caught_up.contains(member.node);
+  });
+  return config.job.replicated() && count == std::int64_t{config.shards};
+}
+
+bool is_in(Rank number, const Config& config, const View& view) {
+  const Member* serves = who_serves(view, number % config.servers);
+  return (serves != nullptr && serves->number() == number) || has_all(number, config, view);
 }
 
 }  // namespace
@@ -116,13 +125,23 @@ Result<std::vector<Moves::Invitation>> Moves::invite(const PlaceWish& wish, std:
   std::vector<Invitation> invitations;
   for (const Rank place : *places) {
     const Member& serves = *who_serves(view, place);
-    const Rank number = guests_number(place, config_, view);
-    moves_.emplace(place, Move{.from = serves.node,
-                               .order = {.server = number, .from = serves.number(), .host = {}},
+    const std::optional<Rank> number = guests_.free(place, view, now);
+    if (!number) {
+      return Status(Code::kRefused,
+                    fmt::format("servers that were to have the place of {} before were given up, "
+                                "and may still run: try again in a minute",
+                                serves.describe()));
+    }
+    invitations.push_back({*number, serves.number()});
+  }
+  for (const auto& [number, from] : invitations) {
+    const Rank place = number % config_.servers;
+    guests_.tell(number, asker);
+    moves_.emplace(place, Move{.from = who_serves(view, place)->node,
+                               .order = {.server = number, .from = from, .host = {}},
                                .askers = {asker},
                                .deadline = now + kComes,
                                .guest = true});
-    invitations.push_back({number, serves.number()});
   }
   return invitations;
 }
@@ -134,22 +153,33 @@ Result<std::vector<Moves::Invitation>> Moves::go_on_as(Rank number, const PlaceW
     return Status(Code::kInvalidArgument,
                   fmt::format("no server joins this job as server {}", number));
   }
+  guests_.tell(number, asker);
   const Rank place = number % config_.servers;
+  const Rank from = wish.server.value_or(place);
+  if (is_in(number, config_, view)) {  // Whoever is to have the place after it.
+    if (known_.size() < kMostAskers)
+      known_.push_back({.asker = asker, .server = number, .from = from, .guest = true});
+    return std::vector<Invitation>();
+  }
+  if (guests_.is_given_up(number, now)) {
+    return Status(Code::kRefused, fmt::format("server {} has been given up", number));
+  }
   const auto [found, first] = moves_.try_emplace(place);
   Move& move = found->second;
   if (!first && move.order.server != number) {
+    guests_.give_up(number, now);
     return Status(Code::kRefused,
                   fmt::format("the place of server {} is being handed over to server {} already",
                               move.order.from, move.order.server));
   }
   if (move.askers.size() < kMostAskers) move.askers.push_back(asker);
-  if (!first) return std::vector<Invitation>{{number, move.order.from}};
+  if (!first) return std::vector<Invitation>();
   const Member* serves = who_serves(view, place);
   move.from = serves == nullptr || serves->number() == number ? 0 : serves->node;
-  move.order = {.server = number, .from = wish.server.value_or(place), .host = {}};
+  move.order = {.server = number, .from = from, .host = {}};
   move.guest = true;
   move.deadline = now + kComes;
-  return std::vector<Invitation>{{number, move.order.from}};
+  return std::vector<Invitation>();
 }
 
 void Moves::start(Move& move, Time now) {
@@ -170,19 +200,16 @@ void Moves::refuse(const StartRefusal& refusal) {
 }
 
 void Moves::note_end(Rank server) {
+  guests_.end(server);
   for (auto& [place, move] : moves_) {
     if (move.order.server == server) move.ended = true;
   }
 }
 
-// In a job in which it is to stand by; else it has the place by then.
-bool Moves::has_all(const Move& move, const View& view) const {
-  const auto count = std::ranges::count_if(view.members, [&](const auto& item) {
-    const Member& member = item.second;
-    return member.role == Role::kServer && member.number() == move.order.server &&
-           view.caught_up.contains(member.node);
-  });
-  return config_.job.replicated() && count == std::int64_t{config_.shards};
+bool Moves::note_end(Rank server, std::uint32_t asker) {
+  if (!guests_.is_told(server, asker)) return false;
+  note_end(server);
+  return true;
 }
 
 bool Moves::look(Move& move, const View& view, Time now) {
@@ -205,12 +232,18 @@ bool Moves::look(Move& move, const View& view, Time now) {
                                               "shards did not come",
                                               move.order.server)};
     }
-    return !move.why.ok() || has_all(move, view);
+    return !move.why.ok() || has_all(move.order.server, config_, view);
   }
   if (move.guest && (move.comes != 0 || move.ended)) {
     move.why = {Code::kServerLost, fmt::format("server {}, which was to have its place, was lost "
                                                "before it had all",
                                                move.order.server)};
+    return true;
+  }
+  const Member* other = move.guest ? Standbys::of(*from, view) : nullptr;
+  if (other != nullptr) {  // One of the launcher's was there before it.
+    move.why = {Code::kRefused,
+                fmt::format("{} stands by for {} already", other->describe(), from->describe())};
     return true;
   }
   // Its process ends, or is ended, before another can be started by its number.
@@ -256,7 +289,7 @@ bool Moves::may_go(const Member& member, const View& view, const Awaited& awaite
 }
 
 std::vector<Moves::Answer> Moves::follow(const View& view, Time now, const Awaited& awaited) {
-  std::vector<Answer> answers;
+  std::vector<Answer> answers = std::exchange(known_, {});
   std::erase_if(let_go_, [&view](NodeId node) { return view.find(node) == nullptr; });
   std::erase_if(farewells_, [&](const Farewell& one) {
     const bool may = may_go(one.member, view, awaited);
@@ -270,6 +303,7 @@ std::vector<Moves::Answer> Moves::follow(const View& view, Time now, const Await
       ++next;
       continue;
     }
+    if (move.guest && !move.why.ok() && !move.ended) guests_.give_up(move.order.server, now);
     for (const std::uint32_t asker : move.askers) {
       answers.push_back({.asker = asker,
                          .server = move.order.server,

@@ -15,6 +15,7 @@
 #include "common/config.h"
 #include "common/move_order.h"
 #include "core/view.h"
+#include "scheduler/guest_numbers.h"
 #include "scheduler/place_choice.h"
 #include "stretto/status.h"
 
@@ -24,7 +25,7 @@ namespace stretto {
 class Moves {
  public:
   /// `told`: a launcher tells of each process of the job that has ended.
-  Moves(const Config& config, bool told) : config_(config), told_(told) {}
+  Moves(const Config& config, bool told) : config_(config), told_(told), guests_(config) {}
 
   /// To who asked, by its number: server `server` has the place now, or why nobody else has it.
   struct Answer {
@@ -46,6 +47,7 @@ class Moves {
   Status begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
                Time now);
   /// Places are to be others', as places_for() says; answers follow. An error if not all can be.
+  /// Who is known already is not invited again.
   Result<std::vector<Invitation>> invite(const PlaceWish& wish, std::uint32_t asker,
                                          const View& view, Time now);
   /// This member is to go, in a job whose servers have others that stand by for them: it is
@@ -56,6 +58,12 @@ class Moves {
   void refuse(const StartRefusal& refusal);
   /// The process of this number has ended.
   void note_end(Rank server);
+  /// The same, as this one says: false if it has not been told that number.
+  bool note_end(Rank server, std::uint32_t asker);
+  /// A server of this number has been given up, and is not to come.
+  bool is_given_up(Rank server, Time now) const { return guests_.is_given_up(server, now); }
+  /// This one hears no more answers.
+  void forget(std::uint32_t asker) { guests_.forget(asker); }
   /// What is to be answered now. Who is awaited has yet to come to this scheduler: the one before
   /// it may have let it go, so that the other one of its place has to stay.
   using Awaited = std::function<bool(NodeId)>;
@@ -87,7 +95,6 @@ class Moves {
   /// One that a scheduler before this one has invited.
   Result<std::vector<Invitation>> go_on_as(Rank number, const PlaceWish& wish, std::uint32_t asker,
                                            const View& view, Time now);
-  bool has_all(const Move& move, const View& view) const;
   bool may_go(const Member& member, const View& view, const Awaited& awaited) const;
   void start(Move& move, Time now);
   /// True once it is decided.
@@ -99,6 +106,8 @@ class Moves {
   std::vector<MoveOrder> orders_;
   std::vector<Farewell> farewells_;
   std::set<NodeId> let_go_;  // They have their answer.
+  GuestNumbers guests_;
+  std::vector<Answer> known_;  // Of what was decided before it was asked for.
 };
 
 }  // namespace stretto

@@ -41,7 +41,10 @@ class Onlookers {
 
   void greet(LinkId link, const control::Hello& hello);
   bool has(LinkId link) const { return observers_.has(link); }
-  void remove(LinkId link) { observers_.remove(link); }
+  void remove(LinkId link) {
+    observers_.remove(link);
+    job_.moves.forget(link);
+  }
   void hear(LinkId link, const control::Message& message);
   /// Says to nodes what their trace wants of them now.
   void go_on_tracing();

@@ -337,7 +337,7 @@ std::map<std::uint32_t, std::string> Scheduler::tensor_names() const {
 void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   if (hello.role == Role::kObserver) return onlookers_.greet(link, hello);
   const Time now = clock_.now();
-  const Result<Join> join = join_from(hello, config_.token);
+  const Result<Join> join = moves_.wanted(join_from(hello, config_.token));
   if (join.ok() && comes_for_itself(*join, machine_.next_view(), config_)) {
     happened(Lost{.node = join->former, .cause = "its process has come to the job again"});
   }
@@ -350,6 +350,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
   for (const ViewOrder& order : orders) {
     if (const auto* no = std::get_if<Refuse>(&order)) {
       refuse_entry(van_, waiting_, link, no->why);
+      if (join.ok()) moves_.turned_away(*join);
     } else if (const auto* later = std::get_if<Defer>(&order)) {
       if (!waiting_.wait(link, hello, now)) refuse_entry(van_, waiting_, link, later->why);
     } else if (const auto* admit = std::get_if<Admit>(&order)) {

@@ -30,7 +30,9 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
     std::uint32_t here = 0;
     bool is_taken = false;
     for (const auto& [node, member] : view.members) {
-      if (!is_at(member, number % config_.servers) || member.shard != join.shard) continue;
+      if (!is_at(member, number % config_.servers)) continue;
+      is_taken = is_taken || (member.standby && member.number() != number);  // Any shard of it.
+      if (member.shard != join.shard) continue;
       ++here;
       is_taken = is_taken || member.number() == number;
     }

@@ -134,6 +134,7 @@ TEST_F(MovesJoiningTest, OneThatIsLostBeforeIsNotStartedAgain) {
   auto answers = follow();
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_THAT(answers[0].why.cause(), HasSubstr("was lost before it had all"));
+  moves_.note_end(8);
   invited({.server = 0, .machine = kFar});
   moves_.note_end(8);  // It never came.
   answers = follow();
@@ -159,18 +160,56 @@ TEST_F(MovesJoiningTest, AServerThatIsToGoMeanwhileGivesItsPlaceToThatOne) {
 TEST_F(MovesJoiningTest, TheNextSchedulerGoesOnWithIt) {
   gather();
   const NodeId comes = come(8, kFar);  // One before had invited it.
-  ASSERT_THAT(invited({.server = 0, .known_as = 8}), ElementsAre(std::pair(8U, 0U)));
+  EXPECT_THAT(invited({.server = 0, .known_as = 8}), IsEmpty()) << "it has been started";
   EXPECT_THAT(follow(), IsEmpty());
   EXPECT_THAT(refused({.server = 0, .known_as = 12}), HasSubstr("to server 8 already"));
   catch_up(servers_[0], comes);
   ASSERT_THAT(follow(), SizeIs(1));
-  ASSERT_THAT(invited({.server = 0, .known_as = 8}), SizeIs(1));
+  ASSERT_TRUE(invite({.server = 0, .known_as = 8}).ok());
   const auto answers = follow();
   ASSERT_THAT(answers, SizeIs(1)) << "it has the place already";
   EXPECT_TRUE(answers[0].why.ok());
-  ASSERT_THAT(invited({.server = 1, .known_as = 9}), SizeIs(1));
+  ASSERT_TRUE(invite({.server = 1, .known_as = 9}).ok());
   now_ += 10s;
   EXPECT_THAT(follow(), SizeIs(1)) << "it never came";
+}
+
+TEST_F(MovesJoiningTest, WhoHasThePlaceIsInWhoeverIsToHaveItNext) {
+  gather();
+  const NodeId comes = come(8, kFar);
+  catch_up(servers_[0], comes);
+  ASSERT_TRUE(moves_.begin(8, {}, 7, view(), now_).ok());  // Of this scheduler, by a signal.
+  ASSERT_TRUE(invite({.server = 0, .known_as = 8}).ok());
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_TRUE(answers[0].why.ok() && answers[0].guest);
+  EXPECT_EQ(answers[0].server, 8U);
+  EXPECT_EQ(answers[0].asker, 9U);
+  EXPECT_THAT(moves_.orders(), ElementsAre(MoveOrder{.server = 0, .from = 8}));
+}
+
+TEST_F(MovesJoiningTest, WhoIsNotInAndWhosePlaceIsToBeAnothersIsRefusedAndMustNotCome) {
+  gather();
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // The launcher's 4 is started.
+  EXPECT_THAT(refused({.server = 0, .known_as = 8}), HasSubstr("to server 4 already"));
+  EXPECT_TRUE(moves_.is_given_up(8, now_));
+  EXPECT_TRUE(moves_.note_end(8, 9));
+  EXPECT_FALSE(moves_.is_given_up(8, now_));
+}
+
+TEST_F(MovesJoiningTest, OneThatDidNotComeInTimeMustNotComeAndNobodyHasItsNumber) {
+  gather();
+  invited({.server = 0, .machine = kFar});
+  now_ += 10s;
+  ASSERT_THAT(follow(), SizeIs(1));
+  EXPECT_TRUE(moves_.is_given_up(8, now_));
+  EXPECT_THAT(invited({.server = 0, .machine = kFar}), ElementsAre(std::pair(12U, 0U)));
+  now_ += 10s;
+  ASSERT_THAT(follow(), SizeIs(1));
+  EXPECT_THAT(refused({.server = 0, .machine = kFar}), HasSubstr("try again in a minute"));
+  EXPECT_FALSE(moves_.note_end(12, 10)) << "it is another's";
+  EXPECT_TRUE(moves_.note_end(12, 9));
+  EXPECT_THAT(invited({.server = 0, .machine = kFar}), ElementsAre(std::pair(12U, 0U)));
 }
 
 TEST_F(MovesJoiningTest, AMoveThatASchedulerBeforeHadBegunIsGoneOnWithByWhoIsThere) {
@@ -248,6 +287,33 @@ TEST_F(MovesJoiningStandbysTest, TheyStandByWhereSomebodyIsAlone) {
   EXPECT_FALSE(view().find(first)->standby) << "it has the place now";
   EXPECT_FALSE(view().find(second)->standby);
   ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(6U, 4U)));
+}
+
+TEST_F(MovesJoiningStandbysTest, OneOfTheLaunchersThatIsThereBeforeStaysAndTheOtherIsRefused) {
+  gather();
+  lose(servers_[2]);
+  ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(4U, 0U)));
+  ASSERT_NE(come(2, kHere, 1), 0U);
+  EXPECT_EQ(come(4, kFar, 0), 0U) << "shards of one process are those that stand by";
+  ASSERT_NE(come(2, kHere, 0), 0U);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].why.code(), Code::kRefused);
+  EXPECT_THAT(answers[0].why.cause(), HasSubstr("server 2 shard 1 stands by for server 0"));
+}
+
+TEST_F(MovesJoiningStandbysTest, OneThatHasAllIsInForTheNextScheduler) {
+  gather();
+  lose(servers_[2]);
+  const NodeId first = come(4, kFar, 0);
+  const NodeId second = come(4, kFar, 1);
+  catch_up(servers_[0], first);
+  catch_up(servers_[4], second);
+  ASSERT_TRUE(invite({.server = 0, .known_as = 4}).ok());
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_TRUE(answers[0].why.ok());
+  EXPECT_EQ(moves_.next_due(), Time::max()) << "nothing is under way";
 }
 
 TEST(GuestServers, OneThatIsLostIsReplacedByOneOfTheLaunchers) {

@@ -50,7 +50,6 @@ COVERED_BY = {
     "server/ack_order.cc": "tests/server/replication_test.cc",
     "server/replica_receiver.cc": "tests/server/replication_test.cc",
     "server/replica_sender.cc": "tests/server/replication_test.cc",
-    "scheduler/move_desk.cc": "tests/e2e/servers_move_test.py",
     "scheduler/place_choice.cc": "tests/scheduler/moves_joining_test.cc",
     "scheduler/server_places.cc": "tests/scheduler/standbys_test.cc",
     "scheduler/view_changes.cc": "tests/scheduler/view_machine_test.cc",
