@@ -20,6 +20,9 @@ struct MoveOrder {
   friend bool operator==(const MoveOrder&, const MoveOrder&) = default;
 };
 
+/// Why a server ends that was asked to, and whose place another has by then, or that had none.
+inline constexpr std::string_view kAskedToEnd = "the server was asked to end by a signal";
+
 struct StartRefusal {
   Rank server = 0;
   std::string why = {};

@@ -5,18 +5,15 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "common/move_order.h"
 
 namespace stretto {
-namespace {
-
-constexpr const char* kAsked = "the server was asked to end by a signal";
-
-}  // namespace
 
 void HandingOver::begin(Membership& membership, Time now, Duration patience) {
   const bool is_member = membership.state() == Membership::State::kMember;
   const JobSettings settings = is_member ? membership.settings() : JobSettings();
-  if (!settings.servers_replaced()) return membership.resign({Code::kInterrupted, kAsked});
+  if (!settings.servers_replaced())
+    return membership.resign({Code::kInterrupted, std::string(kAskedToEnd)});
   log(Level::kInfo, "asked to end by a signal: another is to have this place within {} s",
       seconds(patience));
   begin(now, patience, settings.replicated());
@@ -37,14 +34,14 @@ std::optional<control::Move> HandingOver::question(LinkId scheduler) {
 }
 
 Status HandingOver::in_vain(Time now) const {
-  if (may_go_) return {Code::kInterrupted, kAsked};
+  if (may_go_) return {Code::kInterrupted, std::string(kAskedToEnd)};
   if (!refusal_.ok()) {
     return {Code::kInterrupted,
-            fmt::format("{}, and its place is not handed over: {}", kAsked, refusal_.cause())};
+            fmt::format("{}, and its place is not handed over: {}", kAskedToEnd, refusal_.cause())};
   }
   if (!deadline_ || now < *deadline_) return {};
   return {Code::kInterrupted,
-          fmt::format("{}, and nobody had its place within {} s (STRETTO_DRAIN_S)", kAsked,
+          fmt::format("{}, and nobody had its place within {} s (STRETTO_DRAIN_S)", kAskedToEnd,
                       seconds(patience_))};
 }
 

@@ -4,6 +4,7 @@ of others from then on, and each contribution counts once, whoever is lost after
 
 import os
 import signal
+import socket
 import tempfile
 import unittest
 
@@ -69,11 +70,11 @@ class ServersJoin(Joining, cluster.ClusterTest):
         return job
 
     def test_they_have_places_and_the_bits_are_those_of_an_undisturbed_job(self):
-        whole = self.digest(self.begin("--steps", 600, restarts=0))
+        whole = self.digest(self.begin("--steps", 1200, restarts=0))
         for more in ({}, {"flags": ("--encrypt", "--shards", 2)}, {"workers": "2:2"}):
             with self.subTest(more=more):
                 encrypt = {"STRETTO_ENCRYPT": 1} if "--encrypt" in more.get("flags", ()) else {}
-                job = self.begin("--steps", 600, "--say_every", 5, **more)
+                job = self.begin("--steps", 1200, "--say_every", 5, **more)
                 one = self.join(job, "--servers", 1, count=1, **encrypt)
                 self.assertEqual(set(self.guests(one)), {4})
                 self.goes_on(job, lines=1)
@@ -143,8 +144,12 @@ class ServersJoin(Joining, cluster.ClusterTest):
                         "server 3 stands by for server 1 already")
         os.kill(job.members()["server 0"], signal.SIGKILL)
         job.expect("server 2, which stood by, has its place")
-        joined = self.join(job, "--servers", 1)
-        joined.expect(r"\[join\] server 4 has all that server 2 has, and stands by for it")
+        for last in (False, True):
+            joined = self.join(job, "--servers", 1)
+            joined.expect(r"\[join\] server 4 has all that server 2 has, and stands by for it")
+            if not last:
+                joined.send(signal.SIGTERM)
+                self.ends_in_order(joined)
         os.kill(job.members()["server 2"], signal.SIGKILL)
         job.expect("server 4, which stood by, has its place")
         self.goes_on(job)
@@ -207,6 +212,25 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.ends_in_order(joined)
         self.assertEqual(self.digest(job), whole)
 
+    def test_of_two_that_wait_each_has_its_place_by_the_next_scheduler(self):
+        job = self.begin("--steps", 100_000, restarts=6, STRETTO_DEAD_AFTER_S=30)
+        sources = [job.members()[f"server {number}"] for number in range(2)]
+        for source in sources:
+            os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
+        joined = self.join(job, "--place", "0,1")
+        joined.expect(r"\[join\] server 5 is started, to have the place of server 1")
+        os.kill(job.members()["scheduler"], signal.SIGKILL)
+        job.expect(r"this scheduler goes on in the place of one that was lost")
+        for source in sources:
+            os.kill(source, signal.SIGCONT)
+        joined.expect(r"\[join\] server \d has the place of server \d now", count=2)
+        self.goes_on(job)
+        joined.send(signal.SIGTERM)
+        self.ends_in_order(joined)
+        self.goes_on(job)
+        self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
+
     def test_what_cannot_be_is_refused_with_the_reason_and_the_job_goes_on(self):
         job = self.begin("--steps", 100_000)
         self.is_refused(self.join(job, "--servers", 3),
@@ -217,6 +241,8 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.is_refused(self.join(job, "--servers", 1, STRETTO_SHARDS=4),
                         "STRETTO_SHARDS is '4' here", "has '1'")
         self.is_refused(self.join(job, "--servers", 0), "wanted a number from 1")
+        self.is_refused(self.join(job, "--port", 5000), "neither --servers nor --place")
+        self.is_refused(self.join(job, "--place", 0, "--port", 65531), "ports up to 65536")
         self.goes_on(job)
         self.assertNotIn("has given its place", job.output())
         self.kill_all(job)
@@ -239,6 +265,44 @@ class ServersJoin(Joining, cluster.ClusterTest):
         again = self.join(job, "--place", 0, count=1)
         self.goes_on(job)
         again.send(signal.SIGKILL)
+        self.kill_all(job)
+
+
+    def test_by_a_signal_those_that_have_no_place_yet_end_in_order(self):
+        job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=30)
+        os.kill(job.members()["server 0"], signal.SIGSTOP)  # So nothing is copied.
+        joined = self.join(job, "--place", 0, STRETTO_LOG_LEVEL="debug")
+        joined.expect(r"\[server 4\] .*")
+        joined.send(signal.SIGTERM)
+        self.ends_in_order(joined)
+        self.assertRegex(joined.output(), r"\[join\] server 4 (has ended, as was asked, before it "
+                                          "had|does not have) the place of server 0")
+        os.kill(job.members()["server 0"], signal.SIGCONT)
+        self.goes_on(job)
+        self.kill_all(job)
+
+    def test_a_scheduler_that_does_not_answer_is_not_waited_for_after_a_signal(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            joined = self.start("join", [cluster.LAUNCH, "join",
+                                         f"127.0.0.1:{silent.getsockname()[1]}", "--servers", 1],
+                                STRETTO_JOB_TOKEN=TOKEN)
+            with silent.accept()[0]:
+                joined.send(signal.SIGTERM)
+                self.ends_in_order(joined)
+            self.assertIn("was sent SIGTERM: no servers are there", joined.output())
+
+    def test_one_of_the_launchers_that_comes_too_late_uses_up_no_restart(self):
+        job = self.begin("--steps", 100_000, restarts=2, flags=("--replicas", 2),
+                         STRETTO_DEAD_AFTER_S=30)
+        os.kill(job.members()["server 3"], signal.SIGKILL)
+        job.expect(r"\[launcher\] server 3 killed by SIGKILL; another is started in its place")
+        # Whichever comes first, the launcher's or this one, there is no third.
+        joined = self.join(job, "--place", 1)
+        joined.expect(r"server 5 (has all that|does not have the place)|0 can be theirs|already")
+        self.goes_on(job)
+        os.kill(job.members()["server 0"], signal.SIGKILL)
+        job.expect(r"\[launcher\] server 0 killed by SIGKILL; another is started in its place$")
+        self.goes_on(job)
         self.kill_all(job)
 
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "common/move_order.h"
 #include "tools/join/joined_servers.h"
 #include "tools/join/servers_wish.h"
 
@@ -53,6 +54,8 @@ TEST(ServersWishTest, WhatCannotBeUsedIsNamed) {
   EXPECT_THAT(refusal({"node1:9", "--place", "1", "--place", "1"}), HasSubstr("server 1 twice"));
   EXPECT_THAT(refusal({"node1:9", "--servers", "2", "--place", "1"}), HasSubstr("names 1"));
   EXPECT_THAT(refusal({"node1:9", "--servers", "2", "--", "train"}), HasSubstr("'--'"));
+  EXPECT_THAT(refusal({"node1:9", "--port", "5000"}), HasSubstr("neither --servers nor --place"));
+  EXPECT_THAT(refusal({"node1:9", "--bin-dir=x"}), HasSubstr("neither --servers nor --place"));
 }
 
 class VariablesOfGuests : public testing::Test {
@@ -88,6 +91,19 @@ TEST_F(VariablesOfGuests, WhatIsSetHereMustNotDiffer) {
   EXPECT_FALSE(given({}, "127.0.0.1:9")->contains("STRETTO_BIND_HOST"));
 }
 
+TEST_F(VariablesOfGuests, EachShardHasAPort) {
+  told_["STRETTO_SHARDS"] = "4";
+  const auto at = [this](std::uint32_t port) {
+    return variables_of_guest({.scheduler = "n:9", .port = port}, 6, told_, {"n:9", "", false}, {});
+  };
+  const Result<Variables> all = at(65535 - 28);  // Of server 6 the last is the 28th.
+  ASSERT_TRUE(all.ok()) << all.status().text();
+  EXPECT_EQ(all->at("STRETTO_SERVER_PORT"), std::to_string(65535 - 27));
+  EXPECT_THAT(at(65535 - 27).status().cause(),
+              HasSubstr("--port is 65508, and server 6 would need ports up to 65536"));
+  EXPECT_EQ(at(65535).status().code(), Code::kInvalidArgument);
+}
+
 JoinNews starts(Rank server, Rank from) {
   return {.what = What::kStarts, .server = server, .from = from, .settings = "a"};
 }
@@ -100,13 +116,15 @@ TEST(JoinedServersTest, FromTheStartToTheEnd) {
   EXPECT_EQ(first.starts[0].server, 4U);
   EXPECT_THAT(first.notes, ElementsAre("server 4 is started, to have the place of server 0"));
   EXPECT_THAT(servers.take(starts(4, 0)).starts, IsEmpty()) << "once";
+  ASSERT_EQ(servers.wishes().size(), 2U);
+  EXPECT_EQ(servers.wishes()[1].count, 1U) << "one has not been answered";
   servers.take(starts(5, 1));
   EXPECT_THAT(servers.take(starts(7, 1)).starts, IsEmpty()) << "no more than were asked for";
   EXPECT_THAT(servers.take({.what = What::kIsIn, .server = 4}).notes,
               ElementsAre("server 4 has the place of server 0 now"));
-  ASSERT_EQ(servers.undecided().size(), 1U);
-  EXPECT_EQ(servers.undecided()[0].server, 5U);
-  EXPECT_EQ(servers.undecided()[0].place, 1U);
+  ASSERT_EQ(servers.wishes().size(), 1U);
+  EXPECT_EQ(servers.wishes()[0].server, 5U);
+  EXPECT_EQ(servers.wishes()[0].place, 1U);
   servers.take({.what = What::kIsIn, .server = 5});
   EXPECT_FALSE(servers.waits() || servers.over());
   EXPECT_THAT(servers.running(), ElementsAre(4, 5));
@@ -118,7 +136,7 @@ TEST(JoinedServersTest, FromTheStartToTheEnd) {
 
 TEST(JoinedServersTest, ARefusalIsTheEnd) {
   JoinedServers servers(3);
-  servers.take({.what = What::kRefused, .count = 3, .why = {Code::kRefused, "no"}});
+  servers.take({.what = What::kRefused, .why = {Code::kRefused, "no"}});
   EXPECT_TRUE(servers.over());
   EXPECT_EQ(servers.status().cause(), "no");
 }
@@ -168,15 +186,76 @@ TEST(JoinedServersTest, WhoMustNotBeStartedIsNot) {
   EXPECT_EQ(servers.status().code(), Code::kMismatch);
 }
 
-TEST(JoinedServersTest, TheNextSchedulersRefusalIsThatOfThoseThatWait) {
-  JoinedServers servers(2);
+TEST(JoinedServersTest, TheNextSchedulersRefusalIsThatOfOneAndTheOthersWait) {
+  JoinedServers servers(2, {0, 1});
   servers.take(starts(4, 0));
   servers.take(starts(5, 1));
-  servers.take({.what = What::kIsIn, .server = 5});
   servers.give_up({Code::kSchedulerLost, "gone"});
   EXPECT_TRUE(servers.status().ok()) << "all was answered";
-  const auto refused = servers.take({.what = What::kRefused, .why = {Code::kRefused, "no"}});
+  EXPECT_THAT(servers.take({.what = What::kRefused, .why = {Code::kRefused, "no"}}).kills,
+              IsEmpty());
+  EXPECT_EQ(servers.wishes().size(), 2U);
+  const auto refused =
+      servers.take({.what = What::kGivenUp, .server = 4, .why = {Code::kRefused, "no"}});
   EXPECT_THAT(refused.kills, ElementsAre(4));
+  EXPECT_TRUE(servers.waits()) << "for the other";
+  servers.take({.what = What::kIsIn, .server = 5});
+  EXPECT_THAT(servers.running(), ElementsAre(4, 5));
+}
+
+TEST(JoinedServersTest, WhatNoSchedulerHasAnsweredIsAskedOfTheNext) {
+  JoinedServers servers(2, {3, 1});
+  ASSERT_EQ(servers.wishes().size(), 2U);
+  EXPECT_EQ(servers.wishes()[0].place, 3U);
+  servers.take(starts(7, 3));
+  const auto wishes = servers.wishes();
+  ASSERT_EQ(wishes.size(), 2U);
+  EXPECT_EQ(wishes[0].server, 7U);
+  EXPECT_EQ(wishes[1].place, 1U);
+  EXPECT_FALSE(wishes[1].server);
+  servers.end(7, {true, SIGKILL});
+  EXPECT_EQ(servers.take(starts(7, 1)).starts.size(), 1U) << "its number is free again";
+  EXPECT_EQ(servers.wishes().size(), 1U);
+}
+
+TEST(JoinedServersTest, BySignalThoseWithoutAPlaceEndInOrder) {
+  JoinedServers servers(3);
+  servers.take(starts(4, 0));
+  servers.take(starts(5, 1));
+  servers.interrupt();
+  EXPECT_THAT(servers.wishes(), testing::SizeIs(2)) << "nothing new is asked for";
+  EXPECT_THAT(servers.end(4, {false, 70}, Statement{Code::kInterrupted, "-", "asked to end"}).notes,
+              ElementsAre("server 4 has ended, as was asked, before it had the place of server 0"));
+  servers.take({.what = What::kGivenUp, .server = 4, .why = {Code::kServerLost, "lost"}});
+  servers.take({.what = What::kGivenUp, .server = 5, .why = {Code::kServerLost, "lost"}});
+  servers.end(5, {true, SIGKILL});
+  EXPECT_TRUE(servers.over());
+  EXPECT_TRUE(servers.status().ok()) << servers.status().text();
+}
+
+TEST(JoinedServersTest, OneWithAPlaceThatIsNotHandedOverHasFailed) {
+  const auto ends = [](bool stands_by, const std::string& cause) {
+    JoinedServers servers(1);
+    servers.stand_by(stands_by);
+    servers.take(starts(4, 0));
+    servers.take({.what = What::kIsIn, .server = 4});
+    servers.interrupt();
+    servers.end(4, {false, 70}, Statement{Code::kInterrupted, "-", cause});
+    EXPECT_TRUE(servers.over());
+    return servers.status().ok();
+  };
+  const std::string asked(kAskedToEnd);
+  EXPECT_TRUE(ends(true, asked)) << "who stands by has all";
+  EXPECT_FALSE(ends(true, asked + ", and nobody had its place within 30 s"));
+  EXPECT_FALSE(ends(false, asked));
+}
+
+TEST(JoinedServersTest, OneThatCrashesWhileItIsToEndIsNamed) {
+  JoinedServers servers(1);
+  servers.take(starts(4, 0));
+  servers.interrupt();
+  servers.end(4, {true, SIGSEGV});
+  EXPECT_EQ(servers.status().code(), Code::kServerLost);
 }
 
 TEST(JoinedServersTest, WhereTheSchedulerIsLostBeforeItAnswersThatIsSaid) {
@@ -184,6 +263,14 @@ TEST(JoinedServersTest, WhereTheSchedulerIsLostBeforeItAnswersThatIsSaid) {
   servers.give_up({Code::kSchedulerLost, "gone"});
   EXPECT_TRUE(servers.over());
   EXPECT_EQ(servers.status().code(), Code::kSchedulerLost);
+}
+
+TEST(JoinedServersTest, OrWhereItIsToEndBeforeThatIsNoFailure) {
+  JoinedServers servers(2);
+  servers.interrupt();
+  EXPECT_FALSE(servers.waits());
+  servers.give_up({Code::kCancelled, "not waited for"});
+  EXPECT_TRUE(servers.over() && servers.status().ok());
 }
 
 TEST(JoinedServersTest, NobodyIsStartedOnceAllAreToEnd) {

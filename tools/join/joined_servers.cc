@@ -3,10 +3,12 @@
 #include "tools/join/joined_servers.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
+
+#include "common/move_order.h"
 
 namespace stretto::launch {
 namespace {
@@ -14,6 +16,11 @@ namespace {
 constexpr Rank kNobody = ~Rank{0};
 
 }  // namespace
+
+JoinedServers::JoinedServers(std::uint32_t count, const std::vector<Rank>& places) {
+  for (const Rank place : places) unanswered_.push_back({.place = place});
+  if (places.empty()) unanswered_.push_back({.count = count});
+}
 
 void JoinedServers::fail(Status why, Rank server) {
   if (!status_.ok()) return;
@@ -26,19 +33,13 @@ JoinedServers::Reaction JoinedServers::take(const observe::JoinNews& news) {
   Reaction reaction;
   const auto known = guests_.find(news.server);
   if (news.what == What::kRefused) {
-    if (unanswered_ == 0) {  // They were asked for again, of the next scheduler.
-      for (const observe::JoinWish& wish : undecided()) {
-        Reaction next = refuse(*wish.server, news.why);
-        std::ranges::move(next.kills, std::back_inserter(reaction.kills));
-        std::ranges::move(next.notes, std::back_inserter(reaction.notes));
-      }
-      return reaction;
-    }
-    unanswered_ -= std::min(unanswered_, news.count);
-    fail(news.why, kNobody);
+    if (unanswered_.empty()) return reaction;
+    unanswered_.pop_front();
+    if (!interrupted_) fail(news.why, kNobody);
   } else if (news.what == What::kStarts) {
-    if (known != guests_.end() || unanswered_ == 0) return reaction;
-    --unanswered_;
+    const bool runs = known != guests_.end() && known->second.runs;
+    if (runs || unanswered_.empty()) return reaction;
+    if (--unanswered_.front().count == 0) unanswered_.pop_front();
     if (interrupted_) return reaction;
     guests_[news.server] = {.from = news.from};
     reaction.starts.push_back({news.server, news.settings});
@@ -65,7 +66,7 @@ JoinedServers::Reaction JoinedServers::refuse(Rank server, Status why, bool runs
   if (guest.runs) reaction.kills.push_back(server);
   reaction.notes.push_back(fmt::format("server {} does not have the place of server {}: {}", server,
                                        guest.from, why.cause()));
-  fail(std::move(why), server);
+  if (!interrupted_) fail(std::move(why), server);  // Else it was wished.
   return reaction;
 }
 
@@ -76,7 +77,16 @@ JoinedServers::Reaction JoinedServers::end(Rank server, const Exit& exit,
   guest.runs = false;
   if (guest.unwanted) return reaction;
   const std::string how = exit.text();
-  if (!exit.failed()) {
+  const bool obeyed = !exit.by_signal || exit.number == SIGTERM;
+  if (interrupted_ && exit.failed() && obeyed && !guest.is_in) {
+    guest.unwanted = true;
+    reaction.notes.push_back(
+        fmt::format("server {} has ended, as was asked, before it had the place of server {}",
+                    server, guest.from));
+    return reaction;
+  }
+  const bool left = interrupted_ && stand_by_ && said && said->cause == kAskedToEnd;
+  if (!exit.failed() || left) {
     reaction.notes.push_back(
         fmt::format("server {} has ended in order: {}", server,
                     interrupted_  ? "it has given its place away, or the job is over"
@@ -96,25 +106,26 @@ JoinedServers::Reaction JoinedServers::end(Rank server, const Exit& exit,
 }
 
 void JoinedServers::give_up(Status why) {
-  if (unanswered_ == 0) return;
-  unanswered_ = 0;
-  fail(std::move(why), kNobody);
+  if (unanswered_.empty()) return;
+  unanswered_.clear();
+  if (!interrupted_) fail(std::move(why), kNobody);
 }
 
 bool JoinedServers::waits() const {
-  if (unanswered_ != 0 && !interrupted_) return true;
+  if (!unanswered_.empty() && !interrupted_) return true;
   return std::ranges::any_of(guests_, [](const auto& item) {
     const Guest& guest = item.second;
     return guest.runs && !guest.is_in && !guest.unwanted;
   });
 }
 
-std::vector<observe::JoinWish> JoinedServers::undecided() const {
+std::vector<observe::JoinWish> JoinedServers::wishes() const {
   std::vector<observe::JoinWish> wishes;
   for (const auto& [server, guest] : guests_) {
     if (!guest.runs || guest.is_in || guest.unwanted) continue;
     wishes.push_back({.place = guest.from, .server = server});
   }
+  if (!interrupted_) wishes.insert(wishes.end(), unanswered_.begin(), unanswered_.end());
   return wishes;
 }
 

@@ -4,6 +4,7 @@
 // out. Pure.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,15 +30,15 @@ class JoinedServers {
     std::vector<std::string> notes = {};
   };
 
-  /// `asked`: so many places.
-  explicit JoinedServers(std::uint32_t asked) : unanswered_(asked) {}
+  /// So many places; `places`: these, each of which is asked for alone.
+  explicit JoinedServers(std::uint32_t count, const std::vector<Rank>& places = {});
 
   Reaction take(const observe::JoinNews& news);
   /// It does not get the place. `runs`: it has been started.
   Reaction refuse(Rank server, Status why, bool runs = true);
   /// `said`: its last words, if it has failed with some.
   Reaction end(Rank server, const Exit& exit, const std::optional<Statement>& said = {});
-  /// The scheduler cannot be asked any more, and has said nothing of some places.
+  /// The scheduler cannot be asked any more, and has said nothing of some wishes.
   void give_up(Status why);
   /// They have no place alone, but stand by for others.
   void stand_by(bool they_do) { stand_by_ = they_do; }
@@ -46,8 +47,9 @@ class JoinedServers {
 
   /// Some place is still to be decided.
   bool waits() const;
-  /// Those which run and do not have theirs yet, by whose place it is to be.
-  std::vector<observe::JoinWish> undecided() const;
+  /// What the scheduler is to be asked, whichever it is: for those which run and do not have their
+  /// places yet, and whatever none has answered.
+  std::vector<observe::JoinWish> wishes() const;
   std::vector<Rank> running() const;
   bool over() const { return !waits() && running().empty(); }
   /// The first thing that went wrong.
@@ -63,7 +65,7 @@ class JoinedServers {
 
   void fail(Status why, Rank server);
 
-  std::uint32_t unanswered_;
+  std::deque<observe::JoinWish> unanswered_;  // In the order in which they are answered.
   bool interrupted_ = false;
   bool stand_by_ = false;
   std::map<Rank, Guest> guests_;  // By number.

@@ -59,7 +59,7 @@ class JoiningHost final : private HostEvents {
         relay_(poller_, members_, {},
                [this](std::size_t member, std::string_view line) { hear(member, line); }),
         host_(poller_, *this, signals_.before(), clock),
-        servers_(wish.count) {}
+        servers_(wish.count, wish.places) {}
 
   Status run() {
     if (!poller_.is_open() ||
@@ -73,7 +73,7 @@ class JoiningHost final : private HostEvents {
     const Result<std::string> program = find_program(*folder + "/stretto-server", {});
     if (!program.ok()) return program.status();
     program_ = *program;
-    if (Status status = ask(); !status.ok()) return status;
+    if (Status status = ask(); !status.ok()) servers_.give_up(std::move(status));
     while (!servers_.over()) turn();
     host_.finish(kKillPatience);
     while (!host_.drain()) relay_.flush(signals_);
@@ -83,23 +83,18 @@ class JoiningHost final : private HostEvents {
   }
 
  private:
-  // For all places, or for those that a scheduler before this one had let them have.
+  // For all places that are not decided yet.
   Status ask() {
-    auto observer = observe::Observer::connect(job_);
+    auto observer = observe::Observer::connect(job_, [this] {
+      go_on(Duration::zero());
+      return servers_.waits();
+    });
     if (!observer.ok()) return observer.status();
     observer_ = std::move(*observer);
-    if (asked_) {
-      for (observe::JoinWish wish : servers_.undecided()) {
-        wish.machine = machine_;
-        observer_->ask_to_join(wish);
-      }
-      return {};
+    for (observe::JoinWish wish : servers_.wishes()) {
+      wish.machine = machine_;
+      observer_->ask_to_join(wish);
     }
-    asked_ = true;
-    for (const Rank place : wish_.places) {
-      observer_->ask_to_join({.place = place, .machine = machine_});
-    }
-    if (wish_.places.empty()) observer_->ask_to_join({.count = wish_.count, .machine = machine_});
     return {};
   }
 
@@ -107,26 +102,35 @@ class JoiningHost final : private HostEvents {
     if (servers_.waits()) listen(kTurn);
     const bool waits = servers_.waits();
     if (!waits) observer_.reset();
-    relay_.write();
     // The link has no descriptor of its own here: it was waited for.
     const Duration pause = observer_ == nullptr ? kAgain : Duration::zero();
-    if (!servers_.over()) poller_.turn(waits ? std::optional<Duration>(pause) : std::nullopt);
+    go_on(waits ? std::optional<Duration>(pause) : std::nullopt);
+  }
+
+  // With what processes say, and signals.
+  void go_on(std::optional<Duration> pause) {
+    relay_.write();
+    if (!servers_.over()) poller_.turn(pause);
     for (std::size_t stream = 0; stream < 2; ++stream) host_.pause(stream, relay_.full(stream));
   }
 
   void listen(Duration patience) {
     if (observer_ == nullptr) {
-      if (Status status = ask(); !status.ok()) return;  // The servers give up by themselves.
+      if (Status status = ask(); !status.ok()) return miss_scheduler(std::move(status));
     }
     Result<std::vector<observe::JoinNews>> news = observer_->join_news(patience);
     if (!news.ok()) {
       observer_.reset();
-      if (servers_.undecided().empty()) servers_.give_up(news.status());
-      return;
+      return miss_scheduler(news.status());
     }
     for (const observe::JoinNews& one : *news) {
       if (one.server < kMostNumbers) react(servers_.take(one));
     }
+  }
+
+  // Servers give up by themselves, and until then another one may come.
+  void miss_scheduler(Status why) {
+    if (servers_.running().empty()) servers_.give_up(std::move(why));
   }
 
   void react(const JoinedServers::Reaction& reaction) {
@@ -139,16 +143,17 @@ class JoiningHost final : private HostEvents {
 
   void start(const JoinedServers::Start& start) {
     const auto told = variables_in(start.settings);
-    if (!told.ok()) return react(servers_.refuse(start.server, told.status(), false));
+    if (!told.ok()) return do_without(start.server, told.status());
     const auto given = variables_of_guest(wish_, start.server, *told, job_, inherited_);
     Status status = given.status();
     if (status.ok()) status = check_folder(*given);
-    if (!status.ok()) return react(servers_.refuse(start.server, std::move(status), false));
+    if (!status.ok()) return do_without(start.server, std::move(status));
     servers_.stand_by(value_of(*given, "STRETTO_REPLICAS") != "1");
     const Command command{.path = program_,
                           .arguments = {program_},
                           .given = *given,
                           .environment = merged(inherited_, *given)};
+    said_.erase(start.server);
     if (!relay_.has(start.server)) relay_.open(start.server);
     host_.start(start.server, command, false);
   }
@@ -177,7 +182,7 @@ class JoiningHost final : private HostEvents {
   void say(std::string_view text) { relay_.line("[join] ", text); }
 
   void on_refused(std::size_t member, Status why) override {
-    react(servers_.refuse(static_cast<Rank>(member), std::move(why), false));
+    do_without(static_cast<Rank>(member), std::move(why));
   }
   void on_ready(std::string_view) override {}
   void on_output(std::size_t member, std::size_t stream, std::string_view bytes) override {
@@ -188,8 +193,18 @@ class JoiningHost final : private HostEvents {
     const auto said = said_.find(member);
     react(servers_.end(server, exit,
                        said == said_.end() ? std::nullopt : std::optional(said->second)));
+    tell_end(server);
+  }
+
+  // It has not been started.
+  void do_without(Rank server, Status why) {
+    react(servers_.refuse(server, std::move(why), false));
+    tell_end(server);
+  }
+  // So its place is nobody's any more at once.
+  void tell_end(Rank server) {
     if (observer_ == nullptr) return;
-    observer_->tell_end(server);  // So its place is nobody's any more at once.
+    observer_->tell_end(server);
     listen(kLastWord);
   }
 
@@ -206,7 +221,6 @@ class JoiningHost final : private HostEvents {
   std::unique_ptr<observe::Observer> observer_;
   std::string program_;
   std::map<std::size_t, Statement> said_;  // Last words, by member.
-  bool asked_ = false;
 };
 
 }  // namespace

@@ -23,10 +23,12 @@ constexpr Duration kMovePatience = std::chrono::hours(24);  // It ends with the 
 
 JoinNews news_in(const control::Move& move) {
   using What = JoinNews::What;
+  if (move.joining != 0 && !move.why.ok() && move.other != 0) {  // That one has been started.
+    return {.what = What::kGivenUp, .server = move.other, .from = move.server, .why = move.why};
+  }
   const What asked = move.why.ok() ? What::kStarts : What::kRefused;
   const What decided = move.why.ok() ? What::kIsIn : What::kGivenUp;
   return {.what = move.joining != 0 ? asked : decided,
-          .count = std::max(move.joining, 1U),
           .server = move.server,
           .from = move.other,
           .settings = move.settings,
@@ -39,11 +41,11 @@ class LiveObserver final : public Observer, private Van::Handler {
       : scheduler_(std::move(scheduler)),
         van_(std::move(transport), clock_, {.checksums = automatic_checksums()}) {}
 
-  Status greet(const std::string& token) {
+  Status greet(const std::string& token, const std::function<bool()>& goes_on) {
     Result<LinkId> link = van_.links().connect(scheduler_, introduction(Role::kObserver, token));
     if (!link.ok()) return link.status();
     link_ = *link;
-    Result<control::Message> answer = hear();
+    Result<control::Message> answer = hear(kPatience, goes_on);
     if (!answer.ok()) return answer.status();
     const auto* welcome = std::get_if<control::Welcome>(&*answer);
     if (welcome == nullptr) return refusal_in(*answer, "the scheduler did not welcome this tool");
@@ -129,9 +131,11 @@ class LiveObserver final : public Observer, private Van::Handler {
     if (told == nullptr) return refusal_in(*answer, "the scheduler answered something else");
     return Observation{told->text, told->records};
   }
-  Result<control::Message> hear(Duration patience = kPatience) {
+  Result<control::Message> hear(Duration patience = kPatience,
+                                const std::function<bool()>& goes_on = {}) {
     const Time deadline = clock_.now() + patience;
     while (heard_.empty() && broken_.ok() && clock_.now() < deadline) {
+      if (goes_on && !goes_on()) return Status(Code::kCancelled, "the scheduler is not waited for");
       van_.step(*this, std::min(Duration(20ms), deadline - clock_.now()));
     }
     if (!heard_.empty()) {
@@ -167,7 +171,8 @@ class LiveObserver final : public Observer, private Van::Handler {
 
 }  // namespace
 
-Result<std::unique_ptr<Observer>> Observer::connect(const Target& target) {
+Result<std::unique_ptr<Observer>> Observer::connect(const Target& target,
+                                                    const std::function<bool()>& goes_on) {
   if (Result<HostPort> address = parse_host_port(target.scheduler); !address.ok()) {
     return address.status();
   }
@@ -180,7 +185,7 @@ Result<std::unique_ptr<Observer>> Observer::connect(const Target& target) {
       make_transport(0, target.encrypts ? target.token : std::string());
   if (!transport.ok()) return transport.status();
   auto observer = std::make_unique<LiveObserver>(std::move(*transport), target.scheduler);
-  if (Status status = observer->greet(target.token); !status.ok()) return status;
+  if (Status status = observer->greet(target.token, goes_on); !status.ok()) return status;
   return std::unique_ptr<Observer>(std::move(observer));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,6 @@ struct JoinNews {
     kGivenUp   ///< It will not: `why`.
   };
   What what = What::kRefused;
-  std::uint32_t count = 1;  ///< Of servers.
   Rank server = 0;
   Rank from = 0;              ///< Who had the place.
   std::string settings = {};  ///< common/told_variables.h
@@ -48,8 +48,9 @@ struct JoinNews {
 class Observer {
  public:
   /// Connects and greets. Errors: RendezvousTimeout if nobody answers there, and what the scheduler
-  /// says.
-  static Result<std::unique_ptr<Observer>> connect(const Target& target);
+  /// says. `goes_on` is called again and again meanwhile: Cancelled, once it says no.
+  static Result<std::unique_ptr<Observer>> connect(const Target& target,
+                                                   const std::function<bool()>& goes_on = {});
   virtual ~Observer() = default;
 
   /// Who is in and how they do, from number `first` on.
