@@ -175,7 +175,7 @@ Result<std::vector<Moves::Invitation>> Moves::go_on_as(Rank number, const PlaceW
   if (move.askers.size() < kMostAskers) move.askers.push_back(asker);
   if (!first) return std::vector<Invitation>();
   const Member* serves = who_serves(view, place);
-  move.from = serves == nullptr || serves->number() == number ? 0 : serves->node;
+  move.from = serves == nullptr ? 0 : serves->node;
   move.order = {.server = number, .from = from, .host = {}};
   move.guest = true;
   move.deadline = now + kComes;

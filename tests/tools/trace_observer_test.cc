@@ -8,9 +8,24 @@
 
 #include "common/descriptor.h"
 #include "tools/trace/observer.h"
+#include "van/control.h"
 
 namespace stretto::observe {
 namespace {
+
+TEST(JoinNewsTest, ARefusalThatNamesAServerIsAboutThatOne) {
+  using What = JoinNews::What;
+  const Status no(Code::kRefused, "no");
+  const JoinNews one = news_in({.server = 1, .why = no, .joining = 1, .other = 5});
+  EXPECT_EQ(one.what, What::kGivenUp);
+  EXPECT_EQ(one.server, 5U);
+  EXPECT_EQ(one.from, 1U);
+  EXPECT_EQ(one.why, no);
+  EXPECT_EQ(news_in({.why = no, .joining = 3}).what, What::kRefused);
+  EXPECT_EQ(news_in({.server = 5, .joining = 1, .other = 1}).what, What::kStarts);
+  EXPECT_EQ(news_in({.server = 5, .other = 1}).what, What::kIsIn);
+  EXPECT_EQ(news_in({.server = 5, .why = no, .other = 1}).what, What::kGivenUp);
+}
 
 TEST(Observer, WhoeverWaitsForASchedulerCanGoOnMeanwhile) {
   const Descriptor silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

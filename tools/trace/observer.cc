@@ -21,20 +21,6 @@ namespace {
 constexpr Duration kPatience = 10s;
 constexpr Duration kMovePatience = std::chrono::hours(24);  // It ends with the job, or before.
 
-JoinNews news_in(const control::Move& move) {
-  using What = JoinNews::What;
-  if (move.joining != 0 && !move.why.ok() && move.other != 0) {  // That one has been started.
-    return {.what = What::kGivenUp, .server = move.other, .from = move.server, .why = move.why};
-  }
-  const What asked = move.why.ok() ? What::kStarts : What::kRefused;
-  const What decided = move.why.ok() ? What::kIsIn : What::kGivenUp;
-  return {.what = move.joining != 0 ? asked : decided,
-          .server = move.server,
-          .from = move.other,
-          .settings = move.settings,
-          .why = move.why};
-}
-
 class LiveObserver final : public Observer, private Van::Handler {
  public:
   LiveObserver(std::unique_ptr<Transport> transport, std::string scheduler)
@@ -170,6 +156,20 @@ class LiveObserver final : public Observer, private Van::Handler {
 };
 
 }  // namespace
+
+JoinNews news_in(const control::Move& move) {
+  using What = JoinNews::What;
+  if (move.joining != 0 && !move.why.ok() && move.other != 0) {  // That one has been started.
+    return {.what = What::kGivenUp, .server = move.other, .from = move.server, .why = move.why};
+  }
+  const What asked = move.why.ok() ? What::kStarts : What::kRefused;
+  const What decided = move.why.ok() ? What::kIsIn : What::kGivenUp;
+  return {.what = move.joining != 0 ? asked : decided,
+          .server = move.server,
+          .from = move.other,
+          .settings = move.settings,
+          .why = move.why};
+}
 
 Result<std::unique_ptr<Observer>> Observer::connect(const Target& target,
                                                     const std::function<bool()>& goes_on) {

@@ -13,6 +13,10 @@
 #include "stretto/types.h"
 #include "tools/trace/attach.h"
 
+namespace stretto::control {
+struct Move;
+}
+
 namespace stretto::observe {
 
 /// One answer: JSON, or records as bytes.
@@ -43,6 +47,10 @@ struct JoinNews {
   std::string settings = {};  ///< common/told_variables.h
   Status why = {};
 };
+
+/// In a scheduler's answer. A refusal that names a server which has been started is about that one
+/// alone.
+JoinNews news_in(const control::Move& move);
 
 /// Thread: user.
 class Observer {
