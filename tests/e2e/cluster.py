@@ -212,7 +212,10 @@ def variables_of(pid):
 
 def resident_bytes(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) * 1024
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    if found is None:  # It has ended, and its parent has yet to hear so.
+        raise ProcessLookupError(f"process {pid} has no memory any more")
+    return int(found.group(1)) * 1024
 
 
 def mapped_bytes(pid):

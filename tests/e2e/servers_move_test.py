@@ -188,7 +188,7 @@ class ServersMove(cluster.ClusterTest):
         self.kill_all(job)
 
     def test_who_is_still_coming_holds_up_nobody_at_the_end(self):
-        job = self.begin("--steps", 400, "--say_every", 5, STRETTO_DRAIN_S=60)
+        job = self.begin("--steps", 150, "--say_every", 5, STRETTO_DRAIN_S=60)
         self.goes_on(job, lines=1)
         source = job.members()["server 0"]
         os.kill(source, signal.SIGTERM)
