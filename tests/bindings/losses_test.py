@@ -5,6 +5,7 @@ by the mean of those who are left, and the same at all of them."""
 import os
 import re
 import signal
+import sys
 import tempfile
 import unittest
 
@@ -45,11 +46,16 @@ class Losses(jobs.PythonTest):
             self.assertEqual(len(set(ends)), 1, job.output())
             self.assert_nobody_left()
 
-    def train(self, exchange):
+    def test_a_worker_is_lost_with_the_shell_that_has_started_it(self):
+        """Which alone is killed, and not what it runs."""
+        self.train("servers", shell=("/bin/sh", "-c", '"$@"; exit $?', "sh"))
+
+    def train(self, exchange, shell=()):
         """One of three is killed."""
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
-            job = self.python("losing_worker.py", until, exchange, workers="1:3")
+            job = self.launch(*shell, sys.executable, jobs.HERE / "losing_worker.py", until, exchange,
+                              workers="1:3", servers=2)
             for number in range(3):
                 job.expect(rf"\[worker {number}\] step 5 by \[2.0\]", jobs.TORCH_PATIENCE)
             os.kill(job.member("worker 0"), signal.SIGKILL)

@@ -397,6 +397,8 @@ void Runner::tell_of_end(std::size_t index) {
 
 void Runner::react(const Reaction& reaction) {
   for (const std::string& note : reaction.notes) relay_.say(note);
+  // First: they are for those who have run so far, in whose place others may be started.
+  for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);
   for (const std::size_t member : reaction.starts) {
     if (supervisor_.may_start()) start(member);  // The start of one before may have failed.
   }
@@ -406,7 +408,6 @@ void Runner::react(const Reaction& reaction) {
     settle(restart, sites_, placement_, local_ranks_);
     start(restart.member);
   }
-  for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);
 }
 
 Host& Runner::host_of(std::size_t member) {

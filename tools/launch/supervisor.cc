@@ -221,6 +221,9 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
   const bool may_return = ended.member != 0 || may_start(0);
   if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
+  // What it started may be the member itself, as of a shell: its link would not end.
+  if (!lifecycle_.stop_signal() && ended.exit.by_signal)
+    reaction.orders.push_back({ended.member, SIGKILL, SignalOrder::Scope::kGroup});
   // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
   // SIGINT, it went to the wrapper alone.
   const int told = lifecycle_.stop_signal().value_or(SIGINT);
