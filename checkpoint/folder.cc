@@ -58,10 +58,11 @@ std::optional<std::uint64_t> latest_in(Disk& disk, const std::string& path) {
 // LATEST is written when a checkpoint is complete, so what it names was, whatever is left of it.
 void note_latest(Disk& disk, const std::string& path, Folder::Found& found) {
   const std::optional<std::uint64_t> number = latest_in(disk, path);
-  if (!number) return;
+  if (!number || (found.newest && *number <= found.newest->origin.number)) return;
   Folder::Refused latest{
       .number = *number,
       .was_complete = true,
+      .is_gone = true,
       .why = {Code::kMalformed,
               fmt::format("by '{}/{}' checkpoint {} was complete, and it is not there any more",
                           path, kLatest, *number)}};
@@ -132,7 +133,8 @@ Result<std::vector<std::uint64_t>> Folder::numbers() {
 Result<std::uint64_t> Folder::begin(std::uint64_t after) {
   const Result<std::vector<std::uint64_t>> there = numbers();
   if (!there.ok()) return there.status();
-  const std::uint64_t number = std::max(after, there->empty() ? 0 : there->back()) + 1;
+  const std::uint64_t newest = there->empty() ? 0 : there->back();
+  const std::uint64_t number = std::max({after, newest, latest_in(disk_, path_).value_or(0)}) + 1;
   if (Status status = disk_.make_folder(path_of(number)); !status.ok()) return status;
   return number;
 }
@@ -241,7 +243,7 @@ Result<Folder::Found> Folder::newest(Depth depth) {
     const Result<CheckpointManifest> readable = manifest_of(number);
     if (readable.ok() && lineage.has(*readable)) lineage.follow(*readable);
   }
-  if (!found.newest) note_latest(disk_, path_, found);
+  note_latest(disk_, path_, found);
   return found;
 }
 

@@ -41,7 +41,8 @@ class Folder {
   /// A checkpoint that could not be used, and why: whoever restores says it.
   struct Refused {
     std::uint64_t number = 0;
-    bool was_complete = false;  ///< It has a manifest.
+    bool was_complete = false;  ///< It has a manifest,
+    bool is_gone = false;       ///< or it has had one, and its folder is not there any more.
     Status why;
   };
   struct Found {

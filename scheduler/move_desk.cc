@@ -26,8 +26,11 @@ std::string absolute(const std::string& path) {
 }  // namespace
 
 Status MoveDesk::refusal(const control::Move& wanted) const {
+  if (machine_.phase() == ViewMachine::Phase::kGathering) {
+    return {Code::kRefused, "not all of the job's members have come yet: try again once they have"};
+  }
   if (machine_.phase() != ViewMachine::Phase::kRunning) {
-    return {Code::kRefused, "the job does not run yet, or any more"};
+    return {Code::kRefused, "the job is ending"};
   }
   if (launcher_ == nullptr || launcher_->told() || wanted.joining != 0) return {};
   return {Code::kUnsupported,
@@ -44,6 +47,20 @@ void MoveDesk::ask(LinkId link, const control::Move& wanted) {
     return;
   }
   answer(link, wanted);
+}
+
+bool MoveDesk::ask_for(const Member& member, LinkId link) {
+  if (member.role != Role::kServer || member.left) return true;
+  if (are_kept_) {
+    moves_.let_go(member, link);
+  } else if (member.standby) {
+    van_.send_control(
+        link, control::Move{.server = member.number(), .why = {Code::kRefused, "it had none yet"}});
+    return false;
+  } else {
+    ask(link, {.server = member.number()});
+  }
+  return true;
 }
 
 void MoveDesk::hear_end(LinkId link, Rank server) {
@@ -106,11 +123,12 @@ void MoveDesk::part_with_moved(const Publish& order) {
 }
 
 std::vector<MemberEnd> MoveDesk::note_ends(std::vector<MemberEnd> ends) {
-  ends.insert(ends.end(), guests_ended_.begin(), guests_ended_.end());
-  guests_ended_.clear();
   for (const MemberEnd& end : ends) {
     if (end.role == Role::kServer) moves_.note_end(end.rank);
   }
+  // Of these it is known: the number may be another's by now.
+  ends.insert(ends.end(), guests_ended_.begin(), guests_ended_.end());
+  guests_ended_.clear();
   return ends;
 }
 

@@ -43,12 +43,9 @@ class MoveDesk {
   /// It was turned away. One of the launcher's, where somebody else was there before it, is not
   /// missed, and not started again for that.
   void turned_away(const Join& join);
-  /// The same as ask() of a member for its own place; without effect if that is no server's.
-  void ask_for(const Member& member, LinkId link) {
-    if (member.role != Role::kServer || member.left) return;
-    if (are_kept_) return moves_.let_go(member, link);
-    ask(link, {.server = member.number()});
-  }
+  /// The same as ask() of a member for its own place; without effect if that is no server's. False:
+  /// it has none yet, and is to be given up before anybody says that it has all; it is answered.
+  bool ask_for(const Member& member, LinkId link);
   /// Those that the view has no more, without having lost them, may go.
   void part_with_moved(const Publish& order);
   /// Processes have ended, as their launcher says: these, and those of guests since the last call,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "scheduler/place_choice.h"
@@ -103,15 +104,33 @@ Status Moves::begin(Rank server, const std::string& host, std::uint32_t asker, c
                 .from = serves->number(),
                 .host = host};
   // One that a scheduler before this one had started may be here already.
-  if (const Member* here = Standbys::of(*serves, view)) {
-    move.order.server = here->number();
-    move.guest = config_.is_guest_server(here->number());
-    move.comes = here->node;
-    move.deadline = now + kComes;  // For the rest of its shards.
-  } else {
-    start(move, now);
-  }
+  adopt(move, view, now);
+  if (move.comes == 0) start(move, now);
   return {};
+}
+
+void Moves::adopt(Move& move, const View& view, Time now) const {
+  const Member* from = view.find(move.from);
+  if (move.guest || from == nullptr || from->left) return;
+  const Member* here = Standbys::of(*from, view);
+  if (here == nullptr || guests_.is_given_up(here->number(), now)) return;
+  move.order.server = here->number();
+  move.guest = config_.is_guest_server(here->number());
+  move.owner = 0;
+  move.comes = here->node;
+  move.ended = move.whole = move.anew = false;
+  move.deadline = now + kComes;  // For the rest of its shards.
+}
+
+void Moves::leave_to_launcher(Move& move, const Config& config, Time now) {
+  std::erase(move.askers, move.owner);
+  move.order.server = launchers_number(move.order.from, config);
+  move.guest = move.ended = move.whole = false;
+  move.anew = true;
+  move.owner = move.tries = 0;
+  move.comes = 0;
+  move.deadline = now + kComes;
+  move.why = {};
 }
 
 Result<std::vector<Moves::Invitation>> Moves::invite(const PlaceWish& wish, std::uint32_t asker,
@@ -141,7 +160,8 @@ Result<std::vector<Moves::Invitation>> Moves::invite(const PlaceWish& wish, std:
                                .order = {.server = number, .from = from, .host = {}},
                                .askers = {asker},
                                .deadline = now + kComes,
-                               .guest = true});
+                               .guest = true,
+                               .owner = asker});
   }
   return invitations;
 }
@@ -157,7 +177,7 @@ Result<std::vector<Moves::Invitation>> Moves::go_on_as(Rank number, const PlaceW
   const Rank place = number % config_.servers;
   const Rank from = wish.server.value_or(place);
   if (is_in(number, config_, view)) {  // Whoever is to have the place after it.
-    if (known_.size() < kMostAskers)
+    if (known_.size() < kMaxNodes)
       known_.push_back({.asker = asker, .server = number, .from = from, .guest = true});
     return std::vector<Invitation>();
   }
@@ -166,6 +186,7 @@ Result<std::vector<Moves::Invitation>> Moves::go_on_as(Rank number, const PlaceW
   }
   const auto [found, first] = moves_.try_emplace(place);
   Move& move = found->second;
+  if (!first && who_comes(view, number) != nullptr) adopt(move, view, now);
   if (!first && move.order.server != number) {
     guests_.give_up(number, now);
     return Status(Code::kRefused,
@@ -173,6 +194,7 @@ Result<std::vector<Moves::Invitation>> Moves::go_on_as(Rank number, const PlaceW
                               move.order.from, move.order.server));
   }
   if (move.askers.size() < kMostAskers) move.askers.push_back(asker);
+  move.owner = asker;
   if (!first) return std::vector<Invitation>();
   const Member* serves = who_serves(view, place);
   move.from = serves == nullptr ? 0 : serves->node;
@@ -199,6 +221,11 @@ void Moves::refuse(const StartRefusal& refusal) {
   }
 }
 
+void Moves::forget(std::uint32_t asker) {
+  guests_.forget(asker);
+  for (auto& [place, move] : moves_) std::erase(move.askers, asker);
+}
+
 void Moves::note_end(Rank server) {
   guests_.end(server);
   for (auto& [place, move] : moves_) {
@@ -222,6 +249,10 @@ bool Moves::look(Move& move, const View& view, Time now) {
                   fmt::format("server {} was lost before another had all of it", move.order.from)};
     }
     return true;
+  }
+  if (comes == nullptr && move.comes == 0 && !move.anew) {
+    adopt(move, view, now);
+    comes = who_comes(view, move.order.server);
   }
   if (comes != nullptr) {
     if (move.comes == 0) move.deadline = std::max(move.deadline, now + kRest);
@@ -252,6 +283,10 @@ bool Moves::look(Move& move, const View& view, Time now) {
     move.comes = 0;
     move.whole = false;
     move.deadline = now + kComes;
+  }
+  if (move.anew && Standbys::of(*from, view) == nullptr) {
+    move.anew = false;
+    start(move, now);
   }
   const bool was_lost = move.ended;
   if (was_lost && move.tries < kMostTries) {
@@ -303,15 +338,22 @@ std::vector<Moves::Answer> Moves::follow(const View& view, Time now, const Await
       ++next;
       continue;
     }
-    if (move.guest && !move.why.ok() && !move.ended) guests_.give_up(move.order.server, now);
+    const bool failed = move.guest && !move.why.ok();
+    if (failed && !move.ended) guests_.give_up(move.order.server, now);
+    const Member* from = view.find(move.from);
+    const bool others = std::ranges::any_of(
+        move.askers, [&move](std::uint32_t asker) { return asker != move.owner; });
+    const bool goes_on = failed && others && from != nullptr && !from->left;
     for (const std::uint32_t asker : move.askers) {
+      if (goes_on && asker != move.owner) continue;  // The launcher's comes instead.
       answers.push_back({.asker = asker,
                          .server = move.order.server,
                          .why = move.why,
                          .from = move.order.from,
                          .guest = move.guest});
     }
-    next = moves_.erase(next);
+    if (goes_on) leave_to_launcher(move, config_, now);
+    next = goes_on ? std::next(next) : moves_.erase(next);
   }
   return answers;
 }

@@ -63,7 +63,7 @@ class Moves {
   /// A server of this number has been given up, and is not to come.
   bool is_given_up(Rank server, Time now) const { return guests_.is_given_up(server, now); }
   /// This one hears no more answers.
-  void forget(std::uint32_t asker) { guests_.forget(asker); }
+  void forget(std::uint32_t asker);
   /// What is to be answered now. Who is awaited has yet to come to this scheduler: the one before
   /// it may have let it go, so that the other one of its place has to stay.
   using Awaited = std::function<bool(NodeId)>;
@@ -78,12 +78,14 @@ class Moves {
     MoveOrder order;
     std::vector<std::uint32_t> askers = {};
     std::uint32_t tries = 0;
-    Time deadline = {};  // Of who has not come.
-    NodeId comes = 0;    // It has.
-    bool whole = false;  // With all of its shards.
-    bool ended = false;  // Its process has.
-    bool guest = false;  // It is started by who asked.
-    Status why = {};     // It cannot be.
+    Time deadline = {};       // Of who has not come.
+    NodeId comes = 0;         // It has.
+    bool whole = false;       // With all of its shards.
+    bool ended = false;       // Its process has.
+    bool guest = false;       // It is started by who asked,
+    std::uint32_t owner = 0;  // which is this one, if it has asked this scheduler.
+    bool anew = false;        // The launcher's turn, once nobody stands by.
+    Status why = {};          // It cannot be.
   };
 
   struct Farewell {
@@ -97,6 +99,11 @@ class Moves {
                                            const View& view, Time now);
   bool may_go(const Member& member, const View& view, const Awaited& awaited) const;
   void start(Move& move, Time now);
+  /// Another stands by than who is awaited: one that was started before the launcher's, and of whom
+  /// a scheduler before this one knew.
+  void adopt(Move& move, const View& view, Time now) const;
+  /// Who joins has failed, and somebody else wants the place to be another's.
+  static void leave_to_launcher(Move& move, const Config& config, Time now);
   /// True once it is decided.
   bool look(Move& move, const View& view, Time now);
 

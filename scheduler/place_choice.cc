@@ -38,6 +38,15 @@ Status check_free(Rank place, const View& view, const std::map<Rank, Rank>& take
           fmt::format("{} stands by for {} already", other->describe(), serves->describe())};
 }
 
+// Nothing would be gained; whoever wants it says so.
+Status check_apart(Rank place, const View& view, std::uint64_t machine) {
+  const Member* serves = who_serves(view, place);
+  if (serves == nullptr || machine == 0 || serves->machine != machine) return {};
+  return {Code::kRefused,
+          fmt::format("{} runs on that machine already (--place {} moves it all the same)",
+                      serves->describe(), place)};
+}
+
 // Of this server.
 Result<Rank> place_of(Rank server, const Config& config, const View& view,
                       const std::map<Rank, Rank>& taken) {
@@ -81,7 +90,8 @@ Result<std::vector<Rank>> places_for(const PlaceWish& wish, const Config& config
   std::vector<Rank> free;
   Status last;
   for (Rank place = 0; place < config.servers; ++place) {
-    Status status = check_free(place, view, taken);
+    Status status = check_apart(place, view, wish.machine);
+    if (status.ok()) status = check_free(place, view, taken);
     if (status.ok()) free.push_back(place);
     if (!status.ok()) last = std::move(status);
   }
@@ -94,11 +104,7 @@ Result<std::vector<Rank>> places_for(const PlaceWish& wish, const Config& config
   }
   std::map<std::uint64_t, std::uint32_t> counts = servers_by_machine(view);
   const auto machine_of = [&view](Rank place) { return who_serves(view, place)->machine; };
-  const auto merit = [&](Rank place) {
-    const std::uint64_t machine = machine_of(place);
-    const bool apart = machine == 0 || machine != wish.machine;
-    return std::pair(apart, counts[machine]);
-  };
+  const auto merit = [&](Rank place) { return counts[machine_of(place)]; };
   std::vector<Rank> places;
   while (places.size() < wish.count) {
     const auto best = std::ranges::max_element(free, {}, merit);  // The first of those alike.

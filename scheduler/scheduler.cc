@@ -306,7 +306,9 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (caught && config_.job.replicated()) tell_of_standby(*caught, view());
     if (caught) happened(*caught);
   }
-  if (control::is<control::Move>(message)) moves_.ask_for(member, link);
+  if (control::is<control::Move>(message) && !moves_.ask_for(member, link)) {
+    happened(Gone{.node = member.node, .cause = "it was asked to end before it had all"});
+  }
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;

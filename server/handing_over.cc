@@ -24,6 +24,7 @@ void HandingOver::step(Membership& membership, Van& van, Time now) {
   const bool asks = !membership.over() && !membership.scheduler().is_awaited();
   const LinkId scheduler = asks ? membership.scheduler().id() : 0;
   if (const auto move = question(scheduler)) van.send_control(scheduler, *move);
+  look(!membership.over() && membership.scheduler().is_awaited(), now);
   if (Status why = in_vain(now); !why.ok()) membership.resign(std::move(why));
 }
 
@@ -38,6 +39,11 @@ Status HandingOver::in_vain(Time now) const {
   if (!refusal_.ok()) {
     return {Code::kInterrupted,
             fmt::format("{}, and its place is not handed over: {}", kAskedToEnd, refusal_.cause())};
+  }
+  if (away_since_ && now - *away_since_ >= kMissed) {
+    return {
+        Code::kInterrupted,
+        fmt::format("{}, and its place is not handed over: there is no scheduler", kAskedToEnd)};
   }
   if (!deadline_ || now < *deadline_) return {};
   return {Code::kInterrupted,

@@ -3,6 +3,7 @@
 // or it cannot be, or it takes too long.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "common/clock.h"
@@ -39,10 +40,21 @@ class HandingOver {
   std::optional<control::Move> question(LinkId scheduler);
   /// Why it goes by itself; ok: it waits.
   Status in_vain(Time now) const;
-  Time next_due() const { return deadline_.value_or(Time::max()); }
+  /// Whether the scheduler is away, which alone could have another take the place.
+  void look(bool is_away, Time now) {
+    if (!is_away) away_since_.reset();
+    if (is_away && !away_since_) away_since_ = now;
+  }
+  Time next_due() const {
+    const Time missed = away_since_ ? *away_since_ + kMissed : Time::max();
+    return std::min(missed, deadline_.value_or(Time::max()));
+  }
 
  private:
+  static constexpr Duration kMissed = std::chrono::seconds(6);  // More than another takes to come.
+
   std::optional<Time> deadline_;
+  std::optional<Time> away_since_;  // While it is to go.
   Duration patience_{};
   LinkId asked_ = 0;
   bool kept_ = false;

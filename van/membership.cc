@@ -150,7 +150,10 @@ bool Membership::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     if (fault->tensor != 0 || !fault->name.empty()) return false;
     // It may be somebody else who listens there now. The link's end follows.
-    if (scheduler_.is_awaited() && fault->why.code() == Code::kRefused) return true;
+    if (scheduler_.is_awaited() && fault->why.code() == Code::kRefused) {
+      scheduler_.refused(fault->why);
+      return true;
+    }
     const Status why = Status(fault->why).with_peer("scheduler");
     fail(roster_ ? fault->why : Status(why).with_operation("join"), State::kCutOff);
   } else {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "common/log.h"
+
 namespace stretto {
 namespace {
 
@@ -52,6 +54,12 @@ std::optional<Status> SchedulerLink::search(bool slept) {
     search_.end();
     return lost;
   }
+  if (search_.meets_a_stranger(now)) {
+    Status lost = search_.replaced();
+    search_.end();
+    return lost;
+  }
+  if (search_.is_missed(now)) log(Level::kWarning, "{}", search_.news(now));
   if (id_ != 0 && search_.is_unanswered(now)) {
     close();
     search_.failed({Code::kTimeout, "it does not answer"}, now);

@@ -49,6 +49,8 @@ class SchedulerLink {
   /// Makes the calls that are due. Why nobody waits for it any longer, once that is so.
   /// That is also so if who has started this process has ended: nobody starts a scheduler then.
   std::optional<Status> search(bool slept);
+  /// Who was called says that it is none of its members. The link's end follows.
+  void refused(const Status& why) { search_.refused(why, clock_.now()); }
   /// It has answered. False: that is another, and the search goes on.
   bool welcome(const control::Welcome& welcome);
   /// While it is awaited.

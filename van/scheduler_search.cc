@@ -22,4 +22,15 @@ Status SchedulerSearch::alone(std::uint64_t starter) const {
                       search_->why.cause(), starter)};
 }
 
+Status SchedulerSearch::replaced() const {
+  return {search_->why.code(),
+          fmt::format("{}; and who listens in its place is of another job ({})",
+                      search_->why.cause(), search_->refusal)};
+}
+
+std::string SchedulerSearch::news(Time now) const {
+  return fmt::format("{}; another is awaited for {:.0f} s more", search_->why.cause(),
+                     seconds(search_->until - now));
+}
+
 }  // namespace stretto

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "stretto/status.h"
 #include "stretto/types.h"
@@ -35,9 +36,25 @@ class SchedulerSearch {
   bool is_unanswered(Time now) const { return now >= search_->answer_by; }
   /// The call came to nothing.
   void failed(const Status& why, Time now) {
+    if (!std::exchange(search_->answered, false)) search_->refusals = 0;
     search_->answer_by = Time::max();
     search_->next_call = now + retry_;
     search_->last = why.cause();
+  }
+  /// Who listens there says that it is none of its members: that call comes to nothing, too.
+  void refused(const Status& why, Time now) {
+    if (search_->refusals++ == 0) search_->refused_since = now;
+    search_->answered = true;
+    search_->refusal = why.cause();
+  }
+  /// It does so again and again: as long as it listens there, no other can.
+  bool meets_a_stranger(Time now) const {
+    return search_->refusals >= kMostRefusals && now - search_->refused_since >= kStranger;
+  }
+  /// True once, when it is away for longer than another takes to come, as a rule.
+  bool is_missed(Time now) {
+    if (search_->told || now - search_->since < kMissed) return false;
+    return search_->told = true;
   }
   /// This process stood still: what it missed may be there now.
   void slept(Time now) { search_->until = std::max(search_->until, now + 2 * kPatience); }
@@ -47,6 +64,9 @@ class SchedulerSearch {
   Status verdict() const;
   /// The same, before it is over: nobody is there who would start another.
   Status alone(std::uint64_t starter) const;
+  Status replaced() const;
+  /// What is said of one that is missed.
+  std::string news(Time now) const;
   Time next_due() const {
     const bool waits = search_->answer_by != Time::max();
     return std::min(search_->until, waits ? search_->answer_by : search_->next_call);
@@ -56,6 +76,9 @@ class SchedulerSearch {
   static constexpr Duration kRetry = std::chrono::milliseconds(100);
   // Who stands still is called at the kernel's cost, and does not answer.
   static constexpr Duration kPatience = std::chrono::seconds(1);
+  static constexpr std::uint32_t kMostRefusals = 3;
+  static constexpr Duration kStranger = std::chrono::seconds(5);
+  static constexpr Duration kMissed = std::chrono::seconds(2);
 
   struct Search {
     Status why;
@@ -63,7 +86,12 @@ class SchedulerSearch {
     Time until;
     Time next_call;
     Time answer_by = Time::max();
-    std::string last = {};  // What the last call came to.
+    std::string last = {};       // What the last call came to.
+    std::uint32_t refusals = 0;  // One after another,
+    Time refused_since = {};
+    std::string refusal = {};  // and the last one.
+    bool answered = false;     // It was this call's.
+    bool told = false;         // That it is missed.
   };
   std::optional<Search> search_;
   Duration retry_ = kRetry;

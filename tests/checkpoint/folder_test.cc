@@ -197,6 +197,21 @@ TEST_F(FolderTest, WhatIsCalledOtherwiseIsNotTouched) {
                                                             "ckpt-2", "ckpt-3", "ckpt-x", "mine"));
 }
 
+TEST_F(FolderTest, ANewestOneThatIsLostIsMissedAndItsNumberIsNotUsedAgain) {
+  make();
+  make();
+  ASSERT_TRUE(
+      replace_file(disk_, "run/LATEST", std::as_bytes(std::span("ckpt-7", 6)), Durability::kMachine)
+          .ok());
+  const Folder::Found found = folder_.newest(Depth::kAll).or_exit();
+  EXPECT_EQ(found.newest->origin.number, 2U);
+  ASSERT_EQ(found.refused.size(), 1U);
+  EXPECT_TRUE(found.refused[0].is_gone);
+  EXPECT_THAT(found.refused[0].why.cause(), HasSubstr("checkpoint 7 was complete, and it is not"));
+  EXPECT_EQ(make(), 8U);
+  EXPECT_TRUE(folder_.newest(Depth::kAll).or_exit().refused.empty());
+}
+
 TEST_F(FolderTest, AnEmptyFolderHasNone) {
   EXPECT_EQ(newest(), 0U);
   EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty());

@@ -136,7 +136,7 @@ TEST_F(MoveDeskTest, WhileTheJobEndsWhoHasStartedAServerHearsNothingOfItHere) {
   step();
   ASSERT_EQ(life_->scheduler->phase(), "dispersing");
   EXPECT_THAT(ask(*tool, known()), IsEmpty());
-  EXPECT_THAT(ask(*tool, kAny).at(0).why.cause(), HasSubstr("does not run yet, or any more"));
+  EXPECT_THAT(ask(*tool, kAny).at(0).why.cause(), HasSubstr("the job is ending"));
 }
 
 // Numbers 0 and 1 stand by for one another.

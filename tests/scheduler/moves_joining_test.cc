@@ -94,10 +94,12 @@ TEST_F(MovesJoiningTest, PlacesAreTakenFromTheMachineThatHasMost) {
                         "now; the place of server 2 is being handed over to server 10 already"));
 }
 
-TEST_F(MovesJoiningTest, AndFromTheirOwnMachineLast) {
+TEST_F(MovesJoiningTest, AndNotFromTheirOwnMachineUnlessThatIsSaid) {
   gather();
-  EXPECT_THAT(invited({.count = 2, .machine = kThere}),
-              ElementsAre(std::pair(8U, 0U), std::pair(9U, 1U)));
+  EXPECT_THAT(refused({.count = 2, .machine = kThere}),
+              HasSubstr("1 can be theirs now; server 3 runs on that machine already (--place 3"));
+  EXPECT_THAT(invited({.count = 1, .machine = kThere}), ElementsAre(std::pair(8U, 0U)));
+  EXPECT_THAT(invited({.server = 3, .machine = kThere}), ElementsAre(std::pair(11U, 3U)));
 }
 
 TEST_F(MovesJoiningTest, OneHasThePlaceOnceItHasAllAndMayBeMovedAsAnyOther) {
@@ -155,6 +157,69 @@ TEST_F(MovesJoiningTest, AServerThatIsToGoMeanwhileGivesItsPlaceToThatOne) {
   catch_up(servers_[0], come(8, kFar));
   EXPECT_THAT(follow(), SizeIs(2));
   EXPECT_THAT(moves_.orders(), IsEmpty());
+}
+
+TEST_F(MovesJoiningTest, WhereThatOneFailsItsPlaceIsTheLaunchers) {
+  gather();
+  invited({.server = 0, .machine = kFar});
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
+  ASSERT_NE(come(8, kFar), 0U);
+  EXPECT_THAT(follow(), IsEmpty());
+  lose(view().members.rbegin()->first);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(1)) << "server 0 waits on";
+  EXPECT_EQ(answers[0].asker, 9U);
+  EXPECT_TRUE(answers[0].guest && !answers[0].why.ok());
+  EXPECT_THAT(follow(), IsEmpty());
+  ASSERT_THAT(moves_.orders(), SizeIs(1));
+  EXPECT_EQ(moves_.orders()[0].server, 4U);
+  EXPECT_EQ(moves_.orders()[0].from, 0U);
+  catch_up(servers_[0], come(4, kThere));
+  const auto last = follow();
+  ASSERT_THAT(last, SizeIs(1));
+  EXPECT_EQ(last[0].asker, 7U);
+  EXPECT_TRUE(last[0].why.ok() && !last[0].guest);
+}
+
+TEST_F(MovesJoiningTest, AndOnlyOnceItIsGone) {
+  config_.shards = 2;
+  gather();
+  invited({.server = 0, .machine = kFar});
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
+  const NodeId comes = come(8, kFar);
+  EXPECT_THAT(follow(), IsEmpty());
+  now_ += 10s;
+  ASSERT_THAT(follow(), SizeIs(1)) << "its second shard did not come";
+  EXPECT_THAT(follow(), IsEmpty());
+  EXPECT_THAT(moves_.orders(), IsEmpty()) << "it would be turned away";
+  lose(comes);
+  EXPECT_THAT(follow(), IsEmpty());
+  EXPECT_THAT(moves_.orders(), SizeIs(1));
+}
+
+TEST_F(MovesJoiningTest, OneWhoseToolHasGoneIsMissedByNobody) {
+  gather();
+  invited({.server = 0, .machine = kFar});
+  moves_.forget(9);
+  now_ += 10s;
+  EXPECT_THAT(follow(), IsEmpty());
+  EXPECT_THAT(moves_.orders(), IsEmpty());
+  EXPECT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
+  EXPECT_THAT(moves_.orders(), SizeIs(1)) << "its place is free for others";
+}
+
+TEST_F(MovesJoiningTest, OneThatIsThereBeforeTheLaunchersIsGoneOnWith) {
+  gather();
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // A scheduler has come back.
+  EXPECT_THAT(moves_.orders(), SizeIs(1));
+  const NodeId comes = come(8, kFar);  // One before had invited it.
+  EXPECT_THAT(follow(), IsEmpty());
+  EXPECT_THAT(invited({.server = 0, .known_as = 8}), IsEmpty());
+  catch_up(servers_[0], comes);
+  const auto answers = follow();
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_TRUE(answers[0].why.ok() && answers[1].why.ok());
+  EXPECT_EQ(answers[0].server, 8U);
 }
 
 TEST_F(MovesJoiningTest, TheNextSchedulerGoesOnWithIt) {
@@ -286,7 +351,7 @@ TEST_F(MovesJoiningStandbysTest, TheyStandByWhereSomebodyIsAlone) {
   lose(servers_[0]);
   EXPECT_FALSE(view().find(first)->standby) << "it has the place now";
   EXPECT_FALSE(view().find(second)->standby);
-  ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(6U, 4U)));
+  ASSERT_THAT(invited({.machine = kFar + 1}), ElementsAre(std::pair(6U, 4U)));
 }
 
 TEST_F(MovesJoiningStandbysTest, OneOfTheLaunchersThatIsThereBeforeStaysAndTheOtherIsRefused) {

@@ -44,6 +44,18 @@ TEST(HandingOver, ItGoesOnceItHasTakenTooLong) {
   EXPECT_THAT(over.in_vain(kNow + 20s).cause(), HasSubstr("within 20 s (STRETTO_DRAIN_S)"));
 }
 
+TEST(HandingOver, ItGoesWhereNoSchedulerIsThereForLong) {
+  HandingOver over;
+  over.begin(kNow, 20s);
+  over.look(true, kNow);
+  over.look(false, kNow + 5s);
+  over.look(true, kNow + 6s);
+  over.look(true, kNow + 11s);
+  EXPECT_TRUE(over.in_vain(kNow + 11s).ok()) << "there was one in between";
+  EXPECT_EQ(over.next_due(), kNow + 12s);
+  EXPECT_THAT(over.in_vain(kNow + 12s).cause(), HasSubstr("there is no scheduler"));
+}
+
 TEST(HandingOver, WhereAnotherStandsByItGoesOnceThatOneHasAll) {
   HandingOver over;
   over.begin(kNow, 20s, true);

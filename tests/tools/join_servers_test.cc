@@ -39,6 +39,8 @@ TEST(ServersWishTest, AWorkersProgramIsAnotherThing) {
   const auto wants = [](const std::vector<std::string>& words) { return wants_servers(words); };
   EXPECT_TRUE(wants({"node1:9000", "--servers", "2"}));
   EXPECT_TRUE(wants({"node1:9000", "--place=1"}));
+  EXPECT_TRUE(wants({"node1:9000", "--server", "1"})) << "so that it is told how it is called";
+  EXPECT_TRUE(wants({"--servers", "1"}));
   EXPECT_FALSE(wants({"node1:9000", "--", "train", "--servers"}));
   EXPECT_FALSE(wants({"node1:9000", "train", "--servers"}));
   EXPECT_FALSE(wants({"node1:9000"}));
@@ -47,6 +49,8 @@ TEST(ServersWishTest, AWorkersProgramIsAnotherThing) {
 
 TEST(ServersWishTest, WhatCannotBeUsedIsNamed) {
   EXPECT_THAT(refusal({"node1", "--servers", "2"}), HasSubstr("'node1', wanted HOST:PORT"));
+  EXPECT_THAT(refusal({"--servers", "2"}), HasSubstr("'--servers', wanted HOST:PORT"));
+  EXPECT_THAT(refusal({"node1:9", "--server", "2"}), HasSubstr("'--server' is not understood"));
   EXPECT_THAT(refusal({"node1:9", "--servers", "0"}), HasSubstr("--servers is '0', wanted"));
   EXPECT_THAT(refusal({"node1:9", "--servers", "2x"}), HasSubstr("is '2x'"));
   EXPECT_THAT(refusal({"node1:9", "--servers"}), HasSubstr("--servers wants a value"));

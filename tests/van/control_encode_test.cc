@@ -202,7 +202,7 @@ std::vector<Golden> of_comebacks() {
        "62"},
       {"MoveToWhoJoins",
        Move{.server = 5, .joining = 1, .any = true, .machine = 7, .other = 1, .settings = "A=1\n"},
-       "aa0219080528013001390700000000000000"
+       "aa0217080528013001390700000000000000"
        "40014a04413d310a"},
       {"PartImage",
        PartImage{.tensor = 1,

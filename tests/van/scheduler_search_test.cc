@@ -44,6 +44,33 @@ TEST_F(SchedulerSearchTest, ItHasAnEndAndWordsForIt) {
             "it broke; and it was not back within 120 s (nobody listens)");
 }
 
+TEST_F(SchedulerSearchTest, WhoListensThereAndRefusesForSecondsIsOfAnotherJob) {
+  const Status refusal(Code::kRefused, "this is job 7");
+  for (int i = 0; i < 2; ++i) {
+    search_.refused(refusal, now_);
+    search_.failed({Code::kRefused, "the link has ended"}, now_);
+    now_ += 4s;
+  }
+  EXPECT_FALSE(search_.meets_a_stranger(now_)) << "two are no more than an accident";
+  search_.failed({Code::kLinkBroken, "nobody listens"}, now_);
+  for (int i = 0; i < 3; ++i) {
+    search_.refused(refusal, now_);
+    search_.failed({Code::kRefused, "the link has ended"}, now_);
+    EXPECT_FALSE(search_.meets_a_stranger(now_)) << "it was nobody's in between";
+    now_ += 2s;
+  }
+  EXPECT_TRUE(search_.meets_a_stranger(now_));
+  EXPECT_EQ(search_.replaced().code(), Code::kSchedulerLost);
+  EXPECT_THAT(search_.replaced().cause(), HasSubstr("of another job (this is job 7)"));
+}
+
+TEST_F(SchedulerSearchTest, ThatItIsMissedIsSaidOnce) {
+  EXPECT_FALSE(search_.is_missed(now_ + 1s));
+  EXPECT_TRUE(search_.is_missed(now_ + 2s));
+  EXPECT_FALSE(search_.is_missed(now_ + 3s));
+  EXPECT_EQ(search_.news(now_ + 2s), "it broke; another is awaited for 118 s more");
+}
+
 TEST_F(SchedulerSearchTest, WhoStoodStillMeanwhileLooksAgain) {
   now_ += 300s;
   search_.slept(now_);

@@ -123,9 +123,18 @@ Result<std::vector<std::uint64_t>> checkpoints_in(Disk& disk, Folder& folder) {
                                    : "wanted folders ckpt-1, ckpt-2, ... in it, found none"));
 }
 
+void say_if_newest_is_lost(Folder& folder, const Say& say) {
+  const Result<Folder::Found> found = folder.newest();
+  if (!found.ok()) return;
+  for (const Folder::Refused& refused : found->refused) {
+    if (refused.is_gone) say("warning: " + refused.why.cause());
+  }
+}
+
 Status verify(Disk& disk, Folder& folder, const Say& say) {
   const Result<std::vector<std::uint64_t>> numbers = checkpoints_in(disk, folder);
   if (!numbers.ok()) return numbers.status();
+  say_if_newest_is_lost(folder, say);
   Status first;
   bool any = false;
   for (const std::uint64_t number : *numbers) {

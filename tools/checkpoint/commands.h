@@ -19,6 +19,8 @@ using Say = std::function<void(std::string_view line)>;
 /// The numbers of all checkpoints, complete or not, ascending. None at all is an error, which says
 /// what folder was wanted.
 Result<std::vector<std::uint64_t>> checkpoints_in(Disk& disk, Folder& folder);
+/// If LATEST names one that is newer than all that are there.
+void say_if_newest_is_lost(Folder& folder, const Say& say);
 
 /// Says of each checkpoint whether it is complete, and what is in it. Of `json` one line, an
 /// object.

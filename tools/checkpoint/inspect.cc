@@ -114,7 +114,10 @@ Status inspect(Disk& disk, Folder& folder, bool json, const Say& say) {
   for (const std::uint64_t number : *numbers) {
     inspect_one(disk, folder, number, json ? &list : nullptr, say);
   }
-  if (!json) return {};
+  if (!json) {
+    say_if_newest_is_lost(folder, say);
+    return {};
+  }
   const Json all{{"folder", folder.path()}, {"checkpoints", std::move(list)}};
   say(all.dump(-1, ' ', true, Json::error_handler_t::replace));
   return {};

@@ -35,7 +35,10 @@ JoinedServers::Reaction JoinedServers::take(const observe::JoinNews& news) {
   if (news.what == What::kRefused) {
     if (unanswered_.empty()) return reaction;
     unanswered_.pop_front();
-    if (!interrupted_) fail(news.why, kNobody);
+    if (!interrupted_) {
+      reaction.notes.push_back("no place is given: " + news.why.cause());
+      fail(news.why, kNobody);
+    }
   } else if (news.what == What::kStarts) {
     const bool runs = known != guests_.end() && known->second.runs;
     if (runs || unanswered_.empty()) return reaction;

@@ -28,6 +28,9 @@ constexpr Rank kMostNumbers = 4 * kMaxNodes;  // Of servers.
 constexpr Duration kTurn = 20ms;              // While the scheduler is asked.
 constexpr Duration kAgain = 200ms;            // Between two attempts to reach it.
 constexpr Duration kLastWord = 1s;            // For the scheduler to say what follows an end.
+constexpr Duration kMissed = 15s;             // More than another scheduler takes to come.
+constexpr Duration kFirstTry = 5s;            // The same, where nothing has been started yet.
+constexpr int kMostSignals = 3;               // That ask; the next kills.
 constexpr Duration kKillPatience = 5s;
 
 std::vector<JobMember> all_servers() {
@@ -39,11 +42,19 @@ std::vector<JobMember> all_servers() {
 // What is told of a folder that has to be on each host.
 Status check_folder(const Variables& given) {
   const std::string folder = value_of(given, "STRETTO_CHECKPOINT");
-  if (folder.empty() || ::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  if (folder.empty()) return {};
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return {Code::kInvalidArgument,
+            fmt::format("the job keeps checkpoints in '{}', and here that cannot be written to: "
+                        "{}; share it with this host",
+                        folder, ::strerror(errno))};
+  }
+  // Its scheduler holds that file for as long as it runs.
+  if (::access((folder + "/.stretto-held").c_str(), F_OK) == 0) return {};
   return {Code::kInvalidArgument,
-          fmt::format("the job keeps checkpoints in '{}', and here that cannot be written to: {}; "
-                      "share it with this host",
-                      folder, ::strerror(errno))};
+          fmt::format("the job keeps checkpoints in '{}', and here that is another folder, which "
+                      "no job uses; share the job's with this host",
+                      folder)};
 }
 
 /// Thread: loop.
@@ -58,6 +69,7 @@ class JoiningHost final : private HostEvents {
         members_(all_servers()),
         relay_(poller_, members_, {},
                [this](std::size_t member, std::string_view line) { hear(member, line); }),
+        clock_(clock),
         host_(poller_, *this, signals_.before(), clock),
         servers_(wish.count, wish.places) {}
 
@@ -73,7 +85,7 @@ class JoiningHost final : private HostEvents {
     const Result<std::string> program = find_program(*folder + "/stretto-server", {});
     if (!program.ok()) return program.status();
     program_ = *program;
-    if (Status status = ask(); !status.ok()) servers_.give_up(std::move(status));
+    if (Status status = ask(); !status.ok()) miss_scheduler(status);
     while (!servers_.over()) turn();
     host_.finish(kKillPatience);
     while (!host_.drain()) relay_.flush(signals_);
@@ -123,14 +135,27 @@ class JoiningHost final : private HostEvents {
       observer_.reset();
       return miss_scheduler(news.status());
     }
+    missed_since_.reset();
     for (const observe::JoinNews& one : *news) {
       if (one.server < kMostNumbers) react(servers_.take(one));
     }
   }
 
-  // Servers give up by themselves, and until then another one may come.
-  void miss_scheduler(Status why) {
-    if (servers_.running().empty()) servers_.give_up(std::move(why));
+  // Another one may come, and servers that it has not welcomed yet call it for longer than that.
+  void miss_scheduler(const Status& why) {
+    const bool none_runs = servers_.running().empty();
+    const Duration patience = none_runs ? kFirstTry : kMissed;
+    const bool may_come = !none_runs || why.code() == Code::kSchedulerLost;
+    if (may_come && !missed_since_) {
+      missed_since_ = clock_.now();
+      say(fmt::format("no scheduler answers ({}): another is awaited for {:.0f} s", why.cause(),
+                      seconds(patience)));
+    }
+    if (may_come && clock_.now() - *missed_since_ < patience) return;
+    servers_.give_up(why);
+    for (const observe::JoinWish& wish : servers_.wishes()) {
+      if (wish.server) react(servers_.refuse(*wish.server, why));
+    }
   }
 
   void react(const JoinedServers::Reaction& reaction) {
@@ -164,7 +189,15 @@ class JoiningHost final : private HostEvents {
         host_.reap_orphans();
         continue;
       }
+      // The terminal's end adds nothing to what has been asked, and a second word does: at once.
+      if (asked_ != 0 && *signal == SIGHUP) continue;
       const std::vector<Rank> running = servers_.running();
+      if (++asked_ > kMostSignals) {
+        for (const Rank server : running) {
+          host_.signal({server, SIGKILL, SignalOrder::Scope::kGroup});
+        }
+        continue;
+      }
       say(fmt::format("was sent {}: {} to give their places away and end", signal_name(*signal),
                       running.empty() ? "no servers are there"
                                       : fmt::format("{} servers are asked", running.size())));
@@ -216,8 +249,11 @@ class JoiningHost final : private HostEvents {
   Signals signals_;
   Poller poller_;
   OutputRelay relay_;
+  const Clock& clock_;
   LocalHost host_;
   JoinedServers servers_;
+  std::optional<Time> missed_since_;  // There is no scheduler.
+  int asked_ = 0;                     // To give places away, by signals.
   std::unique_ptr<observe::Observer> observer_;
   std::string program_;
   std::map<std::size_t, Statement> said_;  // Last words, by member.

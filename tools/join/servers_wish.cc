@@ -104,7 +104,10 @@ Status check_ports(const ServersWish& wish, Rank server,
 }  // namespace
 
 bool wants_servers(std::span<const std::string> words) {
-  return words.size() > 1 && is_flag(words[1]);
+  const auto is_option = [](const std::string& word) {
+    return word.starts_with('-') && word != "--";
+  };
+  return !words.empty() && (is_option(words[0]) || (words.size() > 1 && is_option(words[1])));
 }
 
 Result<ServersWish> servers_wish(std::span<const std::string> words) {

@@ -23,7 +23,7 @@ struct ServersWish {
   std::string program_directory = {};  ///< --bin-dir; empty: beside the launcher.
 };
 
-/// The words after "join" are about servers, and not about a worker's program.
+/// The words after "join" are about servers, and not about a worker's program: a flag is there.
 bool wants_servers(std::span<const std::string> words);
 
 /// Errors: InvalidArgument, with what was wanted and found.

@@ -21,13 +21,15 @@ std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places
                                         const JobEvidence& evidence) {
   const JobMember lost = evidence.members.at(member).member;
   if (!is_guest_server(lost, places)) return std::nullopt;
+  std::optional<std::size_t> found;  // Rather one whose last start has not failed.
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
     const JobMember& one = evidence.members[other].member;
     const bool is_of_it = one.role == Role::kServer && one.rank % places == lost.rank % places;
     // One that runs may be the only one that has the place.
-    if (is_of_it && !is_guest_server(one, places) && !evidence.is_alive(other)) return other;
+    if (!is_of_it || is_guest_server(one, places) || evidence.is_alive(other)) continue;
+    if (!found || !evidence.members[*found].lost.ok()) found = other;
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace stretto::launch

@@ -22,7 +22,8 @@ Result<Joining> joining_from(std::span<const std::string> words, const Variables
     return unusable(
         fmt::format("join is followed by '{}', wanted HOST:PORT of the job's scheduler, "
                     "as stretto-top shows it, and PROGRAM: stretto-launch join "
-                    "node1:9000 -- python3 train.py",
+                    "node1:9000 -- python3 train.py; or, for servers: stretto-launch join "
+                    "node1:9000 --servers N",
                     fmt::join(words, " ")));
   }
   const std::string& scheduler = words[0];

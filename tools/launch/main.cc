@@ -270,9 +270,14 @@ int join_servers(std::span<const std::string> words, const Variables& inherited)
 int launch(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() == "join") {
     arguments = arguments.subspan(1);
-    const bool asks = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
-    if (!asks && wants_servers(arguments)) return join_servers(arguments, environment());
+    const bool servers = wants_servers(arguments);
+    const bool asks = servers && std::ranges::any_of(arguments, [](const std::string& word) {
+                        return word == "--help" || word == "-h";
+                      });
+    if (!asks && servers) return join_servers(arguments, environment());
     if (!asks) return join_job(arguments, environment());
+    static const std::vector<std::string> kHelp{"--help"};
+    arguments = kHelp;
   }
   const Result<Plan> plan = parse_arguments(arguments, read_file);
   if (!plan.ok()) return refuse(plan.status(), "arguments", kUsageStatus);
