@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "common/log.h"
@@ -52,7 +54,7 @@ void MoveDesk::ask(LinkId link, const control::Move& wanted) {
 bool MoveDesk::ask_for(const Member& member, LinkId link) {
   if (member.role != Role::kServer || member.left) return true;
   if (are_kept_) {
-    moves_.let_go(member, link);
+    farewells_.ask(member, link);
   } else if (member.standby) {
     van_.send_control(
         link, control::Move{.server = member.number(), .why = {Code::kRefused, "it had none yet"}});
@@ -166,7 +168,7 @@ void MoveDesk::drop(Rank server) {
 }
 
 // Whoever may still come is not wanted any more.
-void MoveDesk::give_up(const Moves::Answer& answer) {
+void MoveDesk::give_up(const MoveAnswer& answer) {
   log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
   if (answer.guest) return;  // Who has started it hears of it.
   drop(answer.server);
@@ -180,7 +182,9 @@ void MoveDesk::tick() {
     for (const auto& [link, wanted] : std::exchange(waiting_, {})) answer(link, wanted);
   }
   const auto awaited = [this](NodeId node) { return links_.is_expected(node); };
-  for (const Moves::Answer& answer : moves_.follow(machine_.next_view(), clock_.now(), awaited)) {
+  std::vector<MoveAnswer> answers = farewells_.follow(machine_.next_view(), awaited);
+  std::ranges::move(moves_.follow(machine_.next_view(), clock_.now()), std::back_inserter(answers));
+  for (const MoveAnswer& answer : answers) {
     if (!answer.why.ok()) give_up(answer);
     van_.send_control(answer.asker, control::Move{.server = answer.server,
                                                   .why = answer.why,

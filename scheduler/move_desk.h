@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "scheduler/chronicle.h"
+#include "scheduler/farewells.h"
 #include "scheduler/moves.h"
 #include "scheduler/node_links.h"
 #include "scheduler/process_ends.h"
@@ -32,7 +33,8 @@ class MoveDesk {
         watch_(watch),
         launcher_(launcher),
         are_kept_(config.job.replicated()),
-        moves_(config, launcher != nullptr) {}
+        moves_(config, launcher != nullptr),
+        farewells_(config) {}
 
   /// A server asks that another have its place, or a tool that another have that server's.
   void ask(LinkId link, const control::Move& wanted);
@@ -63,7 +65,7 @@ class MoveDesk {
   void drop(Rank server);
   /// Says which servers are to be started by who asks.
   Status invite(LinkId link, const control::Move& wanted);
-  void give_up(const Moves::Answer& answer);
+  void give_up(const MoveAnswer& answer);
 
   const Config& config_;
   const Clock& clock_;
@@ -77,6 +79,7 @@ class MoveDesk {
   std::vector<std::pair<LinkId, control::Move>> waiting_;  // For members to come again.
   const bool are_kept_;  // Those that stand by, for as long as the job lasts.
   Moves moves_;
+  Farewells farewells_;
 };
 
 /// Of who has gone, and that view: it is a server whose place another has, without a loss.

@@ -304,34 +304,8 @@ bool Moves::look(Move& move, const View& view, Time now) {
   return !move.why.ok();
 }
 
-void Moves::let_go(const Member& member, std::uint32_t asker) {
-  if (farewells_.size() < kMostAskers) farewells_.push_back({.member = member, .asker = asker});
-}
-
-// Its whole process goes, whichever shard asks.
-bool Moves::may_go(const Member& member, const View& view, const Awaited& awaited) const {
-  const Member* known = view.find(member.node);
-  if (known == nullptr) return true;
-  std::uint32_t have_all = 0;
-  for (const auto& [node, other] : view.members) {
-    const bool is_other = other.role == Role::kServer && other.rank == known->rank &&
-                          other.number() != known->number();
-    if (is_other && let_go_.contains(node)) return false;
-    if (is_other && awaited && awaited(node)) return false;
-    have_all += is_other && view.caught_up.contains(node) ? 1 : 0;
-  }
-  return known->standby || have_all == config_.shards;
-}
-
-std::vector<Moves::Answer> Moves::follow(const View& view, Time now, const Awaited& awaited) {
-  std::vector<Answer> answers = std::exchange(known_, {});
-  std::erase_if(let_go_, [&view](NodeId node) { return view.find(node) == nullptr; });
-  std::erase_if(farewells_, [&](const Farewell& one) {
-    const bool may = may_go(one.member, view, awaited);
-    if (may) answers.push_back({.asker = one.asker, .server = one.member.number()});
-    if (may) let_go_.insert(one.member.node);
-    return may;
-  });
+std::vector<MoveAnswer> Moves::follow(const View& view, Time now) {
+  std::vector<MoveAnswer> answers = std::exchange(known_, {});
   for (auto next = moves_.begin(); next != moves_.end();) {
     Move& move = next->second;
     if (!look(move, view, now)) {

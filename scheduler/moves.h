@@ -5,9 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,20 +19,20 @@
 
 namespace stretto {
 
+/// To who asked, by its number: server `server` has the place now, or why nobody else has it.
+struct MoveAnswer {
+  std::uint32_t asker = 0;
+  Rank server = 0;
+  Status why = {};
+  Rank from = 0;       ///< Who had it.
+  bool guest = false;  ///< `server` was started by who asked.
+};
+
 /// Thread: loop.
 class Moves {
  public:
   /// `told`: a launcher tells of each process of the job that has ended.
   Moves(const Config& config, bool told) : config_(config), told_(told), guests_(config) {}
-
-  /// To who asked, by its number: server `server` has the place now, or why nobody else has it.
-  struct Answer {
-    std::uint32_t asker = 0;
-    Rank server = 0;
-    Status why = {};
-    Rank from = 0;       ///< Who had it.
-    bool guest = false;  ///< `server` was started by who asked.
-  };
 
   /// A server that somebody starts elsewhere comes as `server`, to have the place of `from`.
   struct Invitation {
@@ -50,10 +48,6 @@ class Moves {
   /// Who is known already is not invited again.
   Result<std::vector<Invitation>> invite(const PlaceWish& wish, std::uint32_t asker,
                                          const View& view, Time now);
-  /// This member is to go, in a job whose servers have others that stand by for them: it is
-  /// answered once the other one of its place has all, or at once, if it stands by itself. Of two
-  /// that are to go one stays until another has come.
-  void let_go(const Member& member, std::uint32_t asker);
   /// The process of this number could not be started.
   void refuse(const StartRefusal& refusal);
   /// The process of this number has ended.
@@ -64,10 +58,8 @@ class Moves {
   bool is_given_up(Rank server, Time now) const { return guests_.is_given_up(server, now); }
   /// This one hears no more answers.
   void forget(std::uint32_t asker);
-  /// What is to be answered now. Who is awaited has yet to come to this scheduler: the one before
-  /// it may have let it go, so that the other one of its place has to stay.
-  using Awaited = std::function<bool(NodeId)>;
-  std::vector<Answer> follow(const View& view, Time now, const Awaited& awaited = {});
+  /// What is to be answered now.
+  std::vector<MoveAnswer> follow(const View& view, Time now);
   /// Processes that are to be started, in order, since the beginning.
   const std::vector<MoveOrder>& orders() const { return orders_; }
   Time next_due() const;
@@ -88,16 +80,10 @@ class Moves {
     Status why = {};          // It cannot be.
   };
 
-  struct Farewell {
-    Member member;
-    std::uint32_t asker = 0;
-  };
-
   Status refusal(bool guest = false) const;
   /// One that a scheduler before this one has invited.
   Result<std::vector<Invitation>> go_on_as(Rank number, const PlaceWish& wish, std::uint32_t asker,
                                            const View& view, Time now);
-  bool may_go(const Member& member, const View& view, const Awaited& awaited) const;
   void start(Move& move, Time now);
   /// Another stands by than who is awaited: one that was started before the launcher's, and of whom
   /// a scheduler before this one knew.
@@ -111,10 +97,8 @@ class Moves {
   const bool told_;
   std::map<Rank, Move> moves_;  // By place.
   std::vector<MoveOrder> orders_;
-  std::vector<Farewell> farewells_;
-  std::set<NodeId> let_go_;  // They have their answer.
   GuestNumbers guests_;
-  std::vector<Answer> known_;  // Of what was decided before it was asked for.
+  std::vector<MoveAnswer> known_;  // Of what was decided before it was asked for.
 };
 
 }  // namespace stretto

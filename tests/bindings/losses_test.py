@@ -54,8 +54,8 @@ class Losses(jobs.PythonTest):
         """One of three is killed."""
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
-            job = self.launch(*shell, sys.executable, jobs.HERE / "losing_worker.py", until, exchange,
-                              workers="1:3", servers=2)
+            job = self.launch(*shell, sys.executable, jobs.HERE / "losing_worker.py", until,
+                              exchange, workers="1:3", servers=2)
             for number in range(3):
                 job.expect(rf"\[worker {number}\] step 5 by \[2.0\]", jobs.TORCH_PATIENCE)
             os.kill(job.member("worker 0"), signal.SIGKILL)

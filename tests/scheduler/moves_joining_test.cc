@@ -72,7 +72,7 @@ class MovesJoiningTest : public testing::Test {
     return numbers;
   }
   std::string refused(const PlaceWish& wish) { return invite(wish).status().cause(); }
-  std::vector<Moves::Answer> follow() { return moves_.follow(view(), now_); }
+  std::vector<MoveAnswer> follow() { return moves_.follow(view(), now_); }
   const View& view() const { return machine_->view(); }
 
   Config config_ = fake::config(Role::kScheduler, -1);

@@ -61,7 +61,7 @@ class MovesTest : public testing::Test {
   Status ask(Rank server, const std::string& host = {}, std::uint32_t asker = 9) {
     return moves_.begin(server, host, asker, view(), now_);
   }
-  std::vector<Moves::Answer> follow() { return moves_.follow(view(), now_); }
+  std::vector<MoveAnswer> follow() { return moves_.follow(view(), now_); }
   const View& view() const { return machine_->view(); }
 
   Config config_ = fake::config(Role::kScheduler, -1);
@@ -252,55 +252,6 @@ TEST_F(MovesTest, WithOneOfItsShardsAServerThatIsToHaveAPlaceIsLost) {
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
   EXPECT_EQ(view().find(first), nullptr);
   EXPECT_TRUE(view().caught_up.empty());
-}
-
-// Where others stand by for as long as the job lasts.
-TEST_F(MovesTest, WhoIsToGoMayOnceTheOtherOfItsPlaceHasAll) {
-  config_.job.replicas = 2;
-  machine_.emplace(config_, now_);
-  std::vector<NodeId> nodes;
-  for (const Rank number : {0U, 1U, 2U, 3U}) nodes.push_back(come(server(number)));
-  for (const Rank rank : {0U, 1U}) come({.rank = rank, .workers = 2, .servers = 2, .host = "w"});
-  moves_.let_go(*view().find(nodes[0]), 9);
-  EXPECT_THAT(follow(), IsEmpty());
-  machine_->on(Caught{.server = nodes[1], .standby = nodes[3]}, now_);
-  EXPECT_THAT(follow(), IsEmpty()) << "of another place";
-  machine_->on(Caught{.server = nodes[0], .standby = nodes[2]}, now_);
-  const auto answers = follow();
-  ASSERT_THAT(answers, SizeIs(1));
-  EXPECT_EQ(answers[0].asker, 9U);
-  EXPECT_TRUE(answers[0].why.ok());
-  EXPECT_THAT(follow(), IsEmpty()) << "once";
-  moves_.let_go(*view().find(nodes[2]), 11);
-  EXPECT_THAT(follow(), IsEmpty()) << "it is to have the place";
-  lose(nodes[0]);
-  EXPECT_THAT(follow(), IsEmpty()) << "nobody stands by for it";
-  machine_->on(Caught{.server = nodes[2], .standby = come(server(0))}, now_);
-  EXPECT_THAT(follow(), SizeIs(1));
-  moves_.let_go(*view().find(nodes[3]), 10);
-  moves_.let_go(*view().find(nodes[1]), 12);
-  const auto other = follow();
-  ASSERT_THAT(other, SizeIs(1)) << "who stands by may at once, and not both";
-  EXPECT_EQ(other[0].asker, 10U);
-  EXPECT_THAT(moves_.orders(), IsEmpty());
-}
-
-// The scheduler before this one may have let the other one go.
-TEST_F(MovesTest, WhoIsToGoWaitsForTheOtherOfItsPlaceToComeAgain) {
-  config_.job.replicas = 2;
-  machine_.emplace(config_, now_);
-  std::vector<NodeId> nodes;
-  for (const Rank number : {0U, 1U, 2U, 3U}) nodes.push_back(come(server(number)));
-  for (const Rank rank : {0U, 1U}) come({.rank = rank, .workers = 2, .servers = 2, .host = "w"});
-  machine_->on(Caught{.server = nodes[0], .standby = nodes[2]}, now_);
-  machine_->on(Caught{.server = nodes[1], .standby = nodes[3]}, now_);
-  moves_.let_go(*view().find(nodes[2]), 9);
-  moves_.let_go(*view().find(nodes[1]), 10);
-  std::set<NodeId> awaited{nodes[0], nodes[3]};
-  const auto is_awaited = [&awaited](NodeId node) { return awaited.contains(node); };
-  EXPECT_THAT(moves_.follow(view(), now_, is_awaited), IsEmpty());
-  awaited.clear();
-  EXPECT_THAT(moves_.follow(view(), now_, is_awaited), SizeIs(2));
 }
 
 }  // namespace

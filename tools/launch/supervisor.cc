@@ -50,6 +50,17 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
   if (ends_it) reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
 }
 
+// For what it has started and left behind, which may be the member itself, as of a shell; 0: none.
+// While the job is stopped it has not had the notice that the shell died of: that went to the shell
+// alone, unless it was SIGINT.
+int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
+  if (!exit.by_signal) return 0;
+  if (!lifecycle.stop_signal()) return SIGKILL;
+  const int told = *lifecycle.stop_signal();
+  const bool alone = lifecycle.phase() == Lifecycle::Phase::kStopping && told != SIGINT;
+  return alone && exit.number == told ? told : 0;
+}
+
 // The word may come twice, and the place is filled once.
 void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                    bool may_start, Reaction& reaction) {
@@ -221,16 +232,9 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
   const bool may_return = ended.member != 0 || may_start(0);
   if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
-  // What it started may be the member itself, as of a shell: its link would not end.
-  if (!lifecycle_.stop_signal() && ended.exit.by_signal)
-    reaction.orders.push_back({ended.member, SIGKILL, SignalOrder::Scope::kGroup});
-  // A wrapper, such as a shell, dies of the notice that what it runs has not had: unless it was
-  // SIGINT, it went to the wrapper alone.
-  const int told = lifecycle_.stop_signal().value_or(SIGINT);
-  if (lifecycle_.phase() == Phase::kStopping && told != SIGINT && ended.exit.by_signal &&
-      ended.exit.number == told) {
-    reaction.orders.push_back({ended.member, told, SignalOrder::Scope::kGroup});
-    await_orphans_ = true;
+  if (const int signal = signal_for_group(ended.exit, lifecycle_); signal != 0) {
+    reaction.orders.push_back({ended.member, signal, SignalOrder::Scope::kGroup});
+    await_orphans_ = lifecycle_.stop_signal().has_value();
   }
   const Role role = evidence_.members[ended.member].member.role;
   if (lifecycle_.phase() == Phase::kStarting && role == Role::kScheduler) {
