@@ -5,9 +5,18 @@
 #include <algorithm>
 
 namespace stretto {
+namespace {
+
+constexpr Duration kAgain = std::chrono::milliseconds(100);  // Where nobody can be asked.
+
+}  // namespace
 
 void CheckpointTimer::follow(Time now, const std::vector<NodeId>& workers) {
-  if (every_ == Duration::zero() || workers.empty()) return;
+  if (every_ == Duration::zero()) return;
+  if (workers.empty()) {
+    if (begun_ && now >= due_) due_ = now + kAgain;
+    return;
+  }
   if (!std::exchange(begun_, true)) count_from(now);
   if (now < due_) return;
   if (!std::exchange(is_open_, true)) {
@@ -47,6 +56,12 @@ void CheckpointTimer::taken(Time now) {
   is_open_ = false;
   begun_ = true;
   if (every_ != Duration::zero()) count_from(now);
+}
+
+void CheckpointTimer::go_on(Time now) {
+  if (every_ == Duration::zero()) return;
+  begun_ = true;
+  since_ = due_ = now;
 }
 
 void CheckpointTimer::count_from(Time now) {

@@ -24,7 +24,8 @@ class CheckpointTimer {
   /// Zero: none is ever due.
   CheckpointTimer(Duration every, Tell tell) : every_(every), tell_(std::move(tell)) {}
 
-  /// These are in the job now; none before it begins. Asks who has not been asked, once it is due.
+  /// These are in the job now, and can be told; none before it begins. Asks who has not been asked,
+  /// once it is due.
   void follow(Time now, const std::vector<NodeId>& workers);
   void on_told(NodeId worker, const control::AtStep& said);
   /// So long after the last one was begun the next is due, unless it is already.
@@ -33,6 +34,9 @@ class CheckpointTimer {
   void hurry(Time now) {
     if (begun_ && every_ != Duration::zero()) due_ = std::min(due_, now);
   }
+  /// The job has begun, and who counted before is lost: the next is due at once, so that one who is
+  /// lost again and again has some made.
+  void go_on(Time now);
   /// One is being made, because it was due or since the program wanted it.
   void taken(Time now);
 

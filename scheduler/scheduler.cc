@@ -120,11 +120,13 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
                 }
               },
           .workers =
-              [&machine] {
+              [&machine, &links] {
                 const std::set<NodeId>& nodes = machine.next_view().contributors.nodes;
                 const bool runs = machine.phase() == ViewMachine::Phase::kRunning;
-                return runs ? std::vector<NodeId>(nodes.begin(), nodes.end())
-                            : std::vector<NodeId>();
+                // Who has yet to come again would not hear it, and hold up those who have.
+                return runs && links.expected() == 0
+                           ? std::vector<NodeId>(nodes.begin(), nodes.end())
+                           : std::vector<NodeId>();
               },
           .ask = [&van, &links](
                      NodeId node,

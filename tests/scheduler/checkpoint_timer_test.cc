@@ -48,6 +48,20 @@ TEST_F(CheckpointTimerTest, TheFirstOfferIsTakenThatNobodyHasLetPass) {
   EXPECT_THAT(said_, SizeIs(2));
 }
 
+TEST_F(CheckpointTimerTest, AfterAnotherSchedulerOneIsDueOnceAllCanBeAsked) {
+  timer_.go_on(Time(1000s));
+  EXPECT_TRUE(timer_.is_looking(Time(1000s)));
+  follow(1000s, {});
+  EXPECT_EQ(timer_.next_due(), Time(1000s) + 100ms) << "it does not look without a pause";
+  follow(1001s, {7, 8});
+  EXPECT_THAT(said_, SizeIs(2));
+  timer_.taken(Time(1002s));
+  EXPECT_EQ(timer_.next_due(), Time(1062s));
+  CheckpointTimer none(Duration::zero(), [](NodeId, const control::AtStep&) { FAIL(); });
+  none.go_on(Time(1000s));
+  none.follow(Time(1000s), {7});
+}
+
 TEST_F(CheckpointTimerTest, AnotherIntervalCountsFromTheLastOne) {
   follow(1000s, {7});
   timer_.set_every(100s);
