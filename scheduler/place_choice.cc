@@ -79,7 +79,7 @@ Result<std::vector<Rank>> places_for(const PlaceWish& wish, const Config& config
                                      const std::map<Rank, Rank>& taken) {
   if (wish.count == 0 || wish.count > config.servers) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} servers are to have places, and the job has {}: more places than "
+                  fmt::format("{} places are wanted, and the job has {}: more places than "
                               "it began with it never has",
                               wish.count, config.servers));
   }
@@ -98,9 +98,8 @@ Result<std::vector<Rank>> places_for(const PlaceWish& wish, const Config& config
   if (free.size() < wish.count) {
     return Status(
         Code::kRefused,
-        fmt::format("{} servers are to have places, and of the job's {} places {} can be "
-                    "theirs now{}{}",
-                    wish.count, config.servers, free.size(), last.ok() ? "" : "; ", last.cause()));
+        fmt::format("{} of the job's {} places are wanted, and {} can be given now{}{}", wish.count,
+                    config.servers, free.size(), last.ok() ? "" : "; ", last.cause()));
   }
   std::map<std::uint64_t, std::uint32_t> counts = servers_by_machine(view);
   const auto machine_of = [&view](Rank place) { return who_serves(view, place)->machine; };

@@ -90,14 +90,14 @@ TEST_F(MovesJoiningTest, PlacesAreTakenFromTheMachineThatHasMost) {
       << "there are three at first, and then one on each";
   EXPECT_THAT(moves_.orders(), IsEmpty()) << "nobody else starts them";
   EXPECT_THAT(refused({.count = 2, .machine = kFar}),
-              HasSubstr("2 servers are to have places, and of the job's 4 places 1 can be theirs "
-                        "now; the place of server 2 is being handed over to server 10 already"));
+              HasSubstr("2 of the job's 4 places are wanted, and 1 can be given now; the place of "
+                        "server 2 is being handed over to server 10 already"));
 }
 
 TEST_F(MovesJoiningTest, AndNotFromTheirOwnMachineUnlessThatIsSaid) {
   gather();
   EXPECT_THAT(refused({.count = 2, .machine = kThere}),
-              HasSubstr("1 can be theirs now; server 3 runs on that machine already (--place 3"));
+              HasSubstr("1 can be given now; server 3 runs on that machine already (--place 3"));
   EXPECT_THAT(invited({.count = 1, .machine = kThere}), ElementsAre(std::pair(8U, 0U)));
   EXPECT_THAT(invited({.server = 3, .machine = kThere}), ElementsAre(std::pair(11U, 3U)));
 }
@@ -336,7 +336,7 @@ class MovesJoiningStandbysTest : public MovesJoiningTest {
 TEST_F(MovesJoiningStandbysTest, TheyStandByWhereSomebodyIsAlone) {
   gather();
   EXPECT_THAT(refused({.machine = kFar}),
-              HasSubstr("0 can be theirs now; server 3 stands by for server 1 already"));
+              HasSubstr("0 can be given now; server 3 stands by for server 1 already"));
   lose(servers_[2]);
   ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(4U, 0U)));
   const NodeId first = come(4, kFar, 0);

@@ -115,10 +115,9 @@ TEST_F(LaunchAttempts, WhatHasBegunOnceMayFailToComeTogether) {
   EXPECT_TRUE(next().plan) << "it was lost while it began again";
   plan_.restarts = 0;
   EXPECT_FALSE(next().plan);
-  EXPECT_EQ(
-      said(),
-      "the job does not begin again: no restarts are left (--restarts K), of which those that "
-      "were started for others are some");
+  EXPECT_EQ(said(),
+            "the job does not begin again: no restarts are left (--restarts K): who is started for "
+            "another counts, too");
 }
 
 TEST_F(LaunchAttempts, AProgramThatFailsNeedsACheckpointOfItsOwn) {

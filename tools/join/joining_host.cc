@@ -198,9 +198,8 @@ class JoiningHost final : private HostEvents {
         }
         continue;
       }
-      say(fmt::format("was sent {}: {} to give their places away and end", signal_name(*signal),
-                      running.empty() ? "no servers are there"
-                                      : fmt::format("{} servers are asked", running.size())));
+      say(fmt::format("was sent {}{}", signal_name(*signal),
+                      running.empty() ? "" : ": servers are asked to give their places away"));
       servers_.interrupt();
       for (const Rank server : running) {
         host_.signal({server, SIGTERM, SignalOrder::Scope::kProcess});

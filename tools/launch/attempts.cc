@@ -50,9 +50,7 @@ Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
   if (plan.restarts == 0 && outcome.first) return {};
   const std::uint32_t used = std::min(outcome.replaced + 1, plan.restarts + 1);
   if (plan.restarts < used)
-    return over(
-        "no restarts are left (--restarts K), of which those that were started for others are "
-        "some");
+    return over("no restarts are left (--restarts K): who is started for another counts, too");
   if (!outcome.gathered && outcome.first) return over("it has not come together");
   if (outcome.by_program && !outcome.saved_step) {
     return over("its program failed before it had made a checkpoint since, and would again");
