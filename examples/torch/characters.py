@@ -33,6 +33,8 @@ def parse():
     parser.add_argument("--rate", type=float, default=5e-3, help="learning rate at its highest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="of each worker")
+    parser.add_argument("--save", metavar="FILE", help="rank 0 writes the trained model there, "
+                        "for torch.load()")
     return parser.parse_args()
 
 
@@ -127,6 +129,8 @@ def main():
     with torch.no_grad():
         bits = loss_of(model, passages_at(text, places, arguments.length)).item() / math.log(2)
     if framework.rank == 0:
+        if arguments.save:
+            torch.save(model.state_dict(), arguments.save)
         print(f"bits_per_character={bits:.3f} seconds={seconds:.1f} {framework.told}")
     framework.close()
 

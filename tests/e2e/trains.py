@@ -34,7 +34,7 @@ class Program:
     length: str  # The option that says so.
     probe: int  # So much of it, to find out.
     told: str  # A line of rank 0 that has figures.
-    keeps: bool  # Makes checkpoints: one is there at its end.
+    keeps: bool  # Makes checkpoints: one is there at its end. Else it takes --save FILE.
 
 
 PROGRAMS = {
@@ -81,8 +81,15 @@ def figures_of(job, program):
             if re.match(program.told, line)]
 
 
-def saved_by(folder, number):
-    """The newest checkpoint's tensors, as safetensors."""
+def model_of(folder):
+    """Where a program without checkpoints writes what it has trained."""
+    return pathlib.Path(folder) / "model.pt"
+
+
+def saved_by(program, folder, number):
+    """What it has trained: the newest checkpoint's tensors, as safetensors, or its own file."""
+    if not program.keeps:
+        return model_of(folder).read_bytes()
     file = pathlib.Path(folder) / f"saved-{number}.safetensors"
     subprocess.run([str(CHECKPOINTS), "export", str(folder), "--to", str(file)], check=True,
                    capture_output=True, timeout=PATIENCE)
@@ -102,9 +109,11 @@ class Trains(cluster.ClusterTest):
 
     def begin(self, program, length, folder, flags=(), **variables):
         keeps = ("--checkpoint", folder) if program.keeps else ()
+        saves = () if program.keeps else ("--save", model_of(folder))
+        pathlib.Path(folder).mkdir(exist_ok=True)
         # Not by the clock besides: both jobs are to have the same checkpoints.
         return self.launch(sys.executable, EXAMPLES / program.script, program.length, length,
-                           workers=2, servers=2, flags=(*keeps, *flags), **variables)
+                           *saves, workers=2, servers=2, flags=(*keeps, *flags), **variables)
 
     def undisturbed(self, program, length, folder):
         """(Seconds, figures, bits) of a job that nothing happens to."""
@@ -112,7 +121,7 @@ class Trains(cluster.ClusterTest):
         job = self.begin(program, length, folder)
         self.assertEqual(job.end(PATIENCE + 10 * 3600), 0, job.output())
         seconds = time.monotonic() - began
-        return seconds, figures_of(job, program), saved_by(folder, 0) if program.keeps else b""
+        return seconds, figures_of(job, program), saved_by(program, folder, 0)
 
     def length_for(self, program, seconds):
         """So much of it takes about so long."""
@@ -156,7 +165,7 @@ class Trains(cluster.ClusterTest):
             if time.monotonic() - began > WARM_UP * options.minutes * 60:
                 self.look(job, first, totals)
         self.assertEqual(job.end(PATIENCE), 0, job.output())
-        return figures_of(job, program), saved_by(folder, 0) if program.keeps else b""
+        return figures_of(job, program), saved_by(program, folder, 0)
 
     def look(self, job, first, totals):
         """By how much those have grown that have been there since the first look."""
@@ -188,9 +197,9 @@ class Trains(cluster.ClusterTest):
         if figures != plain[1] or not figures:
             totals.other_figures += 1
             print(f"{name}: {plain[1][-3:]} undisturbed, {figures[-3:]} disturbed", flush=True)
-        if bits != plain[2] or (program.keeps and not bits):
+        if bits != plain[2] or not bits:
             totals.other_bits += 1
-            print(f"{name}: another checkpoint", flush=True)
+            print(f"{name}: another model", flush=True)
 
 
 def run(options):
