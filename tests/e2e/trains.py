@@ -23,6 +23,7 @@ from again import TOLD, at, in_short, told_after
 EXAMPLES = cluster.SOURCE / "examples" / "torch"
 CHECKPOINTS = cluster.BIN / "stretto-checkpoint"
 PATIENCE = 120.0
+PROBED = 5.0  # Seconds by which the longest probe takes longer than the first one.
 SECONDS = re.compile(r" seconds=\S+")  # The one figure of its last line that differs.
 WARM_UP = 0.25  # Of the time: caches fill.
 
@@ -124,12 +125,13 @@ class Trains(cluster.ClusterTest):
         return seconds, figures_of(job, program), saved_by(program, folder, 0)
 
     def length_for(self, program, seconds):
-        """So much of it takes about so long."""
-        took = []
-        for length in (program.probe, 2 * program.probe):
+        """So much of it takes about so long: what a beginning takes, which varies, does not count."""
+        took, length = [], program.probe
+        while len(took) < 2 or took[-1] - took[0] < PROBED:
             with tempfile.TemporaryDirectory() as folder:
                 took.append(self.undisturbed(program, length, folder)[0])
-        each = max(took[1] - took[0], 0.01) / program.probe
+            length *= 2
+        each = (took[-1] - took[0]) / (length // 2 - program.probe)
         return max(program.probe, int(seconds / each))
 
     def strike(self, job, victim, stops, totals):
