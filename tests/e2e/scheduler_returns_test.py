@@ -161,6 +161,18 @@ class SchedulerReturns(SchedulerReturnsBase):
             self.assertEqual(self.so_far(job, "begins again"), 0, job.output())
             self.kill_all(job)
 
+    def test_one_that_is_lost_more_often_than_checkpoints_are_due_has_some_made(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ("--checkpoint", pathlib.Path(folder) / "run", "--checkpoint-every", "1h")
+            job = self.launch(KEEPING, "--steps", 10**6, "--due",
+                              flags=("--restarts", 20, *flags))
+            job.expect("all are here")
+            for count in range(1, 4):
+                self.strike(job)
+                job.expect(r"\[worker 1\] checkpoint step=\d+$", count=count)
+            self.assertEqual(self.so_far(job, "ERROR"), 0, job.output())
+            self.kill_all(job)
+
     def test_a_job_without_servers(self):
         job = self.launch(cluster.BUILD / "tests" / "grouping", workers=2, servers=0,
                           flags=("--restarts", 2))
