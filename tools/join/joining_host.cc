@@ -85,7 +85,7 @@ class JoiningHost final : private HostEvents {
     const Result<std::string> program = find_program(*folder + "/stretto-server", {});
     if (!program.ok()) return program.status();
     program_ = *program;
-    if (Status status = ask(); !status.ok()) miss_scheduler(status);
+    if (const Status status = ask(); !status.ok()) miss_scheduler(status);
     while (!servers_.over()) turn();
     host_.finish(kKillPatience);
     while (!host_.drain()) relay_.flush(signals_);
@@ -128,7 +128,7 @@ class JoiningHost final : private HostEvents {
 
   void listen(Duration patience) {
     if (observer_ == nullptr) {
-      if (Status status = ask(); !status.ok()) return miss_scheduler(std::move(status));
+      if (const Status status = ask(); !status.ok()) return miss_scheduler(status);
     }
     Result<std::vector<observe::JoinNews>> news = observer_->join_news(patience);
     if (!news.ok()) {

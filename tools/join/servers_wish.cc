@@ -20,7 +20,7 @@ constexpr std::uint32_t kMostPort = 65535;
 constexpr auto kFlags = std::to_array<std::string_view>(
     {"--servers", "-s", "--num-servers", "--place", "--port", "--bin-dir"});
 
-Status unusable(std::string cause) {
+Status unusable(const std::string& cause) {
   return {Code::kInvalidArgument,
           cause +
               "; servers join a job by: stretto-launch join HOST:PORT --servers N [--place "
