@@ -1,91 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of PyTorch programs: a job that is killed goes on from one, on other numbers of
-servers and workers, and ends as an undisturbed one does, to the bit (checkpoints_worker.py)."""
+"""Checkpoints of PyTorch programs: what is in them, when they are made, and what is said where they
+cannot be, or are of something else (checkpoints_worker.py, checkpoints_misuse_worker.py)."""
 
 import json
 import os
-import pathlib
 import re
 import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import jobs
+import kept
 from jobs import cluster
 
-TOOL = cluster.BUILD / "bin" / "stretto-checkpoint"
 
-
-class Checkpoints(jobs.PythonTest):
-
-    def setUp(self):
-        super().setUp()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name) / "run"
-
-    def keep(self, *arguments, flags=(), **options):
-        return self.python("checkpoints_worker.py", *arguments,
-                           flags=("--checkpoint", self.folder, *flags), **options)
-
-    def ends(self, job, workers=2):
-        self.assert_done(job, workers)
-        ends = [re.findall(r"^end (.*)$", "\n".join(job.lines_of(f"worker {rank}")), re.M)
-                for rank in range(workers)]
-        return [end[0] for end in ends]
-
-    def tool(self, *arguments):
-        return subprocess.run([TOOL, *map(str, arguments)], check=True, capture_output=True,
-                              text=True).stdout
-
-    def test_a_killed_job_goes_on_to_the_same_bits(self):
-        self.same_bits(("sync", 2), ("parallel", 1), ("layerwise", 2), ("delayed", 2), ("eager", 2),
-                       ("sync", 0))
-
-    def test_local_steps_go_on_to_the_same_bits(self):
-        for job in self.same_bits(("local", 1), ("outer", 1), ("each", 1), ("outer", 0)):
-            rounds = {line for line in job.lines if "] round " in line}
-            self.assertEqual(len(rounds), 2, job.output())
-
-    def test_local_steps_are_those_of_a_job_without_checkpoints(self):
-        # One at a round's end changes nothing.
-        wanted = self.ends(self.python("checkpoints_worker.py", "local", 12, 0))
-        self.assertEqual(self.ends(self.keep("local", 12, 6)), wanted)
-        (self.folder / "ckpt-2" / "MANIFEST").unlink()
-        job = self.keep("local", 12, 0)
-        self.assertEqual(self.ends(job), wanted)
-        self.assertIn("from 6 of", job.output())
-        self.assertEqual(sum("] round 4" in line for line in job.lines), 2, job.output())
-
-    def test_local_steps_go_on_with_more_workers_amid_a_round(self):
-        self.ends(self.keep("outer", 6, 6))
-        job = self.keep("outer", 12, 6, workers=3)
-        ends = self.ends(job, 3)
-        self.assertEqual(len(set(ends[1:])), 1, ends)
-        self.assertIn("from 6 of", job.output())
-
-    def test_pytorchs_own_modules_go_on_to_the_same_bits(self):
-        self.same_bits(("torch", 0), ("torch", 1))
-
-    def test_pytorchs_own_modules_go_on_from_checkpoints_of_ours(self):
-        saved = self.ends(self.keep("parallel", 6, 6))
-        job = self.keep("torch", 6, 0)
-        self.assertEqual(self.ends(job), [saved[0]] * 2, "statistics are those of rank 0")
-        self.assertIn("from 6 of", job.output())
-
-    def test_a_script_of_pytorchs_own_begins_again_by_itself(self):
-        wanted = self.ends(self.keep("torch", 40, 5, servers=0))
-        self.folder = self.folder.with_name("again")
-        job = self.keep("torch", 40, 5, servers=0, flags=("--restarts", 2))
-        job.expect(r"\[worker 1\] checkpoint 5 True$", seconds=jobs.TORCH_PATIENCE)
-        os.kill(job.member("worker 1"), signal.SIGKILL)
-        job.expect(r"begins again from its checkpoint of step \d+ ", seconds=jobs.TORCH_PATIENCE)
-        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
-        ends = [re.findall(r"^end (.*)$", "\n".join(job.lines_of(f"worker {rank}")), re.M)[-1]
-                for rank in (0, 1)]
-        self.assertEqual(ends, wanted)
+class Checkpoints(kept.KeptTest):
 
     def test_what_of_pytorchs_own_cannot_be_saved_is_told(self):
         for way, words in (("zero", "another part of what a ZeroRedundancyOptimizer remembers"),
@@ -102,59 +31,6 @@ class Checkpoints(jobs.PythonTest):
         self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0)
         self.assertIn("has not called stretto.torch.restore() before its first step", job.output())
         self.assertEqual((self.folder / "LATEST").read_text().strip(), "ckpt-1")
-
-    def test_goes_on_from_a_folder_that_it_does_not_save_to(self):
-        self.ends(self.keep("sync", 6, 6))
-        wanted = self.ends(self.keep("sync", 9, 0))
-        job = self.python("checkpoints_worker.py", "sync", 9, 3, flags=("--resume", self.folder))
-        self.assertEqual(self.ends(job), wanted)
-        self.assertIn("checkpoint 9 False", job.output())
-        job = self.python("checkpoints_worker.py", "sync", 9, 0, "lacking",
-                          flags=("--resume", self.folder))
-        self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0)
-        self.assertIn("has not called stretto.torch.restore() before its first step", job.output())
-
-    def same_bits(self, *ways):
-        """Of killed jobs that go on and of undisturbed ones, of some of these ways. The former."""
-        gone_on = []
-        for way, servers in jobs.some(*ways):
-            with self.subTest(way, servers=servers):
-                self.folder = self.folder.with_name(f"{way}-{servers}")
-                wanted = self.ends(self.keep(way, 12, 6, servers=servers))
-                self.folder = self.folder.with_name(f"{way}-{servers}-killed")
-                job = self.keep(way, 1000, 6, servers=servers)
-                job.expect(r"\[worker 1\] checkpoint 6 True$", seconds=jobs.TORCH_PATIENCE)
-                self.kill_all(job)
-                newest = int((self.folder / "LATEST").read_text().split("-")[1])
-                for number in range(2, newest + 1):  # It may have come further.
-                    (self.folder / f"ckpt-{number}" / "MANIFEST").unlink(missing_ok=True)
-                job = self.keep(way, 12, 6, servers=servers and servers + 1)
-                job.expect(r"the job goes on from checkpoint 1 of step 6", jobs.TORCH_PATIENCE)
-                job.expect(r"\[worker 1\] from 6 of Restored\(number=1, step=6\)$",
-                           jobs.TORCH_PATIENCE)
-                self.assertEqual(self.ends(job), wanted)
-                gone_on.append(job)
-        return gone_on
-
-    def test_another_number_of_workers_goes_on(self):
-        saved = self.ends(self.keep("sync", 4, 4, workers=2))
-        job = self.keep("sync", 4, 0, workers=3, servers=1)
-        self.assertEqual(self.ends(job, 3), [*saved, saved[1]], "nothing was left to do")
-        job = self.keep("sync", 6, 3, workers=3, servers=1)
-        ends = self.ends(job, 3)
-        self.assertEqual(len(set(ends[1:])), 1, ends)
-        self.assertIn("from 4 of", job.output())
-        job = self.keep("sync", 6, 6, workers=1, servers=1)
-        self.assertIn("from 6 of", self.ends(job, 1) and job.output())
-
-    def test_modes_without_rounds_go_on(self):
-        saved = self.ends(self.keep("async", 6, 6))
-        job = self.keep("async", 6, 0, workers=3, servers=1)
-        self.assertEqual(self.ends(job, 3), [*saved, saved[1]], "nothing was left to do")
-        job = self.keep("async", 9, 3, workers=3, servers=1)
-        self.ends(job, 3)
-        self.assertIn("from 6 of", job.output())
-        self.assertIn("checkpoint 2 of step 9 is complete", job.output())
 
     def test_what_is_in_it_is_a_state_dict(self):
         self.ends(self.keep("sync", 2, 2))
@@ -179,16 +55,6 @@ class Checkpoints(jobs.PythonTest):
             path.write_text(path.read_text(encoding="utf-8").replace("300", "400"),
                             encoding="utf-8")
         self.assertIn("from checkpoint 3 of step 300", job.output())
-
-    def misuse(self, way, **options):
-        """What worker 0 says, line by line."""
-        job = self.python("checkpoints_misuse_worker.py", way,
-                          flags=("--checkpoint", self.folder), **options)
-        self.assert_done(job)
-        lines = [job.lines_of(f"worker {rank}") for rank in (0, 1)]
-        for rank in (0, 1):
-            lines[rank] = [line for line in lines[rank] if line and line[0] != " "]
-        return lines
 
     def test_all_of_several_models_is_in_it(self):
         for way in ("gan", "state"):
