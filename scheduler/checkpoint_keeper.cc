@@ -390,6 +390,7 @@ void CheckpointKeeper::go_on_with(const control::CheckpointCut& cut,
 }
 
 void CheckpointKeeper::look_if_complete() {
+  active_ ? timer_.taken(clock_.now()) : timer_.go_on(clock_.now());
   if (!active_ || !folder_) return;
   const checkpoint::Origin origin = active_->manifest.origin;
   const Result<checkpoint::CheckpointManifest> complete = folder_->open(origin.number);

@@ -97,10 +97,8 @@ class CheckpointKeeper {
   /// unless it came to nothing.
   void forget_active() { active_.reset(); }
   void skip_attempts(std::uint64_t last) { attempts_ = std::max(attempts_, last); }
-  /// It may have completed it. Blocks.
+  /// It may have completed it. Counts from now on when the next is due. Blocks.
   void look_if_complete();
-  /// Before that: when the next is due.
-  void count_on() { active_ ? timer_.taken(clock_.now()) : timer_.go_on(clock_.now()); }
   /// A worker has yet to hear that a barrier for that attempt has opened: before it does, what it
   /// is to write; or, of whatever attempt, a shard that has come again, that it is to cut;
   void tell_cut(NodeId node, std::uint64_t attempt);

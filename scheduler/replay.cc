@@ -112,7 +112,6 @@ Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, con
   to.agreements.go_on();
   to.checkpoints.skip_attempts(to.agreements.opened().checkpoint);
   part_with(to.chronicle.renew(to.machine, life, now), to);
-  to.checkpoints.count_on();
   to.checkpoints.look_if_complete();
   return {};
 }

@@ -125,7 +125,7 @@ class Trains(cluster.ClusterTest):
         return seconds, figures_of(job, program), saved_by(program, folder, 0)
 
     def length_for(self, program, seconds):
-        """So much of it takes about so long: what a beginning takes, which varies, does not count."""
+        """So much of it takes about so long. What a beginning takes, which varies, is left out."""
         took, length = [], program.probe
         while len(took) < 2 or took[-1] - took[0] < PROBED:
             with tempfile.TemporaryDirectory() as folder:
