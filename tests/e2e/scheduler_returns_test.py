@@ -166,7 +166,7 @@ class SchedulerReturns(SchedulerReturnsBase):
             flags = ("--checkpoint", pathlib.Path(folder) / "run", "--checkpoint-every", "1h")
             job = self.launch(KEEPING, "--steps", 10**6, "--due",
                               flags=("--restarts", 20, *flags))
-            job.expect("all are here")
+            job.expect("from checkpoint=0", count=2)  # All know that they are in.
             for count in range(1, 4):
                 self.strike(job)
                 job.expect(r"\[worker 1\] checkpoint step=\d+$", count=count)
