@@ -236,6 +236,22 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.assertNotIn("WRONG", job.output())
         self.kill_all(job)
 
+    def test_a_folder_of_checkpoints_that_is_not_the_jobs_is_refused(self):
+        """Of that name, and empty: as on a host that does not share it."""
+        with tempfile.TemporaryDirectory() as folder:
+            job = self.launch(KEEPING, "--steps", 10**6, "--every", 0, workers=2, servers=2,
+                              flags=("--restarts", 3, "--checkpoint", folder),
+                              STRETTO_JOB_TOKEN=TOKEN)
+            job.expect("from checkpoint=0", count=2)
+            inside = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"',
+                      folder)
+            self.is_refused(self.join(job, "--servers", 1, inside=inside),
+                            f"checkpoints in '{folder}', and here that is another folder")
+            joined = self.join(job, "--servers", 1, count=1)
+            self.assertEqual(job.errors(), [], job.output())
+            self.kill_all(job)
+            self.assertNotEqual(joined.end(), 0, joined.output())
+
     def test_what_cannot_be_is_refused_with_the_reason_and_the_job_goes_on(self):
         job = self.begin("--steps", 100_000)
         self.is_refused(self.join(job, "--servers", 3),
