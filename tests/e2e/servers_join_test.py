@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import tempfile
-import threading
 import unittest
 
 import cluster
@@ -235,20 +234,6 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.ends_in_order(joined)
         self.goes_on(job)
         self.assertNotIn("WRONG", job.output())
-        self.kill_all(job)
-
-    def test_a_terminal_that_closes_afterwards_takes_no_place_away(self):
-        job = self.begin("--steps", 100_000)
-        joined = self.join(job, "--servers", 1, count=1)
-        scheduler = job.members()["scheduler"]
-        os.kill(scheduler, signal.SIGSTOP)  # So that the place is not another's before.
-        joined.send(signal.SIGINT)
-        joined.expect("was sent SIGINT")
-        threading.Event().wait(1.5)  # After a second another SIGTERM means "at once".
-        joined.send(signal.SIGHUP)
-        os.kill(scheduler, signal.SIGCONT)
-        self.ends_in_order(joined)
-        self.goes_on(job)
         self.kill_all(job)
 
     def test_a_folder_of_checkpoints_that_is_not_the_jobs_is_refused(self):
