@@ -113,6 +113,7 @@ Status MoveDesk::invite(LinkId link, const control::Move& wanted) {
 }
 
 void MoveDesk::part_with_moved(const Publish& order) {
+  for (const Publish::Loss& lost : order.lost) moves_.note_loss(lost.node, lost.cause);
   for (const Member& member : order.changed) {
     if (!has_moved(member, machine_.view())) continue;
     log(Level::kInfo, "{}", successor_of(member, machine_.view()));

@@ -21,6 +21,8 @@ constexpr std::size_t kMostAskers = 64;  // Of one move.
 
 Status cannot(std::string cause) { return {Code::kUnsupported, std::move(cause)}; }
 
+std::string because(const std::string& cause) { return cause.empty() ? "" : ": " + cause; }
+
 std::uint32_t shards_here(const View& view, Rank number) {
   std::uint32_t here = 0;
   for (const auto& [node, member] : view.members) {
@@ -208,6 +210,7 @@ void Moves::start(Move& move, Time now) {
   ++move.tries;
   move.comes = 0;
   move.ended = move.whole = false;
+  move.loss.clear();
   move.deadline = now + kComes;
   orders_.push_back(move.order);
 }
@@ -218,6 +221,12 @@ void Moves::refuse(const StartRefusal& refusal) {
       move.why = {Code::kResource,
                   fmt::format("server {} could not be started: {}", refusal.server, refusal.why)};
     }
+  }
+}
+
+void Moves::note_loss(NodeId node, const std::string& cause) {
+  for (auto& [place, move] : moves_) {
+    if (move.comes == node) move.loss = cause;
   }
 }
 
@@ -267,8 +276,8 @@ bool Moves::look(Move& move, const View& view, Time now) {
   }
   if (move.guest && (move.comes != 0 || move.ended)) {
     move.why = {Code::kServerLost, fmt::format("server {}, which was to have its place, was lost "
-                                               "before it had all",
-                                               move.order.server)};
+                                               "before it had all{}",
+                                               move.order.server, because(move.loss))};
     return true;
   }
   const Member* other = move.guest ? Standbys::of(*from, view) : nullptr;
@@ -294,8 +303,8 @@ bool Moves::look(Move& move, const View& view, Time now) {
   } else if (was_lost) {
     move.why = {Code::kServerLost,
                 fmt::format("server {}, which was to have its place, was lost before it had all, "
-                            "{} times",
-                            move.order.server, move.tries)};
+                            "{} times{}",
+                            move.order.server, move.tries, because(move.loss))};
   } else if (move.why.ok() && now >= move.deadline) {
     move.why = {Code::kTimeout, fmt::format("server {}, which was to have its place, did not "
                                             "come within {} s",

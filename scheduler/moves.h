@@ -56,6 +56,8 @@ class Moves {
   bool note_end(Rank server, std::uint32_t asker);
   /// A server of this number has been given up, and is not to come.
   bool is_given_up(Rank server, Time now) const { return guests_.is_given_up(server, now); }
+  /// Who was to have a place, or anybody else, is lost to the job.
+  void note_loss(NodeId node, const std::string& cause);
   /// This one hears no more answers.
   void forget(std::uint32_t asker);
   /// What is to be answered now.
@@ -77,6 +79,7 @@ class Moves {
     bool guest = false;       // It is started by who asked,
     std::uint32_t owner = 0;  // which is this one, if it has asked this scheduler.
     bool anew = false;        // The launcher's turn, once nobody stands by.
+    std::string loss = {};    // Why who had come was lost, if the job has lost it.
     Status why = {};          // It cannot be.
   };
 

@@ -65,10 +65,11 @@ Lost without_link(const Member& lost, const Member& other, const std::string& ca
 }
 
 // Of two members at the ends of a link that broke, the one that the job goes on without: a worker,
-// but for a server that is more likely to be the cause and whose place another can have.
+// but for a server that is more likely to be the cause and whose place another can have, or that
+// has none: nothing is lost with it.
 const Member& worker_of(const Member& one, const Member& other, NodeId likelier,
                         const Member* spare) {
-  if (spare != nullptr && spare->node == likelier) return *spare;
+  if (spare != nullptr && (spare->standby || spare->node == likelier)) return *spare;
   if (one.role != other.role) return one.role == Role::kWorker ? one : other;
   return one.node == likelier ? one : other;
 }

@@ -80,7 +80,10 @@ void Replication::greet(LinkId link, const control::Hello& hello) {
 // One that comes from a roster that is yet to come here waits for it.
 void Replication::answer_callers(const Roster& roster, const Member& self) {
   for (const Caller& caller : std::exchange(callers_, {})) {
-    if (served_by_ && served_by_->node == caller.node && receiver_.link() == 0) {
+    const bool serves_us = served_by_ && served_by_->node == caller.node && receiver_.link() == 0;
+    if (serves_us && !workers_.reached_by_all(roster)) {
+      callers_.push_back(caller);  // It is to have no copy of who could not use it.
+    } else if (serves_us) {
       receiver_.begin(caller.link, roster.settings.elastic());
       van_.links().admit(caller.link, caller.node);
       van_.send_control(caller.link, control::Welcome{.node = caller.node, .rank = self.rank});

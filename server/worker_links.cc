@@ -134,6 +134,14 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
   if (told != told_in_.end()) van_.send_control(caller.link, told->second);
 }
 
+bool WorkerLinks::reached_by_all(const Roster& roster) const {
+  return std::ranges::all_of(roster.members, [this](const Member& member) {
+    if (member.role != Role::kWorker || member.left || member.joining) return true;
+    const auto is_it = [&member](const Caller& one) { return one.hello.node == member.node; };
+    return links_.contains(member.node) || std::ranges::any_of(callers_, is_it);
+  });
+}
+
 void WorkerLinks::leave(LinkId link) {
   if (const Worker* worker = find(link)) left_.insert(worker->node);
   van_.links().await(link, Return::kNone);  // It ends the link itself.

@@ -48,6 +48,9 @@ class WorkerLinks {
   /// Forgets a link. The worker behind it, if it was one.
   std::optional<Worker> lose(LinkId link);
 
+  /// All workers that are in have said hello, so that all can reach this shard.
+  bool reached_by_all(const Roster& roster) const;
+
   /// Null for one that is not admitted.
   const Worker* find(LinkId link) const;
   /// 0 if it is not connected.

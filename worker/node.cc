@@ -25,6 +25,13 @@ void report_broken(Membership& membership, const Member& member, Code code, cons
                                .with_peer(who));
 }
 
+void report_missed(const std::vector<StandbyLinks::Missed>& standbys, Membership& membership) {
+  if (membership.state() == Membership::State::kLeaving) return;
+  for (const StandbyLinks::Missed& missed : standbys) {
+    report_broken(membership, missed.member, Code::kServerLost, missed.why);
+  }
+}
+
 void follow_servers(ShardLinks& shards, Membership& membership, Time now) {
   if (!shards.called() || membership.over() || !membership.roster()) return;
   Status status = shards.follow(*membership.roster(), membership.hello(), now);
@@ -99,9 +106,12 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     const bool is_back = membership_.roster() && membership_.scheduler().id() != 0;
     if (is_back && control::is<control::Welcome>(message)) work_.on_scheduler(message);
     // Before anybody hears of a tensor that lies at a shard that has just come.
-    if (control::is<Roster>(message)) follow_servers(shards_, membership_, clock_.now());
+    if (!control::is<Roster>(message)) return;
+    follow_servers(shards_, membership_, clock_.now());
+    for (const auto& [from, said] : shards_.standbys().take_said()) on_control(from, said);
     return;
   }
+  if (shards_.standbys().holds(link, message)) return;
   const Member* shard = shards_.find(link);
   const auto* fault = std::get_if<control::Fault>(&message);
   if (shard == nullptr) {
@@ -118,7 +128,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
 }
 
 void WorkerNode::on_broken(LinkId link, const Status& why) {
-  if (membership_.on_broken(link, why)) return;
+  if (membership_.on_broken(link, why) || shards_.standbys().lose(link, why)) return;
   const Member* shard = shards_.find(link);
   const Member* peer = shard == nullptr ? work_.exchange().lose_peer(link) : nullptr;
   if (membership_.state() == Membership::State::kLeaving) return;
@@ -178,6 +188,7 @@ void WorkerNode::tick() {
   if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
   const bool excused = membership_.scheduler().is_awaited();
+  report_missed(shards_.standbys().take_missed(now, excused), membership_);
   if (Status silence = shards_.silence(now, excused); !silence.ok()) {
     membership_.fail(std::move(silence));
   }

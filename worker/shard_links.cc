@@ -46,6 +46,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
     places_.push_back({.member = member, .link = *link, .deadline = now + kShardPatience});
   }
   called_ = roster.servers == 0 || !places_.empty();
+  standbys_.follow(roster, hello, now);
   if (called_) return {};
   return Status(Code::kMalformed, "the scheduler's roster names no server")
       .with_peer("scheduler")
@@ -66,6 +67,7 @@ Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Tim
     if (place == places_.end()) continue;
     if (Status status = call(*place, member, hello, now); !status.ok()) return status;
   }
+  standbys_.follow(roster, hello, now);
   return {};
 }
 
@@ -85,7 +87,8 @@ void ShardLinks::part_with(const Member& lost, Time now) {
 
 Status ShardLinks::call(Place& place, const Member& successor, const control::Hello& hello,
                         Time now) {
-  Result<LinkId> link = van_.links().connect(successor.address, hello);
+  const std::optional<LinkId> there = standbys_.promote(successor.node);
+  Result<LinkId> link = there ? *there : van_.links().connect(successor.address, hello);
   if (!link.ok()) return std::move(link.status()).with_peer(successor.describe());
   by_node_[successor.node] = static_cast<std::size_t>(&place - places_.data());
   place.next = successor;
@@ -131,7 +134,7 @@ std::optional<ShardLinks::Moved> ShardLinks::welcome(LinkId link) {
 Time ShardLinks::next_due() const {
   Time due = Time::max();
   for (const Place& place : places_) due = std::min(due, place.deadline);
-  return due;
+  return std::min(due, standbys_.next_due());
 }
 
 Status ShardLinks::silence(Time now, bool excused) {

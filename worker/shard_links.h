@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ShardLinks: this worker's links to all shards of the job, from the first call to the last word.
 // In a job without servers there are none, and they are complete at once. A shard that is lost may
-// have a successor: until that has answered the place keeps its last link, which has ended.
+// have a successor: until that has answered the place keeps its last link, which has ended. Who
+// stands by for it has been called before.
 #pragma once
 
 #include <map>
@@ -12,6 +13,7 @@
 #include "common/clock.h"
 #include "van/control.h"
 #include "van/van.h"
+#include "worker/standby_links.h"
 
 namespace stretto {
 
@@ -24,12 +26,14 @@ class ShardLinks {
     LinkId to = 0;
   };
 
-  explicit ShardLinks(Van& van) : van_(van) {}
+  explicit ShardLinks(Van& van) : van_(van), standbys_(van) {}
 
   /// Calls every shard of the roster, with this hello. They have some time to answer.
   Status connect(const Roster& roster, const control::Hello& hello, Time now);
   /// A later roster: links to who is lost end, and who has come in their place is called.
   Status follow(const Roster& roster, const control::Hello& hello, Time now);
+  /// Who is called before it has a place.
+  StandbyLinks& standbys() { return standbys_; }
   /// All were called.
   bool called() const { return called_; }
   /// A link has ended. True if it was to who comes in another's place and had not answered yet:
@@ -71,6 +75,7 @@ class ShardLinks {
   void part_with(const Member& lost, Time now);
 
   Van& van_;
+  StandbyLinks standbys_;
   std::vector<Place> places_;
   std::map<NodeId, std::size_t> by_node_;  // Of all who had them.
   bool called_ = false;

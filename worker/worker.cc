@@ -99,9 +99,10 @@ Result<Worker> Worker::join(const Options& options) {
   set_log_identity({"worker", config.rank});
   promise_last_words();
   warn_of_unread_variables();
+  const std::uint64_t servers = std::uint64_t{config.servers} * config.job.replicas;
   const std::uint64_t others = config.servers == 0  // Any of them may be called then.
                                    ? std::uint64_t{config.workers}
-                                   : std::uint64_t{config.servers} * config.shards;
+                                   : servers * config.shards;
   const std::uint64_t links = others + 1;
   if (Status status = raise_file_limit(kFilesALink * links + kFilesBesides); !status.ok()) {
     return status;

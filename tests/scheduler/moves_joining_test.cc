@@ -133,9 +133,11 @@ TEST_F(MovesJoiningTest, OneThatIsLostBeforeIsNotStartedAgain) {
   const NodeId comes = come(8, kFar);
   follow();
   lose(comes);
+  moves_.note_loss(comes, "worker 1 cannot reach it");
   auto answers = follow();
   ASSERT_THAT(answers, SizeIs(1));
-  EXPECT_THAT(answers[0].why.cause(), HasSubstr("was lost before it had all"));
+  EXPECT_THAT(answers[0].why.cause(),
+              HasSubstr("was lost before it had all: worker 1 cannot reach it"));
   moves_.note_end(8);
   invited({.server = 0, .machine = kFar});
   moves_.note_end(8);  // It never came.

@@ -214,6 +214,21 @@ TEST_F(StandbysTest, InAnElasticJobABrokenLinkCostsAServerThatShowsNoSignOfLife)
   EXPECT_NE(member(workers_[0]), nullptr);
 }
 
+TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheWorker) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  for (const std::size_t standby : {2U, 3U}) {
+    machine_->on(
+        Suspicion{.reporter = workers_[1], .subject = servers_[standby], .cause = "refused"}, now_);
+  }
+  now_ = now_ + 3s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_NE(member(workers_[1]), nullptr);
+  for (const std::size_t number : {0U, 1U, 2U, 3U}) {
+    EXPECT_EQ(member(servers_[number]) != nullptr, number < 2);
+  }
+}
+
 // Who follows takes a view for the one before it plus what has changed.
 TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
   gather();

@@ -131,7 +131,7 @@ TEST_F(StandingByElasticTest, OfABroadcastThatCameToNothingItHasNoValue) {
   send(0, Buffer::copy_of(std::as_bytes(std::span(&head, 1))));
   EXPECT_EQ(acked(), 1U);
   lose(kServer);
-  join(first_, 0);
+  as<control::Welcome>(first_.control());
   first_.epoch = 2;
   push(first_, 1, {}, wire::kAssign | wire::kAbsent | wire::kWantsValue | wire::kAgain, 1);
   EXPECT_EQ(first_.datum().header.kind, wire::Kind::kDone);
@@ -146,7 +146,7 @@ TEST_F(StandingByElasticTest, ItGoesByWhatItIsToldAndNotByItsRoster) {
   regrouped(2, {1, 2}, {first_.node}, {{.node = first_.node, .rounds = 2}});
   EXPECT_EQ(acked(), 2U);
   lose(kServer);
-  join(first_, 0);
+  as<control::Welcome>(first_.control());
   first_.epoch = 3;
   push(first_, 3, {5, 6});
   EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(5, 6));
@@ -157,7 +157,7 @@ TEST_F(StandingByElasticTest, WhoIsLostWhenItHasThePlaceMakesNoMoreRounds) {
   update(1, {11, 22});
   lose_second();
   lose(kServer);
-  join(first_, 0);
+  as<control::Welcome>(first_.control());
   first_.epoch = 2;
   push(first_, 2, {5, 6});
   EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(5, 6));

@@ -109,12 +109,23 @@ class StandingByTest : public ReplicationTest {
     ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
     say_scheduler(welcome(kStandby, 0));
     say_scheduler(roster_);
-    server_.connect();
-    server_.say(hello(Role::kServer, 0, kServer));
-    step();
+    call_by_server();
+    call_by(first_, 0);
+    EXPECT_TRUE(server_.controls().empty()) << "one worker may not be able to reach it";
+    call_by(second_, 1);
     as<control::Welcome>(server_.control());
     server_.epoch = 1;
     server_.say(control::Open{.tensor = 1, .spec = spec("grads", Dtype::kF32, 2, options)});
+    step();
+  }
+  void call_by_server() {
+    server_.connect();
+    server_.say(hello(Role::kServer, 0, kServer));
+    step();
+  }
+  void call_by(FarEnd& worker, Rank rank) {
+    worker.connect();
+    worker.say(hello(Role::kWorker, rank, worker.node));
     step();
   }
   void tell(const control::Message& message) {
@@ -135,11 +146,11 @@ class StandingByTest : public ReplicationTest {
     server_.data();
     return server_.heard_acked;
   }
-  // The place is this one's now, and both workers come.
+  // The place is this one's now, and both workers hear it.
   void promote() {
     lose(kServer);
-    join(first_, 0);
-    join(second_, 1);
+    as<control::Welcome>(first_.control());
+    as<control::Welcome>(second_.control());
     first_.epoch = second_.epoch = 2;
   }
   std::string refusal() { return fault_at(server_, 0).cause(); }

@@ -157,9 +157,6 @@ TEST_F(ServingTest, WhenTheOtherIsLostAllPartsOfASlotGoOn) {
 
 TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {
   begin_both();
-  first_.connect();
-  first_.say(hello(Role::kWorker, 0, first_.node));
-  step();
   EXPECT_THAT(first_.controls(), IsEmpty());
   lose(kServer);
   as<control::Welcome>(first_.control());

@@ -156,7 +156,9 @@ TEST(JoinedServersTest, OneThatDoesNotGetItsPlaceIsKilledAndTheOthersStay) {
   EXPECT_THAT(given_up.notes,
               ElementsAre("server 4 does not have the place of server 0: too late"));
   EXPECT_FALSE(servers.waits());
+  EXPECT_TRUE(servers.ends()) << "the scheduler is to hear it";
   EXPECT_THAT(servers.end(4, {true, SIGKILL}).notes, IsEmpty());
+  EXPECT_FALSE(servers.ends());
   EXPECT_FALSE(servers.over());
   servers.end(5, {});
   EXPECT_TRUE(servers.over());

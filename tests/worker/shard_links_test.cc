@@ -132,6 +132,31 @@ TEST_F(ShardLinksTest, ASuccessorHasThePlaceOnceItHasAnswered) {
   EXPECT_EQ(links_.next_due(), Time::max());
 }
 
+TEST_F(ShardLinksTest, WhoStoodByHasThePlaceByTheLinkThatItHas) {
+  Roster roster = fake::roster(2, 1);
+  const Member serving = roster.members.back();
+  ASSERT_EQ(serving.role, Role::kServer);
+  Member standby = serving;
+  standby.node = 60;
+  standby.address = "shard0:2";
+  standby.standby = true;
+  roster.members.push_back(standby);
+  ASSERT_TRUE(connect(roster).ok());
+  EXPECT_THAT(wire_.connected, ElementsAre("shard0:1", "shard0:2"));
+  links_.welcome(1);
+  EXPECT_TRUE(links_.complete());
+  EXPECT_EQ(links_.find(2), nullptr) << "it has no place";
+  Member& lost = *std::ranges::find(roster.members, serving.node, &Member::node);
+  lost.left = lost.lost = true;
+  roster.members.back().standby = false;
+  ASSERT_TRUE(links_.follow(roster, fake::hello(Role::kWorker, 0), clock_.now()).ok());
+  EXPECT_EQ(wire_.connected.size(), 2U);
+  EXPECT_FALSE(links_.silence(links_.next_due()).ok()) << "it has to answer now";
+  const auto moved = links_.welcome(2);
+  ASSERT_TRUE(moved.has_value());
+  EXPECT_EQ(moved->to, 2U);
+}
+
 TEST_F(ShardLinksTest, ASuccessorMayBeLostBeforeItHasAnswered) {
   Roster roster = fake::roster(2, 1);
   ASSERT_TRUE(connect(roster).ok());

@@ -122,6 +122,11 @@ bool JoinedServers::waits() const {
   });
 }
 
+bool JoinedServers::ends() const {
+  return std::ranges::any_of(
+      guests_, [](const auto& item) { return item.second.runs && item.second.unwanted; });
+}
+
 std::vector<observe::JoinWish> JoinedServers::wishes() const {
   std::vector<observe::JoinWish> wishes;
   for (const auto& [server, guest] : guests_) {

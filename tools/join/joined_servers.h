@@ -47,6 +47,8 @@ class JoinedServers {
 
   /// Some place is still to be decided.
   bool waits() const;
+  /// One that is not wanted has yet to end, and the scheduler to hear that.
+  bool ends() const;
   /// What the scheduler is to be asked, whichever it is: for those which run and do not have their
   /// places yet, and whatever none has answered.
   std::vector<observe::JoinWish> wishes() const;

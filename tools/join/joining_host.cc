@@ -113,7 +113,7 @@ class JoiningHost final : private HostEvents {
   void turn() {
     if (servers_.waits()) listen(kTurn);
     const bool waits = servers_.waits();
-    if (!waits) observer_.reset();
+    if (!waits && !servers_.ends()) observer_.reset();
     // The link has no descriptor of its own here: it was waited for.
     const Duration pause = observer_ == nullptr ? kAgain : Duration::zero();
     go_on(waits ? std::optional<Duration>(pause) : std::nullopt);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call, and what comes of it before anybody needs the link.
+#include "worker/standby_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stretto {
+namespace {
+
+constexpr Duration kPatience = 10s;           // For a link to be made.
+constexpr std::size_t kMostSaid = 64 * 1024;  // Of one who has a place before we know it.
+
+const Member* find(const Roster& roster, NodeId node) {
+  const Member* member = roster.find(node);
+  return member == nullptr || member->left ? nullptr : member;
+}
+
+}  // namespace
+
+void StandbyLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
+  for (auto next = standbys_.begin(); next != standbys_.end();) {
+    if (find(roster, next->first) != nullptr) {
+      ++next;
+      continue;
+    }
+    if (next->second.link != 0) van_.links().close(next->second.link);
+    next = standbys_.erase(next);
+  }
+  for (const Member& member : roster.members) {
+    const bool stands_by = member.role == Role::kServer && member.standby && !member.left;
+    if (stands_by && !standbys_.contains(member.node)) call(member, hello, now);
+  }
+}
+
+void StandbyLinks::call(const Member& member, const control::Hello& hello, Time now) {
+  Standby& standby = standbys_[member.node];
+  standby.member = member;
+  const Result<LinkId> link = van_.links().connect(member.address, hello);
+  if (!link.ok()) return miss(standby, link.status());
+  standby.link = *link;
+  standby.deadline = now + kPatience;
+}
+
+std::optional<LinkId> StandbyLinks::promote(NodeId node) {
+  const auto found = standbys_.find(node);
+  if (found == standbys_.end()) return std::nullopt;
+  const Standby standby = std::move(found->second);
+  standbys_.erase(found);
+  if (standby.link == 0) return std::nullopt;
+  for (const control::Message& message : standby.said) said_.emplace_back(standby.link, message);
+  return standby.link;
+}
+
+StandbyLinks::Standby* StandbyLinks::at(LinkId link) {
+  const auto found = std::ranges::find_if(
+      standbys_, [link](const auto& known) { return known.second.link == link; });
+  return link == 0 || found == standbys_.end() ? nullptr : &found->second;
+}
+
+bool StandbyLinks::holds(LinkId link, const control::Message& message) {
+  Standby* standby = at(link);
+  if (standby == nullptr) return false;
+  const auto* fault = std::get_if<control::Fault>(&message);
+  if (fault != nullptr && fault->tensor == 0) {
+    standby->refusal = {Code::kRefused, fault->why.cause()};  // And the link ends.
+  } else if (standby->said.size() >= kMostSaid) {
+    van_.links().refuse(link, {Code::kResource, "too much is said by a server that stands by"});
+  } else {
+    // It may say more than that, and this worker need not know yet that it serves.
+    if (control::is<control::Welcome>(message)) van_.links().admit(link, standby->member.node);
+    standby->said.push_back(message);
+  }
+  return true;
+}
+
+bool StandbyLinks::lose(LinkId link, const Status& why) {
+  Standby* standby = at(link);
+  if (standby == nullptr) return false;
+  miss(*standby, standby->refusal.ok() ? why : standby->refusal);
+  return true;
+}
+
+void StandbyLinks::miss(Standby& standby, Status why) {
+  standby.link = 0;
+  standby.deadline = Time::max();
+  standby.said.clear();
+  missed_.push_back({standby.member, std::move(why)});
+}
+
+std::vector<StandbyLinks::Missed> StandbyLinks::take_missed(Time now, bool excused) {
+  for (auto& [node, standby] : standbys_) {
+    if (now < standby.deadline) continue;
+    const LinkId link = standby.link;
+    standby.deadline = excused ? now + kPatience : Time::max();
+    if (excused || van_.links().is_made(link)) continue;
+    van_.links().close(link);
+    miss(standby, {Code::kLinkBroken,
+                   fmt::format("no connection to it was made within {} s", seconds(kPatience))});
+  }
+  return std::exchange(missed_, {});
+}
+
+Time StandbyLinks::next_due() const {
+  Time due = missed_.empty() ? Time::max() : Time();
+  for (const auto& [node, standby] : standbys_) due = std::min(due, standby.deadline);
+  return due;
+}
+
+}  // namespace stretto
