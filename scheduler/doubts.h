@@ -15,13 +15,23 @@ namespace stretto {
 /// Thread: loop.
 class Doubts {
  public:
-  /// A report counts once until it is due. Signs of life that come before `proof_from` may have
-  /// been on their way.
-  void add(const Suspicion& suspicion, Time proof_from, Time due) {
+  /// A report counts once until it is due. Signs of life that come in the next moment may have been
+  /// on their way. `dead_after`: JobSettings::dead_after.
+  void add(const Suspicion& suspicion, Time now, Duration dead_after) {
     const bool known = std::ranges::any_of(doubts_, [&](const Doubt& doubt) {
       return doubt.of.reporter == suspicion.reporter && doubt.of.subject == suspicion.subject;
     });
-    if (!known) doubts_.push_back({.of = suspicion, .proof_from = proof_from, .due = due});
+    if (known) return;
+    const Duration patience = std::max<Duration>(kPatience, dead_after / 5);
+    doubts_.push_back({.of = suspicion, .proof_from = now + kProof, .due = now + patience});
+  }
+  /// Who stood by, and has a place now, is called again: what was said of it before is over.
+  void follow(const View& before, const View& now) {
+    std::erase_if(doubts_, [&](const Doubt& doubt) {
+      const Member* was = before.find(doubt.of.subject);
+      const Member* is = now.find(doubt.of.subject);
+      return was != nullptr && is != nullptr && was->standby && !is->standby;
+    });
   }
   /// It shows a sign of life. Who has shown one since a break is not its cause.
   void alive(NodeId node, Time now) {
@@ -51,6 +61,12 @@ class Doubts {
   }
 
  private:
+  // How long a reported break may wait for its cause, such as that the far end's process has gone:
+  // longer than links are hoped for where nobody else would tell (LinkLimits::brief).
+  static constexpr Duration kPatience = std::chrono::seconds(2);
+  // After that a sign of life has been given since the report.
+  static constexpr Duration kProof = std::chrono::milliseconds(100);
+
   struct Doubt {
     Suspicion of;
     Time proof_from;

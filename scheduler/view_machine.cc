@@ -16,8 +16,6 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kDoubt = 2s;     // How long a reported break may wait for its cause.
-constexpr Duration kProof = 100ms;  // After that a sign of life has been given since the report.
 constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its words to leave.
 // How long servers have to go, at least. Who has heard nothing for less than the dead time has yet
 // to hear that all is well.
@@ -66,10 +64,11 @@ Lost without_link(const Member& lost, const Member& other, const std::string& ca
 
 // Of two members at the ends of a link that broke, the one that the job goes on without: a worker,
 // but for a server that is more likely to be the cause and whose place another can have, or that
-// has none: nothing is lost with it.
+// has none: nothing is lost with it, but for somebody who is not in yet.
 const Member& worker_of(const Member& one, const Member& other, NodeId likelier,
                         const Member* spare) {
-  if (spare != nullptr && (spare->standby || spare->node == likelier)) return *spare;
+  const bool stands_by = spare != nullptr && spare->standby && !one.joining && !other.joining;
+  if (stands_by || (spare != nullptr && spare->node == likelier)) return *spare;
   if (one.role != other.role) return one.role == Role::kWorker ? one : other;
   return one.node == likelier ? one : other;
 }
@@ -281,7 +280,7 @@ void ViewMachine::take(const Suspicion& suspicion) {
       next_.find(suspicion.reporter) == nullptr) {
     return;
   }
-  doubts_.add(suspicion, now_ + kProof, now_ + kDoubt);
+  doubts_.add(suspicion, now_, config_.job.dead_after);
 }
 
 void ViewMachine::take(const Moved& moved) {
@@ -342,6 +341,7 @@ void ViewMachine::publish() {
   if (std::exchange(fenced_, false)) next_.fence = next_.epoch;
   STRETTO_CHECK(violation(next_).empty());
   STRETTO_CHECK(violation(view_, next_).empty());
+  doubts_.follow(view_, next_);
   orders_.emplace_back(news_of(view_, next_, std::exchange(changed_, {}), lost_));
   lost_.clear();
   view_ = next_;
@@ -370,18 +370,14 @@ void ViewMachine::take(const TimeOut&) {
     const Member* subject = next_.find(doubt.subject);
     if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
     const Member* spare = places_.spare_of(*reporter, *subject, next_);
-    if (changes_size(sizing_) &&
-        (reporter->role == Role::kWorker || subject->role == Role::kWorker)) {
-      const Member& worker = worker_of(*reporter, *subject, likelier, spare);
-      const Member& other = &worker == reporter ? *subject : *reporter;
-      take(without_link(worker, other, doubt.cause, next_));
-      continue;
+    const bool costs_one = changes_size(sizing_) &&
+                           (reporter->role == Role::kWorker || subject->role == Role::kWorker);
+    const Member* lost = costs_one ? &worker_of(*reporter, *subject, likelier, spare) : spare;
+    if (lost == nullptr) {
+      end(link_broke(*reporter, *subject, doubt.cause));
+    } else {
+      take(without_link(*lost, lost == reporter ? *subject : *reporter, doubt.cause, next_));
     }
-    if (spare != nullptr) {
-      take(without_link(*spare, spare == reporter ? *subject : *reporter, doubt.cause, next_));
-      continue;
-    }
-    end(link_broke(*reporter, *subject, doubt.cause));
   }
   if (phase_ == Phase::kRunning && !changed_.empty()) take(TurnOver{});  // As a journal plays it.
 }

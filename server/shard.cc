@@ -256,12 +256,14 @@ void Shard::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
     if (hello->role == Role::kServer) return replication_.greet(link, *hello);
     workers_.greet(link, *hello);
+  } else if (control::is<control::Leave>(message)) {
+    workers_.leave(link);
+  } else if (!replication_.serves()) {
+    return;  // There is nothing else to be said to who stands by.
   } else if (const auto* open = std::get_if<control::Open>(&message)) {
     on_open(link, *open);
   } else if (const auto* request = std::get_if<control::StateRequest>(&message)) {
     on_state_request(link, *request);
-  } else if (control::is<control::Leave>(message)) {
-    workers_.leave(link);
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     on_take_in(link, *taken);
   } else if (const auto* told = std::get_if<control::Recall>(&message)) {

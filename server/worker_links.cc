@@ -18,6 +18,11 @@ bool is_newcomer(const Member& member) {
   return member.role == Role::kWorker && (member.joining || member.from_step > 0);
 }
 
+Status is_lost(const Member* member) {
+  const std::string who = member == nullptr ? "this worker" : member->describe();
+  return Status(Code::kPeerLost, fmt::format("{} is lost to the job", who)).with_peer(who);
+}
+
 }  // namespace
 
 ContributorGroup WorkerLinks::workers_of(const Roster& roster) const {
@@ -67,9 +72,8 @@ void WorkerLinks::greet(LinkId link, const control::Hello& hello) {
 
 WorkerLinks::Departures WorkerLinks::follow(const Roster& roster, bool serves) {
   if (group_ == nullptr) group_ = workers_of(roster);
-  if (serves) {
-    for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster);
-  }
+  if (serves && !heard_.empty()) let_in_heard(roster);
+  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster, serves);
   if (roster.epoch == followed_epoch_) return {};
   followed_epoch_ = roster.epoch;
   Departures gone;
@@ -91,16 +95,14 @@ WorkerLinks::Departures WorkerLinks::follow(const Roster& roster, bool serves) {
 
 // One that still lives hears that others go on without it.
 void WorkerLinks::part_with(const Member& lost) {
-  const LinkId link = link_of(lost.node);
+  const auto heard = heard_.find(lost.node);
+  const LinkId link = heard == heard_.end() ? link_of(lost.node) : heard->second;
   if (link == 0) return;
-  workers_.erase(link);
-  links_.erase(lost.node);
-  van_.links().refuse(link,
-                      Status(Code::kPeerLost, fmt::format("{} is lost to the job", lost.describe()))
-                          .with_peer(lost.describe()));
+  lose(link);
+  van_.links().refuse(link, is_lost(&lost));
 }
 
-void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
+void WorkerLinks::answer(const Caller& caller, const Roster& roster, bool serves) {
   const Member* member = roster.find(caller.hello.node);
   if (member == nullptr && roster.settings.elastic() && caller.hello.node > roster.newest()) {
     callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
@@ -113,6 +115,7 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
                                      caller.hello.host, caller.hello.node)});
     return;
   }
+  if (!serves) return hear(*member, caller.link);
   // Its link had ended before it had heard the welcome.
   if (roster.settings.servers_replaced() && links_.contains(member->node)) {
     const LinkId before = links_.at(member->node);
@@ -125,20 +128,46 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster) {
                                                      caller.hello.host, member->describe())});
     return;
   }
-  links_[member->node] = caller.link;
-  workers_[caller.link] = {member->node, member->number()};
-  van_.links().admit(caller.link, member->node);
-  van_.send_control(caller.link, control::Welcome{.node = member->node, .rank = member->rank});
+  let_in(*member, caller.link);
+}
+
+void WorkerLinks::let_in(const Member& member, LinkId link) {
+  links_[member.node] = link;
+  workers_[link] = {member.node, member.number()};
+  van_.links().admit(link, member.node);
+  van_.send_control(link, control::Welcome{.node = member.node, .rank = member.rank});
   // Its place was another's when it was taken in, or it is late.
-  const auto told = told_in_.find(member->node);
-  if (told != told_in_.end()) van_.send_control(caller.link, told->second);
+  const auto told = told_in_.find(member.node);
+  if (told != told_in_.end()) van_.send_control(link, told->second);
+}
+
+// Its link before had ended, if there was one, and it has found that out first.
+void WorkerLinks::hear(const Member& member, LinkId link) {
+  const auto [heard, is_first] = heard_.try_emplace(member.node, link);
+  if (!is_first) van_.links().close(std::exchange(heard->second, link));
+  van_.links().admit(link, member.node);
+  van_.send_control(link,
+                    control::Welcome{.node = member.node, .rank = member.rank, .stands_by = true});
+}
+
+// This shard serves from now on.
+void WorkerLinks::let_in_heard(const Roster& roster) {
+  for (const auto& [node, link] : std::exchange(heard_, {})) {
+    const Member* member = roster.find(node);
+    if (member == nullptr || member->lost) {
+      van_.links().refuse(link, is_lost(member));
+    } else if (!member->left) {  // Who has left ends the link itself.
+      let_in(*member, link);
+    }
+  }
 }
 
 bool WorkerLinks::reached_by_all(const Roster& roster) const {
   return std::ranges::all_of(roster.members, [this](const Member& member) {
     if (member.role != Role::kWorker || member.left || member.joining) return true;
     const auto is_it = [&member](const Caller& one) { return one.hello.node == member.node; };
-    return links_.contains(member.node) || std::ranges::any_of(callers_, is_it);
+    return heard_.contains(member.node) || links_.contains(member.node) ||
+           std::ranges::any_of(callers_, is_it);
   });
 }
 
@@ -149,6 +178,7 @@ void WorkerLinks::leave(LinkId link) {
 
 std::optional<WorkerLinks::Worker> WorkerLinks::lose(LinkId link) {
   std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
+  std::erase_if(heard_, [link](const auto& heard) { return heard.second == link; });
   const auto known = workers_.find(link);
   if (known == workers_.end()) return {};
   const Worker worker = known->second;

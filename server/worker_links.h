@@ -34,8 +34,8 @@ class WorkerLinks {
 
   /// A hello: answered by follow(), or refused at once.
   void greet(LinkId link, const control::Hello& hello);
-  /// Answers those who wait, if this shard serves. The workers that this roster, and none before
-  /// it, says have gone.
+  /// Answers those who wait: while this shard does not serve, that they have been heard. The
+  /// workers that this roster, and none before it, says have gone.
   Departures follow(const Roster& roster, bool serves = true);
   /// Newcomers make rounds from now on, those of them who are in, and each hears of it once. True
   /// if that is new. No word counts but of a worker that makes rounds, or, where this shard may
@@ -69,7 +69,10 @@ class WorkerLinks {
     control::Hello hello;
   };
 
-  void answer(const Caller& caller, const Roster& roster);
+  void answer(const Caller& caller, const Roster& roster, bool serves);
+  void hear(const Member& member, LinkId link);
+  void let_in(const Member& member, LinkId link);
+  void let_in_heard(const Roster& roster);
   void part_with(const Member& lost);
   ContributorGroup workers_of(const Roster& roster) const;
 
@@ -78,6 +81,7 @@ class WorkerLinks {
   std::vector<Caller> callers_;
   std::map<LinkId, Worker> workers_;
   std::map<NodeId, LinkId> links_;  // Of those who are connected.
+  std::map<NodeId, LinkId> heard_;  // Of those who have called, while this shard stands by.
   ContributorGroup group_;
   std::set<NodeId> left_;                      // They said so, or a roster,
   std::set<NodeId> told_left_;                 // and those of whom a roster did.

@@ -71,6 +71,7 @@ struct Welcome {
   Rank rank = 0;
   std::uint64_t job = 0;   ///< No other job has this number.
   std::uint32_t life = 0;  ///< Of the scheduler: each process of it has a greater one.
+  bool stands_by = false;  ///< Heard by a server that serves nobody yet: another one follows.
 };
 
 /// An error on one link or one tensor. After a fault with tensor 0 and no name the link ends.

@@ -73,7 +73,8 @@ Result<Message> from(const wire::Welcome& welcome) {
   return Message(Welcome{.node = welcome.node(),
                          .rank = static_cast<Rank>(welcome.rank()),
                          .job = welcome.job(),
-                         .life = welcome.life()});
+                         .life = welcome.life(),
+                         .stands_by = welcome.stands_by()});
 }
 
 Result<Message> from(const wire::Fault& fault) {

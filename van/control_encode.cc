@@ -56,6 +56,7 @@ void write(const Welcome& welcome, wire::Control& message) {
   message.mutable_welcome()->set_rank(welcome.rank);
   message.mutable_welcome()->set_job(welcome.job);
   message.mutable_welcome()->set_life(welcome.life);
+  message.mutable_welcome()->set_stands_by(welcome.stands_by);
 }
 
 void write(const Fault& fault, wire::Control& message) {

@@ -53,11 +53,6 @@ bool LinkKeeper::is_open(LinkId id) const {
   return link != nullptr && link->admitted && !link->closing;
 }
 
-bool LinkKeeper::is_made(LinkId id) const {
-  const LinkState* link = parts_.links.find(id);
-  return link != nullptr && link->carrier != 0 && parts_.transport.is_made(link->carrier);
-}
-
 bool LinkKeeper::has_heard_all(LinkId id) const {
   const LinkState* link = parts_.links.find(id);
   if (link == nullptr) return true;

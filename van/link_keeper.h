@@ -34,8 +34,6 @@ class LinkKeeper {
   std::map<NodeId, bool> take_news() { return mender_.take_news(); }
   /// Admitted, and not refused since.
   bool is_open(LinkId link) const;
-  /// The far end's host has taken the connection, though nobody may have answered yet.
-  bool is_made(LinkId link) const;
   /// The far end is known to have all that was said to it, or there is no such link any more. Of a
   /// link whose far end does not tell: all has left.
   bool has_heard_all(LinkId link) const;

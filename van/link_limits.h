@@ -49,6 +49,12 @@ inline LinkLimits link_limits(Duration dead_after) {
   return limits;
 }
 
+/// So long a member that has reported a break waits for the scheduler's decision, which may wait
+/// for the cause, such as that the far end's process has gone: for more than `brief`.
+inline Duration verdict_for(Duration dead_after) {
+  return std::max<Duration>(std::chrono::seconds(3), dead_after / 10 * 3);
+}
+
 /// For who is told this; none where links are not made anew.
 inline LinkLimits limits_for(const Config& config) {
   return config.remakes_links ? link_limits(config.job.dead_after) : LinkLimits{};

@@ -178,7 +178,9 @@ void Membership::on_welcome(const control::Welcome& welcome) {
     return;
   }
   // By then it knows who has not come again.
-  for (const auto& [node, cause] : verdicts_.renew(now, 2 * settings().dead_after)) {
+  const Duration dead_after = settings().dead_after;
+  const Duration patience = std::max(verdict_for(dead_after), 2 * dead_after);
+  for (const auto& [node, cause] : verdicts_.renew(now, patience)) {
     van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = cause});
   }
   if (state_ != State::kLeaving) return;
@@ -378,7 +380,8 @@ void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   const Member* member = roster_ ? roster_->find(node) : nullptr;
   if (member != nullptr && member->left) return;
   van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = why.cause()});
-  verdicts_.add(node, std::move(verdict), clock_.now());
+  verdicts_.add(node, std::move(verdict), clock_.now(), verdict_for(settings().dead_after),
+                member != nullptr && member->standby);
 }
 
 }  // namespace stretto

@@ -15,21 +15,24 @@ namespace stretto {
 /// Thread: loop. Pure: it is told times.
 class Verdicts {
  public:
-  /// The link to that member broke; unless the scheduler says otherwise the verdict holds soon.
-  void add(NodeId node, Status verdict, Time now) {
-    verdicts_.push_back({node, std::move(verdict), std::max(now + kPatience, not_before_)});
+  /// The link to that member broke; unless the scheduler says otherwise in this time the verdict
+  /// holds.
+  void add(NodeId node, Status verdict, Time now, Duration patience, bool stands_by = false) {
+    verdicts_.push_back(
+        {node, std::move(verdict), std::max(now + patience, not_before_), stands_by});
   }
-  /// Links of those who have left broke because they had.
+  /// Links of those who have left broke because they had. Who stood by, and has a place now, is
+  /// called again.
   void follow(const Roster& roster) {
     std::erase_if(verdicts_, [&roster](const Verdict& verdict) {
       const Member* member = roster.find(verdict.node);
-      return member != nullptr && member->left;
+      return member != nullptr && (member->left || (verdict.stands_by && !member->standby));
     });
   }
   /// A scheduler is there that has heard nothing of them: they wait anew, and so do those that come
   /// while it may not know who is there. Those that wait.
   std::vector<std::pair<NodeId, std::string>> renew(Time now, Duration patience) {
-    not_before_ = now + std::max<Duration>(kPatience, patience);
+    not_before_ = now + patience;
     std::vector<std::pair<NodeId, std::string>> waiting;
     for (Verdict& verdict : verdicts_) {
       verdict.at = std::max(verdict.at, not_before_);
@@ -44,12 +47,11 @@ class Verdicts {
   Time next_due() const { return verdicts_.empty() ? Time::max() : verdicts_.front().at; }
 
  private:
-  static constexpr Duration kPatience = std::chrono::seconds(3);
-
   struct Verdict {
     NodeId node;
     Status status;
     Time at;
+    bool stands_by = false;
   };
   Time not_before_ = {};
   std::vector<Verdict> verdicts_;  // In the order in which they were reported.

@@ -28,7 +28,9 @@ void report_broken(Membership& membership, const Member& member, Code code, cons
 void report_missed(const std::vector<StandbyLinks::Missed>& standbys, Membership& membership) {
   if (membership.state() == Membership::State::kLeaving) return;
   for (const StandbyLinks::Missed& missed : standbys) {
-    report_broken(membership, missed.member, Code::kServerLost, missed.why);
+    // This worker can do without it until it has a place, whatever it lacks itself.
+    const Status why(Code::kLinkBroken, missed.why.cause());
+    report_broken(membership, missed.member, Code::kServerLost, why);
   }
 }
 
@@ -94,6 +96,7 @@ void WorkerNode::go_if_free() {
   }
   if (now < *farewell_until_ && !exchange.peers().have_heard_all()) return;
   shards_.tell_all(control::Leave{});
+  shards_.standbys().tell_all(control::Leave{});
   membership_.leave();
 }
 

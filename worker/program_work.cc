@@ -208,7 +208,9 @@ void ProgramWork::on_scheduler(const control::Message& message) {
 }
 
 void ProgramWork::on_shard(LinkId link, const control::Message& message, const Member& shard) {
-  if (control::is<control::Welcome>(message)) {
+  if (const auto* welcome = std::get_if<control::Welcome>(&message)) {
+    // It had been said before it served, as another one will say.
+    if (welcome->stands_by) return van_.links().admit(link, shard.node);
     const std::optional<ShardLinks::Moved> moved = shards_.welcome(link);
     if (!moved) return;
     settle(*moved, van_, tensors_, stand_in_, states_, exchange_.servers(), steps_.gate().said());

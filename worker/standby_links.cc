@@ -9,7 +9,8 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kPatience = 10s;           // For a link to be made.
+constexpr Duration kPatience = 10s;           // For an answer, at least.
+constexpr Duration kStoodStill = 1s;          // For what has come meanwhile to be read.
 constexpr std::size_t kMostSaid = 64 * 1024;  // Of one who has a place before we know it.
 
 const Member* find(const Roster& roster, NodeId node) {
@@ -28,6 +29,8 @@ void StandbyLinks::follow(const Roster& roster, const control::Hello& hello, Tim
     if (next->second.link != 0) van_.links().close(next->second.link);
     next = standbys_.erase(next);
   }
+  // Who has stopped is lost before.
+  patience_ = std::max<Duration>(kPatience, 2 * roster.settings.dead_after);
   for (const Member& member : roster.members) {
     const bool stands_by = member.role == Role::kServer && member.standby && !member.left;
     if (stands_by && !standbys_.contains(member.node)) call(member, hello, now);
@@ -40,7 +43,7 @@ void StandbyLinks::call(const Member& member, const control::Hello& hello, Time 
   const Result<LinkId> link = van_.links().connect(member.address, hello);
   if (!link.ok()) return miss(standby, link.status());
   standby.link = *link;
-  standby.deadline = now + kPatience;
+  standby.deadline = now + patience_;
 }
 
 std::optional<LinkId> StandbyLinks::promote(NodeId node) {
@@ -50,6 +53,7 @@ std::optional<LinkId> StandbyLinks::promote(NodeId node) {
   standbys_.erase(found);
   if (standby.link == 0) return std::nullopt;
   for (const control::Message& message : standby.said) said_.emplace_back(standby.link, message);
+  if (standby.refusal) said_.emplace_back(standby.link, *standby.refusal);
   return standby.link;
 }
 
@@ -63,13 +67,19 @@ bool StandbyLinks::holds(LinkId link, const control::Message& message) {
   Standby* standby = at(link);
   if (standby == nullptr) return false;
   const auto* fault = std::get_if<control::Fault>(&message);
+  const auto* welcome = std::get_if<control::Welcome>(&message);
   if (fault != nullptr && fault->tensor == 0) {
-    standby->refusal = {Code::kRefused, fault->why.cause()};  // And the link ends.
-  } else if (standby->said.size() >= kMostSaid) {
+    standby->refusal = *fault;  // And the link ends.
+    return true;
+  }
+  if (welcome != nullptr) {
+    standby->deadline = Time::max();
+    van_.links().admit(link, standby->member.node);
+    if (welcome->stands_by) return true;
+  }
+  if (standby->said.size() >= kMostSaid) {
     van_.links().refuse(link, {Code::kResource, "too much is said by a server that stands by"});
-  } else {
-    // It may say more than that, and this worker need not know yet that it serves.
-    if (control::is<control::Welcome>(message)) van_.links().admit(link, standby->member.node);
+  } else {  // It serves, and this worker need not know that yet.
     standby->said.push_back(message);
   }
   return true;
@@ -78,7 +88,7 @@ bool StandbyLinks::holds(LinkId link, const control::Message& message) {
 bool StandbyLinks::lose(LinkId link, const Status& why) {
   Standby* standby = at(link);
   if (standby == nullptr) return false;
-  miss(*standby, standby->refusal.ok() ? why : standby->refusal);
+  miss(*standby, standby->refusal ? standby->refusal->why : why);
   return true;
 }
 
@@ -92,14 +102,21 @@ void StandbyLinks::miss(Standby& standby, Status why) {
 std::vector<StandbyLinks::Missed> StandbyLinks::take_missed(Time now, bool excused) {
   for (auto& [node, standby] : standbys_) {
     if (now < standby.deadline) continue;
-    const LinkId link = standby.link;
-    standby.deadline = excused ? now + kPatience : Time::max();
-    if (excused || van_.links().is_made(link)) continue;
-    van_.links().close(link);
+    if (excused || !std::exchange(standby.late, true)) {
+      standby.deadline = now + (excused ? patience_ : kStoodStill);
+      continue;
+    }
+    van_.links().close(standby.link);
     miss(standby, {Code::kLinkBroken,
-                   fmt::format("no connection to it was made within {} s", seconds(kPatience))});
+                   fmt::format("it did not answer within {} s", seconds(patience_ + kStoodStill))});
   }
   return std::exchange(missed_, {});
+}
+
+void StandbyLinks::tell_all(const control::Message& message) {
+  for (const auto& [node, standby] : standbys_) {
+    if (standby.link != 0) van_.send_control(standby.link, message);
+  }
 }
 
 Time StandbyLinks::next_due() const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // StandbyLinks: this worker's links to servers that stand by for others. They are called as soon as
 // the roster names them, so that it is known whether this host can reach them before they have a
-// place; what they say before the roster says that they have it waits until then.
+// place. They answer that they have heard that; what they say besides, before the roster says that
+// they have it, waits until then.
 #pragma once
 
 #include <map>
@@ -32,10 +33,11 @@ class StandbyLinks {
   /// This one has a place: its link from now on, if it has one that may still be used. What it has
   /// said is given by take_said().
   std::optional<LinkId> promote(NodeId node);
-  /// True if the message is of one who stands by, and waits.
+  /// True if the message is of one who stands by: an answer, or it waits.
   bool holds(LinkId link, const control::Message& message);
   /// In order; once.
   std::vector<Said> take_said() { return std::exchange(said_, {}); }
+  void tell_all(const control::Message& message);
   /// A link has ended. True if it was to one who stands by: it is missed.
   bool lose(LinkId link, const Status& why);
   /// Those that cannot be reached, each once. `excused`: nobody is there now who would say that one
@@ -48,9 +50,10 @@ class StandbyLinks {
   struct Standby {
     Member member;
     LinkId link = 0;              // 0: it is missed.
-    Time deadline = Time::max();  // For the link to be made.
+    Time deadline = Time::max();  // For its answer.
+    bool late = false;
     std::vector<control::Message> said = {};
-    Status refusal = {};
+    std::optional<control::Fault> refusal = {};
   };
 
   void call(const Member& member, const control::Hello& hello, Time now);
@@ -61,6 +64,7 @@ class StandbyLinks {
   std::map<NodeId, Standby> standbys_;
   std::vector<Said> said_;
   std::vector<Missed> missed_;
+  Duration patience_{};
 };
 
 }  // namespace stretto

@@ -302,6 +302,43 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.goes_on(job)
         self.kill_all(job)
 
+    def test_the_end_of_its_terminal_adds_nothing_and_the_fourth_signal_kills(self):
+        job = self.begin("--steps", 100_000, program=RETURNING, STRETTO_DEAD_AFTER_S=30)
+        joined = self.join(job, "--servers", 1, count=1)
+        guest = self.guests(joined)[4]
+        os.kill(guest, signal.SIGSTOP)  # So it does not react.
+        joined.send(signal.SIGINT)
+        joined.expect("was sent SIGINT")
+        joined.send(signal.SIGHUP)  # Of signals that wait the lowest comes first.
+        for count in (1, 2):
+            joined.send(signal.SIGTERM)
+            joined.expect("was sent SIGTERM", count=count)
+        self.assertNotIn("was sent SIGHUP", joined.output())
+        self.assertEqual(self.guests(joined), {4: guest})
+        joined.send(signal.SIGTERM)
+        self.is_refused(joined, "peer=server 4", "killed by SIGKILL")
+        # By another number, if one had been started for its place already.
+        job.expect(r"\[launcher\] server 4, which had joined, is lost; server [02] is started in "
+                   "its place$")
+        self.goes_on(job)
+        self.kill_all(job)
+
+    def test_those_whom_no_scheduler_welcomes_end(self):
+        job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=30)
+        source, scheduler = (job.members()[name] for name in ("server 0", "scheduler"))
+        os.kill(source, signal.SIGSTOP)  # So nothing is copied.
+        joined = self.join(job, "--place", 0)
+        joined.expect(r"\[join\] server 4 is started, to have the place of server 0")
+        os.kill(job.pid, signal.SIGSTOP)  # So it starts no other scheduler.
+        os.kill(scheduler, signal.SIGKILL)
+        joined.expect("no scheduler answers .*: another is awaited for 15 s")
+        self.is_refused(joined, "SchedulerLost", "Connection refused")
+        self.assertIn("[join] server 4 does not have the place of server 0", joined.output())
+        os.kill(source, signal.SIGCONT)
+        os.kill(job.pid, signal.SIGCONT)
+        self.goes_on(job)
+        self.kill_all(job)
+
     def test_a_scheduler_that_does_not_answer_is_not_waited_for_after_a_signal(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             joined = self.start("join", [cluster.LAUNCH, "join",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that join on a host that one worker cannot reach, in network namespaces: they get no
-place, the reason is told, and the job goes on."""
+"""Servers that stand by, or join, and that one worker cannot reach, in network namespaces: for
+good, and they get no place, with the reason; or for a moment, and they are as they were."""
 
 import contextlib
 import signal
 import sys
+import threading
 import unittest
 
 import cluster
@@ -14,6 +15,7 @@ import launch_ssh_test
 import servers_join_test
 
 DROPPED = ("DROP",)
+OUTAGE = 3.5  # Seconds: longer than a silent link is kept, less than STRETTO_DEAD_AFTER_S.
 REFUSED = ("REJECT", "--reject-with", "tcp-reset")
 
 
@@ -31,10 +33,10 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
         finally:
             hosts.run(*iptables, "-F", "INPUT")
 
-    def begin(self, *flags, steps=100_000):
-        job = self.over(servers_join_test.REPLICATING, "--steps", steps, "--say_every", 5,
-                        "--elements", 20_000, on="localhost:1,one:1",
-                        flags=("-s", 1, *flags), STRETTO_JOB_TOKEN=servers_join_test.TOKEN)
+    def begin(self, *flags, on="localhost:1,one:1"):
+        job = self.over(servers_join_test.REPLICATING, "--steps", 100_000, "--say_every", 5,
+                        "--elements", 20_000, on=on, flags=("-s", 1, *flags),
+                        STRETTO_JOB_TOKEN=servers_join_test.TOKEN)
         job.expect(r"\[worker 0\] step=")
         return job
 
@@ -56,6 +58,16 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
         self.ends_in_order(joined)
         self.goes_on(job)
         self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
+
+    def test_an_outage_of_a_workers_host_costs_no_server_that_stands_by(self):
+        job = self.begin("--replicas", 2, "--restarts", 1, on="localhost:1,one:1,two:1")
+        self.goes_on(job)
+        with self.lab.without_power("two", []):
+            threading.Event().wait(OUTAGE)  # The fault lasts so long.
+        self.goes_on(job, lines=10)
+        self.assertIn("was made anew", job.output())
+        self.assertNotIn("is lost", job.output())
         self.kill_all(job)
 
 

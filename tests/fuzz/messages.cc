@@ -26,6 +26,7 @@ void fill(wire::Welcome& welcome, Input& input) {
   welcome.set_node(input.small());
   welcome.set_rank(static_cast<std::int64_t>(input.number()));
   welcome.set_life(input.small());
+  welcome.set_stands_by(input.rarely(8));
 }
 
 void fill(wire::Hello& hello, Input& input) {

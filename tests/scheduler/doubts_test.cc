@@ -13,7 +13,7 @@ constexpr Time kLater = kNow + 2s;
 class DoubtsTest : public testing::Test {
  protected:
   void broke(NodeId reporter, NodeId subject) {
-    doubts_.add({.reporter = reporter, .subject = subject}, kNow, kLater);
+    doubts_.add({.reporter = reporter, .subject = subject}, kNow - 100ms, 5s);
   }
   NodeId likelier() {
     const std::vector<Doubts::Due> due = doubts_.take_due(kLater);

@@ -229,6 +229,17 @@ TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheW
   }
 }
 
+TEST_F(StandbysTest, WhoCouldNotBeReachedAndHasThePlaceIsCalledAgain) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[2], .cause = "reset"}, now_);
+  lose(servers_[0]);
+  EXPECT_FALSE(member(servers_[2])->standby);
+  now_ = now_ + 3s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
+}
+
 // Who follows takes a view for the one before it plus what has changed.
 TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
   gather();

@@ -172,6 +172,17 @@ TEST_F(ViewMachineTest, ASuspicionWaitsForItsCause) {
             "worker 0 lost its link to server 1, though both are alive: reset");
 }
 
+// A session that has lost its link is hoped for in proportion: 4.5 s of 30.
+TEST_F(ViewMachineTest, WhereADeadNodeIsFoundOutLateACauseIsWaitedForLonger) {
+  config_.job.dead_after = 30s;
+  gather(Sizing::kFixed);
+  on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
+  now_ += 4500ms;
+  EXPECT_TRUE(on(TimeOut{}).empty());
+  EXPECT_EQ(only<EndJob>(on(Gone{.node = servers_[1], .cause = "its link has ended"}))->why.code(),
+            Code::kServerLost);
+}
+
 TEST_F(ViewMachineTest, OnceBothShowSignsOfLifeNoOtherCauseIsWaitedFor) {
   gather(Sizing::kFixed);
   on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});

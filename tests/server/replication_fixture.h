@@ -114,6 +114,9 @@ class StandingByTest : public ReplicationTest {
     EXPECT_TRUE(server_.controls().empty()) << "one worker may not be able to reach it";
     call_by(second_, 1);
     as<control::Welcome>(server_.control());
+    for (FarEnd* worker : {&first_, &second_}) {
+      EXPECT_TRUE(as<control::Welcome>(worker->control()).stands_by);
+    }
     server_.epoch = 1;
     server_.say(control::Open{.tensor = 1, .spec = spec("grads", Dtype::kF32, 2, options)});
     step();

@@ -157,9 +157,11 @@ TEST_F(ServingTest, WhenTheOtherIsLostAllPartsOfASlotGoOn) {
 
 TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {
   begin_both();
-  EXPECT_THAT(first_.controls(), IsEmpty());
+  open_at(first_, 1, spec("another", Dtype::kF32, 3));
+  step();
+  EXPECT_THAT(first_.controls(), IsEmpty()) << "nor that this is another tensor";
   lose(kServer);
-  as<control::Welcome>(first_.control());
+  EXPECT_FALSE(as<control::Welcome>(first_.control()).stands_by);
   EXPECT_TRUE(server_.closed());
 }
 

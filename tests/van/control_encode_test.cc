@@ -241,6 +241,8 @@ std::vector<Golden> of_comebacks() {
       {"WelcomeOfALaterScheduler", Welcome{.node = 3, .rank = 1, .job = 5, .life = 2},
        "120f08031001190500000000000000"
        "2002"},
+      {"WelcomeOfWhoStandsBy", Welcome{.node = 3, .rank = 1, .stands_by = true},
+       "1206080310012801"},
   };
 }
 

@@ -133,6 +133,7 @@ class JoiningHost final : private HostEvents {
     Result<std::vector<observe::JoinNews>> news = observer_->join_news(patience);
     if (!news.ok()) {
       observer_.reset();
+      if (!servers_.waits()) return;  // For it to hear of an end, at most.
       return miss_scheduler(news.status());
     }
     missed_since_.reset();
