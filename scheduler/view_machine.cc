@@ -64,13 +64,26 @@ Lost without_link(const Member& lost, const Member& other, const std::string& ca
 
 // Of two members at the ends of a link that broke, the one that the job goes on without: a worker,
 // but for a server that is more likely to be the cause and whose place another can have, or that
-// has none: nothing is lost with it, but for somebody who is not in yet.
+// has none: nothing is lost with it. Somebody who is not in yet is nobody's loss either.
 const Member& worker_of(const Member& one, const Member& other, NodeId likelier,
                         const Member* spare) {
-  const bool stands_by = spare != nullptr && spare->standby && !one.joining && !other.joining;
-  if (stands_by || (spare != nullptr && spare->node == likelier)) return *spare;
+  if (spare != nullptr && spare->standby && (one.joining || other.joining)) spare = nullptr;
+  if (spare != nullptr && (spare->standby || spare->node == likelier)) return *spare;
   if (one.role != other.role) return one.role == Role::kWorker ? one : other;
   return one.node == likelier ? one : other;
+}
+
+bool is_about_standby(const Suspicion& doubt, const View& view) {
+  const Member* subject = view.find(doubt.subject);
+  return subject != nullptr && subject->standby;
+}
+
+// Of those that are due at one moment the ones about members that others need come first: who is
+// lost by these is not believed in the others.
+std::vector<Doubts::Due> in_order(std::vector<Doubts::Due> due, const View& view) {
+  std::ranges::stable_partition(
+      due, [&view](const Doubts::Due& one) { return !is_about_standby(one.of, view); });
+  return due;
 }
 
 }  // namespace
@@ -365,10 +378,12 @@ void ViewMachine::take(const TimeOut&) {
               .cause = "it had to go, and the deadline has passed",
               .round = next_.contributors.from_round});
   }
-  for (const auto& [doubt, likelier] : doubts_.take_due(now_)) {
+  for (const auto& [doubt, likelier] : in_order(doubts_.take_due(now_), view_)) {
     const Member* reporter = next_.find(doubt.reporter);
     const Member* subject = next_.find(doubt.subject);
     if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
+    // It has a place since just now, and is called again.
+    if (is_about_standby(doubt, view_) && !subject->standby) continue;
     const Member* spare = places_.spare_of(*reporter, *subject, next_);
     const bool costs_one = changes_size(sizing_) &&
                            (reporter->role == Role::kWorker || subject->role == Role::kWorker);

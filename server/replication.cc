@@ -12,6 +12,7 @@ namespace stretto {
 namespace {
 
 constexpr std::size_t kMostCallers = 8;
+constexpr Duration kAllCall = std::chrono::seconds(12);  // More than who cannot takes to say so.
 constexpr std::size_t kMostHeld = 4;  // Of a worker, for a part: one in each lane, and one.
 
 // The other one of this place; null if there is none.
@@ -38,7 +39,7 @@ Replication::Replication(const Config& config, Van& van, const WorkerLinks& work
       acks_(van) {}
 
 Replication::Followed Replication::follow(const Roster& roster, NodeId self,
-                                          const control::Hello& hello) {
+                                          const control::Hello& hello, Time now) {
   const Member* me = roster.find(self);
   if (me == nullptr || !roster.settings.servers_replaced()) {
     for (const Caller& caller : std::exchange(callers_, {})) {
@@ -62,7 +63,7 @@ Replication::Followed Replication::follow(const Roster& roster, NodeId self,
       followed.called = sender_.call(*other, hello, roster.settings);
     }
   }
-  answer_callers(roster, *me);
+  answer_callers(roster, *me, now);
   followed.promoted = serves_ && stood_by;
   return followed;
 }
@@ -78,11 +79,14 @@ void Replication::greet(LinkId link, const control::Hello& hello) {
 }
 
 // One that comes from a roster that is yet to come here waits for it.
-void Replication::answer_callers(const Roster& roster, const Member& self) {
-  for (const Caller& caller : std::exchange(callers_, {})) {
+void Replication::answer_callers(const Roster& roster, const Member& self, Time now) {
+  for (Caller caller : std::exchange(callers_, {})) {
     const bool serves_us = served_by_ && served_by_->node == caller.node && receiver_.link() == 0;
-    if (serves_us && !workers_.reached_by_all(roster)) {
-      callers_.push_back(caller);  // It is to have no copy of who could not use it.
+    if (serves_us) caller.since = std::min(caller.since, now);
+    if (serves_us && now - caller.since < kAllCall && !workers_.reached_by_all(roster)) {
+      // A copy is of no use where a worker cannot reach it; one that stands still is not waited
+      // for.
+      callers_.push_back(caller);
     } else if (serves_us) {
       receiver_.begin(caller.link, roster.settings.elastic());
       van_.links().admit(caller.link, caller.node);

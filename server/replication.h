@@ -45,7 +45,7 @@ class Replication {
     std::set<wire::Key> lacking = {};  ///< Parts that had not come as a whole.
   };
   /// What a roster says of this shard, which is member `self`.
-  Followed follow(const Roster& roster, NodeId self, const control::Hello& hello);
+  Followed follow(const Roster& roster, NodeId self, const control::Hello& hello, Time now);
   /// False: it stands by.
   bool serves() const { return serves_; }
   /// Somebody else has all that this one has, or is to have it.
@@ -106,6 +106,7 @@ class Replication {
   struct Caller {
     LinkId link = 0;
     NodeId node = 0;
+    Time since = Time::max();  // It waits for workers that have yet to call.
   };
 
   struct Request {
@@ -120,7 +121,7 @@ class Replication {
   void released(Part& part);
   void tell(Part& part);
   void go_on(Part& part);
-  void answer_callers(const Roster& roster, const Member& self);
+  void answer_callers(const Roster& roster, const Member& self, Time now);
 
   const Config& config_;
   Van& van_;

@@ -173,6 +173,7 @@ bool WorkerLinks::reached_by_all(const Roster& roster) const {
 
 void WorkerLinks::leave(LinkId link) {
   if (const Worker* worker = find(link)) left_.insert(worker->node);
+  std::erase_if(heard_, [link](const auto& heard) { return heard.second == link; });
   van_.links().await(link, Return::kNone);  // It ends the link itself.
 }
 

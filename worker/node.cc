@@ -186,7 +186,7 @@ void WorkerNode::tick() {
     if (!called.ok()) membership_.fail(called);
   }
   const bool is_in =
-      joining_ && shards_.complete() &&
+      joining_ && shards_.complete() && shards_.standbys().settled() &&
       work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
   if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());

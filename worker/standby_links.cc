@@ -51,7 +51,8 @@ std::optional<LinkId> StandbyLinks::promote(NodeId node) {
   if (found == standbys_.end()) return std::nullopt;
   const Standby standby = std::move(found->second);
   standbys_.erase(found);
-  if (standby.link == 0) return std::nullopt;
+  std::erase_if(missed_, [node](const Missed& missed) { return missed.member.node == node; });
+  if (standby.link == 0) return std::nullopt;  // It is called again.
   for (const control::Message& message : standby.said) said_.emplace_back(standby.link, message);
   if (standby.refusal) said_.emplace_back(standby.link, *standby.refusal);
   return standby.link;
@@ -111,6 +112,11 @@ std::vector<StandbyLinks::Missed> StandbyLinks::take_missed(Time now, bool excus
                    fmt::format("it did not answer within {} s", seconds(patience_ + kStoodStill))});
   }
   return std::exchange(missed_, {});
+}
+
+bool StandbyLinks::settled() const {
+  return std::ranges::all_of(
+      standbys_, [](const auto& known) { return known.second.deadline == Time::max(); });
 }
 
 void StandbyLinks::tell_all(const control::Message& message) {

@@ -35,6 +35,8 @@ class StandbyLinks {
   std::optional<LinkId> promote(NodeId node);
   /// True if the message is of one who stands by: an answer, or it waits.
   bool holds(LinkId link, const control::Message& message);
+  /// All have answered, or are missed.
+  bool settled() const;
   /// In order; once.
   std::vector<Said> take_said() { return std::exchange(said_, {}); }
   void tell_all(const control::Message& message);

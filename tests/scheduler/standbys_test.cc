@@ -229,6 +229,52 @@ TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheW
   }
 }
 
+TEST_F(StandbysTest, InAnElasticJobWhoIsNotInYetIsLostAndNotWhoStandsBy) {
+  config_.job.min_workers = 1;
+  config_.workers = 2;
+  gather(Sizing::kWorkers);
+  lose(workers_[1]);
+  const NodeId newcomer = come({.workers = 2, .servers = 2, .host = "n"});
+  ASSERT_NE(newcomer, 0U);
+  for (const std::size_t standby : {2U, 3U}) {
+    machine_->on(Suspicion{.reporter = newcomer, .subject = servers_[standby], .cause = "refused"},
+                 now_);
+  }
+  now_ = now_ + 3s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(member(newcomer), nullptr);
+  EXPECT_NE(member(servers_[2]), nullptr);
+  EXPECT_NE(member(servers_[3]), nullptr);
+}
+
+TEST_F(StandbysTest, InAnElasticJobAWorkerThatIsItselfTheCauseTakesNobodyWithItWhoStandsBy) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  for (const std::size_t server : {2U, 0U, 3U, 1U}) {
+    machine_->on(Suspicion{.reporter = workers_[1], .subject = servers_[server], .cause = "reset"},
+                 now_);
+  }
+  now_ = now_ + 3s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(member(workers_[1]), nullptr);
+  for (const NodeId server : servers_) EXPECT_NE(member(server), nullptr);
+}
+
+// Of a worker that can reach neither for a moment. It calls who has the place then.
+TEST_F(StandbysTest, WhoIsSaidToBeOutOfReachWithItsServerHasThePlace) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  for (const std::size_t server : {2U, 0U}) {
+    machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[server], .cause = "reset"},
+                 now_);
+  }
+  now_ = now_ + 3s;
+  machine_->on(TimeOut{}, now_);
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
+  EXPECT_EQ(member(servers_[0]), nullptr);
+  EXPECT_FALSE(member(servers_[2])->standby);
+}
+
 TEST_F(StandbysTest, WhoCouldNotBeReachedAndHasThePlaceIsCalledAgain) {
   gather();
   catch_up(servers_[0], servers_[2]);
