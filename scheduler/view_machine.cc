@@ -81,8 +81,9 @@ bool is_about_standby(const Suspicion& doubt, const View& view) {
 // Of those that are due at one moment the ones about members that others need come first: who is
 // lost by these is not believed in the others.
 std::vector<Doubts::Due> in_order(std::vector<Doubts::Due> due, const View& view) {
-  std::ranges::stable_partition(
-      due, [&view](const Doubts::Due& one) { return !is_about_standby(one.of, view); });
+  std::stable_partition(due.begin(), due.end(), [&view](const Doubts::Due& one) {
+    return !is_about_standby(one.of, view);
+  });
   return due;
 }
 
