@@ -104,13 +104,19 @@ class StandingByTest : public ReplicationTest {
     config_.rank = 1;
     add_standby();
   }
-  void begin_both(const TensorOptions& options = {}) {
+  // Until its server and one worker have called.
+  void begin_half() {
     shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_);
     ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
     say_scheduler(welcome(kStandby, 0));
     say_scheduler(roster_);
-    call_by_server();
+    server_.connect();
+    server_.say(hello(Role::kServer, 0, kServer));
+    step();
     call_by(first_, 0);
+  }
+  void begin_both(const TensorOptions& options = {}) {
+    begin_half();
     EXPECT_TRUE(server_.controls().empty()) << "one worker may not be able to reach it";
     call_by(second_, 1);
     as<control::Welcome>(server_.control());
@@ -119,11 +125,6 @@ class StandingByTest : public ReplicationTest {
     }
     server_.epoch = 1;
     server_.say(control::Open{.tensor = 1, .spec = spec("grads", Dtype::kF32, 2, options)});
-    step();
-  }
-  void call_by_server() {
-    server_.connect();
-    server_.say(hello(Role::kServer, 0, kServer));
     step();
   }
   void call_by(FarEnd& worker, Rank rank) {

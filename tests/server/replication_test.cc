@@ -234,12 +234,7 @@ TEST_F(StandingByTest, WhoHasAllSaysSoToAnotherScheduler) {
 }
 
 TEST_F(StandingByTest, AWorkerThatStandsStillIsNotWaitedForForEver) {
-  shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_);
-  ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
-  say_scheduler(welcome(kStandby, 0));
-  say_scheduler(roster_);
-  call_by_server();
-  call_by(first_, 0);
+  begin_half();
   pass(11s);
   EXPECT_THAT(server_.controls(), IsEmpty());
   pass(1s);
