@@ -61,8 +61,11 @@ TEST_F(StandbyLinksTest, OnlyThoseWhoStandByAreCalledAndOnce) {
 }
 
 TEST_F(StandbyLinksTest, WhoHasAnsweredIsThereAndHasNothingElseToSay) {
+  EXPECT_TRUE(links_.settled());
   follow();
+  EXPECT_FALSE(links_.settled());
   EXPECT_TRUE(links_.holds(1, heard()));
+  EXPECT_TRUE(links_.settled());
   EXPECT_TRUE(van_.links().is_open(1)) << "so its session outlives a link that breaks";
   EXPECT_EQ(links_.next_due(), Time::max());
   EXPECT_THAT(missed_after(1h), IsEmpty());
@@ -119,6 +122,7 @@ TEST_F(StandbyLinksTest, WhileNobodyCouldSayThatItIsLostItHasItsTimeAnew) {
 TEST_F(StandbyLinksTest, WhoseLinkEndsIsMissed) {
   follow();
   EXPECT_TRUE(links_.lose(1, {Code::kLinkBroken, "refused"}));
+  EXPECT_TRUE(links_.settled()) << "nobody waits for it";
   EXPECT_EQ(links_.next_due(), Time());
   EXPECT_THAT(missed_after(0s), ElementsAre("refused"));
 }
