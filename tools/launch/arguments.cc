@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/clock.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/flags.h"
 #include "tools/launch/hosts.h"

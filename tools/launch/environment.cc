@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/clock.h"
+
 namespace stretto::launch {
 namespace {
 

@@ -2,6 +2,8 @@
 // Descriptions from tuples, and calls without the GIL.
 #include "bindings/python/core/checkpoints.h"
 
+#include <pybind11/stl.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
