@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/build_version.h"
 #include "common/log.h"
 #include "common/program.h"
-#include "common/version.h"
 
 namespace stretto::flags {
 namespace {
@@ -127,7 +127,7 @@ Started start(int argc, char** argv, const char* name, std::string_view usage) {
   Result<Words> found = read(words);
   if (!found.ok()) return {.exit_status = refuse(found.status()), .rest = {}};
   if (found->help) std::fputs(help(usage).c_str(), stdout);
-  if (found->version) std::printf("stretto-%s %s\n", name, kVersion);
+  if (found->version) std::printf("stretto-%s %s\n", name, build_version().c_str());
   if (found->help || found->version) return {.exit_status = 0, .rest = {}};
   return {.exit_status = -1, .rest = std::move(found->rest)};
 }

@@ -82,7 +82,7 @@ class Distributed(jobs.PythonTest):
         runner = (sys.executable, "-m", "stretto.torch.distributed")
         self.assert_done(self.launch(*runner, program, "--its", "own", servers=0))
         self.assert_done(self.launch(*runner, "-m", program.stem, "--its", "own", servers=0,
-                                     PYTHONPATH=f"{jobs.PACKAGES}:{jobs.HERE}"))
+                                     PYTHONPATH=jobs.HERE))
         for words, said in (((), "wanted a program, found nothing"),
                             (("--fast",), "wanted a program, found --fast"),
                             (("/nowhere.py",), "there is no program /nowhere.py"),

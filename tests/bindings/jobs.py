@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose workers are Python programs, for the tests in this folder."""
 
+import importlib.util
 import os
 import pathlib
 import sys
+import sysconfig
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -11,7 +13,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 
 import cluster  # pylint: disable=wrong-import-position
 
-PACKAGES = cluster.BUILD / "python"
+PACKAGES = pathlib.Path(sysconfig.get_path("platlib"))  # Where pip has installed the wheel.
 TORCH_PATIENCE = 120.0  # Seconds: importing PyTorch takes a while on a busy machine.
 
 
@@ -29,7 +31,7 @@ def one_of(*cases):
     if os.environ.get("STRETTO_TEST_ALL") == "1":
         return cases
     turn = 0
-    for path in sorted(PACKAGES.rglob("*")):
+    for path in sorted((PACKAGES / "stretto").rglob("*")):
         if path.suffix in (".py", ".so"):
             turn = zlib.crc32(path.read_bytes(), turn)
     return (cases[turn % len(cases)],)
@@ -39,7 +41,7 @@ class PythonTest(cluster.ClusterTest):
     """A test that starts Python programs which see our packages."""
 
     def environment(self, **variables):
-        usual = {"PYTHONPATH": PACKAGES, "OMP_NUM_THREADS": 1,
+        usual = {"OMP_NUM_THREADS": 1,
                  "STRETTO_RENDEZVOUS_TIMEOUT_S": int(TORCH_PATIENCE)}
         return super().environment(**usual | variables)
 
@@ -62,6 +64,8 @@ class PythonTest(cluster.ClusterTest):
 
 
 def use_packages():
-    """Makes our packages importable in this process."""
-    sys.path.insert(0, str(PACKAGES))
-    os.environ.pop("PYTHONPATH", None)
+    """Fails unless this process imports our packages from the installed wheel."""
+    found = importlib.util.find_spec("stretto")
+    if not found or PACKAGES not in pathlib.Path(found.origin).parents:
+        raise RuntimeError(f"stretto comes from {found and found.origin}, wanted {PACKAGES}: run "
+                           "`ctest -R bindings/`, which installs the wheel and runs these tests")

@@ -9,7 +9,7 @@ import tempfile
 import jobs
 from jobs import cluster
 
-TOOL = cluster.BUILD / "bin" / "stretto-checkpoint"
+TOOL = cluster.BIN / "stretto-checkpoint"
 
 
 class KeptTest(jobs.PythonTest):

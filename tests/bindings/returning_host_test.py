@@ -27,7 +27,7 @@ class ReturningHost(hosts.FarTest):
     def test_its_worker_comes_again(self):
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
-            variables = {"PYTHONPATH": jobs.PACKAGES, "OMP_NUM_THREADS": 1,
+            variables = {"OMP_NUM_THREADS": 1,
                          "STRETTO_DEAD_AFTER_S": DEAD_AFTER_S}
             told = [word for name, value in variables.items()
                     for word in ("--env", f"{name}={value}")]

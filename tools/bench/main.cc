@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/build_version.h"
 #include "common/program.h"
-#include "common/version.h"
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/lab_delay.h"
 #include "tools/bench/output.h"
@@ -63,7 +63,7 @@ int bench(std::span<const std::string> words) {
   const std::string& name = words.front();
   if (name == "--help" || name == "-h" || name == "help") return print_help();
   if (name == "--version") {
-    std::printf("stretto-bench %s\n", kVersion);
+    std::printf("stretto-bench %s\n", build_version().c_str());
     return 0;
   }
   if (name == "worker-role") return exit_status(run_worker_role(words.subspan(1)));

@@ -16,7 +16,7 @@
 #include <memory>
 #include <optional>
 
-#include "common/version.h"
+#include "common/build_version.h"
 #include "tools/launch/agent_link.h"
 #include "tools/launch/gate.h"
 #include "tools/launch/local_host.h"
@@ -245,7 +245,7 @@ std::string word_of(const std::string& text, std::size_t index) {
 AgentHello hello_from(const Variables& environment, std::string host,
                       std::vector<std::string> interfaces) {
   AgentHello hello;
-  hello.version = kVersion;
+  hello.version = build_version();
   hello.host = std::move(host);
   hello.secret = value_of(environment, kLaunchSecret);
   hello.interfaces = std::move(interfaces);

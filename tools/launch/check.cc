@@ -10,7 +10,7 @@
 #include <array>
 #include <filesystem>
 
-#include "common/version.h"
+#include "common/build_version.h"
 #include "tools/launch/signals.h"
 #include "tools/launch/spawn.h"
 #include "tools/launch/survey.h"
@@ -63,9 +63,10 @@ Finding check_role(const std::string& name, const std::string& directory,
   if (!path.ok()) return {false, path.status().cause()};
   const Result<std::string> version = version_of(*path, inherited, signals, clock, patience);
   if (!version.ok()) return {false, version.status().cause()};
-  if (version->find(kVersion) == std::string::npos) {
-    return {false, fmt::format("{} says '{}', and this launcher is of version {}", *path, *version,
-                               kVersion)};
+  const std::string ours = build_version();
+  if (!is_same_build(version->substr(version->find(' ') + 1), ours)) {
+    return {false, fmt::format("{} reports '{}', and this launcher is {}; install the same build",
+                               *path, *version, ours)};
   }
   return {true, fmt::format("{} is {}", name, *path)};
 }

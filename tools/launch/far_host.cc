@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/build_version.h"
 #include "common/check.h"
-#include "common/version.h"
 
 namespace stretto::launch {
 namespace {
@@ -120,11 +120,11 @@ void FarHost::take_hello(const AgentFrame& frame) {
   if (!hello.ok()) return connection_.refuse(hello.status());
   connection_.greet();
   hello_ = *hello;
-  if (hello_.version != kVersion) {
+  if (const std::string ours = build_version(); !is_same_build(hello_.version, ours)) {
     give_up({Code::kMismatch,
-             fmt::format("{} has stretto-launch {}, and this one is {}; install the same release "
+             fmt::format("{} has stretto-launch {}, and this one is {}; install the same build "
                          "on every host",
-                         name_, hello_.version, kVersion)});
+                         name_, hello_.version, ours)});
     return;
   }
   state_ = State::kHere;

@@ -12,12 +12,12 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/build_version.h"
 #include "common/clock.h"
 #include "common/job_secret.h"
 #include "common/machine.h"
 #include "common/program.h"
 #include "common/variables.h"
-#include "common/version.h"
 #include "tools/join/joining_host.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/arguments.h"
@@ -291,7 +291,7 @@ int launch(std::span<const std::string> arguments) {
       std::fputs(std::string(help_text()).c_str(), stdout);
       return 0;
     case Action::kVersion:
-      std::printf("stretto-launch %s\n", kVersion);
+      std::printf("stretto-launch %s\n", build_version().c_str());
       return 0;
     case Action::kRun:
     case Action::kDryRun:

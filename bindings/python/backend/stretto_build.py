@@ -130,6 +130,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     for program in _PROGRAMS:
         wheel.add(f"{label}.data/scripts/{program}", (folder / "bin" / program).read_bytes(),
                   _EXECUTABLE)
+    wheel.add(f"{label}.data/data/share/stretto/commit",
+              (folder / "share" / "stretto" / "commit").read_bytes())
     info = f"{label}.dist-info"
     wheel.add(f"{info}/METADATA", _metadata().encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: stretto_build\nRoot-Is-Purelib: "
