@@ -117,7 +117,6 @@ Result<std::unique_ptr<Journal>> Journal::begin(Disk& disk, const std::string& p
   if (Status status = hold(disk, path, held); !status.ok()) return status;
   Result<std::unique_ptr<File>> file = disk.open(path, Open::kCreate);
   if (!file.ok()) return file.status();
-  if (Status status = disk.sync_folder(folder_of(path)); !status.ok()) return status;
   std::unique_ptr<Journal> journal(new Journal(disk, path, std::move(*file)));
   journal->hold_ = std::move(held);
   return journal;
@@ -190,7 +189,6 @@ Status Journal::commit() {
             fmt::format("the scheduler's journal would have more than {} bytes", kMostBytes)};
   }
   Status status = file_->write(end_, std::as_bytes(std::span(text)));
-  if (status.ok()) status = file_->sync();
   if (!status.ok()) return status;
   end_ += text.size();
   ++commits_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journal: a file of records to which is only added. What has been committed is there for whoever
-// reads it after this process has gone; a commit that was cut short never was.
+// Journal: a file of records to which is only added. The next scheduler reads what was committed,
+// however this process ended; a commit that was cut short never was. The journal serves one
+// launcher on one machine, so a commit waits for no device.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ struct JournalRecord {
   friend bool operator==(const JournalRecord&, const JournalRecord&) = default;
 };
 
-/// Thread: loop. Calls that commit, and those that open, block.
+/// Thread: loop. Calls that open it block; a commit is one small write, and no sync.
 class Journal {
  public:
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
@@ -63,7 +64,8 @@ class Journal {
   /// It is in the next commit.
   void add(const JournalRecord& record);
   bool has_news() const { return !batch_.empty(); }
-  /// All that was added is on the device. After an error the journal is of no more use.
+  /// All that was added survives the end of this process, not a crash of the machine, which ends
+  /// the launcher too. After an error the journal is of no more use.
   Status commit();
   /// Nobody is to go on from it.
   void discard() { static_cast<void>(disk_.remove(path_)); }

@@ -157,14 +157,22 @@ Result<SchedulerPast> past_of_job(Config& config, Disk& disk, std::set<std::stri
   return status.ok() ? std::move(past) : Result<SchedulerPast>(std::move(status));
 }
 
+std::uint64_t most_nodes(const Config& config) {
+  return config.most_workers() + std::uint64_t{config.server_processes()} * config.shards;
+}
+
+// For the metrics' file, which may lie on a disk that checkpoints must not wait for; null: none.
+Result<std::unique_ptr<checkpoint::DiskThread>> thread_for_metrics(const Config& config) {
+  if (config.metrics_file.empty()) return std::unique_ptr<checkpoint::DiskThread>();
+  return checkpoint::DiskThread::start();
+}
+
 Status serve() {
   const SignalBlock block;
   ignore_file_limit();
   Result<Config> config = program_config(Role::kScheduler, flags_given());
   if (!config.ok()) return config.status();
-  const std::uint64_t nodes =
-      config->most_workers() + std::uint64_t{config->server_processes()} * config->shards;
-  if (Status status = raise_file_limit(nodes + 64); !status.ok()) return status;
+  if (Status status = raise_file_limit(most_nodes(*config) + 64); !status.ok()) return status;
 
   RealDisk disk;
   const Result<std::unique_ptr<FileHold>> folder = hold_folder(*config, disk, this_process());
@@ -207,8 +215,10 @@ Status serve() {
   const std::unique_ptr<Page> page = page_if_wanted(*config, shown);
   Outlook outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
                   page == nullptr ? nullptr : shown.get(), clock);
+  Result<std::unique_ptr<checkpoint::DiskThread>> metrics_thread = thread_for_metrics(*config);
+  if (!metrics_thread.ok()) return metrics_thread.status();
   MetricsFile agent(
-      config->metrics_file, disk, outlook,
+      config->metrics_file, disk, metrics_thread->get(), outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
   ReadyLine ready(
       FLAGS_ready_fd, agent, [&scheduler] { return gathering_of(scheduler.machine()); }, clock,

@@ -3,9 +3,12 @@
 // collector, or for cat. The file is replaced as a whole, so a reader never sees half of one.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "checkpoint/disk_work.h"
 #include "common/clock.h"
 #include "common/disk.h"
 #include "stretto/status.h"
@@ -13,15 +16,19 @@
 
 namespace stretto {
 
-/// Steps another agent, and writes beside it. Thread: loop.
+/// Steps another agent, and has files written beside it: a slow disk delays the file, not the
+/// agent. Thread: loop.
 class MetricsFile final : public Agent {
  public:
   using Metrics = std::function<std::string()>;
 
-  /// The disk, the agent and the clock outlive this. An empty path: no file.
-  MetricsFile(std::string path, Disk& disk, Agent& agent, Metrics metrics, const Clock& clock)
+  /// All outlive this. `work` makes the calls to the disk. An empty path: no file, and `work` may
+  /// be null.
+  MetricsFile(std::string path, Disk& disk, checkpoint::DiskWork* work, Agent& agent,
+              Metrics metrics, const Clock& clock)
       : path_(std::move(path)),
         disk_(disk),
+        work_(work),
         agent_(agent),
         metrics_(std::move(metrics)),
         clock_(clock) {}
@@ -30,17 +37,27 @@ class MetricsFile final : public Agent {
   Time next_due() const override;
   bool over() const override { return agent_.over(); }
 
-  /// Writes now; the error says which file and why.
-  Status write();
+  /// Of the last file that was written; an error says which file and why.
+  const Status& status() const { return status_; }
 
  private:
+  struct Write {
+    Status status;  // Of the thread that writes, until `ended`.
+    std::atomic<bool> ended{false};
+  };
+
+  void begin_write();
+  void end_write();
+
   std::string path_;
   Disk& disk_;
+  checkpoint::DiskWork* work_;
   Agent& agent_;
   Metrics metrics_;
   const Clock& clock_;
   Time next_write_ = {};
-  bool complained_ = false;
+  std::shared_ptr<Write> write_;  // The one in flight: there is no second.
+  Status status_;
 };
 
 }  // namespace stretto

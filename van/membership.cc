@@ -52,6 +52,18 @@ bool follows(const Roster& before, const Roster& after) {
   });
 }
 
+Status check(const Roster& roster, const std::optional<Roster>& before, std::uint64_t part_bytes) {
+  if (before ? !follows(*before, roster) : roster.since != 0) {
+    return {Code::kMalformed, "a roster came that contradicts the one before"};
+  }
+  if (roster.settings.part_bytes <= part_bytes) return {};
+  return Status(Code::kMismatch,
+                fmt::format("the job's parts have up to {} bytes, this process was told of {}: "
+                            "give every process the same STRETTO_PART_BYTES",
+                            roster.settings.part_bytes, part_bytes))
+      .with_operation("join");
+}
+
 // Of two rosters that follow one another: `after` with all members.
 Roster merged(Roster before, Roster after) {
   if (after.since == 0) return after;
@@ -92,12 +104,26 @@ bool comes_late(const Config& config) {
   return config.role == Role::kWorker && config.workers != 0 && (beyond || config.former != 0);
 }
 
+// The scheduler may be lost without an end of this membership: another comes in its place.
+bool may_return(Membership::State state, const JobSettings& settings) {
+  const bool waits = state == Membership::State::kMember || state == Membership::State::kLeaving;
+  return waits && settings.scheduler_absence != Duration::zero();
+}
+
+// A scheduler that was away may first have to notice that a member is silent.
+Time verdict_due(const Verdicts& verdicts, const SchedulerSilence& silence,
+                 const JobSettings& settings) {
+  return silence.postpone(verdicts.next_due(),
+                          std::max(verdict_for(settings.dead_after), 2 * settings.dead_after));
+}
+
 // A verdict that the scheduler, which might have known who was the first to go, did not give.
-Status undecided(const Status& verdict, Duration silence, Duration heartbeat) {
-  if (silence <= 2 * heartbeat) return verdict;
+Status undecided(const Status& verdict, const SchedulerSilence& silence, Time now,
+                 Duration heartbeat) {
+  if (!silence.is_overdue(now, heartbeat)) return verdict;
   return Status(verdict.code(),
                 fmt::format("{}; and nothing was heard of the scheduler for {:.1f} s",
-                            verdict.cause(), seconds(silence)))
+                            verdict.cause(), seconds(silence.lasts(now))))
       .with_peer(verdict.peer());
 }
 
@@ -134,7 +160,7 @@ control::Hello Membership::hello() const {
 
 bool Membership::on_control(LinkId link, const control::Message& message) {
   if (!scheduler_.is(link)) return false;
-  last_heard_ = clock_.now();
+  silence_.end(clock_.now(), scheduler_is_away());
   if (const auto* welcome = std::get_if<control::Welcome>(&message)) {
     on_welcome(*welcome);
   } else if (const auto* roster = std::get_if<Roster>(&message)) {
@@ -177,10 +203,7 @@ void Membership::on_welcome(const control::Welcome& welcome) {
     deadline_ = after(deadline_, kRendezvousSlack);
     return;
   }
-  // By then it knows who has not come again.
-  const Duration dead_after = settings().dead_after;
-  const Duration patience = std::max(verdict_for(dead_after), 2 * dead_after);
-  for (const auto& [node, cause] : verdicts_.renew(now, patience)) {
+  for (const auto& [node, cause] : verdicts_.pending()) {
     van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = cause});
   }
   if (state_ != State::kLeaving) return;
@@ -190,20 +213,8 @@ void Membership::on_welcome(const control::Welcome& welcome) {
 
 void Membership::on_roster(const Roster& roster) {
   if (roster_ && roster.epoch <= roster_->epoch) return;
-  if (roster_ ? !follows(*roster_, roster) : roster.since != 0) {
-    fail(Status(Code::kMalformed, "a roster came that contradicts the one before")
-             .with_peer("scheduler"));
-    return;
-  }
-  if (roster.settings.part_bytes > config_.job.part_bytes) {
-    fail(
-        Status(Code::kMismatch,
-               fmt::format("the job's parts have up to {} bytes, this process was told of {}: give "
-                           "every process the same STRETTO_PART_BYTES",
-                           roster.settings.part_bytes, config_.job.part_bytes))
-            .with_peer("scheduler")
-            .with_operation("join"));
-    return;
+  if (Status refused = check(roster, roster_, config_.job.part_bytes); !refused.ok()) {
+    return fail(std::move(refused).with_peer("scheduler"));
   }
   roster_ = roster_ ? merged(*std::move(roster_), roster) : roster;
   verdicts_.follow(*roster_);
@@ -234,6 +245,11 @@ bool Membership::on_broken(LinkId link, const Status& why) {
   return true;
 }
 
+bool Membership::scheduler_is_away() const {
+  if (scheduler_.is_awaited()) return true;
+  return may_return(state_, settings()) && silence_.is_overdue(clock_.now(), settings().heartbeat);
+}
+
 // In some jobs another comes in its place.
 void Membership::lose_scheduler(Status why) {
   if (state_ == State::kRendezvous && comes_late(config_)) {  // As if it had heard nothing yet.
@@ -243,8 +259,7 @@ void Membership::lose_scheduler(Status why) {
     state_ = State::kGreeting;
     return;
   }
-  const bool waits = state_ == State::kMember || state_ == State::kLeaving;
-  if (!waits || settings().scheduler_absence == Duration::zero()) {
+  if (!may_return(state_, settings())) {
     return fail(std::move(why).with_peer("scheduler"), State::kCutOff);
   }
   heartbeats_.end();
@@ -259,9 +274,10 @@ void Membership::tick() {
     return;
   }
   if (!over() && scheduler_.id() != 0 && roster_) tell_of_links(van_, scheduler_.id(), *roster_);
-  if (wakefulness_.slept(now)) last_heard_ = now;
-  if (const Status* verdict = verdicts_.due(now); verdict && state_ != State::kResigning) {
-    fail(undecided(*verdict, now - last_heard_, settings().heartbeat), State::kCutOff);
+  if (wakefulness_.slept(now)) silence_.end(now, scheduler_is_away());
+  const bool decides = !scheduler_is_away() && state_ != State::kResigning;
+  if (decides && now >= verdict_due(verdicts_, silence_, settings())) {
+    fail(undecided(verdicts_.first(), silence_, now, settings().heartbeat), State::kCutOff);
   }
   switch (state_) {
     case State::kGreeting:
@@ -304,7 +320,7 @@ void Membership::tick() {
       break;
     case State::kLeaving:
       watch_scheduler(now);
-      if (now >= deadline_ && !over()) {
+      if (now >= silence_.postpone(deadline_, kLeavePatience) && !over() && !scheduler_is_away()) {
         fail(Status(Code::kTimeout, "the scheduler did not answer the request to leave")
                  .with_peer("scheduler")
                  .with_operation("leave"));
@@ -326,24 +342,24 @@ void Membership::watch_scheduler(Time now) {
   if (heartbeats_.due(now)) {
     van_.send_control(scheduler_.id(), heartbeats_.take(van_, now, settings().heartbeat));
   }
-  if (now - last_heard_ > settings().dead_after) {
+  if (silence_.lasts(now) > settings().dead_after) {
     lose_scheduler(
         {Code::kSchedulerLost, fmt::format("nothing heard of the scheduler at {} for {:.1f} s",
-                                           config_.scheduler, seconds(now - last_heard_))});
+                                           config_.scheduler, seconds(silence_.lasts(now)))});
   }
 }
 
 Time Membership::next_due() const {
   if (scheduler_.is_awaited() && !over()) return scheduler_.next_due();
+  const bool away = scheduler_is_away();
   Time due = Time::max();
   if (state_ == State::kGreeting) due = std::min(scheduler_.next_call(), deadline_);
-  if (state_ == State::kRendezvous || state_ == State::kLeaving || state_ == State::kResigning) {
-    due = deadline_;
-  }
+  if (state_ == State::kRendezvous || state_ == State::kResigning) due = deadline_;
+  if (state_ == State::kLeaving && !away) due = silence_.postpone(deadline_, kLeavePatience);
   if (state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving) {
     due = std::min(due, heartbeats_.next());
   }
-  if (!over()) due = std::min(due, verdicts_.next_due());
+  if (!over() && !away) due = std::min(due, verdict_due(verdicts_, silence_, settings()));
   return due;
 }
 

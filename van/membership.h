@@ -11,6 +11,7 @@
 #include "common/config.h"
 #include "van/heartbeats.h"
 #include "van/scheduler_link.h"
+#include "van/scheduler_silence.h"
 #include "van/verdicts.h"
 
 namespace stretto {
@@ -74,7 +75,8 @@ class Membership {
   /// before the process goes: else it, and all others, would only see links that break.
   void resign(Status why);
   /// Tells the scheduler that a link to a member broke. If it does not decide what that means
-  /// within a few seconds, the membership fails with `verdict`.
+  /// within a few seconds, the membership fails with `verdict`. The time stops while the scheduler
+  /// is away, and begins again with it.
   void report_broken(NodeId node, const Status& why, Status verdict);
 
   State state() const { return state_; }
@@ -85,6 +87,9 @@ class Membership {
   /// Member::number.
   Rank number() const { return number_; }
   const SchedulerLink& scheduler() const { return scheduler_; }
+  /// The scheduler is awaited, or its heartbeats are overdue in a job where it may be replaced. It
+  /// decides on no loss meanwhile, and this node decides on none without it.
+  bool scheduler_is_away() const;
   const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
   /// The hello for a link to another node.
   control::Hello hello() const;
@@ -107,7 +112,7 @@ class Membership {
   Rank number_ = 0;
   SchedulerLink scheduler_;
   Time deadline_;  // Of greeting, rendezvous or leaving.
-  Time last_heard_;
+  SchedulerSilence silence_;
   Heartbeats heartbeats_;
   Verdicts verdicts_;
   Wakefulness wakefulness_;

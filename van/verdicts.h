@@ -2,7 +2,6 @@
 // Verdicts: how a node's membership ends if the scheduler does not decide what a broken link means.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +17,7 @@ class Verdicts {
   /// The link to that member broke; unless the scheduler says otherwise in this time the verdict
   /// holds.
   void add(NodeId node, Status verdict, Time now, Duration patience, bool stands_by = false) {
-    verdicts_.push_back(
-        {node, std::move(verdict), std::max(now + patience, not_before_), stands_by});
+    verdicts_.push_back({node, std::move(verdict), now + patience, stands_by});
   }
   /// Links of those who have left broke because they had. Who stood by, and has a place now, is
   /// called again.
@@ -29,21 +27,16 @@ class Verdicts {
       return member != nullptr && (member->left || (verdict.stands_by && !member->standby));
     });
   }
-  /// A scheduler is there that has heard nothing of them: they wait anew, and so do those that come
-  /// while it may not know who is there. Those that wait.
-  std::vector<std::pair<NodeId, std::string>> renew(Time now, Duration patience) {
-    not_before_ = now + patience;
-    std::vector<std::pair<NodeId, std::string>> waiting;
-    for (Verdict& verdict : verdicts_) {
-      verdict.at = std::max(verdict.at, not_before_);
-      waiting.emplace_back(verdict.node, verdict.status.cause());
+  /// For a scheduler that has heard nothing of them: each member, and why its link broke.
+  std::vector<std::pair<NodeId, std::string>> pending() const {
+    std::vector<std::pair<NodeId, std::string>> pending;
+    for (const Verdict& verdict : verdicts_) {
+      pending.emplace_back(verdict.node, verdict.status.cause());
     }
-    return waiting;
+    return pending;
   }
-  /// The first that holds now; null: none.
-  const Status* due(Time now) const {
-    return now >= next_due() ? &verdicts_.front().status : nullptr;
-  }
+  /// The first that will hold; there is one.
+  const Status& first() const { return verdicts_.front().status; }
   Time next_due() const { return verdicts_.empty() ? Time::max() : verdicts_.front().at; }
 
  private:
@@ -53,7 +46,6 @@ class Verdicts {
     Time at;
     bool stands_by = false;
   };
-  Time not_before_ = {};
   std::vector<Verdict> verdicts_;  // In the order in which they were reported.
 };
 

@@ -190,7 +190,7 @@ void WorkerNode::tick() {
       work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
   if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());
-  const bool excused = membership_.scheduler().is_awaited();
+  const bool excused = membership_.scheduler_is_away();
   report_missed(shards_.standbys().take_missed(now, excused), membership_);
   if (Status silence = shards_.silence(now, excused); !silence.ok()) {
     membership_.fail(std::move(silence));

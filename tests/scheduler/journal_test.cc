@@ -121,20 +121,27 @@ TEST_F(JournalTest, DamageAnywhereButInTheLastCommitIsAnError) {
   }
 }
 
-TEST_F(JournalTest, WhatACrashOfTheMachineLeavesIsAllThatWasToldOfOrOneMore) {
+TEST_F(JournalTest, CrashOfProcessLeavesAllCommitsOrOneMore) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     sim::SimDisk disk(seed);
     std::unique_ptr<Journal> journal = std::move(*Journal::begin(disk, kBook));
     disk.crash_after(seed % 12);
     const std::uint64_t told = write(*journal, 0, 20);
     journal.reset();
-    disk.restart(seed % 2 == 0 ? sim::Crash::kMachine : sim::Crash::kProcess);
+    disk.restart(sim::Crash::kProcess);
     const Result<Journal::Found> found = Journal::go_on(disk, kBook);
     ASSERT_TRUE(found.ok()) << seed << ": " << found.status().text();
     ASSERT_GE(found->records.size(), 2 * told) << seed;
     ASSERT_LE(found->records.size(), 2 * told + 2) << seed;
     expect_first(found->records, found->records.size());
   }
+}
+
+TEST_F(JournalTest, CommitWaitsForNoDevice) {
+  sim::SimDisk slow(1, {.sync_latency = 4s});
+  const std::unique_ptr<Journal> journal = std::move(*Journal::begin(slow, kBook));
+  EXPECT_EQ(write(*journal, 0, 10), 10U);
+  EXPECT_LT(slow.spent(), 1s);
 }
 
 TEST_F(JournalTest, TwoSchedulersCannotWriteIt) {

@@ -7,6 +7,8 @@
 
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_network.h"
@@ -34,10 +36,12 @@ std::string contents(Disk& disk, const std::string& path) {
 TEST(MetricsFile, IsWrittenOnceASecondAsAWhole) {
   sim::SimDisk disk(1);
   sim::VirtualClock clock;
+  checkpoint::DiskAtOnce at_once;
   Idle agent;
   int asked = 0;
   MetricsFile file(
-      "x.prom", disk, agent, [&asked] { return "asked " + std::to_string(++asked) + "\n"; }, clock);
+      "x.prom", disk, &at_once, agent,
+      [&asked] { return "asked " + std::to_string(++asked) + "\n"; }, clock);
   file.step(0ns);
   EXPECT_EQ(contents(disk, "x.prom"), "asked 1\n");
   file.step(0ns);
@@ -55,7 +59,7 @@ TEST(MetricsFile, WithoutAPathOnlySteps) {
   sim::VirtualClock clock;
   Idle agent;
   MetricsFile file(
-      "", disk, agent, [] { return "never"; }, clock);
+      "", disk, nullptr, agent, [] { return "never"; }, clock);
   for (int i = 0; i < 6; ++i) file.step(0ns);
   EXPECT_TRUE(file.over());
   EXPECT_EQ(file.next_due(), Time::max());
@@ -64,18 +68,51 @@ TEST(MetricsFile, WithoutAPathOnlySteps) {
 TEST(MetricsFile, ThatCannotBeWrittenIsNoReasonToEnd) {
   sim::SimDisk disk(1, {.capacity_bytes = 6});
   sim::VirtualClock clock;
+  checkpoint::DiskAtOnce at_once;
   Idle agent;
   std::string metrics = "first";
   MetricsFile file(
-      "x.prom", disk, agent, [&metrics] { return metrics; }, clock);
+      "x.prom", disk, &at_once, agent, [&metrics] { return metrics; }, clock);
   file.step(0ns);
   metrics = "2nd";
   clock.advance_to(clock.now() + 1s);
   file.step(0ns);
   EXPECT_EQ(agent.steps, 2);
   EXPECT_EQ(contents(disk, "x.prom"), "first");
-  EXPECT_THAT(file.write().cause(),
+  EXPECT_THAT(file.status().cause(),
               HasSubstr("(STRETTO_METRICS_FILE=x.prom): cannot write more than 1 of 3 bytes"));
+}
+
+// Runs jobs when it is told to, as a slow disk does.
+class Later final : public checkpoint::DiskWork {
+ public:
+  void post(Job job) override { jobs.push_back(std::move(job)); }
+  std::vector<Job> jobs;
+};
+
+TEST(MetricsFile, SlowDiskDelaysNoStep) {
+  sim::SimDisk disk(1);
+  sim::VirtualClock clock;
+  Later later;
+  Idle agent;
+  int asked = 0;
+  MetricsFile file(
+      "x.prom", disk, &later, agent, [&asked] { return "asked " + std::to_string(++asked) + "\n"; },
+      clock);
+  for (int i = 0; i < 5; ++i) {
+    file.step(0ns);
+    clock.advance_to(clock.now() + 1s);
+  }
+  EXPECT_EQ(agent.steps, 5);
+  EXPECT_GT(file.next_due(), clock.now()) << "a loop must not spin";
+  ASSERT_EQ(later.jobs.size(), 1U) << "writes must not pile up";
+  EXPECT_FALSE(disk.exists("x.prom").or_exit());
+  later.jobs.front()();
+  EXPECT_EQ(contents(disk, "x.prom"), "asked 1\n");
+  file.step(0ns);
+  ASSERT_EQ(later.jobs.size(), 2U);
+  later.jobs.back()();
+  EXPECT_EQ(contents(disk, "x.prom"), "asked 2\n");
 }
 
 }  // namespace

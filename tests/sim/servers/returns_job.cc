@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostStepsOfReturns = 400'000;
 constexpr Duration kLongestReturnsJob = 120s;
-constexpr Duration kSaid = 100ms;  // By then what one server has said to others has come.
+constexpr Duration kSaid = 100ms;        // By then what one server has said to others has come.
+constexpr Duration kLauncherWaits = 1s;  // Longer than members, for a scheduler that is silent.
 constexpr const char* kPlace = "scheduler:9000";
 
 }  // namespace
@@ -40,8 +41,8 @@ Config ReturnsJob::config_of(Role role, std::int64_t rank) const {
   config.token = "secret";
   config.operation_timeout = 60s;
   config.job.part_bytes = 64;
-  config.job.heartbeat = 50ms;
-  config.job.dead_after = 2s;
+  config.job.heartbeat = plan_.job.heartbeat;
+  config.job.dead_after = plan_.job.dead_after;
   config.job.server_restarts = 16;
   config.job.replicas = plan_.replicas;
   return config;
@@ -127,6 +128,7 @@ bool ReturnsJob::step_one() {
     const Start start = *due;
     starts_.erase(due);
     if (start.scheduler) {
+      network_.kill(scheduler_process_->name);  // Where it stands still.
       add_scheduler();
       if (violation_) return true;
       continue;
@@ -170,7 +172,10 @@ void ReturnsJob::strike() {
   if (strike.blow == ReturnsPlan::Blow::kReset) return reset_a_link();
   if (strike.blow == ReturnsPlan::Blow::kDrain) return drain();
   if (strike.blow == ReturnsPlan::Blow::kJoin) return join();
-  if (strike.blow == ReturnsPlan::Blow::kScheduler) return strike_scheduler(strike.absence);
+  if (strike.blow == ReturnsPlan::Blow::kScheduler || strike.blow == ReturnsPlan::Blow::kPause ||
+      strike.blow == ReturnsPlan::Blow::kStop) {
+    return strike_scheduler(strike);
+  }
   std::vector<Process*> servers;
   for (const auto& process : processes_) {
     const bool there = process->alive && process->shard != nullptr && !process->agent->over();
@@ -250,12 +255,22 @@ void ReturnsJob::note_dead_heirs() {
 }
 
 // Not while all workers have gone, or the job fails: then the launcher starts no other.
-void ReturnsJob::strike_scheduler(Duration absence) {
+void ReturnsJob::strike_scheduler(const ReturnsPlan::Strike& strike) {
   if (!scheduler_process_->alive || scheduler_->phase() != "running") return;
+  Time at = clock_.now() + strike.absence;
+  if (strike.blow == ReturnsPlan::Blow::kPause) {
+    scheduler_process_->sleeps_until = at;
+    return;
+  }
   scheduler_process_->alive = false;
-  network_.kill(scheduler_process_->name);
+  if (strike.blow == ReturnsPlan::Blow::kStop) {
+    network_.silence(scheduler_process_->name);
+    at += plan_.job.dead_after + kLauncherWaits;
+  } else {
+    network_.kill(scheduler_process_->name);
+  }
   disk_.restart(Crash::kProcess);
-  starts_.push_back({.at = clock_.now() + absence, .scheduler = true});
+  starts_.push_back({.at = at, .scheduler = true});
 }
 
 void ReturnsJob::reset_a_link() {

@@ -72,7 +72,7 @@ class ReturnsJob {
   void drain();
   void join();
   void look_at_end(Process& server);
-  void strike_scheduler(Duration absence);
+  void strike_scheduler(const ReturnsPlan::Strike& strike);
   void reset_a_link();
   bool is_last_holder(const Process& victim) const;
   void follow_scheduler();

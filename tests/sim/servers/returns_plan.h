@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "core/tensor_spec.h"
 #include "tests/sim/random.h"
 
@@ -20,13 +21,16 @@ struct ReturnsPlan {
     kSilence,    ///< It is not heard of any more, and nobody is told.
     kReset,      ///< A link of a worker's is reset.
     kScheduler,  ///< The scheduler ends.
+    kPause,      ///< It stands still, and goes on before its members take it for lost.
+    kStop,       ///< It stands still for good, and its launcher starts another.
     kDrain,      ///< A server is asked to hand its place over.
     kJoin        ///< One that nobody has asked for comes, to have a place.
   };
   struct Strike {
     Blow blow = Blow::kCrash;
-    Duration after = {};    ///< Since the strike before, or since all have come together.
-    Duration absence = {};  ///< Until another server is started, once it is awaited.
+    Duration after = {};  ///< Since the strike before, or since all have come together.
+    Duration absence =
+        {};  ///< Until another is started, once it is awaited; of a pause, all of it.
   };
 
   explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false,
@@ -55,6 +59,24 @@ struct ReturnsPlan {
     if (scheduler) add_schedulers(random);
     if (moves) add_drains(random);
     if (joins) add_joins(random);
+    if (scheduler && !moves && random.chance(0.25)) add_stop(random);
+  }
+
+  // A server ends just before the scheduler stands still, or meanwhile, at the times that jobs have
+  // by default: a member then wants decisions for longer than it waits for them.
+  void add_stop(Random& random) {
+    job.heartbeat = JobSettings().heartbeat;
+    job.dead_after = JobSettings().dead_after;
+    const bool pauses = random.chance(0.5);
+    const Strike stop{.blow = pauses ? Blow::kPause : Blow::kStop,
+                      .after = random.between(Duration::zero(), 3ms),
+                      .absence = pauses ? random.between(2500ms, 3900ms)
+                                        : random.between(Duration::zero(), 20ms)};
+    strikes.push_back(stop);
+    const Strike server{.blow = Blow::kCrash,
+                        .after = random.between(Duration::zero(), random.chance(0.5) ? 1ms : 2s),
+                        .absence = random.between(Duration::zero(), 4ms)};
+    strikes.insert(strikes.end() - (random.chance(0.2) ? 1 : 0), server);
   }
 
   void add_joins(Random& random) {
@@ -143,6 +165,8 @@ struct ReturnsPlan {
   bool joins = false;
   /// Some tensor is more than the sum of its last round.
   bool keeps = false;
+  /// Its heartbeats and its dead time count.
+  JobSettings job = {.heartbeat = 50ms, .dead_after = 2s};
   std::vector<TensorSpec> tensors;
   std::vector<Strike> strikes;
 };
