@@ -464,6 +464,7 @@ Status check(const Config& config) {
     return {status.code(), fmt::format("binding to {} lets other hosts in, and {}",
                                        config.bind_host, status.cause())};
   }
+  if (Status status = check_token_length(config.token); !status.ok()) return status;
   if (Status status = check_encryption(config); !status.ok()) return status;
   if (const auto starter = Starter::named(config.starter); !starter.ok()) {
     return {starter.status().code(), "STRETTO_STARTER is " + starter.status().cause()};

@@ -23,6 +23,14 @@ Status check_secret(const std::string& token) {
                   found)};
 }
 
+Status check_token_length(const std::string& token) {
+  if (token.size() <= kMostTokenBytes) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("the job token (STRETTO_JOB_TOKEN) has {} bytes, at most {} are taken; 32 "
+                      "random characters are enough, such as $(openssl rand -hex 16)",
+                      token.size(), kMostTokenBytes)};
+}
+
 Status check_encryption(const Config& config) {
   if (!config.encrypts) return {};
   if (Status status = check_secret(config.token); !status.ok()) {

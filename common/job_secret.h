@@ -3,6 +3,7 @@
 // wanted besides where its links are encrypted.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "common/config.h"
@@ -13,6 +14,10 @@ namespace stretto {
 /// What guards a job where other hosts can reach it: a secret too long to be guessed, if it is a
 /// random one.
 Status check_secret(const std::string& token);
+
+/// Of any job: a receiver reads no longer hello before it knows the sender (docs/WIRE.md).
+inline constexpr std::size_t kMostTokenBytes = 4096;
+Status check_token_length(const std::string& token);
 
 /// Nothing that a process says to other hosts is plain where it was told to encrypt.
 Status check_encryption(const Config& config);

@@ -98,8 +98,10 @@ bool comes_for_itself(const Join& join, const View& view, const Config& config) 
          !former->left;
 }
 
-void refuse_entry(Van& van, WaitingRoom& waiting, LinkId link, const Status& why) {
-  log(Level::kWarning, "refused: {}", why.cause());
+void refuse(Van& van, WaitingRoom& waiting, LoggedCount& refused, LinkId link, const Status& why) {
+  if (refused.add()) {
+    log(Level::kWarning, "refused: {}; {} hellos so far", why.cause(), refused.events());
+  }
   waiting.remove(link);
   van.links().refuse(link, why);
 }
@@ -255,7 +257,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (known.job == 0) return on_hello(link, *hello);
     const Status status = comebacks_.take(link, known, job_);
     return status.ok() ? checkpoints_.tell_cut(known.node, 0)
-                       : refuse_entry(van_, waiting_, link, status);
+                       : refuse(van_, waiting_, refused_, link, status);
   }
   if (onlookers_.has(link)) return onlookers_.hear(link, message);
   const Time now = clock_.now();
@@ -353,10 +355,10 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
                                                   : std::vector<ViewOrder>{Refuse{join.status()}};
   for (const ViewOrder& order : orders) {
     if (const auto* no = std::get_if<Refuse>(&order)) {
-      refuse_entry(van_, waiting_, link, no->why);
+      refuse(van_, waiting_, refused_, link, no->why);
       if (join.ok()) moves_.turned_away(*join);
     } else if (const auto* later = std::get_if<Defer>(&order)) {
-      if (!waiting_.wait(link, hello, now)) refuse_entry(van_, waiting_, link, later->why);
+      if (!waiting_.wait(link, hello, now)) refuse(van_, waiting_, refused_, link, later->why);
     } else if (const auto* admit = std::get_if<Admit>(&order)) {
       waiting_.remove(link);
       const Member& member = admit->member;

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/gathering.h"
+#include "common/logged_count.h"
 #include "scheduler/agreements.h"
 #include "scheduler/checkpoint_keeper.h"
 #include "scheduler/chronicle.h"
@@ -92,6 +93,7 @@ class Scheduler final : public Agent, private Van::Handler {
   std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
   Wakefulness wakefulness_;
   Comebacks comebacks_;
+  LoggedCount refused_;
 };
 
 }  // namespace stretto

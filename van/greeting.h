@@ -2,6 +2,8 @@
 // What any hello says, and what must hold of it at whoever is greeted.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,10 +14,19 @@
 
 namespace stretto {
 
+/// Largest control message that is decoded before its link is admitted.
+inline constexpr std::size_t kMaxGreetingBytes = std::size_t{8} << 10;
+
 /// What everybody says of themselves: protocol, token, role, host and release.
 control::Hello introduction(Role role, const std::string& token);
 
 /// Protocol and token; the refusal names both values (of a token, only that it differs).
 Status check_greeting(const control::Hello& hello, const std::string& token);
+
+/// Whether a control frame's payload may be decoded before its link is admitted: a Hello or a
+/// Resume of at most kMaxGreetingBytes; on a link that this side made, a Welcome or a Fault.
+/// Only the first bytes are read, so a refusal costs the same at any length.
+/// kMalformed: the link ends. Thread: any.
+Status check_unadmitted(std::span<const std::byte> payload, bool ours);
 
 }  // namespace stretto

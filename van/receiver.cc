@@ -6,14 +6,10 @@
 
 #include "van/checksum.h"
 #include "van/control_codec.h"
+#include "van/greeting.h"
 
 namespace stretto {
 namespace {
-
-bool may_come_before_admission(const control::Message& message, bool ours) {
-  using namespace control;
-  return ours ? is<Welcome>(message) || is<Fault>(message) : is<Hello>(message);
-}
 
 // After it the hearer goes, over a link that it made.
 bool is_farewell(const control::Message& message) {
@@ -109,15 +105,19 @@ bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameH
   return true;
 }
 
-// A hello that was not refused is of one of ours, who may have to wait for its place.
+// Before admission nothing is decoded but a greeting. A hello that was not refused is a member's,
+// which may have to wait for its place.
 Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& header,
                               const Buffer& payload, FrameHandler& handler) {
+  if (!link.admitted) {
+    if (Status status = check_unadmitted(payload.bytes(), link.ours); !status.ok()) return status;
+  }
   const Result<control::Message> message = control::decode(payload);
   if (!message.ok()) return message.status();
   const auto* claim = std::get_if<control::Resume>(&*message);
   if (claim != nullptr && !link.greeted) return mender_.on_resume(id, header.sender, *claim);
-  if (!link.admitted && !may_come_before_admission(*message, link.ours)) {
-    return {Code::kMalformed, "a control message other than the greeting came before it"};
+  if (claim != nullptr && !link.admitted) {
+    return {Code::kMalformed, "a link is claimed after its hello"};
   }
   const auto* hello = std::get_if<control::Hello>(&*message);
   if (hello != nullptr && link.greeted) return {Code::kMalformed, "a second hello came"};

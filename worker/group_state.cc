@@ -24,6 +24,15 @@ CallPart* OpenCall::find(std::uint32_t key, Place from) {
   return nullptr;
 }
 
+GroupState::GroupState(collective::Strategy strategy, collective::Reduction::Order sums_in,
+                       std::uint32_t part_bytes)
+    : trees(std::move(strategy)),
+      order(sums_in),
+      most_part_bytes(part_bytes),
+      ahead_bytes(std::min(kAheadBytes, kAheadParts * part_bytes)),
+      ahead_(trees.members(),
+             CallsAhead(ahead_bytes / std::max<std::size_t>(trees.members() - 1, 1))) {}
+
 CallId GroupState::begin(const MemberCall& call) {
   if (call.call.kind != CallKind::kSend) return {.number = ++begun_};
   CallId id{.from = call.call.root, .to = call.peer, .tag = call.tag};
@@ -56,11 +65,12 @@ Status GroupState::keep(const CallId& id, Early early) {
   early_bytes_ += early.payload.size();
   ++early_frames_;
   const Place from = early.from;
-  if (early_bytes_ > kMostEarlyBytes || early_frames_ > kMostEarlyFrames) {
-    return {Code::kResource,
-            fmt::format("member {} is at call {}, this one at {}, and {} MiB in {} frames of what "
-                        "others gave wait here; no more is kept",
-                        from, id.number, next(), early_bytes_ >> 20, early_frames_)};
+  if (early_bytes_ > 2 * ahead_bytes || early_frames_ > kMostEarlyFrames) {
+    return {Code::kMalformed,
+            fmt::format("member {} is at call {}, this one at {}, and {} bytes in {} frames of "
+                        "what others gave wait here, at most {} bytes in {} frames may",
+                        from, id.number, next(), early_bytes_, early_frames_, 2 * ahead_bytes,
+                        kMostEarlyFrames)};
   }
   early.payload = to_keep(early.payload);
   early_[id].push_back(std::move(early));
@@ -75,9 +85,29 @@ std::vector<GroupState::Early> GroupState::take_early(const CallId& id) {
   return std::move(found.mapped());
 }
 
+Status GroupState::keep(Question question, std::uint64_t number) {
+  if (questions_.size() >= kMostEarlyFrames) {
+    return {Code::kMalformed, fmt::format("{} questions about calls came, which is the most that "
+                                          "may wait",
+                                          questions_.size())};
+  }
+  questions_.emplace(number, question);
+  return {};
+}
+
+std::vector<GroupState::Question> GroupState::take_questions() {
+  const auto end = questions_.upper_bound(begun_);
+  std::vector<Question> due;
+  for (auto each = questions_.begin(); each != end; ++each) due.push_back(each->second);
+  questions_.erase(questions_.begin(), end);
+  return due;
+}
+
 void GroupState::clear() {
   open.clear();
   early_.clear();
+  questions_.clear();
+  for (CallsAhead& each : ahead_) each.clear();
   early_bytes_ = 0;
   early_frames_ = 0;
 }

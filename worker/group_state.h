@@ -14,6 +14,7 @@
 #include "common/buffer.h"
 #include "van/frame_views.h"
 #include "worker/call_plan.h"
+#include "worker/calls_ahead.h"
 #include "worker/operation.h"
 #include "worker/part_sum.h"
 
@@ -67,13 +68,20 @@ class GroupState {
     wire::GroupFrame frame;
     Buffer payload;
   };
-  /// Contributions that wait here for this member's call, at most.
-  static constexpr std::size_t kMostEarlyBytes = std::size_t{1} << 30;
+  /// Of a member, about a call that has not begun here.
+  struct Question {
+    collective::Place from = collective::kNobody;
+    std::int32_t priority = 0;
+  };
+  /// What all other members together may give ahead of this one's calls: so many parts, and so many
+  /// bytes.
+  static constexpr std::size_t kAheadParts = 256;
+  static constexpr std::size_t kAheadBytes = std::size_t{64} << 20;
+  /// Receives that wait here for this member's sends, at most; and as many questions.
   static constexpr std::size_t kMostEarlyFrames = std::size_t{1} << 20;
 
   GroupState(collective::Strategy strategy, collective::Reduction::Order sums_in,
-             std::uint32_t part_bytes)
-      : trees(std::move(strategy)), order(sums_in), most_part_bytes(part_bytes) {}
+             std::uint32_t part_bytes);
 
   /// Numbers this member's next call.
   CallId begin(const MemberCall& call);
@@ -84,11 +92,18 @@ class GroupState {
   bool has_begun(const CallId& id) const;
 
   std::shared_ptr<OpenCall> find(const CallId& id) const;
-  /// Keeps a frame until its call begins. kResource if too much waits already.
+  /// Keeps a frame until its call begins. kMalformed if others give more ahead than they may.
   Status keep(const CallId& id, Early early);
   std::vector<Early> take_early(const CallId& id);
+  /// Keeps a question until all members' call of this number has begun here. kMalformed if there
+  /// are more than can be.
+  Status keep(Question question, std::uint64_t number);
+  /// Those about calls that have begun.
+  std::vector<Question> take_questions();
   /// Nothing is open any more, and nothing waits.
   void clear();
+  /// What this member has given another one ahead of that one's calls.
+  CallsAhead& ahead_of(collective::Place place) { return ahead_[place]; }
   /// The first of all members' calls that this one has not begun.
   std::uint64_t next() const { return begun_ + 1; }
   /// The first of these that this one has not done.
@@ -101,6 +116,7 @@ class GroupState {
   const GroupTrees trees;
   const collective::Reduction::Order order;
   const std::uint32_t most_part_bytes;
+  const std::size_t ahead_bytes;  ///< What others together may give ahead.
   std::map<CallId, std::shared_ptr<OpenCall>> open;
   std::map<collective::Place, Status> gone = {};  ///< Who sends and receives no more, and why.
 
@@ -110,9 +126,11 @@ class GroupState {
     return id;
   }
 
+  std::vector<CallsAhead> ahead_;  // By place.
   std::uint64_t begun_ = 0;
   std::map<CallId, std::uint64_t> sends_;  // Begun, by what they have in common.
   std::map<CallId, std::vector<Early>> early_;
+  std::multimap<std::uint64_t, Question> questions_;  // By call.
   std::size_t early_bytes_ = 0;
   std::size_t early_frames_ = 0;
 };

@@ -65,6 +65,7 @@ void MemberCalls::start(const At& at, const OperationPtr& operation) {
     carry_out(at, call, part,
               part.reduction.own(part.plan.contributes ? Given::kSum : Given::kNothing));
   }
+  answer(at);
   for (GroupState::Early& early : state.take_early(call->id)) {
     if (!at.tensor.failed.ok()) return;
     take(at, call, std::move(early));
@@ -121,17 +122,26 @@ void MemberCalls::send_up(const At& at, const OpenCallPtr& call, CallPart& part)
   const Place parent = part.reduction.node().parent;
   part.unsent = !at.known.ready.contains(parent);
   if (part.unsent) return;
-  post(at, *call, part, parent, true, part.reduction.has_bytes());
+  if (!call->id.is_send()) {
+    const auto index = static_cast<std::size_t>(&part - call->parts.data());
+    const std::size_t bytes = part.reduction.has_bytes() ? part.sum.bytes().size() : 0;
+    const bool goes =
+        at.state().ahead_of(parent).admit({.call = call->id.number, .part = index}, bytes);
+    ask(at, parent);
+    if (!goes) return;
+  }
+  post(at, *call, part, parent, true);
 }
 
 void MemberCalls::send_down(const At& at, const OpenCallPtr& call, CallPart& part) {
   for (const Place child : collective::children_in_turn(part.reduction.node())) {
-    post(at, *call, part, child, false, part.plan.values_travel);
+    post(at, *call, part, child, false);
   }
 }
 
-void MemberCalls::post(const At& at, const OpenCall& call, const CallPart& part, Place to, bool up,
-                       bool with_bytes) {
+void MemberCalls::post(const At& at, const OpenCall& call, const CallPart& part, Place to,
+                       bool up) {
+  const bool with_bytes = up ? part.reduction.has_bytes() : part.plan.values_travel;
   const OperationPtr& operation = call.operation;
   const wire::GroupFrame frame{.up = up,
                                .key = {at.tensor.id, part.plan.key},
@@ -164,16 +174,63 @@ void MemberCalls::send_to(const At& at, Place parent) {
   }
 }
 
+// ---- how far a receiver is
+
+void MemberCalls::note_begun(const At& at, Place peer, std::uint64_t number) {
+  CallsAhead& ahead = at.state().ahead_of(peer);
+  ahead.note_begun(number);
+  while (const std::optional<CallsAhead::Held> held = ahead.release()) {
+    const OpenCallPtr call = at.state().find({.number = held->call});
+    if (call != nullptr) post(at, *call, call->parts[held->part], peer, true);
+  }
+  ask(at, peer);
+}
+
+// The call is open here until its receiver has begun it.
+void MemberCalls::ask(const At& at, Place peer) {
+  const std::optional<std::uint64_t> number = at.state().ahead_of(peer).question();
+  if (!number) return;
+  const OpenCallPtr call = at.state().find({.number = *number});
+  tell(at, peer, {.number = *number, .priority = call == nullptr ? 0 : call->operation->priority});
+}
+
+void MemberCalls::answer(const At& at) {
+  const std::uint64_t begun = at.state().next() - 1;
+  for (const GroupState::Question& question : at.state().take_questions()) {
+    tell(at, question.from, {.asks = false, .number = begun, .priority = question.priority});
+  }
+}
+
+void MemberCalls::tell(const At& at, Place to, ProgressFrame frame) {
+  frame.tensor = at.tensor.id;
+  van_.send(peers_.link_to(at.known.members.nodes[to], 0), frame.header(), {},
+            {.bulk = at.tensor.spec.options.bulk});
+}
+
+void MemberCalls::on_progress(const At& at, Place from, const ProgressFrame& frame) {
+  if (frame.asks) {
+    const Status status = at.state().keep({from, frame.priority}, frame.number);
+    if (!status.ok()) return fail(at, from, status);
+    answer(at);
+  }
+  note_begun(at, from, frame.number);
+}
+
 // ---- in
 
+// A member has begun the call of each frame that it sends.
 void MemberCalls::on_data(const At& at, Place from, const wire::Header& header, Buffer payload) {
+  if (ProgressFrame::is_one(header)) return on_progress(at, from, ProgressFrame::of(header));
   const auto frame = wire::GroupFrame::of(header);
   GroupState& state = at.state();
   const CallId id = GroupState::id_of(frame, from, at.known.members.self);
   GroupState::Early early{.from = from, .frame = frame, .payload = std::move(payload)};
-  if (const OpenCallPtr call = state.find(id)) return take(at, call, std::move(early));
-  if (state.has_begun(id)) return;  // It is done here.
-  if (Status status = state.keep(id, std::move(early)); !status.ok()) fail(at, from, status);
+  if (const OpenCallPtr call = state.find(id)) {
+    take(at, call, std::move(early));
+  } else if (!state.has_begun(id)) {  // Else it is done here.
+    if (Status status = state.keep(id, std::move(early)); !status.ok()) fail(at, from, status);
+  }
+  if (at.tensor.failed.ok() && !id.is_send()) note_begun(at, from, id.number);
 }
 
 std::span<std::byte> MemberCalls::landing(const At& at, Place from, const wire::Header& header) {

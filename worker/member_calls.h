@@ -10,6 +10,7 @@
 #include "worker/group_state.h"
 #include "worker/member_tensor.h"
 #include "worker/peer_links.h"
+#include "worker/progress_frame.h"
 
 namespace stretto {
 
@@ -51,8 +52,12 @@ class MemberCalls {
                  const collective::Effects& effects);
   void send_up(const At& at, const OpenCallPtr& call, CallPart& part);
   void send_down(const At& at, const OpenCallPtr& call, CallPart& part);
-  void post(const At& at, const OpenCall& call, const CallPart& part, Place to, bool up,
-            bool with_bytes);
+  void post(const At& at, const OpenCall& call, const CallPart& part, Place to, bool up);
+  void note_begun(const At& at, Place peer, std::uint64_t number);
+  void ask(const At& at, Place peer);
+  void answer(const At& at);
+  void tell(const At& at, Place to, ProgressFrame frame);
+  void on_progress(const At& at, Place from, const ProgressFrame& frame);
   void part_done(const At& at, const OpenCallPtr& call);
   void disagree(const At& at, Place from, const GroupCall& own, const GroupCall& theirs,
                 const CallId& id);

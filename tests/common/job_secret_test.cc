@@ -23,6 +23,14 @@ TEST(JobSecret, HasSixteenBytesOrMore) {
   EXPECT_THAT(check_secret("").cause(), HasSubstr("there is none"));
 }
 
+TEST(JobSecret, HasFourKibibytesAtMost) {
+  EXPECT_TRUE(check_token_length("").ok());
+  EXPECT_TRUE(check_token_length(std::string(kMostTokenBytes, 'x')).ok());
+  const Status status = check_token_length(std::string(kMostTokenBytes + 1, 'x'));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.cause(), HasSubstr("has 4097 bytes, at most 4096 are taken"));
+}
+
 TEST(JobSecret, IsWantedForKeys) {
   EXPECT_TRUE(check_encryption(encrypted()).ok());
   EXPECT_EQ(encrypted().secret_of_links(), "a secret of tests");

@@ -3,16 +3,19 @@
 function that is handed the addresses. All of it comes from a seed.
 """
 
+import collections
 import itertools
 import random
 import selectors
 import socket
 import struct
+import threading
 import time
 
 import zmtp
 
 _AT_ONCE = 32  # Connections.
+_TALKERS = 4  # Threads for each address.
 _ABSURD_LENGTHS = (2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
 _CONTENTS = {
     zmtp.LEAVE: b"",
@@ -134,8 +137,30 @@ def mutated(randomness):
         yield zmtp.opening() + bytes(data)
 
 
+_MOST_CONTROL = 256 << 10
+
+
+def light_message():
+    """The largest control message, of one field: its decoding is a copy."""
+    return zmtp.control(zmtp.body(zmtp.HELLO, zmtp.fields(f2="x" * (_MOST_CONTROL - 16))))
+
+
+def heavy_message():
+    """A control message of the same size, of 131,000 members: its decoding takes milliseconds."""
+    return zmtp.control(zmtp.body(zmtp.ROSTER, zmtp.fields(f5=b"") * 131_000))
+
+
+def heavy_messages(_):
+    """What costs a receiver that decodes it the most for its bytes."""
+    for _ in range(20):
+        yield zmtp.opening() + heavy_message()
+    yield zmtp.opening() + zmtp.control(zmtp.body(zmtp.HELLO, zmtp.fields(f99=b"") * 65_000))
+    yield zmtp.opening() + zmtp.control(zmtp.hello() + zmtp.body(
+        zmtp.ROSTER, zmtp.fields(f5=b"") * 100_000))
+
+
 LISTED = (raw_garbage, broken_handshakes, framed_garbage, absurd_lengths, oversize_frames, no_hello,
-          wrong_hellos)
+          wrong_hellos, heavy_messages)
 
 
 def _first(data):
@@ -179,6 +204,39 @@ def run(attack, addresses, seed=1, most=None):
             said += _deliver(address, messages)
             count += len(messages)
     return count, said
+
+
+def repeat(addresses, message, per_second, seconds):
+    """Says the same message at this rate to each address, over a connection for each, as far as the
+    far ends take them; returns how many times. Nothing waits for a far end to hang up."""
+    data = zmtp.opening() + message
+    ends = time.monotonic() + seconds
+    said = []
+
+    def say(address):
+        pause, held = threading.Event(), collections.deque(maxlen=100)
+        began = time.monotonic()
+        for count in itertools.count():
+            pause.wait(max(0.0, began + count * _TALKERS / per_second - time.monotonic()))
+            if time.monotonic() > ends:
+                break
+            connection = zmtp.Connection(address)
+            if len(held) == held.maxlen:
+                held[0].close()
+            held.append(connection)
+            connection.send(data[:_first(data)])
+            if connection.pass_greeting() and connection.send(data[_first(data):]):
+                said.append(address)
+        for connection in held:
+            connection.close()
+
+    talkers = [threading.Thread(target=say, args=(address,))
+               for address in addresses for _ in range(_TALKERS)]
+    for talker in talkers:
+        talker.start()
+    for talker in talkers:
+        talker.join()
+    return len(said)
 
 
 def flood(addresses, connections):

@@ -25,6 +25,7 @@ MOST_GROWTH = 64 << 20
 NEWCOMER_SECONDS = 10
 SILENCE_SECONDS = 8  # The handshake and the hello have 5 each, from the same start.
 REFUSED = 5
+PER_SECOND, TURNS, TURN_SECONDS = 130, 3, 2.0  # To each address; heavy messages, and light ones.
 
 
 def setUpModule():
@@ -117,6 +118,36 @@ class WhileTraining(cluster.ClusterTest):
             connection.close()
         self.check()
         self.finish()
+
+    def test_heavy_messages_do_not_stall_rounds(self):
+        """Of the same size, at the same rate, by turns: decoding may not take the loops' time."""
+        rounds = {"light": 0.0, "heavy": 0.0}
+        said = dict.fromkeys(rounds, 0)
+        messages = {"light": attacks.light_message(), "heavy": attacks.heavy_message()}
+        for _ in range(TURNS):
+            for name, message in messages.items():
+                since = time.monotonic()
+                said[name] += attacks.repeat(self.addresses, message, PER_SECOND, TURN_SECONDS)
+                rounds[name] += self.rounds_per_second(since, time.monotonic())
+        self.check()
+        print(f"MEASURED rounds a second: {rounds['light'] / TURNS:.0f} under {said['light']} "
+              f"light messages, {rounds['heavy'] / TURNS:.0f} under {said['heavy']} heavy ones: "
+              f"{rounds['heavy'] / rounds['light']:.2f}")
+        # Where the loops decoded them they left less than a tenth of the rounds.
+        self.assertGreater(rounds["heavy"], 0.3 * rounds["light"])
+        self.finish()
+
+    def test_refused_hellos_are_logged_seldom(self):
+        scheduler = self.job.scheduler_address()
+        for _ in range(20):
+            with zmtp.Connection(scheduler) as connection:
+                connection.open()
+                connection.send(zmtp.control(zmtp.hello(token="guess")))
+                self.assertEqual(connection.receive_control()[0], zmtp.FAULT)
+        self.finish()
+        told = [line for line in self.job.lines if "refused:" in line]
+        self.assertEqual([line.split("; ")[-1] for line in told],
+                         [f"{n} hellos so far" for n in (1, 2, 4, 8, 16)], told)
 
     def test_stolen_words(self):
         """With the job's token, but as somebody who is in already: refused, and told so."""

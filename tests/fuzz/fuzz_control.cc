@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "core/cut.h"
 #include "tests/fuzz/messages.h"
+#include "van/greeting.h"
 
 namespace stretto {
 namespace {
@@ -80,10 +81,23 @@ void check_message(const control::Message& message) {
   }
 }
 
+// Before admission a receiver decodes no more than the greeting.
+void check_greeting_frame(const Buffer& payload, const Result<control::Message>& message) {
+  using namespace control;
+  for (const bool ours : {false, true}) {
+    if (!check_unadmitted(payload.bytes(), ours).ok()) continue;
+    STRETTO_CHECK(ours || payload.size() <= kMaxGreetingBytes);
+    if (!message.ok()) continue;
+    STRETTO_CHECK(ours ? is<Welcome>(*message) || is<Fault>(*message)
+                       : is<Hello>(*message) || is<Resume>(*message));
+  }
+}
+
 void run(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const Buffer payload = input.flag() ? fuzz::bytes_of(fuzz::control_from(input)) : input.rest();
   const Result<control::Message> message = control::decode(payload);
+  check_greeting_frame(payload, message);
   if (!message.ok()) {
     const Code code = message.status().code();
     STRETTO_CHECK(code == Code::kMalformed || code == Code::kRefused);

@@ -122,10 +122,10 @@ def controls():
     spec = field(1, b"weights") + field(2, 1) + field(3, 1000) + field(4, 1) + field(6, 5)
     for name, number, body in (
             ("hello", 1, field(1, 1) + field(2, b"secret") + field(3, 3) + field(5, 2)),
-            ("welcome", 2, field(1, 2)),
+            ("welcome", 2, field(1, 2)), ("resume", 22, field(1, 4) + field(2, b"secret")),
             ("fault", 3, field(1, 2) + field(2, b"cause") + field(3, 1)),
-            ("roster", 4, roster()),
-            ("declare", 5, field(1, spec)),
+            ("roster", 4, roster()), ("roster-of-empty-members", 4, field(5, b"") * 50),
+            ("declare", 5, field(1, spec)), ("hello-of-empty-fields", 1, field(99, b"") * 50),
             ("declared", 6, field(1, 1) + field(3, b"weights") + field(4, field(2, 9))),
             ("open", 7, field(1, 1) + field(2, spec)),
             ("failure", 11, field(1, 6) + field(2, b"worker 1") + field(3, b"lost"))):

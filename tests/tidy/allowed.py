@@ -94,7 +94,6 @@ COVERED_BY = {
     "worker/request.cc": "tests/worker/worker_test.cc",
     "worker/batch.cc": "tests/worker/worker_test.cc",
     "worker/exchange_way.cc": "tests/worker/exchanges_test.cc",
-    "worker/group_state.cc": "tests/worker/group_test.cc",
     "worker/member_calls.cc": "tests/worker/group_test.cc",
     "worker/worker_impl.cc": "tests/worker/worker_test.cc",
     "worker/elastic_members.cc": "tests/worker/member_exchange_test.cc",

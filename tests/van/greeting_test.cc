@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include "tests/van/far_end.h"
 
 namespace stretto {
@@ -67,6 +71,68 @@ TEST(Greeting, AMissingTokenIsCalledMissing) {
   EXPECT_THAT(check_greeting(hello, "secret").cause(), HasSubstr("came with no job token"));
   hello.token = "secret";
   EXPECT_THAT(check_greeting(hello, "").cause(), HasSubstr("this job has none"));
+}
+
+// ---- before admission
+
+TEST(Unadmitted, AcceptedLinkReadsHelloAndResume) {
+  EXPECT_TRUE(check_unadmitted(control::encode(control::Hello{}).bytes(), false).ok());
+  EXPECT_TRUE(check_unadmitted(control::encode(fake::hello(Role::kWorker, 0)).bytes(), false).ok());
+  EXPECT_TRUE(check_unadmitted(control::encode(control::Resume{}).bytes(), false).ok());
+  EXPECT_FALSE(check_unadmitted(control::encode(fake::welcome(1, 0)).bytes(), false).ok());
+}
+
+TEST(Unadmitted, OwnLinkReadsWelcomeAndFault) {
+  EXPECT_TRUE(check_unadmitted(control::encode(fake::welcome(1, 0)).bytes(), true).ok());
+  const control::Fault fault{.why = {Code::kRefused, std::string(kMaxGreetingBytes, 'x')}};
+  EXPECT_TRUE(check_unadmitted(control::encode(fault).bytes(), true).ok());
+  EXPECT_FALSE(check_unadmitted(control::encode(fake::hello(Role::kWorker, 0)).bytes(), true).ok());
+}
+
+TEST(Unadmitted, NoOtherMessageIsRead) {
+  for (const bool ours : {false, true}) {
+    for (const control::Message& message :
+         {control::Message(fake::roster()), control::Message(fake::leave()),
+          control::Message(fake::heartbeat()), control::Message(fake::barrier(1))}) {
+      EXPECT_FALSE(check_unadmitted(control::encode(message).bytes(), ours).ok());
+    }
+  }
+}
+
+TEST(Unadmitted, LongestHonestHelloIsRead) {
+  control::Hello hello = fake::hello(Role::kServer, 0);
+  hello.token = std::string(4096, 't');
+  hello.address = std::string(2048, 'a');
+  hello.host = std::string(control::Hello::kMaxHostBytes, 'h');
+  hello.version = std::string(control::Hello::kMaxHostBytes, 'v');
+  EXPECT_TRUE(check_unadmitted(control::encode(hello).bytes(), false).ok());
+}
+
+TEST(Unadmitted, LongerHelloIsRefused) {
+  control::Hello hello = fake::hello(Role::kServer, 0);
+  hello.token = std::string(kMaxGreetingBytes, 't');
+  EXPECT_THAT(check_unadmitted(control::encode(hello).bytes(), false).cause(),
+              HasSubstr("at most 8192 are read"));
+}
+
+TEST(Unadmitted, FieldBehindTheHelloIsRefused) {
+  const Buffer hello = control::encode(fake::hello(Role::kWorker, 0));
+  std::vector<std::byte> longer(hello.bytes().begin(), hello.bytes().end());
+  EXPECT_TRUE(check_unadmitted(longer, false).ok());
+  longer.resize(hello.size() + 2);
+  EXPECT_FALSE(check_unadmitted(longer, false).ok());
+  EXPECT_FALSE(check_unadmitted(hello.bytes().first(hello.size() - 1), false).ok());
+}
+
+TEST(Unadmitted, BytesThatAreNoFieldAreRefused) {
+  const std::array<std::byte, 16> ones = [] {
+    std::array<std::byte, 16> all{};
+    all.fill(std::byte{0xFF});
+    return all;
+  }();
+  for (std::size_t size = 0; size <= ones.size(); ++size) {
+    EXPECT_FALSE(check_unadmitted(std::span(ones).first(size), false).ok()) << size;
+  }
 }
 
 }  // namespace

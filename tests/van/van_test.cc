@@ -54,6 +54,16 @@ TEST_F(VanTest, AnyOtherControlMessageBeforeAHelloClosesTheLink) {
   EXPECT_TRUE(seen_.controls.empty());
 }
 
+TEST_F(VanTest, LongHelloIsNotDecoded) {
+  control::Hello hello = fake::hello(Role::kWorker, 0);
+  worker_.connect();
+  hello.token = std::string(8192, 't');
+  worker_.say(hello);
+  step();
+  EXPECT_TRUE(worker_.closed());
+  EXPECT_TRUE(seen_.controls.empty());
+}
+
 TEST_F(VanTest, ASecondHelloBeforeTheAnswerClosesTheLink) {
   worker_.connect();
   worker_.say(fake::hello(Role::kWorker, 0));

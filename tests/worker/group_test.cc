@@ -208,6 +208,40 @@ TEST_P(Grouped, SendsOfATagComeInTheirOrder) {
   });
 }
 
+TEST_P(Grouped, LateMemberGetsWhatWasHeld) {
+  run([](Worker& worker, Group& group) {
+    constexpr std::size_t kSize = 150'000;  // With three calls, twice what may go ahead.
+    constexpr int kCalls = 3;
+    Group side = Group::of(worker).or_exit();
+    const Rank self = worker.rank();
+    const Rank last = group.size() - 1;
+    std::vector<Floats> sums;
+    for (int call = 0; call < kCalls; ++call) sums.push_back(numbers(kSize, self, call));
+    Floats from_first = numbers(kSize, self, 7);
+    const Floats mine = numbers(kSize, self, 8);
+    Floats reduced(self == last ? kSize : 0);
+    std::vector<Ticket> tickets;
+    const auto begin_calls = [&] {
+      for (Floats& each : sums) {
+        tickets.push_back(group.all_reduce(Dtype::kF32, bytes(each), bytes(each)));
+      }
+      tickets.push_back(group.broadcast(bytes(from_first), 0));
+      tickets.push_back(group.reduce(Dtype::kF32, bytes(mine), bytes(reduced), last));
+    };
+    if (self != last) begin_calls();
+    expect_ok(side.barrier());  // Another group's calls wait for nothing that is held.
+    if (self == last) begin_calls();
+    for (const Ticket& ticket : tickets) expect_ok(ticket);
+    for (int call = 0; call < kCalls; ++call) {
+      ASSERT_EQ(sums[static_cast<std::size_t>(call)], sum_of(kSize, group.size(), call));
+    }
+    ASSERT_EQ(from_first, numbers(kSize, 0, 7));
+    if (self == last) {
+      ASSERT_EQ(reduced, sum_of(kSize, group.size(), 8));
+    }
+  });
+}
+
 std::vector<GroupCase> group_cases() {
   std::vector<GroupCase> all;
   for (const std::uint32_t workers : {1U, 2U, 3U, 5U}) {
@@ -352,6 +386,21 @@ TEST(Group, WhoLeavesIsNamedByThoseWhoStillWait) {
     expect_ok(group.all_reduce(Dtype::kF32, bytes(data), bytes(data)));
     if (worker.rank() == 1) return;
     EXPECT_THAT(group.all_reduce(Dtype::kF32, bytes(data), bytes(data)).wait().text(),
+                AllOf(HasSubstr("PeerLost"), HasSubstr("worker 1 has left the job")));
+  });
+}
+
+TEST(Group, HeldCallEndsWithItsReceiver) {
+  std::barrier begun(2);
+  Cluster({.workers = 2, .shards = 1, .job = {.part_bytes = 4096}}).run([&](Worker& worker) {
+    Group group = Group::of(worker).or_exit();
+    Floats data(4 << 20, 1.0F);
+    const bool leaves = worker.rank() == 1;
+    const Ticket held =
+        leaves ? Ticket() : group.reduce(Dtype::kF32, bytes(std::as_const(data)), {}, 1);
+    begun.arrive_and_wait();
+    if (leaves) return;
+    EXPECT_THAT(held.wait().text(),
                 AllOf(HasSubstr("PeerLost"), HasSubstr("worker 1 has left the job")));
   });
 }

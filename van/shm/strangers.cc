@@ -2,8 +2,6 @@
 // Bookkeeping only; sockets close when their Descriptor goes.
 #include "van/shm/strangers.h"
 
-#include <bit>
-
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -32,9 +30,9 @@ std::vector<LinkId> Strangers::expired() const {
 }
 
 void Strangers::note_refused(const Status& why) {
-  if (!std::has_single_bit(++refused_)) return;
-  log(Level::kWarning, "hung up on {} who connected by shared memory; the last: {}", refused_,
-      why.cause());
+  if (!refused_.add()) return;
+  log(Level::kWarning, "hung up on {} who connected by shared memory; the last: {}",
+      refused_.events(), why.cause());
 }
 
 }  // namespace stretto::shm

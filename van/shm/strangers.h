@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/logged_count.h"
 #include "van/shm/memory.h"
 #include "van/shm/options.h"
 
@@ -34,7 +35,7 @@ class Strangers {
   };
   const ShmOptions& options_;
   std::map<LinkId, Stranger> waiting_;  // Ids grow: the first is the oldest.
-  std::uint64_t refused_ = 0;
+  LoggedCount refused_;
 };
 
 }  // namespace stretto::shm

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -196,11 +195,10 @@ void ZmqLinks::end_with(Transport::Sink& sink, Connection& connection, Status wh
   if (known) sink.on_broken(connection.link, std::move(why));
 }
 
-// One line for the first, the second, the fourth and so on: a flood must not fill the log.
 void ZmqLinks::refuse(Transport::Sink& sink, Connection& connection, Status why) {
-  if (!connection.ours && std::has_single_bit(++refused_)) {
+  if (!connection.ours && refused_.add()) {
     log(Level::kWarning, "hung up on {}: {}; {} such so far", connection.address, why.cause(),
-        refused_);
+        refused_.events());
   }
   end_with(sink, connection, std::move(why));
 }

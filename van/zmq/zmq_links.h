@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/logged_count.h"
 #include "van/watch.h"
 #include "van/zmq/connection_table.h"
 #include "van/zmq/departures.h"
@@ -93,7 +94,7 @@ class ZmqLinks {
   std::vector<std::byte> scratch_;
   Unadmitted strangers_;
   std::size_t announced_ = 0;
-  std::uint64_t refused_ = 0;
+  LoggedCount refused_;
   Time next_look_;
 };
 

@@ -13,10 +13,10 @@
 // Memory, tickets, priorities, threads and errors are those of the Worker (worker.h): calls return
 // at once, what is given is lent until the ticket has ended, and source and target do not overlap;
 // but except in all_to_all they may be the same memory, or one this member's own block of the
-// other. A ticket of a group's call cannot be cancelled: others may have its contribution. What
-// others give to sums and broadcasts before this member's call is kept here. If that is more than
-// 1 GiB the group fails with kResource: where calls are so large, a barrier() before them keeps
-// members together.
+// other. A ticket of a group's call cannot be cancelled: others may have its contribution.
+// A member keeps what others give to sums and broadcasts before its own call: 64 MiB of a group at
+// most (256 parts, where parts are smaller than 256 KiB). What exceeds that waits in the memory of
+// its sender, whose ticket ends later; calls of other groups do not wait for it.
 #pragma once
 
 #include <memory>
