@@ -90,10 +90,12 @@ void on_terminate() {
   std::abort();  // A handler may not return.
 }
 
-// The process goes on to abort when this returns: the signal has its default again.
+// Raises the signal again, which has its default action by now: kill() from another process ends
+// this one as abort() does. The signal stays blocked until this returns.
 void on_abort(int) {
   const bool just_now = steady_seconds() - asked_in_vain_at.load() <= kLinkedSeconds;
   if (just_now || memory_is_short()) say(kMemory, "it could not go on; ");
+  ::raise(SIGABRT);
 }
 
 }  // namespace

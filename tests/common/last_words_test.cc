@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -73,6 +74,15 @@ TEST_F(LastWords, OfAThreadThatCannotBe) {
   };
   EXPECT_EXIT(std::thread(die).join(), testing::KilledBySignal(SIGABRT),
               "ERROR Resource role=server rank=1 peer=- op=- cause=no more threads: .*ulimit -u");
+}
+
+TEST_F(LastWords, AbortFromOutsideEndsProcess) {
+  const auto die = [] {
+    promise_last_words();
+    ::kill(::getpid(), SIGABRT);
+    std::exit(0);  // The signal is pending no longer: kill() to the own process delivers it.
+  };
+  EXPECT_EXIT(die(), testing::KilledBySignal(SIGABRT), "");
 }
 
 TEST_F(LastWords, AreSilentOfOtherEnds) {

@@ -6,7 +6,6 @@ of an undisturbed job."""
 
 import dataclasses
 import json
-import os
 import pathlib
 import random
 import re
@@ -89,8 +88,8 @@ class Again(cluster.ClusterTest):
         stops = dice.random() < chances.stops
         told = [int(found[1]) for found in map(re.compile(SAVED).search, job.lines) if found]
         since, struck = len(job.lines), time.monotonic()
-        for victim in victims:
-            os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        cluster.strike([members[victim] for victim in victims],
+                       signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
         found = job.expect(FROM, PATIENCE, since=since)
         (totals.stopped if stops else totals.killed).append(time.monotonic() - struck)

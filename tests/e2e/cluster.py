@@ -201,6 +201,29 @@ def children_of(pid):
     return found
 
 
+_EFFECTS = {signal.SIGKILL: "ZX", signal.SIGABRT: "ZX", signal.SIGSTOP: "TtZX"}
+
+
+def state_of(pid):
+    """The letter of proc(5); "X" if the process is gone."""
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2][1]
+    return "X"
+
+
+def strike(pids, number):
+    """Sends the signal to all of these processes, then waits until each has ended or is stopped: a
+    fault without an effect tests nothing. A process that SIGTERM reaches may do what it likes."""
+    for pid in pids:
+        os.kill(pid, number)
+    until = time.monotonic() + PATIENCE
+    for pid in pids:
+        while number in _EFFECTS and state_of(pid) not in _EFFECTS[number]:
+            if time.monotonic() > until:
+                raise AssertionError(f"{signal.Signals(number).name} had no effect on process {pid}")
+            threading.Event().wait(0.001)
+
+
 def variables_of(pid):
     """The environment that a process was started with; empty if it is gone."""
     with contextlib.suppress(OSError):

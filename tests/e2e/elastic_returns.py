@@ -5,7 +5,6 @@ moment, one or some of them at once, and the launcher starts others; whether all
 with every element of every value right by a ledger (enduring.cc), and how long they stand still."""
 
 import json
-import os
 import random
 import re
 import signal
@@ -82,8 +81,8 @@ class ElasticReturns(cluster.ClusterTest):
         victims += ["scheduler"] * with_scheduler
         dice.shuffle(victims)
         members, struck = job.members(), time.monotonic()
-        for victim in victims:
-            os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        cluster.strike([members[victim] for victim in victims],
+                       signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
         if kind in ("worker", "both"):
             self.workers.remove(lost)

@@ -123,14 +123,13 @@ class Trial:
             self.free[name] = fault.at + (PAUSE if undo is None else 1000.0)
 
     def _kill(self, _, victims):
-        for name in victims:
-            os.kill(self.job.pids[name], signal.SIGKILL)
+        cluster.strike([self.job.pids[name] for name in victims], signal.SIGKILL)
 
     _two = _kill
 
     def _stop(self, fault, victims):
         pid = self.job.pids[victims[0]]
-        os.kill(pid, signal.SIGSTOP)
+        cluster.strike([pid], signal.SIGSTOP)
 
         def go():
             with contextlib.suppress(ProcessLookupError):

@@ -71,7 +71,7 @@ class HostsLost(hosts.FarTest):
         server = f"server {PLACES.index(name)}"
         since, struck = len(job.lines), time.monotonic()
         if kind == "agent":
-            os.kill(self.agent_with(server), signal.SIGKILL)
+            cluster.strike([self.agent_with(server)], signal.SIGKILL)
         else:
             self.lose_host_of(job, server, name, power)
         return since, struck

@@ -6,7 +6,6 @@ long they stand still. Workers meet at barriers and declare tensors on their way
 
 import dataclasses
 import json
-import os
 import random
 import signal
 import threading
@@ -49,8 +48,8 @@ class Returns(cluster.ClusterTest):
         """One fault, and how long it held the workers up. Returns the number of lines before."""
         members = job.members()
         since, struck = len(job.lines), time.monotonic()
-        for victim in victims:
-            os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        cluster.strike([members[victim] for victim in victims],
+                       signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
         job.expect(TOLD.pattern, PATIENCE, since=since)
         if "scheduler" in victims:

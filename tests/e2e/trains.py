@@ -6,7 +6,6 @@ checkpoint; and whether memory, files and threads of those that live on stay wha
 
 import dataclasses
 import json
-import os
 import pathlib
 import random
 import re
@@ -139,7 +138,7 @@ class Trains(cluster.ClusterTest):
         if victim not in members:
             return
         since, struck = len(job.lines), time.monotonic()
-        os.kill(members[victim], signal.SIGSTOP if stops else signal.SIGKILL)
+        cluster.strike([members[victim]], signal.SIGSTOP if stops else signal.SIGKILL)
         totals.faults += 1
         job.expect(TOLD.pattern, PATIENCE, since=since)
         totals.detected.append(told_after(job, since, struck))

@@ -329,7 +329,7 @@ TEST_F(LaunchProcess, ACheckNamesAllThatIsWrong) {
   script("stretto-server", "exit 9");
   Outcome outcome = run({"--check", "no-such-program"});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.output.find("PROBLEM " + folder_.string() + "/stretto-scheduler says"),
+  EXPECT_NE(outcome.output.find("PROBLEM " + folder_.string() + "/stretto-scheduler reports"),
             std::string::npos)
       << outcome.output;
   EXPECT_NE(outcome.output.find("/stretto-server --version' exited with status 9"),
