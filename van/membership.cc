@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "common/machine.h"
+#include "core/fault_window.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -90,6 +91,14 @@ void tell_of_links(Van& van, LinkId scheduler, const Roster& roster) {
 bool comes_late(const Config& config) {
   const bool beyond = config.rank >= std::int64_t{config.workers} && !config.workers_are_hosts;
   return config.role == Role::kWorker && config.workers != 0 && (beyond || config.former != 0);
+}
+
+// How long the scheduler may take to decide on a broken link: there may be a choice of members that
+// the job can go on without.
+Duration time_to_decide(const JobSettings& settings) {
+  const bool has_choice = settings.elastic() || settings.replicated();
+  return verdict_for(settings.dead_after) +
+         (has_choice ? fault_window(settings.dead_after) : Duration::zero());
 }
 
 // A verdict that the scheduler, which might have known who was the first to go, did not give.
@@ -380,7 +389,7 @@ void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   const Member* member = roster_ ? roster_->find(node) : nullptr;
   if (member != nullptr && member->left) return;
   van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = why.cause()});
-  verdicts_.add(node, std::move(verdict), clock_.now(), verdict_for(settings().dead_after),
+  verdicts_.add(node, std::move(verdict), clock_.now(), time_to_decide(settings()),
                 member != nullptr && member->standby);
 }
 
