@@ -7,8 +7,8 @@
 
 namespace stretto {
 
-/// Links that one fault silences are given up at different moments, up to half of `dead_after`
-/// apart (JobSettings).
-inline Duration fault_window(Duration dead_after) { return dead_after / 5 * 3; }
+/// Links that one fault silences are given up at different moments: those that carry nothing then
+/// are probed once the first has fallen silent, for half of `dead_after` (JobSettings).
+inline Duration fault_window(Duration dead_after) { return dead_after; }
 
 }  // namespace stretto

@@ -242,7 +242,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheW
     machine_->on(
         Suspicion{.reporter = workers_[1], .subject = servers_[standby], .cause = "refused"}, now_);
   }
-  now_ = now_ + 3s;
+  now_ = now_ + 6s;
   machine_->on(TimeOut{}, now_);
   EXPECT_NE(member(workers_[1]), nullptr);
   for (const std::size_t number : {0U, 1U, 2U, 3U}) {
@@ -261,7 +261,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoIsNotInYetIsLostAndNotWhoStandsBy) {
     machine_->on(Suspicion{.reporter = newcomer, .subject = servers_[standby], .cause = "refused"},
                  now_);
   }
-  now_ = now_ + 3s;
+  now_ = now_ + 6s;
   machine_->on(TimeOut{}, now_);
   EXPECT_EQ(member(newcomer), nullptr);
   EXPECT_NE(member(servers_[2]), nullptr);

@@ -365,7 +365,7 @@ TEST_F(MembershipTest, AReplicatedJobsVerdictWaitsLonger) {
       say(fake::heartbeat());
     }
   };
-  pass_and_hear(59);
+  pass_and_hear(79);
   EXPECT_EQ(membership_.state(), State::kMember);
   pass_and_hear(2);
   expect_failed(Code::kServerLost, "the first");
