@@ -138,13 +138,13 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
 
 std::optional<Suspicion> Comebacks::weigh(const Suspicion& suspicion) {
   if (!links_.is_expected(suspicion.subject)) return suspicion;
-  doubts_.push_back(suspicion);
+  suspicions_.push_back(suspicion);
   return std::nullopt;
 }
 
 std::vector<Suspicion> Comebacks::take_weighed() {
   std::vector<Suspicion> due;
-  std::erase_if(doubts_, [&](const Suspicion& each) {
+  std::erase_if(suspicions_, [&](const Suspicion& each) {
     if (links_.is_expected(each.subject)) return false;
     due.push_back(each);
     return true;

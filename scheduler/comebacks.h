@@ -84,11 +84,11 @@ class Comebacks {
   const ViewMachine& machine_;
   const Chronicle& chronicle_;
   const JobWatch& watch_;
-  std::optional<Time> since_;       // Somebody has yet to come.
-  std::set<NodeId> unheard_;        // Of those who stand by and may have all.
-  std::vector<MemberEnd> put_off_;  // Until these have been heard, or are lost.
-  std::vector<Suspicion> doubts_;   // The same, of those who have yet to come.
-  std::size_t news_before_ = 0;     // Of losses, by schedulers before this one.
+  std::optional<Time> since_;          // Somebody has yet to come.
+  std::set<NodeId> unheard_;           // Of those who stand by and may have all.
+  std::vector<MemberEnd> put_off_;     // Until these have been heard, or are lost.
+  std::vector<Suspicion> suspicions_;  // The same, of those who have yet to come.
+  std::size_t news_before_ = 0;        // Of losses, by schedulers before this one.
 };
 
 }  // namespace stretto

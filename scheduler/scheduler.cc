@@ -79,7 +79,7 @@ void part_with_lost(const Publish& order, const View& view, Van& van, const Node
   }
 }
 
-Suspicion doubt_of(const Member& reporter, const control::LinkReport& report) {
+Suspicion suspicion_of(const Member& reporter, const control::LinkReport& report) {
   return {.reporter = reporter.node, .subject = report.node, .cause = report.cause};
 }
 
@@ -319,7 +319,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   const bool told = ends_ != nullptr && ends_->told();
   hope_by(*report, told, config_, machine_.next_view(), van_, links_);
   if (report->state != control::LinkReport::State::kBroken) return;
-  if (const auto doubt = comebacks_.weigh(doubt_of(member, *report))) happened(*doubt);
+  if (const auto suspicion = comebacks_.weigh(suspicion_of(member, *report))) happened(*suspicion);
 }
 
 void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
@@ -475,7 +475,7 @@ void Scheduler::tick() {
         happened(loss_by_silence(node, lasts, links_));
         links_.forget(node);
       }
-      for (const Suspicion& doubt : comebacks_.take_weighed()) happened(doubt);
+      for (const Suspicion& each : comebacks_.take_weighed()) happened(each);
     }
   }
   if (watch_.trace().active()) onlookers_.go_on_tracing();

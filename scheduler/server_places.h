@@ -58,9 +58,13 @@ class ServerPlaces {
   Loss lose(const Member& server, const std::string& cause, Time now, const ViewDraft& draft);
   /// As an addition to why the job ends.
   std::string refusal(const Member& lost, const View& view) const;
-  /// Standbys::spare_of.
-  const Member* spare_of(const Member& one, const Member& other, const View& view) const {
-    return standbys_.spare_of(one, other, view);
+  /// The job goes on at once without this server: it is a standby, or its standby takes its place.
+  bool may_lose(const Member& server, const View& view) const {
+    return server.standby || standbys_.heir(server, view) != nullptr;
+  }
+  /// Another could come in the place of this member.
+  bool may_return(const Member& member) const {
+    return member.role == Role::kServer && !member.standby && !returns_.refusal();
   }
   /// For whom nobody has come in time.
   Status overdue(Time now) const;

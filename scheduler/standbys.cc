@@ -77,17 +77,6 @@ const Member* Standbys::heir(const Member& lost, const View& view) const {
   return have_all == config_.shards ? heir : nullptr;
 }
 
-const Member* Standbys::spare_of(const Member& one, const Member& other, const View& view) const {
-  const auto is_server = [](const Member& member) { return member.role == Role::kServer; };
-  for (const Member* member : {&one, &other}) {
-    if (is_server(*member) && member->standby) return member;
-  }
-  for (const Member* member : {&one, &other}) {
-    if (is_server(*member) && heir(*member, view) != nullptr) return member;
-  }
-  return nullptr;
-}
-
 std::string Standbys::refusal(const Member& lost, const View& view) const {
   if (!config_.job.replicated()) return {};
   for (const auto& [node, member] : view.members) {

@@ -38,9 +38,6 @@ class Standbys {
   /// This server is lost: who has its place now, of a process whose shards all have all. Null if
   /// nobody can.
   const Member* heir(const Member& lost, const View& view) const;
-  /// Of two members that have no link to one another, the server that the job can go on without:
-  /// one that stands by, or that another could take the place of. Null if there is none.
-  const Member* spare_of(const Member& one, const Member& other, const View& view) const;
   /// Why nobody has the place, as an addition to why the job ends; empty where none stand by.
   std::string refusal(const Member& lost, const View& view) const;
 

@@ -17,6 +17,41 @@ std::uint64_t in_without(const View& view, const Member& worker) {
   }));
 }
 
+bool Spares::may_lose(const Member& member) const {
+  if (member.role == Role::kServer) return places.may_lose(member, next);
+  const bool enough = in_without(next, member) + finished >= least_workers(config);
+  return elastic && (enough || member.joining);
+}
+
+const Member* lost_by(const FaultReports::Fault& fault, const FaultReports& others,
+                      const Spares& spares) {
+  const NodeId likelier = fault.likelier();
+  const bool reported_by_it = likelier == fault.report.reporter;
+  const Member& one = *spares.next.find(likelier);
+  const Member& other =
+      *spares.next.find(reported_by_it ? fault.report.subject : fault.report.reporter);
+  if (likelier == fault.silent && spares.places.may_return(one)) return &one;
+  const bool may_lose_one = spares.may_lose(one);
+  if (may_lose_one != spares.may_lose(other)) return may_lose_one ? &one : &other;
+  if (!may_lose_one) {  // The job ends: of an elastic job too few workers are left.
+    for (const Member* member : {&one, &other}) {
+      if (spares.elastic && member->role == Role::kWorker) return member;
+    }
+    return nullptr;
+  }
+  if (one.standby == other.standby) return &one;
+  const Member& standby = one.standby ? one : other;
+  const Member& needed = one.standby ? other : one;
+  if (needed.joining) return &needed;  // Nobody needs it yet.
+  const auto has_place = [&spares](NodeId node) {
+    const Member* member = spares.next.find(node);
+    return is_there(member) && !member->standby;
+  };
+  const bool may_be_cause = needed.role == Role::kServer ||
+                            std::ranges::any_of(others.far_ends_of(needed.node), has_place);
+  return may_be_cause && (fault.silent != 0 || fault.common != 0) ? &one : &standby;
+}
+
 void end_contribution(View& next, NodeId node, std::uint64_t round) {
   View::Contributors& now = next.contributors;
   if (now.nodes.erase(node) == 0) return;

@@ -11,7 +11,6 @@
 
 #include "common/check.h"
 #include "common/clock.h"
-#include "scheduler/view_changes.h"
 
 namespace stretto {
 namespace {
@@ -28,8 +27,6 @@ Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost 
 
 bool changes_size(Sizing sizing) { return sizing != Sizing::kFixed; }
 
-std::uint64_t least_workers(const Config& config) { return std::max(config.job.min_workers, 1U); }
-
 Status cannot_move(const Moved& moved) {
   return {Code::kInvalidArgument,
           fmt::format("slots {} to {} cannot move to node {}: wanted slots below {}, a server that "
@@ -38,7 +35,8 @@ Status cannot_move(const Moved& moved) {
 }
 
 std::string too_few(const Config& config) {
-  return fmt::format("; the job may not go on with fewer than {} workers", least_workers(config));
+  return fmt::format("; the job may not go on with fewer than {} workers",
+                     Spares::least_workers(config));
 }
 
 Status not_all_came(const Config& config, const std::string& missing) {
@@ -48,41 +46,42 @@ Status not_all_came(const Config& config, const std::string& missing) {
       .with_operation("rendezvous");
 }
 
-Status link_broke(const Member& reporter, const Member& subject, const std::string& cause) {
+Status link_broke(const FaultReports::Fault& fault, const View& view) {
+  const std::string reporter = view.find(fault.report.reporter)->describe();
+  const std::string subject = view.find(fault.report.subject)->describe();
   return Status(Code::kLinkBroken, fmt::format("{} lost its link to {}, though both are alive: {}",
-                                               reporter.describe(), subject.describe(), cause))
-      .with_peer(fmt::format("{}, {}", reporter.describe(), subject.describe()));
+                                               reporter, subject, fault.report.cause))
+      .with_peer(fmt::format("{}, {}", reporter, subject));
 }
 
-Lost without_link(const Member& lost, const Member& other, const std::string& cause,
-                  const View& next) {
-  return {.node = lost.node,
-          .cause = fmt::format("its link to {} broke, though both are alive: {}", other.describe(),
-                               cause),
-          .round = next.contributors.from_round};
+// One end of the broken link.
+Lost loss_by(const FaultReports::Fault& fault, const Member& lost, const View& view) {
+  const auto& [reporter, subject, cause] = fault.report;
+  const std::string far_end = view.find(lost.node == reporter ? subject : reporter)->describe();
+  std::string why = fmt::format("its link to {} broke, though both are alive: {}", far_end, cause);
+  if (lost.node == fault.silent) {
+    why = fmt::format("its link to {} broke, and it has shown no sign of life since: {}", far_end,
+                      cause);
+  } else if (lost.node == fault.common && fault.links > 1) {
+    why = fmt::format("its links to {} and {} more broke, though all are alive: {}", far_end,
+                      fault.links - 1, cause);
+  }
+  return {.node = lost.node, .cause = std::move(why), .round = view.contributors.from_round};
 }
 
-// Of two members at the ends of a link that broke, the one that the job goes on without: a worker,
-// but for a server that is more likely to be the cause and whose place another can have, or that
-// has none: nothing is lost with it. Somebody who is not in yet is nobody's loss either.
-const Member& worker_of(const Member& one, const Member& other, NodeId likelier,
-                        const Member* spare) {
-  if (spare != nullptr && spare->standby && (one.joining || other.joining)) spare = nullptr;
-  if (spare != nullptr && (spare->standby || spare->node == likelier)) return *spare;
-  if (one.role != other.role) return one.role == Role::kWorker ? one : other;
-  return one.node == likelier ? one : other;
+bool is_about_standby(const FaultReports::Link& link, const View& view) {
+  const auto stands_by = [&view](NodeId node) {
+    const Member* member = view.find(node);
+    return member != nullptr && member->standby;
+  };
+  return stands_by(link.first) || stands_by(link.second);
 }
 
-bool is_about_standby(const Suspicion& doubt, const View& view) {
-  const Member* subject = view.find(doubt.subject);
-  return subject != nullptr && subject->standby;
-}
-
-// Of those that are due at one moment the ones about members that others need come first: who is
-// lost by these is not believed in the others.
-std::vector<Doubts::Due> in_order(std::vector<Doubts::Due> due, const View& view) {
-  std::stable_partition(due.begin(), due.end(), [&view](const Doubts::Due& one) {
-    return !is_about_standby(one.of, view);
+// Links of servers that have a place come first: a member that is lost by these is the cause of its
+// broken links to standbys, too.
+std::vector<FaultReports::Link> in_order(std::vector<FaultReports::Link> due, const View& view) {
+  std::stable_partition(due.begin(), due.end(), [&view](const FaultReports::Link& link) {
+    return !is_about_standby(link, view);
   });
   return due;
 }
@@ -96,12 +95,13 @@ ViewMachine::ViewMachine(const Config& config, Time now, Sizing sizing)
       deadline_(now + config.rendezvous_timeout),
       admission_(config),
       slots_(kSlots, {}),
-      places_(config) {}
+      places_(config),
+      spares_{config, changes_size(sizing), finished_, next_, places_} {}
 
 std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
   now_ = now;
   if (const auto* alive = std::get_if<Alive>(&event)) {
-    doubts_.alive(alive->node, now);
+    faults_.alive(alive->node, now);
     return {};
   }
   if (const auto* caught = std::get_if<Caught>(&event)) {
@@ -229,8 +229,7 @@ void ViewMachine::take(const Lost& lost) {
   const bool worker = member->role == Role::kWorker;
   std::string cause = fmt::format("{} is lost: {}", member->describe(), lost.cause);
   const std::string who = member->describe();
-  const bool enough = in_without(next_, *member) + finished_ >= least_workers(config_);
-  if (changes_size(sizing_) && worker && (enough || member->joining)) {
+  if (worker && spares_.may_lose(*member)) {
     lost_[lost.node] = lost.cause;
     remove(lost.node, lost.round);
     if (!next_.any(Role::kWorker)) return disperse();
@@ -290,11 +289,11 @@ void ViewMachine::take(const Notice& notice) {
 // ---- links and slots
 
 void ViewMachine::take(const Suspicion& suspicion) {
-  if (phase_ != Phase::kRunning || !is_there(next_.find(suspicion.subject)) ||
-      next_.find(suspicion.reporter) == nullptr) {
-    return;
-  }
-  doubts_.add(suspicion, now_, config_.job.dead_after);
+  const Member* reporter = next_.find(suspicion.reporter);
+  const Member* subject = next_.find(suspicion.subject);
+  if (phase_ != Phase::kRunning || reporter == nullptr || !is_there(subject)) return;
+  const bool is_choice = spares_.may_lose(*reporter) && spares_.may_lose(*subject);
+  faults_.add(suspicion, now_, config_.job.dead_after, is_choice);
 }
 
 void ViewMachine::take(const Moved& moved) {
@@ -355,7 +354,7 @@ void ViewMachine::publish() {
   if (std::exchange(fenced_, false)) next_.fence = next_.epoch;
   STRETTO_CHECK(violation(next_).empty());
   STRETTO_CHECK(violation(view_, next_).empty());
-  doubts_.follow(view_, next_);
+  faults_.follow(view_, next_);
   orders_.emplace_back(news_of(view_, next_, std::exchange(changed_, {}), lost_));
   lost_.clear();
   view_ = next_;
@@ -379,20 +378,16 @@ void ViewMachine::take(const TimeOut&) {
               .cause = "it had to go, and the deadline has passed",
               .round = next_.contributors.from_round});
   }
-  for (const auto& [doubt, likelier] : in_order(doubts_.take_due(now_), view_)) {
-    const Member* reporter = next_.find(doubt.reporter);
-    const Member* subject = next_.find(doubt.subject);
-    if (phase_ != Phase::kRunning || !is_there(reporter) || !is_there(subject)) continue;
-    // It has a place since just now, and is called again.
-    if (is_about_standby(doubt, view_) && !subject->standby) continue;
-    const Member* spare = places_.spare_of(*reporter, *subject, next_);
-    const bool costs_one = changes_size(sizing_) &&
-                           (reporter->role == Role::kWorker || subject->role == Role::kWorker);
-    const Member* lost = costs_one ? &worker_of(*reporter, *subject, likelier, spare) : spare;
+  faults_.follow(view_, next_);
+  for (const FaultReports::Link& link : in_order(faults_.due(now_), view_)) {
+    const auto fault = phase_ == Phase::kRunning ? faults_.take(link) : std::nullopt;
+    if (!fault) continue;
+    const Member* lost = lost_by(*fault, faults_, spares_);
     if (lost == nullptr) {
-      end(link_broke(*reporter, *subject, doubt.cause));
+      end(link_broke(*fault, next_));
     } else {
-      take(without_link(*lost, lost == reporter ? *subject : *reporter, doubt.cause, next_));
+      take(loss_by(*fault, *lost, next_));
+      faults_.follow(view_, next_);
     }
   }
   if (phase_ == Phase::kRunning && !changed_.empty()) take(TurnOver{});  // As a journal plays it.

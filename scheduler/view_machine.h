@@ -10,10 +10,11 @@
 
 #include "core/view.h"
 #include "scheduler/admission.h"
-#include "scheduler/doubts.h"
 #include "scheduler/entrance.h"
+#include "scheduler/fault_reports.h"
 #include "scheduler/server_places.h"
 #include "scheduler/slot_table.h"
+#include "scheduler/view_changes.h"
 #include "scheduler/view_events.h"
 
 namespace stretto {
@@ -92,9 +93,10 @@ class ViewMachine {
   std::set<NodeId> linked_;
   std::map<NodeId, Time> notices_;
   std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
-  Doubts doubts_;
+  FaultReports faults_;
   Entrance entrance_;
   ServerPlaces places_;
+  const Spares spares_;
   const ViewDraft draft_{next_, slots_, admission_, changed_, lost_, linked_};
   std::vector<ViewOrder> orders_;
 };

@@ -21,8 +21,9 @@ void GroupChanges::settled(Part& part) {
   if (late == late_.end() || !part.settled()) return;
   const std::set<NodeId> lost = std::move(late->second);
   late_.erase(late);
+  const std::uint64_t before = part.bytes();
   regroup(part, lost);
-  slots_.count_bytes();
+  slots_.count_bytes(slots_.place_of(part), before);
 }
 
 void GroupChanges::regroup(Part& part, const std::set<NodeId>& lost) {

@@ -103,6 +103,11 @@ void OwnedSlots::count_bytes() {
   }
 }
 
+void OwnedSlots::count_bytes(const Place& place, std::uint64_t before) {
+  place.slot->count_bytes(*place.part, before);
+  bytes_ = bytes_ - before + place.part->bytes();
+}
+
 std::uint64_t OwnedSlots::shares() const {
   std::uint64_t shares = 0;
   for_each_slot([&shares](const Slot& slot) { shares += slot.shares(); });

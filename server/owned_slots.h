@@ -45,6 +45,8 @@ class OwnedSlots {
   const ContributorGroup& workers() const { return job_.workers; }
   /// Parts hold more or less now than they did.
   void count_bytes();
+  /// This part held `before` bytes when it was last counted.
+  void count_bytes(const Place& place, std::uint64_t before);
   /// A worker says what a tensor is, and the slot of its first part; the others follow it.
   /// kMismatch if another has said otherwise, and then nothing has changed.
   Status open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot);

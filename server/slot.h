@@ -110,6 +110,8 @@ class Slot {
                                                const std::set<NodeId>& gone);
   /// Parts hold more or less now than they did.
   void count_bytes();
+  /// This part held `before` bytes when it was last counted.
+  void count_bytes(Part& part, std::uint64_t before) { bytes_ = bytes_ - before + part.bytes(); }
 
   /// Gives an update its place: after all that have been appended.
   Position append(Part& part, Update update);

@@ -11,12 +11,36 @@
 #include "common/token.h"
 #include "van/checksum.h"
 #include "van/control_codec.h"
+#include "van/van.h"
 
 namespace stretto {
 namespace {
 
 constexpr Duration kLookAtAnswersEvery = 100ms;
-constexpr Duration kCalls = 1s;  // Whoever calls waits for some seconds in all.
+constexpr Duration kCalls = 1s;            // Whoever calls waits for some seconds in all.
+constexpr std::size_t kProbeBytes = 4096;  // More than a packet holds.
+
+// A link of a job's member broke. The cause may be at this end and silence its other links, too,
+// which the scheduler then hears; but where nothing is to be sent nothing would show. The link to
+// the scheduler is spared: large packets are not due there.
+void probe_idle_links(const Sender::Parts& parts, Sender& sender) {
+  std::vector<LinkId> idle;
+  bool is_member = false;
+  parts.links.for_each([&](LinkId id, const LinkState& link) {
+    const bool to_scheduler = link.session.peer() == kSchedulerNode;
+    is_member = is_member || to_scheduler;
+    const Session& session = link.session;
+    const bool carries = link.admitted && link.carrier != 0 && !link.closing && !link.visits;
+    const bool greeted = session.received() != 0 && session.far_received() != 0;
+    const bool is_idle = !session.awaits_word() && sender.queue().waiting(id) == 0;
+    if (carries && greeted && is_idle && session.outlives() && !to_scheduler) {
+      idle.push_back(id);
+    }
+  });
+  if (!is_member) return;
+  const Buffer probe = control::encode(control::LinkReport{.cause = std::string(kProbeBytes, '.')});
+  for (const LinkId id : idle) sender.queue_control(id, probe);
+}
 
 }  // namespace
 
@@ -52,6 +76,7 @@ bool LinkMender::part(LinkId id, LinkState& link, const Status& why) {
   parted_.part(id, link.ours, why, patience, parts_.clock.now());
   ++parts_.counters.breaks;
   if (!silent && link.admitted) news_[link.session.peer()] = true;
+  if (link.admitted) probe_idle_links(parts_, sender_);
   return true;
 }
 
@@ -111,6 +136,7 @@ void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
   // If all has come already nothing more need come to show that: it may be silent for long.
   note_progress(session);
   ++parts_.counters.mended;
+  if (!apart) probe_idle_links(parts_, sender_);
   news_[link.session.peer()] = false;
 }
 

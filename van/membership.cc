@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "common/machine.h"
+#include "core/fault_window.h"
 #include "van/greeting.h"
 
 namespace stretto {
@@ -110,11 +111,19 @@ bool may_return(Membership::State state, const JobSettings& settings) {
   return waits && settings.scheduler_absence != Duration::zero();
 }
 
+// How long the scheduler may take to decide on a broken link: there may be a choice of members that
+// the job can go on without.
+Duration time_to_decide(const JobSettings& settings) {
+  const bool has_choice = settings.elastic() || settings.replicated();
+  return verdict_for(settings.dead_after) +
+         (has_choice ? fault_window(settings.dead_after) : Duration::zero());
+}
+
 // A scheduler that was away may first have to notice that a member is silent.
 Time verdict_due(const Verdicts& verdicts, const SchedulerSilence& silence,
                  const JobSettings& settings) {
   return silence.postpone(verdicts.next_due(),
-                          std::max(verdict_for(settings.dead_after), 2 * settings.dead_after));
+                          std::max(time_to_decide(settings), 2 * settings.dead_after));
 }
 
 // A verdict that the scheduler, which might have known who was the first to go, did not give.
@@ -396,7 +405,7 @@ void Membership::report_broken(NodeId node, const Status& why, Status verdict) {
   const Member* member = roster_ ? roster_->find(node) : nullptr;
   if (member != nullptr && member->left) return;
   van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = why.cause()});
-  verdicts_.add(node, std::move(verdict), clock_.now(), verdict_for(settings().dead_after),
+  verdicts_.add(node, std::move(verdict), clock_.now(), time_to_decide(settings()),
                 member != nullptr && member->standby);
 }
 

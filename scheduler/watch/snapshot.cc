@@ -100,9 +100,7 @@ void Snapshot::heard(NodeId id, const control::Heartbeat& beat, Time now) {
   node.frames_waiting = beat.frames_waiting;
   node.bytes_in_flight = beat.bytes_in_flight;
   node.heard = now;
-  for (const control::Held& held : beat.held) {
-    if (held_.size() < kMostHeld) held_[{id, held.rank}] = held.time;
-  }
+  for (const control::Held& held : beat.held) note_held(id, held);
   if (node.member.role == Role::kWorker) {
     const bool is_new = node.member.from_step > 0 && !node.member.joining && !node.missed;
     if (is_new) {
@@ -126,12 +124,20 @@ std::uint64_t Snapshot::most_progress() const {
   return most;
 }
 
+void Snapshot::note_held(NodeId shard, const control::Held& held) {
+  const auto by_shard = held_.find(held.rank);
+  const bool is_known = by_shard != held_.end() && by_shard->second.contains(shard);
+  if (!is_known && held_count_ == kMostHeld) return;
+  held_count_ += is_known ? 0 : 1;
+  held_[held.rank][shard] = held.time;
+}
+
 // Shards sum up to as many as rounds wait at the same time; the one that waited longest tells.
 Duration Snapshot::held_of(Rank rank) const {
   Duration most{};
-  for (const auto& [key, time] : held_) {
-    if (key.second == rank) most = std::max(most, time);
-  }
+  const auto by_shard = held_.find(rank);
+  if (by_shard == held_.end()) return most;
+  for (const auto& [shard, time] : by_shard->second) most = std::max(most, time);
   return most;
 }
 

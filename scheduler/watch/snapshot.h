@@ -64,10 +64,12 @@ class Snapshot {
  private:
   std::uint64_t most_progress() const;
   void roll_window(NodeState& node, Time now) const;
+  void note_held(NodeId shard, const control::Held& held);
   Duration held_of(Rank rank) const;
 
   std::map<NodeId, NodeState> nodes_;
-  std::map<std::pair<NodeId, Rank>, Duration> held_;  // By shard and worker.
+  std::map<Rank, std::map<NodeId, Duration>> held_;  // By worker and shard,
+  std::size_t held_count_ = 0;                       // and how many pairs these are.
   std::optional<Culprit> standstill_;
 };
 

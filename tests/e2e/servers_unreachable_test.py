@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that stand by, or join, and that one worker cannot reach, in network namespaces: for
-good, and they get no place, with the reason; or for a moment, and they are as they were."""
+good, and they get no place, with the reason; or for a moment, and they are as they were. And a
+server that others cannot hear."""
 
 import contextlib
 import signal
@@ -32,6 +33,17 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
             yield
         finally:
             hosts.run(*iptables, "-F", "INPUT")
+
+    @contextlib.contextmanager
+    def large_packets_lost(self):
+        """Those that host one sends, but to the launcher's ssh."""
+        iptables = [*self.lab.inside("one"), hosts.program("iptables")]
+        hosts.run(*iptables, "-A", "OUTPUT", "-o", "wire", "-p", "tcp", "!", "--sport", "2200",
+                  "-m", "length", "--length", "577:65535", "-j", "DROP")
+        try:
+            yield
+        finally:
+            hosts.run(*iptables, "-F", "OUTPUT")
 
     def begin(self, *flags, on="localhost:1,one:1"):
         job = self.over(servers_join_test.REPLICATING, "--steps", 100_000, "--say_every", 5,
@@ -69,6 +81,25 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
         self.assertIn("was made anew", job.output())
         self.assertNotIn("is lost", job.output())
         self.kill_all(job)
+
+    def test_the_server_common_to_broken_links_is_lost(self):
+        flags = ["-s", 1, "--replicas", 2]
+        places = {"server": ("one", "two"), "worker": ("localhost", "localhost", "two")}
+        for role, names in places.items():
+            file = self.lab.folder / f"{role}s"
+            file.write_text("".join(f"{name}\n" for name in names), encoding="ascii")
+            flags += [f"--{role}-hostfile", file]
+        for workers in ((), ("--workers", "1:3")):
+            with self.subTest(workers=workers):
+                job = self.start_job([*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh,
+                                      *flags, *workers, "--", servers_join_test.REPLICATING,
+                                      "--steps", 100_000, "--say_every", 5, "--elements", 20_000])
+                self.goes_on(job)
+                with self.large_packets_lost():
+                    job.expect("server 0 is lost: .*; server 1, which stood by, has its place")
+                    self.goes_on(job)
+                self.assertNotRegex(job.output(), r"(worker \d|server 1) is lost|WRONG")
+                self.kill_all(job)
 
 
 class NoLab(unittest.TestCase):

@@ -188,7 +188,7 @@ TEST_F(ElasticReturnsTest, EachSchedulerTellsOfAllLosses) {
   }
 }
 
-// The doubt waits until that one has come, or is lost itself.
+// The suspicion waits until that one has come, or is lost itself.
 TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
   gather();
   next_life();

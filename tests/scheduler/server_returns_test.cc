@@ -48,6 +48,14 @@ class ServerReturnsTest : public testing::Test {
     machine_->on(Gone{.node = node, .cause = "reset"}, now_);
     return machine_->on(TurnOver{}, now_);
   }
+  /// Of worker 1 to server 0; one of the two shows a sign of life.
+  void break_link(NodeId alive) {
+    machine_->on(Suspicion{.reporter = workers_[1], .subject = servers_[0], .cause = "gone"}, now_);
+    now_ += 1s;
+    machine_->on(Alive{alive}, now_);
+    now_ += 1s;
+    machine_->on(TimeOut{}, now_);
+  }
   std::uint32_t slots_of(NodeId node) const {
     const auto& owners = machine_->view().slots.owners();
     return static_cast<std::uint32_t>(std::ranges::count(owners, node));
@@ -164,6 +172,28 @@ TEST_F(ServerReturnsTest, AJobThatIsDoneNeedsNone) {
   for (const NodeId worker : workers_) machine_->on(Left{.node = worker}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kDispersing);
   EXPECT_EQ(come(server(0)), 0U);
+}
+
+// ---- a server that gives no sign of life, of which nobody else tells
+
+TEST_F(ServerReturnsTest, ASilentServerReturns) {
+  gather();
+  break_link(workers_[1]);
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
+  EXPECT_TRUE(machine_->view().find(servers_[0])->lost);
+  EXPECT_NE(come(server(0, 7001)), 0U);
+}
+
+TEST_F(ServerReturnsTest, ASilentWorkerOfAFixedJobEndsIt) {
+  gather();
+  break_link(servers_[0]);
+  EXPECT_THAT(end(), HasSubstr("LinkBroken: worker 1 lost its link to server 0"));
+}
+
+TEST_F(ServerReturnsTest, ASilentServerThatCannotReturnEndsTheJob) {
+  gather(0);
+  break_link(workers_[1]);
+  EXPECT_THAT(end(), HasSubstr("LinkBroken: worker 1 lost its link to server 0"));
 }
 
 }  // namespace

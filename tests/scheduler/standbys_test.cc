@@ -12,6 +12,7 @@
 namespace stretto {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class StandbysTest : public testing::Test {
@@ -56,6 +57,25 @@ class StandbysTest : public testing::Test {
     const auto& owners = machine_->view().slots.owners();
     return static_cast<std::uint32_t>(std::ranges::count(owners, node));
   }
+  /// Links break one after another, some time after the first, as all members live.
+  void break_links(const std::vector<std::tuple<Duration, NodeId, NodeId>>& reports) {
+    const Time begin = now_;
+    for (; now_ < begin + 8s; now_ += 100ms) {
+      for (const auto& [after, reporter, subject] : reports) {
+        const bool is_now = now_ >= begin + after && now_ < begin + after + 100ms;
+        if (!is_now) continue;
+        machine_->on(Suspicion{.reporter = reporter, .subject = subject, .cause = "silence"}, now_);
+      }
+      for (const auto& [node, member] : std::map(machine_->view().members)) {
+        machine_->on(Alive{node}, now_);
+      }
+      for (const ViewOrder& order : machine_->on(TimeOut{}, now_)) {
+        const auto* news = std::get_if<Publish>(&order);
+        if (news == nullptr) continue;
+        for (const Publish::Loss& loss : news->lost) lost_[loss.node] = loss.cause;
+      }
+    }
+  }
   const Member* member(NodeId node) const { return machine_->view().find(node); }
   std::string end() const { return machine_->status().text(); }
 
@@ -64,6 +84,7 @@ class StandbysTest : public testing::Test {
   std::optional<ViewMachine> machine_;
   std::vector<NodeId> servers_;
   std::vector<NodeId> workers_;
+  std::map<NodeId, std::string> lost_;  // In break_links, and why.
 };
 
 TEST_F(StandbysTest, TheSecondHalfStandsByForTheFirst) {
@@ -221,7 +242,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheW
     machine_->on(
         Suspicion{.reporter = workers_[1], .subject = servers_[standby], .cause = "refused"}, now_);
   }
-  now_ = now_ + 3s;
+  now_ = now_ + 6s;
   machine_->on(TimeOut{}, now_);
   EXPECT_NE(member(workers_[1]), nullptr);
   for (const std::size_t number : {0U, 1U, 2U, 3U}) {
@@ -240,7 +261,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoIsNotInYetIsLostAndNotWhoStandsBy) {
     machine_->on(Suspicion{.reporter = newcomer, .subject = servers_[standby], .cause = "refused"},
                  now_);
   }
-  now_ = now_ + 3s;
+  now_ = now_ + 6s;
   machine_->on(TimeOut{}, now_);
   EXPECT_EQ(member(newcomer), nullptr);
   EXPECT_NE(member(servers_[2]), nullptr);
@@ -319,6 +340,67 @@ TEST_F(StandbysTest, InAnElasticJobServersKeepTheirPlacesWhenWorkersGo) {
   ASSERT_NE(another, 0U);
   EXPECT_TRUE(member(another)->standby);
   EXPECT_EQ(member(another)->rank, 0U);
+}
+
+// ---- several broken links, and the member that they have in common
+
+TEST_F(StandbysTest, AServerCommonToBrokenLinksIsLost) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  catch_up(servers_[0], servers_[2]);
+  break_links({{0s, servers_[0], servers_[2]},
+               {900ms, workers_[1], servers_[0]},
+               {2600ms, servers_[0], workers_[0]}});
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
+  EXPECT_THAT(lost_, ElementsAre(testing::Key(servers_[0])));
+  EXPECT_FALSE(member(servers_[2])->standby);
+}
+
+TEST_F(StandbysTest, AFixedJobLosesTheCommonServer) {
+  gather();
+  catch_up(servers_[0], servers_[2]);
+  break_links({{0s, servers_[0], servers_[2]}, {2600ms, servers_[0], workers_[0]}});
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
+  EXPECT_THAT(lost_, ElementsAre(testing::Key(servers_[0])));
+}
+
+TEST_F(StandbysTest, TheCauseNamesHowManyLinksBroke) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  catch_up(servers_[0], servers_[2]);
+  break_links({{0s, servers_[0], servers_[2]},
+               {1s, workers_[1], servers_[0]},
+               {2s, servers_[0], workers_[0]}});
+  EXPECT_THAT(lost_[servers_[0]], HasSubstr("and 2 more broke, though all are alive: silence"));
+}
+
+TEST_F(StandbysTest, AStandbyCommonToBrokenLinksIsLost) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  catch_up(servers_[0], servers_[2]);
+  break_links({{0s, servers_[0], servers_[2]},
+               {1s, servers_[2], workers_[1]},
+               {2s, workers_[0], servers_[2]}});
+  EXPECT_THAT(lost_, ElementsAre(testing::Key(servers_[2])));
+}
+
+TEST_F(StandbysTest, AWorkerCommonToBrokenLinksIsLost) {
+  config_.job.min_workers = 1;
+  gather(Sizing::kWorkers);
+  for (const std::size_t place : {0U, 1U}) catch_up(servers_[place], servers_[place + 2]);
+  break_links({{0s, servers_[2], workers_[0]},
+               {1s, workers_[0], servers_[0]},
+               {2s, servers_[1], workers_[0]}});
+  EXPECT_THAT(lost_, ElementsAre(testing::Key(workers_[0])));
+}
+
+TEST_F(StandbysTest, TheLastWorkerIsNotLostForAServer) {
+  config_.job.min_workers = 2;
+  gather(Sizing::kWorkers);
+  catch_up(servers_[0], servers_[2]);
+  break_links({{0s, servers_[0], workers_[1]}});
+  ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
+  EXPECT_THAT(lost_, ElementsAre(testing::Key(servers_[0])));
 }
 
 }  // namespace

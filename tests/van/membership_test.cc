@@ -351,6 +351,26 @@ TEST_F(MembershipTest, OfASchedulerThatIsHeardTheVerdictSaysNothing) {
   EXPECT_EQ(membership_.status().cause(), "the first");
 }
 
+// The scheduler may wait for reports of other links: servers can be spared.
+TEST_F(MembershipTest, AReplicatedJobsVerdictWaitsLonger) {
+  become_member();
+  Roster next = fake::roster();
+  next.epoch = 2;
+  next.settings.replicas = 2;
+  say(next);
+  membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
+  const auto pass_and_hear = [this](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      jump(100ms);
+      say(fake::heartbeat());
+    }
+  };
+  pass_and_hear(79);
+  EXPECT_EQ(membership_.state(), State::kMember);
+  pass_and_hear(2);
+  expect_failed(Code::kServerLost, "the first");
+}
+
 TEST_F(MembershipTest, WhoHasLeftInOrderIsNotLost) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});

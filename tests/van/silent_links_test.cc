@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
 #include "tests/sim/sim_network.h"
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
@@ -156,6 +161,85 @@ TEST_F(SilentLinksTest, WhoLosesItsLinkAndFindsItAgainIsToldOf) {
   talk(300ms);
   const std::map<NodeId, bool> mended = {{kSilentWorker, false}};
   EXPECT_EQ(shard_.links().take_news(), mended);
+}
+
+// ---- links that carry nothing
+
+constexpr NodeId kSilentStandby = 51;
+
+// A shard of a job, with links to the scheduler, to its standby, to which it sends, and to a
+// worker, to which it does not.
+class IdleLinksTest : public testing::Test {
+ protected:
+  IdleLinksTest() {
+    const std::pair<Van*, NodeId> nodes[] = {
+        {&scheduler_, kSchedulerNode}, {&standby_, kSilentStandby}, {&worker_, kSilentWorker}};
+    shard_.set_node(kSilentShard);
+    shard_.set_dead_after(kDeadAfter);
+    at_shard_.when_control = [this](LinkId link, const control::Message& message) {
+      if (control::is<control::Welcome>(message)) shard_.links().admit(link, links_.at(link));
+    };
+    for (const auto& [van, node] : nodes) {
+      const std::string address = std::to_string(node) + ":1";
+      van->set_node(node);
+      van->set_dead_after(kDeadAfter);
+      van->listen(address).or_exit();
+      seen_[van].when_control = [van](LinkId link, const control::Message& message) {
+        if (!control::is<control::Hello>(message)) return;
+        van->links().admit(link, kSilentShard);
+        van->send_control(link, fake::welcome(kSilentShard, 0));
+      };
+      const auto hello = fake::hello(Role::kServer, 0, kSilentShard);
+      links_[shard_.links().connect(address, hello).or_exit()] = node;
+    }
+    pass(100ms);
+    for (auto& [van, seen] : seen_) seen.controls.clear();
+  }
+  void pass(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end;) {
+      shard_.step(at_shard_, Duration::zero());
+      for (auto& [van, seen] : seen_) van->step(seen, Duration::zero());
+      clock_.advance_to(clock_.now() + 5ms);
+    }
+  }
+  void send_to_standby() {
+    for (const auto& [link, node] : links_) {
+      if (node != kSilentStandby) continue;
+      shard_.send(link, fake::push_header({1, 0}, 1), Buffer::allocate(4000));
+    }
+  }
+  // Members to which the shard's links broke.
+  std::set<NodeId> broken() const {
+    std::set<NodeId> nodes;
+    for (const auto& [link, why] : at_shard_.broken) nodes.insert(links_.at(link));
+    return nodes;
+  }
+
+  sim::VirtualClock clock_;
+  sim::SimNetwork network_{clock_, 1, {}};
+  fake::Recorder at_shard_;
+  std::map<Van*, fake::Recorder> seen_;
+  std::map<LinkId, NodeId> links_;
+  Van shard_{network_.endpoint("shard"), clock_, {.limits = link_limits(kDeadAfter)}};
+  Van scheduler_{network_.endpoint("1"), clock_, {.limits = link_limits(kDeadAfter)}};
+  Van standby_{network_.endpoint("51"), clock_, {.limits = link_limits(kDeadAfter)}};
+  Van worker_{network_.endpoint("10"), clock_, {.limits = link_limits(kDeadAfter)}};
+};
+
+TEST_F(IdleLinksTest, ASharedFaultBreaksTheIdleLinkToo) {
+  for (const char* far_end : {"1", "51", "10"}) network_.hush("shard", far_end, kLargeBytes);
+  send_to_standby();
+  pass(kDeadAfter / 2 + 2 * kDeadAfter);
+  EXPECT_EQ(broken(), (std::set<NodeId>{kSilentStandby, kSilentWorker}))
+      << "and large packets are not due to the scheduler";
+}
+
+TEST_F(IdleLinksTest, AFaultOfTheFarEndBreaksNoOther) {
+  network_.hush("shard", "51", kLargeBytes);
+  send_to_standby();
+  pass(kDeadAfter / 2 + 2 * kDeadAfter);
+  EXPECT_EQ(broken(), std::set<NodeId>{kSilentStandby});
+  EXPECT_THAT(seen_[&worker_].controls, SizeIs(0)) << "a probe is nobody's message";
 }
 
 // ---- what is said last

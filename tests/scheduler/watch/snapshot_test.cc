@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "tests/common/cpu_time.h"
 #include "van/wire.h"
 
 namespace stretto {
@@ -202,6 +203,42 @@ TEST_F(SnapshotTest, AStandstillSaysWhoAndWhy) {
   EXPECT_THAT(snapshot_.json("running", 0, now_),
               HasSubstr(R"("stall":{"cause":"lock","phase":"computing","rank":1,"role":"worker",)"
                         R"("s":5.0,"shard":0,"word":"worker 1 is blocked"})"));
+}
+
+TEST_F(SnapshotTest, TheShardThatWaitedLongestCounts) {
+  beat(4, 1, 0);
+  now_ += 2s;
+  snapshot_.set_members(
+      {{.node = 9, .role = Role::kServer, .rank = 1, .shard = 0, .address = "b"}});
+  snapshot_.heard(9, {.held = {{.rank = 1, .time = 1s}, {.rank = 0, .time = 2s}}}, now_);
+  held(1, 500ms);
+  beat(4, 2, 0);
+  EXPECT_EQ(snapshot_.nodes().at(4).held, 1s);
+}
+
+// What a worker's heartbeat costs, by how many others are held up at the same shards.
+Duration cost_of_heartbeat(Rank workers) {
+  constexpr NodeId kShards = 16;
+  Snapshot snapshot;
+  const Time now{1h};
+  std::vector<Member> members;
+  for (NodeId node = 0; node < kShards; ++node) {
+    members.push_back(
+        {.node = node, .role = Role::kServer, .rank = node, .shard = 0, .address = ""});
+  }
+  members.push_back({.node = 99, .role = Role::kWorker, .rank = 0, .shard = 0, .address = ""});
+  snapshot.set_members(members);
+  control::Heartbeat beat;
+  for (Rank rank = 0; rank < workers; ++rank) beat.held.push_back({.rank = rank, .time = 1s});
+  for (NodeId node = 0; node < kShards; ++node) snapshot.heard(node, beat, now);
+  return least_cpu_time([&snapshot, now] {
+    for (int i = 0; i < 1000; ++i) snapshot.heard(99, {}, now);
+  });
+}
+
+TEST_F(SnapshotTest, AHeartbeatLooksAtNoOtherWorkers) {
+  const Duration of_16 = cost_of_heartbeat(16);
+  EXPECT_LT(cost_of_heartbeat(1024), 8 * of_16) << "there are 64 times as many others";
 }
 
 TEST_F(SnapshotTest, StrangersAreIgnored) {
