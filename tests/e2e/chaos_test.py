@@ -17,6 +17,7 @@ import elastic_losses
 import elastic_returns
 import endurance
 import endurance_plan
+import mixtures
 import moves
 import returns
 import storm
@@ -46,6 +47,15 @@ class BeginAgain(unittest.TestCase):
         totals = again.run(6, 5, faults_a_job=6)
         self.assertEqual(totals.attempts, 6)
         self.assertTrue(totals.fine(), totals)
+
+
+class Mixtures(unittest.TestCase):
+    """Two faults in one job, at default settings."""
+
+    def test_jobs_survive_two_faults(self):
+        for number in range(2):
+            text, error = mixtures.local(5, number, False)
+            self.assertEqual(error, "", text)
 
 
 class ComeBack(unittest.TestCase):

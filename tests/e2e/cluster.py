@@ -220,7 +220,7 @@ def strike(pids, number):
     for pid in pids:
         while number in _EFFECTS and state_of(pid) not in _EFFECTS[number]:
             if time.monotonic() > until:
-                raise AssertionError(f"{signal.Signals(number).name} had no effect on process {pid}")
+                raise AssertionError(f"signal {number} had no effect on process {pid}")
             threading.Event().wait(0.001)
 
 
