@@ -71,6 +71,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_BIN_DIR",
     "STRETTO_RUNTIME_DIR",
     "STRETTO_STAGE",
+    "STRETTO_CHECK_VALUES",
     "STRETTO_INTERFACE",
     "STRETTO_STARTER",
     "STRETTO_ROLE",

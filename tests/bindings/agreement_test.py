@@ -43,6 +43,16 @@ class Words(unittest.TestCase):
                          "0 (x) is not here; 1 (x) is not here; 2 (x) is not here; "
                          "and 6 more differ")
 
+    def test_differences_of_values(self):
+        named = [(name, torch.full((2,), fill)) for name, fill in (("a", 1.0), ("b", 2.0))]
+        mine = agreement.values_of(named)
+        self.assertEqual(mine, agreement.values_of([(name, tensor.clone())
+                                                    for name, tensor in named]))
+        theirs = agreement.values_of([("a", torch.ones(2)), ("b", torch.tensor([2.0, 3.0]))])
+        self.assertRegex(agreement.difference(mine, theirs), "^the values of 'b' differ before")
+        self.assertEqual(agreement.difference(mine | {"mode": "1"}, theirs | {"mode": "2"}),
+                         "mode is 1 here and 2 there")
+
 
 if __name__ == "__main__":
     unittest.main()

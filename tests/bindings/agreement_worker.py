@@ -3,7 +3,9 @@
 exchanged by their names, and other parameters are a Mismatch at all of them, which says which.
 """
 
+import os
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
@@ -244,6 +246,63 @@ class Agreement(unittest.TestCase):
         self.assert_mismatch(
             "broadcast_buffers is (True|False) here and (True|False) there",
             lambda: st.DistributedDataParallel(self.model(), broadcast_buffers=self.rank > 0))
+
+    def test_other_values(self):
+        is_last = self.rank == self.size - 1
+
+        def train(options):
+            model = self.model()
+            if is_last:
+                with torch.no_grad():
+                    model.b[1] += 1e-6
+                    model.c2.mul_(2)
+            if "model" in options:
+                options = {"model": model}
+            optimizer = options.pop("wrap", st.DistributedOptimizer)(
+                self.sgd(model.parameters()), model.named_parameters(), **options)
+            self.train(model, optimizer)
+
+        for options in ({}, {"model": True}, {"mode": "delayed"},
+                        {"compression": st.Compression.fp16},
+                        {"wrap": bps.DistributedOptimizer, "staleness": 1}):
+            with self.subTest(options):
+                self.assert_mismatch(r"the values of 'b', 'c2' differ .*broadcast_parameters",
+                                     lambda options=options: train(dict(options)))
+        with mock.patch.dict(os.environ, STRETTO_CHECK_VALUES="0"):
+            train({})
+
+    def test_values_of_each_type(self):
+        for dtype in (torch.float16, torch.bfloat16, torch.float64):
+            parameter = nn.Parameter(torch.full((3, 2), float(self.rank), dtype=dtype).t())
+
+            def train(parameter=parameter):
+                optimizer = st.DistributedOptimizer(self.sgd([parameter]))
+                parameter.sum().backward()
+                optimizer.step()
+
+            self.assert_mismatch("the values of 'noname.0' differ", train)
+
+    def test_values_that_are_no_tensors(self):
+        tensor = torch.ones(1)
+        for kind, value in (("dict", {"w": tensor}), ("int", 3), ("NoneType", None)):
+            for given in ({"w": tensor, "odd": value}, [("w", tensor), ("odd", value)]):
+                with self.assertRaisesRegex(ValueError, f"'odd' is a {kind}, wanted a torch"):
+                    st.broadcast_parameters(given, 0)
+
+    def test_modules_with_extra_state(self):
+        class Counting(nn.Linear):
+            """It has a value in its state_dict() that is no tensor."""
+
+            def get_extra_state(self):
+                return {"calls": 1}
+
+            def set_extra_state(self, state):
+                """Nothing."""
+
+        with self.assertRaisesRegex(ValueError, "'_extra_state' is a dict"):
+            st.broadcast_parameters(Counting(2, 2).state_dict(), 0)
+        module = st.DistributedDataParallel(Counting(2, 2))
+        module(torch.ones(1, 2)).sum().backward()
 
     def test_many_differ(self):
         pairs = [(f"{self.rank}.{place}", torch.ones(1)) for place in range(2000)]

@@ -7,6 +7,7 @@
 import os
 import shutil
 import sys
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -27,12 +28,13 @@ def model_of(width=4):
     return model
 
 
-def wrapped(model, kind=torch.optim.Adam, groups=1):
+def wrapped(model, kind=torch.optim.Adam, groups=1, prefix=""):
     """An optimizer."""
     trained = [each for each in model.parameters() if each.requires_grad]
     sets = [trained] if groups == 1 else [trained[:1], trained[1:]]
     inner = kind([{"params": each} for each in sets], lr=0.01)
-    return st.DistributedOptimizer(inner, model.named_parameters())
+    return st.DistributedOptimizer(inner, [(prefix + name, parameter)
+                                           for name, parameter in model.named_parameters()])
 
 
 def train(*pairs, steps=3):
@@ -77,6 +79,12 @@ if way in ("gan", "gan_again"):
         train(*pairs)
         print(tried(lambda: st.checkpoint(3)), flush=True)
     print("sums", sums(first, second), flush=True)
+elif way in ("named", "named_swapped"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = [wrapped(model_of(), prefix=prefix)
+                for prefix in (("a.", "b.") if way == "named" else ("b.", "a."))]
+        print(tried(lambda: st.checkpoint(3) if way == "named" else st.restore()), flush=True)
 elif way in ("state", "state_again"):
     model = model_of()
     optimizer = wrapped(model)

@@ -70,6 +70,16 @@ class Checkpoints(kept.KeptTest):
                 if way == "gan":
                     self.assertIn("restore() is called once", "".join(again[0]))
 
+    def test_twins_are_told_apart_by_names(self):
+        job = self.python("checkpoints_misuse_worker.py", "gan",
+                          flags=("--checkpoint", self.folder))
+        self.assert_done(job)
+        self.assertIn("optimizers 1 and 2 have parameters of equal names", job.output())
+        self.folder = self.folder.with_name("named")
+        self.assertIn("returned True", self.misuse("named")[0])
+        self.assertIn("Mismatch: restore: checkpoint 1 is of a program that trains something else",
+                      self.misuse("named_swapped")[0][0])
+
     def test_no_second_copy_of_a_model_is_needed(self):
         saved = self.misuse("memory")
         again = self.misuse("memory_again")

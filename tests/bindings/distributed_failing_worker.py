@@ -3,6 +3,7 @@
 argument says."""
 
 import datetime
+import multiprocessing
 import sys
 
 import torch
@@ -36,6 +37,25 @@ def leaves_requests():
     """Ends without having waited for what others wait for."""
     requests = [dist.all_reduce(torch.ones(1000), async_op=True) for _ in range(10)]
     requests[0].get_future()
+    print("sum", flush=True)
+
+
+def leaves_callback():
+    """Ends while a callback waits for a call of its own."""
+    tensor = torch.ones(1)
+    dist.all_reduce(torch.ones(1), async_op=True).get_future().then(
+        lambda _: dist.all_reduce(tensor, async_op=True).wait())
+    print("sum", flush=True)
+
+
+def forks():
+    """A forked child ends in order, while threads of its parent wait for the ends of calls."""
+    dist.all_reduce(torch.ones(1), async_op=True).get_future().wait()
+    child = multiprocessing.get_context("fork").Process(target=abs, args=(1,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    dist.barrier()
     print("sum", flush=True)
 
 

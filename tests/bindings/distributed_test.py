@@ -50,11 +50,21 @@ class Distributed(jobs.PythonTest):
         self.assert_done(self.python("distributed_worker.py", workers=3, servers=1,
                                      STRETTO_PART_BYTES=16384), workers=3, seconds=LONG)
 
+    def test_hooks_and_callbacks(self):
+        for workers in (2, 3):
+            self.assert_done(self.python("distributed_hooks_worker.py", workers=workers, servers=1),
+                             workers=workers, seconds=LONG)
+
     def test_programs_end_well(self):
         for how, lines in jobs.some(("adds", 1), ("adds_and_destroys", 2), ("leaves_requests", 1)):
             for workers in (1, 3):
                 job = self.python("distributed_failing_worker.py", how, workers=workers, servers=1)
                 self.assert_clean(job, workers, lines)
+
+    def test_callbacks_and_forks_end_well(self):
+        for how in ("leaves_callback", "forks"):
+            job = self.python("distributed_failing_worker.py", how, servers=0)
+            self.assert_clean(job, 2)
 
     def test_without_a_launcher(self):
         for size in (1, 2, 3):

@@ -214,6 +214,18 @@ class Readers(Samplers):
             self.assertEqual(len(set(map(len, rest))), 1)
             self.assertEqual(set(seen) | set().union(*rest), set(range(samples)))
 
+    def test_states_of_another_order_are_refused(self):
+        places, [reader, _] = self.begin(2, 50)
+        self.see(places[0])
+        write_tfrecord(f"{self.path}2", [b"100"])
+        paths = [self.path, f"{self.path}2"]
+        told = elastic.ElasticReader(paths, 4).state_dict()
+        elastic.ElasticReader(paths, 4).load_state_dict(told)
+        for other in (elastic.ElasticReader(paths[::-1], 4), reader,
+                      elastic.ElasticReader(paths, 4, shuffle=True)):
+            with self.assertRaisesRegex(errors.Mismatch, "another order of files.*sorted"):
+                other.load_state_dict(told)
+
     def test_who_comes_gets_a_part(self):
         places, readers = self.begin(2, 50)
         seen = self.read(places[0], readers[0], 2) + self.read(places[1], readers[1], 2)

@@ -89,11 +89,16 @@ class Place(unittest.TestCase):
             with self.subTest(more), mock.patch.dict(os.environ, given, clear=True):
                 self.assertEqual(environment.place().scheduler, wanted)
 
-    def test_other_starters_jobs_are_mistaken_for_jobs_of_one(self):
-        """Once, at the line that begins, with what was found and what to do."""
+    def test_other_launchers_processes_are_told(self):
+        """Once, at the line that begins, with what was found and what to do: an error where each
+        process would train a model of its own, and a warning where processes may be independent."""
         for variables, wanted in (
                 ({"RANK": 3, "WORLD_SIZE": 4}, "WORLD_SIZE is 4"),
+                ({"HOROVOD_RANK": 1, "HOROVOD_SIZE": 4}, "HOROVOD_SIZE is 4"),
                 ({"OMPI_COMM_WORLD_SIZE": 2}, "OMPI_COMM_WORLD_SIZE is 2"),
+                ({"MV2_COMM_WORLD_SIZE": 2}, "MV2_COMM_WORLD_SIZE is 2"),
+                ({"JSM_NAMESPACE_SIZE": 2}, "JSM_NAMESPACE_SIZE is 2"),
+                ({"HOROVOD_SIZE": 4, "STRETTO_WORLD_SIZE": 1}, ""),
                 ({"WORLD_SIZE": 1}, ""), ({}, ""), ({"WORLD_SIZE": "all"}, ""),
                 ({"WORLD_SIZE": 4, "STRETTO_WORLD_SIZE": 1}, ""),
                 ({"WORLD_SIZE": 4, "DMLC_NUM_WORKER": 1}, ""), (LAUNCHED, "")):
@@ -101,12 +106,18 @@ class Place(unittest.TestCase):
             with self.subTest(given), mock.patch.dict(os.environ, given, clear=True):
                 said = environment.mistaken_for_alone()
                 self.assertTrue(said.startswith(wanted) if wanted else not said, said)
-                if wanted:
-                    self.assertIn("stretto-launch -n", said)
-                    with self.assertWarnsRegex(RuntimeWarning, wanted) as caught:
+                if not wanted:
+                    continue
+                self.assertIn("stretto-launch -n", said)
+                if wanted.startswith(("WORLD_SIZE", "HOROVOD_SIZE")):
+                    with self.assertRaisesRegex(errors.InvalidArgument, wanted):
                         session.begin()
-                    session.end()
-                    self.assertEqual(caught.filename, __file__)
+                    self.assertFalse(session.is_initialized())
+                    continue
+                with self.assertWarnsRegex(RuntimeWarning, wanted) as caught:
+                    session.begin()
+                session.end()
+                self.assertEqual(caught.filename, __file__)
 
     def test_a_local_rank_is_below_its_size(self):
         for words, variables in (

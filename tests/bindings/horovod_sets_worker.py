@@ -336,6 +336,7 @@ class ProcessSets(unittest.TestCase):
 
     def test_closures_of_a_set(self):
         layer = torch.nn.Linear(1, 1, bias=False)
+        torch.nn.init.zeros_(layer.weight)
         optimizer = hvd.DistributedOptimizer(torch.optim.SGD(layer.parameters(), lr=0.1),
                                              layer.named_parameters(), process_set=self.mine)
 

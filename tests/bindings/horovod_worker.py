@@ -276,6 +276,7 @@ class Training(unittest.TestCase):
     def test_sparse_gradients_without_a_warning_where_that_is_known(self):
         for known in (True, False):
             table = torch.nn.Embedding(10, 3, sparse=True)
+            torch.nn.init.zeros_(table.weight)
             optimizer = hvd.DistributedOptimizer(
                 torch.optim.SparseAdam(list(table.parameters()), lr=0.1), sparse_as_dense=known)
             with warnings.catch_warnings(record=True) as said:

@@ -87,9 +87,10 @@ def variables(given):
     try:
         place = environment.place()
         if place.alone:
-            mistaken = environment.mistaken_for_alone()
-            yield Finding("note" if mistaken else "ok", "no job is named: a program started like "
-                          "this is a job of one", mistaken)
+            notes = []
+            environment.check_alone(notes.append)
+            yield Finding("note" if notes else "ok", "no job is named: a program started like "
+                          "this is a job of one", "".join(notes))
         else:
             yield Finding("ok", f"a job of {place.size} workers and {place.servers} servers; its "
                                 f"scheduler is at {place.scheduler or 'no address'}")

@@ -52,8 +52,11 @@ def give(name, value):
     os.environ[name] = str(value)
 
 
-# What starters of other kinds say of how many processes they have started.
-_WORLDS_OF_OTHERS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+# What launchers of distributed training (torchrun, horovodrun) and launchers of any program (MPI's,
+# jsrun, srun) say of how many processes they have started.
+_WORLDS_OF_TRAINING = ("WORLD_SIZE", "HOROVOD_SIZE")
+_WORLDS_OF_OTHERS = (*_WORLDS_OF_TRAINING, "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE",
+                     "PMI_SIZE", "JSM_NAMESPACE_SIZE", "SLURM_STEP_NUM_TASKS")
 _JOBS = ("STRETTO_WORLD_SIZE", "DMLC_NUM_WORKER", "STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI")
 
 
@@ -62,12 +65,12 @@ def names_a_job():
     return text("STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI") != ""
 
 
-def mistaken_for_alone():
+def mistaken_for_alone(names=_WORLDS_OF_OTHERS):
     """In words, why this process, which is a job of one, was probably meant to be one of several;
-    empty: it was not."""
+    empty: it was not. By these variables."""
     if text(*_JOBS):
         return ""
-    for name in _WORLDS_OF_OTHERS:
+    for name in names:
         size = text(name)
         if size.isdecimal() and int(size) > 1:
             return (f"{name} is {size}, but no variable names a job of Stretto: this process is a "
@@ -75,6 +78,16 @@ def mistaken_for_alone():
                     f"'stretto-launch -n {size} -- PROGRAM', or set STRETTO_SCHEDULER and "
                     "STRETTO_WORLD_SIZE; STRETTO_WORLD_SIZE=1 if they are not to exchange anything")
     return ""
+
+
+def check_alone(warn):
+    """InvalidArgument if a launcher of distributed training has started this process as one of
+    several, and no variable names a job: each process would train a model of its own. Calls `warn`
+    with the words where a launcher of any program has: such processes may be independent."""
+    if mistaken := mistaken_for_alone(_WORLDS_OF_TRAINING):
+        raise errors.InvalidArgument(mistaken, operation="init")
+    if mistaken := mistaken_for_alone():
+        warn(mistaken)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -451,8 +451,7 @@ def begin(lazy=True, resumed=False):
                 "twice: it is over when all have left. Call shutdown() once, at the end; or "
                 "suspend(), and resume() when a new scheduler and new servers are there",
                 operation="init")
-        if mistaken := environment.mistaken_for_alone():
-            notices.warn(mistaken)
+        environment.check_alone(notices.warn)
         _current = Session(place)
         _current.resumed = resumed
         if resumed and _before is not None:

@@ -3,13 +3,17 @@
 batches, decoding and the progress bar, which are here.
 """
 
+import itertools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
-from stretto import _core, errors
+from stretto import _core, errors, session
 from stretto.input.decoding import Decoder
 
 _MOST_PROBLEMS = 100
+_MOST_COMPARED = 100  # Readers of a program: each takes a name in the job.
+
+_numbers = itertools.count(1)
 
 
 class Reader:
@@ -21,8 +25,8 @@ class Reader:
     `decode` makes of them. A view stays valid as long as it is held.
 
     Arguments:
-        paths: the files, str, bytes or PathLike, in an order that is the same at all workers; or
-            one of them.
+        paths: the files, str, bytes or PathLike, in an order that is the same at all workers, as
+            sorted() makes it; or one of them.
         format: "tfrecord", "tar" (WebDataset's shards), "files" (each is a sample) or "records"
             (of `record_bytes`).
         shuffle, seed: in another order each epoch, the same for the same seed.
@@ -45,10 +49,13 @@ class Reader:
             (True, False or None: past the page cache).
 
     Raises the exceptions of stretto.errors: InvalidArgument for a file that is missing or cannot
-    be read, Malformed for one that is truncated or corrupt; each names file and offset.
+    be read, Malformed for one that is truncated or corrupt; each names file and offset. In a job of
+    `world` workers a loop begins with Mismatch if the n-th such Reader of another worker has other
+    files, or in another order, or another seed.
     """
 
     _stretto_of_each = True  # Its place in its own part of the samples.
+    _is_compared = True
 
     def __init__(self, paths: Union[str, "os.PathLike[str]", Sequence[Any]],
                  format: str = "tfrecord",  # pylint: disable=redefined-builtin
@@ -86,6 +93,10 @@ class Reader:
         self._behind: Optional[bytes] = None  # and behind a sample that failed.
         self._left = 0  # Epochs of a loop that an error or a break interrupted.
         self._loops = 0
+        self._world = world
+        how = f", shuffled by seed {seed}" if shuffle else ""
+        self._order = f"data {self._reader.fingerprint:x}{how}{', even' if even else ''}"
+        self._number = next(_numbers) if world > 1 and self._is_compared else 0
 
     def __iter__(self) -> Iterator[Any]:
         if self._told != self._reader.cursor():
@@ -93,6 +104,9 @@ class Reader:
         if not self._left:
             self._left = self._epochs or 1
         self._loops += 1
+        if self._number:
+            _compare(self._number, self._world, self._order)
+            self._number = 0
         with _Bar(self._progress, self) as bar:
             while self._left:
                 yield from self._epoch(bar, self._loops)
@@ -250,6 +264,21 @@ class Reader:
     def take_window(self) -> Dict[str, float]:
         """What was done since it was last called: bytes, latencies, the consumer's stall."""
         return self._reader.take_window()
+
+
+def _compare(number: int, world: int, order: str) -> None:
+    # In a job whose workers share the samples: what is declared by one name is the same everywhere.
+    now = session.current() if session.is_initialized() else None
+    if now is None or now.alone or now.size != world or number > _MOST_COMPARED:
+        return
+    try:
+        now.declare(f"Reader {number}", "u8", 0, shape=order)
+    except errors.Mismatch as error:
+        raise errors.Mismatch(
+            f"another worker's Reader {number} has other files, another order of files, or other "
+            "options, so that some samples would come twice and others never; give all workers "
+            f"the same list of paths, such as sorted(paths): {error.cause}",
+            operation="Reader") from error
 
 
 def _place_of(sample: _core.Sample) -> Tuple[str, int, str]:

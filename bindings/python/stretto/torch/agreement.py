@@ -17,6 +17,9 @@ CALL = "the call"
 """The fact that says which call a worker makes: workers that differ in it have nothing else to
 compare."""
 
+_VALUES = "the values of "
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
 _ABSENT = (0, 0)  # What is added up of a worker that sits out; no text is empty.
 _NUMBER = re.compile("([0-9]+)")
 
@@ -38,6 +41,22 @@ def fact_of(tensor):
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
+def values_of(named):
+    """What the values of (name, tensor) are, as facts: sums of their bits, taken where the tensors
+    are, which differ unless two tensors have the same bits in another order."""
+    sums = [tensor.detach().view(_INTEGERS[tensor.element_size()]).sum(dtype=torch.int64)
+            for _, tensor in named]
+    return {f"{_VALUES}'{name}'": f"{each.item():x}" for (name, _), each in zip(named, sums)}
+
+
+def _told_values(keys):
+    names = ", ".join(key.removeprefix(_VALUES) for key in keys[:_MOST_TOLD])
+    more = f" and {len(keys) - _MOST_TOLD} more" if len(keys) > _MOST_TOLD else ""
+    return (f"{_VALUES}{names}{more} differ before the first step; call "
+            "broadcast_parameters(model.state_dict(), root_rank=0) at all workers before that, or "
+            "set STRETTO_CHECK_VALUES=0 if they are to differ")
+
+
 def _told(key, mine, theirs):
     if theirs is None:
         return f"{key} ({mine}) is not there"
@@ -52,6 +71,9 @@ def difference(mine, theirs):
         return _told(CALL, mine[CALL], theirs[CALL])
     differing = [key for key, _ in in_order((mine | theirs).items())
                  if mine.get(key) != theirs.get(key)]
+    if differing and all(key.startswith(_VALUES) for key in differing):
+        return _told_values(differing)
+    differing = [key for key in differing if not key.startswith(_VALUES)]
     told = [_told(key, mine.get(key), theirs.get(key)) for key in differing[:_MOST_TOLD]]
     if len(differing) > len(told):
         told.append(f"and {len(differing) - len(told)} more differ")

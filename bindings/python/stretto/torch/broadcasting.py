@@ -18,7 +18,8 @@ _TOGETHER_BYTES = 1024 * 1024
 
 def named_tensors(params):
     """(name, tensor) in the order of names, of what BytePS takes: a dict, or a list of (name,
-    tensor) or of tensors. ValueError for what is none, and for names that are there twice."""
+    tensor) or of tensors. ValueError for any other value, which it names, and for names that are
+    there twice."""
     if isinstance(params, dict):
         pairs = list(params.items())
     elif isinstance(params, (list, tuple)) or isinstance(params, collections.abc.Iterator):
@@ -28,7 +29,12 @@ def named_tensors(params):
     else:
         raise ValueError(f"invalid params of type: {type(params)}; wanted a state_dict(), or a "
                          "list of tensors or of (name, tensor)")
-    pairs = [(f"{name}", tensor) for name, tensor in pairs if isinstance(tensor, torch.Tensor)]
+    pairs = [(f"{name}", tensor) for name, tensor in pairs]
+    for name, value in pairs:
+        if not isinstance(value, torch.Tensor):
+            raise ValueError(f"'{name}' is a {type(value).__name__}, wanted a torch.Tensor: give "
+                             "tensors by name, as model.state_dict() has them, and other values "
+                             "to broadcast_object()")
     counts = collections.Counter(name for name, _ in pairs)
     if len(counts) < len(pairs):
         twice = next(name for name, count in counts.items() if count > 1)
@@ -93,11 +99,17 @@ def _store_all(lists, found):
                 tensor.copy_(part.view(tensor.shape))
 
 
+def tensors_in(state: Mapping[str, Any]) -> Mapping[str, torch.Tensor]:
+    """Those of a module's state_dict(), which may have other values (get_extra_state())."""
+    return {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
+
+
 def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Parameter.") -> None:
     """Makes these tensors, in place, what they are at the worker `root_rank`. `params` is a
     state_dict(), or a list (or an iterator, such as named_parameters()) of tensors or of (name,
     tensor), in any order of names. All workers must call it with tensors of the same names, types
-    and shapes; else all get a Mismatch that says which differ."""
+    and shapes; else all get a Mismatch that says which differ. ValueError for a value that is no
+    tensor, such as a nested dict."""
     broadcast_alike(params, root_rank, prefix, {})
 
 

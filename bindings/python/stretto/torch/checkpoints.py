@@ -15,8 +15,8 @@ import numpy
 import torch
 
 from stretto import errors, notices, returning, session
-from stretto.torch import (broadcasting, foreign, healing, keeping, newcomers, objects, owners,
-                           wire)
+from stretto.torch import (agreement, broadcasting, foreign, healing, keeping, newcomers, objects,
+                           owners, wire)
 
 _DESCRIPTION = "stretto.torch"
 _PREFIX = "attached/"
@@ -35,6 +35,7 @@ _SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
      "optimizer/"),
     ("^(optimizers|plain/states|apart)/([0-9]+)/(state/)?state/(optimizer[0-9]+/|module[0-9]+/)?",
      r"optimizer\2/")))
+_SCOPE = re.compile("^(optimizer|module)[0-9]+/")
 _IS_OUTER = re.compile("apart/[0-9]+/outer/")
 # What is wrong with the program or the job, and not with a disk.
 _RAISED = (errors.Mismatch, errors.Cancelled, errors.ServerLost, errors.SchedulerLost,
@@ -180,9 +181,26 @@ def _wrapped(now):
     return [each for each in (one() for one in (*now.optimizers, *now.apart)) if each is not None]
 
 
+def _warn_of_twins(kind, wrapped):
+    # Of some (type, exchange): the order of wrapping alone says which of them a state is of.
+    trained = [(name, {(_SCOPE.sub("", label), agreement.fact_of(parameter))
+                       for parameter, label in exchange.names.items()})
+               for name, exchange in wrapped]
+    twin = next((at for at, each in enumerate(trained) if each in trained[:at]), None)
+    if twin is not None:
+        notices.warn(
+            f"the wrapped {kind}s {trained.index(trained[twin]) + 1} and {twin + 1} have "
+            "parameters of equal names and shapes: a checkpoint tells them apart by the order in "
+            "which the program wraps them. Keep that order, or give names that differ, as in "
+            "named_parameters=[('first.' + name, p) for name, p in model.named_parameters()]")
+
+
 def _check(now, operation):
     foreign.find(now, operation)
     modules = [each for each in (one() for one in now.modules) if each is not None]
+    _warn_of_twins("optimizer", [(type(each).__name__, each._stretto_exchange)
+                                 for each in _wrapped(now)])
+    _warn_of_twins("module", [("", each) for each in modules])
     if now.resumed and not _wrapped(now) and not modules:
         raise errors.Unsupported(
             "this process has resumed in another job, where nothing has been wrapped; wrap its "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""push_pull, allgather and broadcast as functions that gradients flow through. Whoever calls
-backward() through one of them exchanges again, so either every worker does or none.
+"""push_pull, allgather and broadcast as functions that gradients flow through, of any order:
+backward() is made of such functions. It exchanges again, so either every worker calls it or none.
 """
 
 from typing import Optional, Type
@@ -18,21 +18,25 @@ class PushPull(torch.autograd.Function):
     """The sum or mean over all workers. Its gradient is the sum or mean of theirs."""
 
     @staticmethod
-    def forward(ctx, tensor, average, name, priority, codec, way):
+    def forward(ctx, tensor, average, name, priority, codec, way, compared=True):
         """A new tensor."""
-        ctx.how = average, name, priority, codec, way
+        ctx.how = average, name, priority, codec, way, compared
         output = torch.empty_like(tensor)
-        return exchanges.begin(tensor, output, name, average, priority, codec, way=way).wait()
+        return exchanges.begin(tensor, output, name, average, priority, codec, compared, way).wait()
 
     @staticmethod
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
-        average, name, priority, codec, way = ctx.how
-        gradient = gradients[0].contiguous()
-        output = torch.empty_like(gradient)
-        summed = exchanges.begin(gradient, output, exchanges.gradient_name(name), average, priority,
-                                codec, way=way).wait()
-        return summed, None, None, None, None, None
+        average, name, *how = ctx.how
+        summed = PushPull.apply(gradients[0].contiguous(), average, exchanges.gradient_name(name),
+                                *how)
+        return summed, None, None, None, None, None, None
+
+
+def only_if(here, gradient):
+    """The gradient, or elsewhere zeros, through which gradients of its own flow all the same: for
+    these, every worker exchanges."""
+    return gradient if here else gradient.masked_fill(torch.tensor(True, device=gradient.device), 0)
 
 
 def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: int = 0,
@@ -73,7 +77,7 @@ class Gather(torch.autograd.Function):
         may serve for many."""
         gradient = gradients[0].contiguous()
         name = f"{exchanges.gradient_name(ctx.name)}.{agreement.fact_of(gradient)}"
-        summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0).wait()
+        summed = PushPull.apply(gradient, False, name, 0, None, None)
         return summed[ctx.first:ctx.first + ctx.rows], None
 
 
@@ -106,10 +110,8 @@ class Broadcast(torch.autograd.Function):
         """The gradient, under a name of its own."""
         gradient = gradients[0].contiguous()
         name = exchanges.gradient_name(ctx.name)
-        summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0,
-                                compared=ctx.compared).wait()
-        here = session.current().rank == ctx.root
-        return summed if here else torch.zeros_like(summed), None, None, None
+        summed = PushPull.apply(gradient, False, name, 0, None, None, ctx.compared)
+        return only_if(session.current().rank == ctx.root, summed), None, None, None
 
 
 def broadcast(tensor: torch.Tensor, root_rank: int = 0,

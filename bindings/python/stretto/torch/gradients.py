@@ -263,6 +263,10 @@ class GradientExchange:
         facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
                  for slot in self._slots}
         facts |= self.about | {"exchange": ways.name_of(self._way)}
+        # Later, workers that sat out have made fewer steps.
+        if self._era == 0 and environment.number("STRETTO_CHECK_VALUES", default=1, most=1):
+            facts |= agreement.values_of([(slot.name[skipped:], slot.parameter)
+                                          for slot in self._slots])
         label = f"{self._scope.kind} {self._scope.number}"
         self._agreement = self._agreement_on(label, facts)
 

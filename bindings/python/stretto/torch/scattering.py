@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """reduce_scatter and alltoall as functions that gradients flow through, and what is made of
-push_pull and allgather: whoever calls backward() exchanges again, so either every worker does or
-none.
+push_pull and allgather. backward() is made of such functions, so that gradients of any order flow;
+it exchanges again, so either every worker calls it or none.
 """
 
 from typing import Any, List, Optional, Sequence, Tuple, Union
@@ -45,9 +45,29 @@ class _ReduceScatter(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, average, group = ctx.how
-        ask = _ask("reduce_scatter", exchanges.gradient_name(name or "unnamed"))
-        [(found, _)] = collectives.begin_gather(group, ask, [gradients[0]]).wait()
+        name = exchanges.gradient_name(name or "unnamed")
+        found = _GatherRows.apply(gradients[0], name, group)
         return found / group.size if average else found, None, None, None
+
+
+class _GatherRows(torch.autograd.Function):
+    """The rows of all members, as reduce_scatter cuts them. The gradient of each member's is the
+    sum of all members' gradients of it."""
+
+    @staticmethod
+    def forward(ctx, tensor, name, group):
+        """A new tensor."""
+        ctx.how = name, group
+        ask = _ask("reduce_scatter", name)
+        [(found, _)] = collectives.begin_gather(group, ask, [tensor]).wait()
+        return found
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """The gradient, under a name of its own."""
+        name, group = ctx.how
+        found = _ReduceScatter.apply(gradients[0], exchanges.gradient_name(name), False, group)
+        return found, None, None
 
 
 def reduce_scatter(tensor: torch.Tensor, name: Optional[str] = None, average: bool = True,
@@ -79,8 +99,8 @@ class _AllToAll(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, group, received, rows = ctx.how
-        ask = _ask("alltoall", exchanges.gradient_name(name or "unnamed"))
-        found, _ = collectives.begin_all_to_all(group, ask, gradients[0], received).wait()
+        name = exchanges.gradient_name(name or "unnamed")
+        found, _ = _AllToAll.apply(gradients[0], received, name, group)
         return collectives.with_rows(found, rows), None, None, None
 
 
@@ -123,7 +143,8 @@ class _GroupedPushPull(torch.autograd.Function):
         """The gradients, under a name of their own."""
         name, *how = ctx.how
         gradients = [gradient.contiguous() for gradient in gradients]
-        return (None, *_begun_together(gradients, exchanges.gradient_name(name), *how))
+        how = exchanges.gradient_name(name), *how
+        return (None, *_GroupedPushPull.apply(how, *gradients))
 
 
 def _begun_together(tensors, name, average, priority, way):

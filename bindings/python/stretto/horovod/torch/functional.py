@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horovod's calls that give tensors or handles. Through those that wait and make new tensors
-gradients flow: whoever calls backward() exchanges again, so either every worker does or none.
+gradients of any order flow, as backward() is made of such calls. It exchanges again, so either
+every worker calls it or none.
 """
 
 import torch
@@ -11,6 +12,7 @@ from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
 from stretto.torch import exchange, wire
 from stretto.torch.compression import Compression
+from stretto.torch.functional import only_if
 
 
 def _tensors_of(gathered):
@@ -68,8 +70,8 @@ class _Allreduce(torch.autograd.Function):
         kind, name, op, factors, process_set = ctx.how
         reductions.check_linear(op, kind)
         name = exchange.gradient_name(name)
-        work = ops.reduce_work(kind, name, gradients, None, op, factors, process_set)
-        return (None, None, None, None, None, *handles.run(process_set, kind, name, work))
+        return (None, None, None, None, None,
+                *_Allreduce.apply(kind, name, op, factors, process_set, *gradients))
 
 
 def _allreduced(kind, tensors, name, compression, op, factors, process_set):
@@ -191,9 +193,7 @@ class _Allgather(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
         name = exchange.gradient_name(ctx.name)
-        work = ops.reduce_work(ctx.kind, name, gradients, None, Average, (1.0, 1.0),
-                               ctx.process_set)
-        means = handles.run(ctx.process_set, ctx.kind, name, work)
+        means = _Allreduce.apply(ctx.kind, name, Average, (1.0, 1.0), ctx.process_set, *gradients)
         mine = (mean.narrow(0, *piece).view(shape)
                 for mean, piece, shape in zip(means, ctx.pieces, ctx.shapes))
         return (None, None, None, *mine)
@@ -253,11 +253,9 @@ class _Broadcast(torch.autograd.Function):
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name = exchange.gradient_name(ctx.name)
-        work = ops.reduce_work("broadcast", name, gradients, None, Average, (1.0, 1.0),
-                               ctx.process_set)
-        [mean] = handles.run(ctx.process_set, "broadcast", name, work)
-        here = session.current().rank == ctx.root_rank
-        return mean if here else torch.zeros_like(mean), None, None, None
+        [mean] = _Allreduce.apply("broadcast", name, Average, (1.0, 1.0), ctx.process_set,
+                                  *gradients)
+        return only_if(session.current().rank == ctx.root_rank, mean), None, None, None
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):

@@ -2,7 +2,6 @@
 """The ProcessGroup of backend "stretto": the calls of torch.distributed as calls of a
 _core.Group."""
 
-import sys
 import time
 
 import torch
@@ -11,8 +10,7 @@ from torch.autograd import Variable
 
 from stretto import _core, errors, session
 from stretto.torch import keeping, wire
-from stretto.torch.distributed import memory
-from stretto.torch.distributed.works import Work
+from stretto.torch.distributed import memory, works
 
 _OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.ReduceOp.MIN, "min"),
         (dist.ReduceOp.MAX, "max"), (dist.ReduceOp.PRODUCT, "product"),
@@ -56,11 +54,11 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _work(self, what, ticket, result, *pieces):
         stores = [piece.store for piece in pieces if piece.store is not None]
-        return Work(what, ticket, self._limit, result, stores)
+        return works.Work(what, ticket, self._limit, result, stores)
 
     def allreduce(self, tensors, opts=None):
         """The tensor becomes the reduction of all members'."""
-        is_own = _is_of_program()
+        is_own = works.is_called_by_program()
         if not is_own and session.is_initialized():
             keeping.check_restored(session.current())  # A DistributedDataParallel makes a step.
         work = self._reduced("all_reduce", [memory.one(tensors)], tensors, opts)
@@ -254,12 +252,6 @@ class ProcessGroup(dist.ProcessGroup):
     def _token(self, call, other):
         piece = memory.Piece(torch.zeros(1, dtype=torch.uint8))
         return call(piece.place, other, _MONITOR_TAG, _PRIORITY, piece)
-
-
-def _is_of_program():
-    # Who has called the caller: a function of torch.distributed, whose caller waits when it likes;
-    # or a DistributedDataParallel.
-    return sys._getframe(2).f_globals.get("__name__") == dist.distributed_c10d.__name__
 
 
 def _raise_in_backward(work):

@@ -29,8 +29,11 @@ def worker(store, rank, size, timeout):
         if of_all[1] > size:
             raise errors.InvalidArgument("the first group of backend 'stretto' is of some ranks "
                                          "only; make one of all before")
-        if size > 1 and not environment.names_a_job():
-            _meet(store, rank, size)
+        if not environment.names_a_job():
+            if size > 1:
+                _meet(store, rank, size)
+            else:  # Said by the program, whatever its launcher says.
+                environment.give("STRETTO_WORLD_SIZE", 1)
         if not environment.text("STRETTO_OPERATION_TIMEOUT_S"):
             seconds = min(max(timeout.total_seconds(), 1.0), _LONGEST_S)
             environment.give("STRETTO_OPERATION_TIMEOUT_S", seconds)

@@ -5,20 +5,26 @@ with, and its future, which a thread completes for those who do not wait themsel
 
 import collections
 import datetime
-import itertools
+import sys
 import threading
 import time
 
 import torch
+import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
-from stretto import _core, errors
+from stretto import errors
+from stretto.torch.distributed import endings
 
 _SLICE_S = 0.2  # Between two looks at whether a signal has come.
 _MOST_KEPT = 256
 _NO_TIMEOUT = datetime.timedelta(0)
+_PACKAGE = __name__.rpartition(".")[0]
+# Its callbacks make calls, which need one order at all ranks.
+_POWER_SGD = "torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook"
 
-_kept: collections.deque = collections.deque()
+_held: collections.deque = collections.deque()  # With their tensors.
+_kept: collections.deque = collections.deque(maxlen=_MOST_KEPT)  # Without.
 
 
 class Work(c10d.Work):
@@ -33,18 +39,24 @@ class Work(c10d.Work):
         self._stores = stores
         self._lock = threading.Lock()
         self._future = None
-        _keep(self)
+        self._is_over = False
+        _release_some()
+        if not is_called_by_program():
+            _held.append(self)
 
     def wait(self, timeout=_NO_TIMEOUT):
         """Returns True once the tensors have what the call gives. Raises what it ended with, and
         Timeout after that time, or the group's, or the worker's operation timeout."""
         limit = timeout.total_seconds() if timeout > _NO_TIMEOUT else self._limit
         deadline = time.monotonic() + limit
-        while not self._ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
-            if time.monotonic() >= deadline:
-                raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
-                                     operation=self._what)
-        self._store()
+        try:
+            while not self._ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
+                if time.monotonic() >= deadline:
+                    raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
+                                         operation=self._what)
+            self._store()
+        finally:
+            self._is_over = self._ticket.done()
         return True
 
     def _store(self):
@@ -52,6 +64,15 @@ class Work(c10d.Work):
             stores, self._stores = self._stores, ()
             for store in stores:
                 store()
+
+    def is_settled(self):
+        """True once it has ended and nothing more will ask for the tensors."""
+        future = self._future
+        return self._is_over and (future is None or future.done())
+
+    def release(self):
+        """Drops the tensors of a call that has ended."""
+        self._result, self._future = [], None
 
     def is_ended(self):
         """True once wait() does not wait."""
@@ -75,6 +96,13 @@ class Work(c10d.Work):
         except errors.Error as error:
             return error
 
+    def _wait_for_end(self):
+        # What the call ended with is for those who ask later.
+        try:
+            self.wait()
+        except errors.Error:
+            pass
+
     def result(self):
         """The tensors."""
         return self._result
@@ -92,68 +120,45 @@ class Work(c10d.Work):
 
     def get_future(self):
         """Completed with the tensors, or with a RuntimeError that has the words of what the call
-        ended with."""
+        ended with. Its callbacks may wait for other futures. Calls that a callback makes count in
+        the group's one order of calls; for the callbacks of PyTorch's PowerSGD hook this waits
+        for the call's end, so that all ranks make their calls in one order."""
+        if _calling_module() == _POWER_SGD:
+            self._wait_for_end()
         with self._lock:
             if self._future is not None:
                 return self._future
             # An exception that is set is a value for those who wait in C++; one raised is none.
             ended = torch.futures.Future()
-            self._future = ended.then(lambda _: self.wait() and self._result)
-        _endings.call(self._ticket, lambda: ended.set_result(None))
-        return self._future
+            self._future = future = ended.then(lambda _: self.wait() and self._result)
+        endings.call(self._ticket, lambda: ended.set_result(None))
+        return future
 
 
-def _keep(work):
-    # Of a Work that only C++ holds, what Python overrides would be gone. Who waits there does so
-    # soon after the call, so the last ones are enough, and those that have not ended.
-    _kept.append(work)
-    if len(_kept) > _MOST_KEPT:
-        first = _kept.popleft()
-        if not first.is_ended():
-            _kept.append(first)
+def _calling_module():
+    # The name of the module whose code has called this package, perhaps through PyTorch's C++.
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+    return "" if frame is None else frame.f_globals.get("__name__", "")
 
 
-class _Endings:
-    # One thread that calls who is to be called when tickets have ended, in that order.
+def is_called_by_program():
+    """True if the caller's caller is a function of torch.distributed, which passes the Work on to
+    a program; else it is most likely C++ of PyTorch, such as that of DistributedDataParallel."""
+    return _calling_module() == dist.distributed_c10d.__name__
 
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._calls = {}
-        self._ended = None
-        self._is_over = False
 
-    def call(self, ticket, then):
-        """Calls `then` once the ticket has ended: at once if it has."""
-        if ticket.done():
-            then()
+def _release_some():
+    # If only C++ holds a Work, what Python overrides would be gone: such Works are kept for a
+    # while, but without the tensors of a call that has ended. Two for each new one are enough.
+    for _ in range(2):
+        try:
+            work = _held.popleft()
+        except IndexError:
             return
-        with self._lock:
-            if self._is_over:
-                raise errors.Cancelled("this program ends")
-            if self._ended is None:
-                self._start()
-            number = next(self._numbers)
-            self._calls[number] = then
-        self._ended.watch(ticket, number)
-
-    def _start(self):
-        self._ended = _core.EndedTickets()
-        # No daemon: one that runs while the interpreter is taken down ends the process by abort().
-        threading.Thread(target=self._run, name="stretto endings").start()
-        getattr(threading, "_register_atexit")(self._stop)
-
-    def _run(self):
-        while (number := self._ended.take()) is not None:
-            with self._lock:
-                then = self._calls.pop(number)
-            then()
-
-    def _stop(self):
-        # Before the end of threads that are no daemons is waited for.
-        with self._lock:
-            self._is_over = True
-        self._ended.close()
-
-
-_endings = _Endings()
+        if work.is_settled() or (len(_held) >= _MOST_KEPT and work.is_ended()):
+            work.release()
+            _kept.append(work)
+        else:
+            _held.append(work)

@@ -6,7 +6,7 @@ is a list of pieces of sections, which are ranges of numbers and so can be cut f
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from stretto import input as records
-from stretto import session
+from stretto import errors, session
 from stretto.torch.elastic import sampler
 
 
@@ -49,11 +49,18 @@ def size_of(part: Part) -> int:
     return sum(len(piece.which) for piece in part)
 
 
+class _SectionReader(records.Reader):
+    """Of a section of an epoch, which some workers read and others do not."""
+
+    _is_compared = False
+
+
 class ElasticReader:
     """Batches of this worker's part of an epoch; what a lost worker had left of its part is read by
     the others. To be a value of a TorchState, as an ElasticSampler; each sample is processed at
     least once. All workers yield as many batches of an epoch: who has fewer samples than others
-    repeats one.
+    repeats one. Workers must have the same paths in the same order: load_state_dict(), and so the
+    state's sync(), raises Mismatch otherwise.
 
     paths, options   as stretto.input.Reader has them, but for rank, world, even, batch and epochs
     batch            samples that a loop over it yields at a time, as a list
@@ -65,7 +72,9 @@ class ElasticReader:
                              "on_error is 'fail'")
         self.epoch = 0
         self.batch = batch
-        self._make = lambda rank, world: records.Reader(paths, rank=rank, world=world, **options)
+        self._make = lambda rank, world: _SectionReader(paths, rank=rank, world=world, **options)
+        shuffle = bool(options.get("shuffle"))
+        self._order = [shuffle, int(options.get("seed", 0)) if shuffle else 0]
         self._sections: Dict[Tuple[int, int], "_Section"] = {}
         self._parts: Dict[int, Part] = {}
         self._processed: Dict[int, int] = {}
@@ -115,13 +124,20 @@ class ElasticReader:
     def state_dict(self) -> Dict[str, Any]:
         """What load_state_dict() needs to go on: what is not known to be processed."""
         self._processed[self._mine()] = self.processed_here
-        return {"epoch": self.epoch, "parts": [
+        return {"epoch": self.epoch, "order": self._order, "parts": [
             [[piece.rank, piece.world, piece.which.start, piece.which.stop, piece.which.step]
              for piece in behind(part, self._processed.get(seat, 0))]
             for seat, part in self._parts.items()]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on there, with as many workers or others."""
+        """Goes on there, with as many workers or others. Mismatch if the state is of other files,
+        of another order of files, or of another seed."""
+        if state.get("order", self._order) != self._order:
+            raise errors.Mismatch(
+                "the state's ElasticReader has other files, another order of files, or other "
+                "options than this worker's, so that some samples would come twice and others "
+                "never; give all workers the same list of paths, such as sorted(paths)",
+                operation="ElasticReader")
         now = session.current()
         seats = now.seats_in or tuple(range(now.size))
         parts = [[Piece(rank, world, range(*which)) for rank, world, *which in part]
@@ -167,7 +183,9 @@ class ElasticReader:
     def _begin_epoch(self, seats):
         world, seat = len(seats), session.current().seat
         mine = seats.index(seat) if seat in seats else 0
-        total = self._section(Piece(mine, world, range(0))).all_samples
+        section = self._section(Piece(mine, world, range(0)))
+        total = section.all_samples
+        self._order[2:] = [section.fingerprint]
         self._begin({seat: [Piece(place, world, range((total + world - 1 - place) // world))]
                      for place, seat in enumerate(seats)})
 
@@ -198,6 +216,7 @@ class _Section:
         self._next = 0
         self._loop = iter(())
         self.all_samples = reader.samples
+        self.fingerprint = reader.fingerprint
 
     def samples(self, epoch, which):
         """Those with these numbers of an epoch."""

@@ -218,7 +218,8 @@ class _Model:
 
     def sync(self, label):
         """As rank 0 has it."""
-        broadcasting.broadcast_parameters(self.value.state_dict(), 0, f"Elastic.{label}.")
+        broadcasting.broadcast_parameters(broadcasting.tensors_in(self.value.state_dict()), 0,
+                                          f"Elastic.{label}.")
 
 
 class _Optimizer(_Model):
