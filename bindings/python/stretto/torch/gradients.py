@@ -21,21 +21,10 @@ import weakref
 import torch
 
 from stretto import environment, errors, notices, returning, session
-from stretto.torch import agreement, buckets, exchange, on_loss, staging, ways, wire
+from stretto.torch import agreement, buckets, exchange, hooks, on_loss, staging, ways, wire
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
-
-
-def _hook_gradient(parameter, hook):
-    # Calls hook() whenever backward has added to parameter.grad. Returns how to undo that, and
-    # what must be kept until then.
-    if hasattr(parameter, "register_post_accumulate_grad_hook"):
-        return parameter.register_post_accumulate_grad_hook(lambda _: hook()), None
-    # Before torch 2.1: the node that adds up, which lives as long as somebody keeps it.
-    with torch.enable_grad():
-        node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-    return node.register_hook(lambda *_: hook()), node
 
 
 def _pass_on(call, slot):
@@ -125,12 +114,12 @@ class GradientExchange:
         self.enabled = True
         # Weakly, so that an optimizer that is dropped lets go of its parameters.
         call = weakref.WeakMethod(self._on_gradient)
-        self._hooks = [_hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
+        self._hooks = [hooks.hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
                        for slot in self._slots]
 
     def __del__(self):
-        for undo, _ in getattr(self, "_hooks", ()):
-            undo.remove()
+        for hook in getattr(self, "_hooks", ()):
+            hook.remove()
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
 
