@@ -13,6 +13,9 @@ class Wrappers(jobs.PythonTest):
     def test_moved_modules_exchange_gradients(self):
         self.assert_done(self.python("wrappers_worker.py", "Moved"))
 
+    def test_dropped_wrappers_exchange_nothing(self):
+        self.assert_done(self.python("wrappers_worker.py", "Dropped"))
+
 
 if __name__ == "__main__":
     unittest.main()

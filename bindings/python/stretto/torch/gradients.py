@@ -21,7 +21,8 @@ import weakref
 import torch
 
 from stretto import environment, errors, notices, returning, session
-from stretto.torch import agreement, buckets, exchange, hooks, on_loss, staging, ways, wire
+from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, replacing, staging, ways,
+                           wire)
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
@@ -75,21 +76,21 @@ class GradientExchange:
     layerwise         gradients are waited for one by one, the first layer's first
     rule              what is made of all workers' gradients: their mean, or sum, min, max, product
     sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
-    when_begun        called at the first gradient after each synchronize()
+    waits_in_backward backward synchronizes as it ends, if it has brought a gradient
     loss              what is done when workers are lost
     way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
-                 scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
-                 sparse_as_dense=False, loss=None, way=None):
+                 scope=session.Scope(), waits_in_backward=False, layerwise=False,
+                 rule="mean", sparse_as_dense=False, loss=None, way=None):
         self._session = session.current()
         self._loss = loss or on_loss.OnLoss()
         self._era = self._session.era
         self._scope = scope
         self._passes = passes
         self._compression = compression
-        self._when_begun = when_begun
+        self._waits_in_backward = waits_in_backward
         self._layerwise = layerwise
         self._rule = rule
         self._way = way
@@ -116,10 +117,13 @@ class GradientExchange:
         call = weakref.WeakMethod(self._on_gradient)
         self._hooks = [hooks.hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
                        for slot in self._slots]
+        replacing.replace(self, self._hooks)
 
     def __del__(self):
         for hook in getattr(self, "_hooks", ()):
             hook.remove()
+        for slot in getattr(self, "_slots", ()):
+            slot.bucket = None  # Which has the slot: without the cycle all memory goes now.
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
 
@@ -129,6 +133,7 @@ class GradientExchange:
     def _is_alone(self):
         # Asked before anything is sent: here it shows that suspend() and resume() were called, or
         # that all sat out.
+        replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session or now.era != self._era:
             self._agreement = None
@@ -204,8 +209,8 @@ class GradientExchange:
                 "a reference kept outside of its module: call synchronize() first.")
         if not self._begun:
             self._begun = True
-            if self._when_begun is not None:
-                self._when_begun()
+            if self._waits_in_backward:  # When this backward has reached every leaf.
+                torch.autograd.Variable._execution_engine.queue_callback(self.synchronize)
         slot.passes += 1
         if slot.passes < self._passes:
             return
@@ -305,6 +310,8 @@ class GradientExchange:
             if len(bucket.slots) > 1:
                 name += f"+{len(bucket.slots) - 1}{bucket.mark}"
                 codec = "none"  # Each of them is too small for one.
+            if any(slot.parameter.dtype != slot.dtype for slot in bucket.slots):
+                name += f" as {wire.NAMES[source.dtype]}"  # The name has another type already.
             declared = bucket.declared[source.dtype] = self._session.declare(
                 name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,

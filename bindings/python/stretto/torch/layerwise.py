@@ -225,5 +225,6 @@ def make(optimizer, model, gradients, scope):
     for module in modules:
         _watch(module, result)
     if not isinstance(model, torch.jit.ScriptModule):  # Which takes no hooks, and needs none.
-        model.register_forward_pre_hook(_BeforeEvaluation(result))
+        hook = model.register_forward_pre_hook(_BeforeEvaluation(result))
+        weakref.finalize(result, hook.remove).atexit = False
     return synchronous.registered(result)

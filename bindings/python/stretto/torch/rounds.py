@@ -16,7 +16,8 @@ from typing import NamedTuple
 import torch
 
 from stretto import errors, session
-from stretto.torch import agreement, broadcasting, entering, exchange, keeping, outer, wire
+from stretto.torch import (agreement, broadcasting, entering, exchange, keeping, outer, replacing,
+                           wire)
 
 _END = -1  # In the place of a fragment: finish().
 
@@ -97,6 +98,7 @@ class Rounds:
         self._factors = {}
         self._transfer = None
         self.came_at_end = False  # By finish(), as a newcomer.
+        replacing.replace(self)
 
     @property
     def label(self):
@@ -150,6 +152,7 @@ class Rounds:
 
     def _follow(self):
         # Into the job that resume() has joined, or that this worker comes to again.
+        replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session:
             now.keep_scope(self._scope)

@@ -3,12 +3,10 @@
 gradients, and the updates travel (see stretto/parameters.h for what each mode promises).
 """
 
-import weakref
-
 import torch
 
 from stretto import _core, errors, leaving, returning, session
-from stretto.torch import agreement, exchange, keeping, newcomers, synchronous
+from stretto.torch import agreement, exchange, keeping, newcomers, replacing, synchronous
 
 
 class Exchange:
@@ -30,6 +28,7 @@ class Exchange:
         if wrong:
             raise ValueError(f"mode {options['mode']!r} takes float32 parameters, '{wrong[0][0]}' "
                              f"is {wrong[0][1]}; use mode 'sync'")
+        replacing.replace(self)
 
     def __contains__(self, parameter):
         return parameter in self._known
@@ -51,6 +50,7 @@ class Exchange:
 
     def _follow(self):
         # Into the job that resume() has joined.
+        replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session:
             now.keep_scope(self._scope)
@@ -231,5 +231,6 @@ def make(optimizer, named, scope, *, mode, bound, rate_rule, warm_up):
     options = {"mode": mode, "bound": bound, "rate_rule": rate_rule, "warm_up": warm_up}
     leaving.watch()
     made = synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))
-    session.current().apart.append(weakref.ref(made))
+    now = session.current()
+    replacing.enlist(now, now.apart, made)
     return made

@@ -3,11 +3,11 @@
 
 import contextlib
 import copy
-import weakref
 
 import torch
 
 from stretto import errors, leaving, notices, returning, session
+from stretto.torch import replacing
 
 
 def whole(name, value):
@@ -54,7 +54,8 @@ def wrapped(optimizer, methods, **attributes):
 
 def registered(optimizer):
     """The same, which is given to those who come into the job later."""
-    session.current().optimizers.append(weakref.ref(optimizer))
+    now = session.current()
+    replacing.enlist(now, now.optimizers, optimizer)
     leaving.watch()
     return optimizer
 
