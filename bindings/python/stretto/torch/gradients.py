@@ -20,7 +20,7 @@ import weakref
 
 import torch
 
-from stretto import environment, errors, notices, returning, session
+from stretto import environment, errors, notices, returning, session, unfinished
 from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, replacing, staging, ways,
                            wire)
 from stretto.torch import compression as compressions
@@ -186,6 +186,7 @@ class GradientExchange:
 
     # ---- out
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def _on_gradient(self, slot):
         if not self.enabled or self._heard is not None:
             return
@@ -243,6 +244,7 @@ class GradientExchange:
         for slot in self._slots:
             slot.is_sparse = layouts[slot.name]
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def agree(self):
         """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits
         for all of them, once in a job."""
@@ -352,6 +354,7 @@ class GradientExchange:
 
     # ---- in
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is the mean over all
         workers. Raises what went wrong. If an elastic job has lost this worker, it comes again
@@ -381,6 +384,7 @@ class GradientExchange:
             if bucket.is_sent:
                 self._receive(bucket)
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def wait_for(self, parameters):
         """Waits only for the gradients of these parameters, which have all been sent."""
         chosen = {id(bucket): bucket for bucket in
@@ -393,6 +397,7 @@ class GradientExchange:
         """The parameters whose gradients travel with that of this one, itself among them."""
         return [slot.parameter for slot in self._by_parameter[parameter].bucket.slots]
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def send_missing(self):
         """Sends what has not been sent: what backward has not brought, as zeros."""
         if self._heard is not None:

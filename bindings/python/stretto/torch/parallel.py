@@ -6,7 +6,7 @@ from typing import Any, Iterator, Optional, Sequence, Type
 
 import torch
 
-from stretto import errors, leaving, notices, returning, session
+from stretto import errors, leaving, notices, returning, session, unfinished
 from stretto.closing import Exchange
 from stretto.torch import agreement, broadcasting, gradients, replacing, ways
 from stretto.torch import compression as compressions
@@ -76,6 +76,7 @@ class DistributedDataParallel(torch.nn.Module):
             self._broadcast_buffers()
         return self.module(*inputs, **options)
 
+    @unfinished.whole("the broadcast of buffers")
     def _broadcast_buffers(self):
         try:
             broadcasting.begin_together(agreement.in_order(self.module.named_buffers()), 0,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import torch
 
-from stretto import errors, session
+from stretto import errors, session, unfinished
 from stretto.torch import (agreement, broadcasting, entering, exchange, keeping, outer, replacing,
                            wire)
 
@@ -127,6 +127,7 @@ class Rounds:
 
     # ---- before a step
 
+    @unfinished.whole("an outer round", always=True)
     def begin(self):
         """Before a local step. True if this worker has come into its elastic job by it: the step
         is none, since it is of parameters that nobody has."""
@@ -257,6 +258,7 @@ class Rounds:
     def _of(self, turn):
         return range(len(self.pieces.fragments)) if turn == _END else [turn]
 
+    @unfinished.whole("an outer round", always=True)
     def _exchange(self, turn, listens, weight):
         # False if nobody has made a step since the last turn of this round.
         if self._session.alone and self.how.rule.is_plain:
@@ -281,6 +283,7 @@ class Rounds:
         self._end_head()
         self._settle(self._of(_END))
 
+    @unfinished.whole("an outer round", always=True)
     def _settle(self, fragments):
         for fragment in fragments:
             factor = self._factors.pop(fragment, 1.0)
@@ -298,6 +301,7 @@ class Rounds:
         handle = exchange.begin(rows, rows, f"OuterHead.{self.label}", False, 0)
         self._head = handle, turn
 
+    @unfinished.whole("an outer round", always=True)
     def _end_head(self):
         # False if it tells that nobody has made a step.
         if self._head is None:
@@ -322,6 +326,7 @@ class Rounds:
 
     # ---- workers that come
 
+    @unfinished.whole("an outer round", always=True)
     def _let_in(self, is_end):
         now = self._session
         if not now.elastic:

@@ -5,7 +5,7 @@ gradients, and the updates travel (see stretto/parameters.h for what each mode p
 
 import torch
 
-from stretto import _core, errors, leaving, returning, session
+from stretto import _core, errors, leaving, returning, session, unfinished
 from stretto.torch import agreement, exchange, keeping, newcomers, replacing, synchronous
 
 
@@ -66,6 +66,7 @@ class Exchange:
         worker, which has come into their job, is to take those; None: nobody has any yet."""
         self.opening, self._is_late = opening, opening is not None
 
+    @unfinished.whole("the exchange of updates", always=True)
     def begin(self):
         """Before a step: the first time in a job, the values of rank 0 become everybody's; but who
         comes late takes those of the servers. True if this worker has just come in, and so has
@@ -122,6 +123,7 @@ class Exchange:
             facts |= {"staleness": str(self._options["bound"])}
         agreement.Agreement(label, f"gradients in {label}", facts, "push_pull").wait()
 
+    @unfinished.whole("the exchange of updates", always=True)
     def compensate(self):
         """Before the optimizer's own step: corrects the gradients for what the others have done
         since the values that they were computed from, if the rate rule does that."""
@@ -139,6 +141,7 @@ class Exchange:
                 if values is not None and values.data_ptr() != gradient.data_ptr():
                     gradient.copy_(values)
 
+    @unfinished.whole("the exchange of updates", always=True)
     def end(self):
         """After the optimizer's own step."""
         if self._parameters is None:
@@ -148,6 +151,7 @@ class Exchange:
         self._parameters.step([(update.data_ptr(), update.numel()) for update in updates])
         self._load()
 
+    @unfinished.whole("the exchange of updates", always=True)
     def finish(self):
         """Everybody's updates are in everybody's values after it. All must call it."""
         self._follow()
@@ -185,6 +189,7 @@ class Stale(synchronous.Wrapped):
                     raise
                 returning.come_again(error)
 
+    @unfinished.whole("an optimizer's step", always=True)
     def _stretto_step(self, closure):
         comes_in = self._stretto_exchange.begin()
         if closure is not None and self._stretto_exchange.compensates:

@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from stretto import errors, leaving, notices, returning, session
+from stretto import errors, leaving, notices, returning, session, unfinished
 from stretto.torch import replacing
 
 
@@ -157,6 +157,7 @@ class Synchronous(Wrapped):
     def zero_grad(self, *arguments, **options):
         """As the optimizer's own; AssertionError while gradients are in flight."""
         if self._stretto_exchange.in_flight:
+            session.current().check_usable()
             raise AssertionError(
                 "optimizer.zero_grad() was called after loss.backward() but before "
                 "optimizer.step() or optimizer.synchronize(). This is prohibited as it can cause "
@@ -174,6 +175,7 @@ class Synchronous(Wrapped):
                 "optimizer.skip_synchronize()", UserWarning)
         self._stretto_synchronized = False
 
+    @unfinished.whole("an optimizer's step", always=True)
     def _stretto_step(self, *arguments):
         original = self._stretto_original
         if hasattr(original, "_step_count"):
