@@ -24,11 +24,14 @@ class Seat:
 
     alone = elastic = is_new = False
     keeping = None
-    lost_as = 0
+    lost_as = begun = 0
 
     def __init__(self, seat, seats):
         self.seat, self.seats = seat, seats
         self.seats_in = tuple(range(seats))
+
+    def check_usable(self):
+        """Nothing was interrupted."""
 
     def next_step(self):
         """Nobody comes."""

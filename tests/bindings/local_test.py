@@ -105,7 +105,9 @@ class Refused(unittest.TestCase):
             self.refuses("is a LocalSteps already; wrap the one of torch.optim", sgd=wrapped)
         sync = st.DistributedOptimizer(self.sgd, self.model.named_parameters())
         self.refuses("is a DistributedOptimizer already", sgd=sync)
-        self.refuses("this optimizer was wrapped before")
+        st.LocalSteps(self.sgd, every=4)
+        with self.assertRaisesRegex(ValueError, "were wrapped again since"):
+            sync.step()
         module = st.DistributedDataParallel(torch.nn.Linear(2, 2))
         self.refuses("is of a DistributedDataParallel",
                      sgd=torch.optim.SGD(module.parameters(), lr=0.1))

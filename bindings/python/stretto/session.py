@@ -16,7 +16,7 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from stretto import _core, closing, environment, errors, interrupts, notices
+from stretto import _core, closing, environment, errors, interrupts, notices, reporting
 
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
 
@@ -45,6 +45,8 @@ class Session:
         self._left = False
         self._scopes = collections.defaultdict(set)
         self._sat_out = 0
+        self.begun = 0  # Exchanges of this worker.
+        self.refusal = None  # Why it exchanges nothing more.
         self.told_of_loss = False  # What the first one means for the program.
         self._seats_in = None  # Those that all have agreed on, if they do.
         self._newcomers = 0  # That came when this one did,
@@ -130,7 +132,7 @@ class Session:
     def next_step(self):
         """A step begins, here and at all other workers. Returns how many workers take part from
         now on that did not before; none in a job of fixed size."""
-        return self.worker().next_step()[0] if self.elastic else 0
+        return self._beginning().next_step()[0] if self.elastic else 0
 
     def come_in(self):
         """Joins a job that runs, and returns how many do at this step. Then it takes part in the
@@ -223,8 +225,7 @@ class Session:
     def declare(self, name, dtype, elements, rule="sum", deterministic=False, codec=None,
                 bulk=False, shape="", exchange=None):
         """The tensor of that name, in mode sync: by `rule` the sum, mean, min, max or product over
-        all workers.
-        `codec` is how it travels, if it is f32; None: as STRETTO_CODEC says for its name. `bulk`
+        all workers. `codec` is how an f32 one travels; None: as STRETTO_CODEC says. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
         `shape` is only compared. `exchange` is the way that it goes, one of
         stretto.torch.ways.EXCHANGES, a Quorum or Backups; None: place.usual_way. Raises Mismatch
@@ -244,6 +245,17 @@ class Session:
             self._tensors[key] = tensor
         return tensor
 
+    def check_usable(self):
+        """Raises Cancelled if there is a refusal."""
+        if self.refusal is not None:
+            raise errors.Cancelled(self.refusal)
+
+    def _beginning(self):
+        self.check_usable()
+        worker = self.worker()
+        self.begun += 1
+        return worker
+
     def may_encode(self, codec):
         """Whether an f32 tensor that is declared with `codec` may travel through one."""
         return bool(environment.text("STRETTO_CODEC")) if codec is None else codec != "none"
@@ -251,20 +263,20 @@ class Session:
     def push_pull(self, routes, priority, owner):
         """Begins to exchange some (tensor, source address, target address, bytes), and returns
         the ticket. `owner` is kept until their memory is free again."""
-        return self.worker().push_pull(routes, priority, owner)
+        return self._beginning().push_pull(routes, priority, owner)
 
     def push(self, tensor, place, priority, owner):
         """Begins to give the (address, bytes) to the tensor's round, without getting its value."""
-        return self.worker().push(tensor, place, priority, owner)
+        return self._beginning().push(tensor, place, priority, owner)
 
     def listen(self, tensor, place, priority, owner):
         """Begins to get the value of the tensor's round into the (address, bytes), if there are
         any, without giving to it."""
-        return self.worker().listen(tensor, place, priority, owner)
+        return self._beginning().listen(tensor, place, priority, owner)
 
     def broadcast(self, tensor, address, bytes_, root, owner):
         """Begins to make everybody's memory what that of `root` is; returns the ticket."""
-        return self.worker().broadcast(tensor, (address, bytes_), root, 0, owner)
+        return self._beginning().broadcast(tensor, (address, bytes_), root, 0, owner)
 
     @contextlib.contextmanager
     def span(self, kind):
@@ -289,7 +301,7 @@ class Session:
     def report(self, values):
         """Tells who looks at the job how its program does: {"loss": 0.31}. Before the job is
         joined, and alone, nobody hears it."""
-        numbers = {_shown(name): _number(value) for name, value in values.items()}
+        numbers = reporting.numbers_of(values)
         if self.is_inherited() or self._worker is None:
             return
         for name, number in numbers.items():
@@ -333,12 +345,12 @@ class Session:
     def barrier(self):
         """Returns when every worker has called it as often as this one."""
         if not self.alone:
-            self.worker().barrier()
+            self._beginning().barrier()
 
     def sit_out(self):
         """Waits until every worker has called it; until then this one takes part in the others'
         sums and means with nothing. Returns the rank of who called it last."""
-        last = self.rank if self.alone else self.worker().sit_out()
+        last = self.rank if self.alone else self._beginning().sit_out()
         self._sat_out += 1
         return last
 
@@ -375,18 +387,6 @@ class Session:
         self._left = True
         if self._worker is not None and os.getpid() == self._owner:
             self._worker.abandon()
-
-
-def _shown(name):
-    # As the C++ worker takes it, which says what cannot be shown.
-    return str(name).encode("utf-8", "replace").decode("utf-8")
-
-
-def _number(value):
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")  # A whole number without an end, for a float: left out like one.
 
 
 class Left(NamedTuple):

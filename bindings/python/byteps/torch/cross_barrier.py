@@ -22,7 +22,6 @@ def CrossBarrier(model, optimizer, named_parameters=None, compression=Compressio
     already sends nothing by itself any more."""
     del num_steps
     if hasattr(optimizer, "_stretto_original"):
-        optimizer._stretto_exchange.enabled = False
         optimizer = optimizer._stretto_original
     named = list(named_parameters or model.named_parameters())
     return st.DistributedOptimizer(optimizer, named, compression, backward_passes_per_step,

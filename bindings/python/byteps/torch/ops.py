@@ -8,7 +8,7 @@ import torch
 
 import stretto.torch as st
 from byteps.torch.compression import Compression
-from stretto import environment, session
+from stretto import environment, errors, session, unfinished
 from stretto.torch import exchange, functional, wire
 from stretto.torch.compression import codec_of, from_params
 
@@ -85,6 +85,7 @@ def push_pull_async_inplace(tensor, average=True, name=None, version=0, priority
     return _begin(tensor, tensor, average, name, priority)
 
 
+@unfinished.whole("push_pull")
 def push_pull_inplace(tensor, average=True, name=None, version=0, priority=0):
     """Adds up `tensor` over all workers in place; returns it."""
     return synchronize(push_pull_async_inplace(tensor, average, name, version, priority))
@@ -122,8 +123,14 @@ def poll(handle):
 
 def synchronize(handle):
     """Waits for the exchange and returns its tensor, in place the one that was given; None for a
-    handle that was synchronized before. Raises a stretto.Error if the exchange failed."""
-    found, output = _handles.pop(handle, (None, None))
+    handle that was synchronized before. Raises a stretto.Error if the exchange failed. After
+    another exception, such as one of a signal handler, it can be called again."""
+    found, output = _handles.get(handle, (None, None))
     if found is not None:
-        found.wait()
+        try:
+            found.wait()
+        except errors.Error:
+            del _handles[handle]
+            raise
+        del _handles[handle]
     return output

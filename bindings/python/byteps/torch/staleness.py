@@ -5,12 +5,14 @@ on during this step's forward and backward (Pipe-SGD, Li et al., NeurIPS 2018).
 
 import torch
 
+from stretto import unfinished
 from stretto.torch import exchange, synchronous
 
 
 class Delayed(synchronous.Synchronous):
     """What such an optimizer does otherwise."""
 
+    @unfinished.whole("an optimizer's step", always=True)
     def step(self, closure=None):
         """Applies the gradients of the step before and sends those of this one. The first such
         step applies nothing."""
@@ -31,6 +33,7 @@ class Delayed(synchronous.Synchronous):
     def synchronize(self):
         """Does nothing: gradients come one step later."""
 
+    @unfinished.whole("prepare_stale_states", always=True)
     def prepare_stale_states(self):
         """Before a checkpoint: waits for what is in flight, and applies it."""
         before, self._stretto_sent = self._stretto_sent, None

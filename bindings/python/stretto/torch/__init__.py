@@ -15,7 +15,7 @@ from typing import ContextManager, Mapping, Optional, SupportsFloat
 
 import torch
 
-from stretto import _core, environment, errors, session
+from stretto import _core, environment, errors, session, unfinished
 from stretto.closing import Backups, Exchange, Quorum
 from stretto.errors import Error
 from stretto.session import is_initialized
@@ -47,6 +47,7 @@ __all__ = [
     "reduce_scatter", "report", "restore", "restored", "resume", "shutdown", "size", "suspend",
 ]
 
+@unfinished.whole("init")
 def init(lazy: bool = True) -> None:
     """Makes this process a worker of its job. If `lazy`, the job is joined when something is
     first exchanged; else at once, and it returns when all workers are there. Again does
@@ -113,6 +114,7 @@ def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
                            way=exchange)
 
 
+@unfinished.whole("push_pull")
 def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
                priority: int = 0, exchange: Exchange = None) -> torch.Tensor:
     """Adds up over all workers in place; returns the tensor."""
@@ -137,6 +139,7 @@ def pause(what: str) -> ContextManager[None]:
     return session.current().pause(what)
 
 
+@unfinished.whole("barrier")
 def barrier() -> None:
     """Returns when every worker has called it as often as this one."""
     session.current().barrier()

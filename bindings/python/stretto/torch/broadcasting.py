@@ -6,7 +6,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 import torch
 
-from stretto import errors, session
+from stretto import errors, session, unfinished
 from stretto.torch import agreement, exchange, keeping, objects, wire
 
 Parameters = Union[Mapping[str, Any], Iterable[Union[torch.Tensor, Tuple[str, torch.Tensor]]]]
@@ -113,6 +113,7 @@ def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Para
     broadcast_alike(params, root_rank, prefix, {})
 
 
+@unfinished.whole("broadcast_parameters")
 def broadcast_alike(params, root_rank, prefix, facts):
     """broadcast_parameters(), if some other facts are the same at all workers, too: texts by text
     that is not in quotes."""
@@ -131,6 +132,7 @@ def broadcast_alike(params, root_rank, prefix, facts):
     begin_together(pairs, root_rank, f"{prefix}{alike.digest:012x}.")()
 
 
+@unfinished.whole("broadcast_object")
 def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -> Any:
     """The object that the worker `root_rank` gives; what the others give does not matter. See
     stretto.torch.objects for what can travel: nothing is unpickled. All must call it."""
@@ -286,6 +288,7 @@ def filled(value, tensors):
     return value
 
 
+@unfinished.whole("broadcast_optimizer_state")
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
                               prefix: str = "Parameter.") -> None:
     """Makes the optimizer's state and options what they are at the worker `root_rank`, also where

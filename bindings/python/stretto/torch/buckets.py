@@ -14,6 +14,7 @@ class Slot:
         self.name = name
         self.parameter = parameter
         self.index = index  # In the order in which parameters were given.
+        self.dtype = parameter.dtype  # As it was wrapped.
         self.bytes = parameter.numel() * parameter.element_size()
         self.bucket = None
         self.passes = 0  # Gradients that have been added up here since the last exchange.

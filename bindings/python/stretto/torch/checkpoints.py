@@ -14,7 +14,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional
 import numpy
 import torch
 
-from stretto import errors, notices, returning, session
+from stretto import errors, notices, returning, session, unfinished
 from stretto.torch import (agreement, broadcasting, foreign, healing, keeping, newcomers, objects,
                            owners, wire)
 
@@ -256,6 +256,7 @@ def _without_folder():
     return False
 
 
+@unfinished.whole("checkpoint", always=True)
 def _saved(now, step, wait):
     keeping.check_restored(now)
     _check(now, "checkpoint")
@@ -322,6 +323,7 @@ def restored() -> Restored:
     return Restored(0, 0) if now.place.alone else Restored(*keeping.core(now).restored)
 
 
+@unfinished.whole("restore", always=True)
 def restore() -> int:
     """Makes this program what it was at the checkpoint that its job goes on from, and returns the
     step of that; 0 if the job has begun anew. All workers call it once, before the first step, when

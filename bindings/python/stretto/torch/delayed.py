@@ -96,6 +96,7 @@ class Delayed(synchronous.Synchronous):
                                "since the last step or backward()")
         self.synchronize()
         self._stretto_synchronized = False
+        self._stretto_shadows.take_back()
         self._stretto_step()
         self._stretto_decide()
         leaving.leave_if_told()
@@ -177,7 +178,6 @@ class Delayed(synchronous.Synchronous):
     def _stretto_own_step(self, *arguments):
         # Commits, and casts shadows.
         exchanged, original = self._stretto_exchange, self._stretto_original
-        self._stretto_shadows.take_back()
         if not exchanged.stale:
             super(type(self), self).step()
             return

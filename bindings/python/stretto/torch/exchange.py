@@ -5,7 +5,7 @@ import hashlib
 import numbers
 import torch
 
-from stretto import closing, done, errors, session
+from stretto import closing, done, errors, session, unfinished
 from stretto.torch import ways, wire
 
 _MOST_URGENT = 2**31 - 1
@@ -18,7 +18,7 @@ class Handle:
     def __init__(self, ticket, result, finish=None):
         self._ticket = ticket
         self._result = result
-        self._finish = finish
+        self._finish = None if finish is None else unfinished.Once(finish)
 
     def done(self) -> bool:
         """True once it has ended; then the result is complete, or wait() raises the error."""

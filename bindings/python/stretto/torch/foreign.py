@@ -62,7 +62,7 @@ def find(now, operation):
                 f"{each.process_group.size()} of {now.size} workers, so that its parameters are "
                 "not alike at all; attach() its module with each=True instead, and let the "
                 "DistributedDataParallel go before", operation=operation)
-        exchanged = Exchanged(_trained(each.module), len(now.modules) + 1)
+        exchanged = Exchanged(_trained(each.module), now.new_scope("module").number)
         _known[each] = exchanged
         now.modules.append(weakref.ref(exchanged))
 

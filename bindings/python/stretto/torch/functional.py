@@ -7,7 +7,7 @@ from typing import Optional, Type
 
 import torch
 
-from stretto import session
+from stretto import session, unfinished
 from stretto.closing import Exchange
 from stretto.torch import compression as compressions
 from stretto.torch import agreement, wire
@@ -25,6 +25,7 @@ class PushPull(torch.autograd.Function):
         return exchanges.begin(tensor, output, name, average, priority, codec, compared, way).wait()
 
     @staticmethod
+    @unfinished.whole("backward through push_pull")
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         average, name, *how = ctx.how
@@ -39,6 +40,7 @@ def only_if(here, gradient):
     return gradient if here else gradient.masked_fill(torch.tensor(True, device=gradient.device), 0)
 
 
+@unfinished.whole("push_pull")
 def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: int = 0,
               compression: Type[compressions.Compressor] = compressions.Compression.none,
               exchange: Exchange = None) -> torch.Tensor:
@@ -72,6 +74,7 @@ class Gather(torch.autograd.Function):
         return everybody
 
     @staticmethod
+    @unfinished.whole("backward through allgather")
     def backward(ctx, *gradients):
         """The gradient, under a name of its own for each type and shape: as in forward, one name
         may serve for many."""
@@ -81,6 +84,7 @@ class Gather(torch.autograd.Function):
         return summed[ctx.first:ctx.first + ctx.rows], None
 
 
+@unfinished.whole("allgather")
 def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
     """The tensors of all workers, one after the other along their first dimension, in which they
     may differ; else all get a Mismatch. A 0-d tensor counts as one of a single element. Gradients
@@ -106,6 +110,7 @@ class Broadcast(torch.autograd.Function):
         return exchanges.begin_broadcast(tensor.clone(), root, name, compared).wait()
 
     @staticmethod
+    @unfinished.whole("backward through broadcast")
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         gradient = gradients[0].contiguous()
@@ -114,6 +119,7 @@ class Broadcast(torch.autograd.Function):
         return only_if(session.current().rank == ctx.root, summed), None, None, None
 
 
+@unfinished.whole("broadcast")
 def broadcast(tensor: torch.Tensor, root_rank: int = 0,
               name: Optional[str] = None) -> torch.Tensor:
     """A new tensor: what `tensor` is at the worker `root_rank`. Gradients flow through it, to
@@ -123,6 +129,7 @@ def broadcast(tensor: torch.Tensor, root_rank: int = 0,
     return Broadcast.apply(tensor, root_rank, label, name is not None)
 
 
+@unfinished.whole("broadcast")
 def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
                name: Optional[str] = None) -> torch.Tensor:
     """Makes `tensor`, in place, what it is at the worker `root_rank`; returns it. Autograd does

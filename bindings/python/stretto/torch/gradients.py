@@ -20,22 +20,12 @@ import weakref
 
 import torch
 
-from stretto import environment, errors, notices, returning, session
-from stretto.torch import agreement, buckets, exchange, on_loss, staging, ways, wire
+from stretto import environment, errors, notices, returning, session, unfinished
+from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, replacing, staging, ways,
+                           wire)
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
-
-
-def _hook_gradient(parameter, hook):
-    # Calls hook() whenever backward has added to parameter.grad. Returns how to undo that, and
-    # what must be kept until then.
-    if hasattr(parameter, "register_post_accumulate_grad_hook"):
-        return parameter.register_post_accumulate_grad_hook(lambda _: hook()), None
-    # Before torch 2.1: the node that adds up, which lives as long as somebody keeps it.
-    with torch.enable_grad():
-        node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-    return node.register_hook(lambda *_: hook()), node
 
 
 def _pass_on(call, slot):
@@ -86,21 +76,21 @@ class GradientExchange:
     layerwise         gradients are waited for one by one, the first layer's first
     rule              what is made of all workers' gradients: their mean, or sum, min, max, product
     sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
-    when_begun        called at the first gradient after each synchronize()
+    waits_in_backward backward synchronizes as it ends, if it has brought a gradient
     loss              what is done when workers are lost
     way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
-                 scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
-                 sparse_as_dense=False, loss=None, way=None):
+                 scope=session.Scope(), waits_in_backward=False, layerwise=False,
+                 rule="mean", sparse_as_dense=False, loss=None, way=None):
         self._session = session.current()
         self._loss = loss or on_loss.OnLoss()
         self._era = self._session.era
         self._scope = scope
         self._passes = passes
         self._compression = compression
-        self._when_begun = when_begun
+        self._waits_in_backward = waits_in_backward
         self._layerwise = layerwise
         self._rule = rule
         self._way = way
@@ -125,12 +115,15 @@ class GradientExchange:
         self.enabled = True
         # Weakly, so that an optimizer that is dropped lets go of its parameters.
         call = weakref.WeakMethod(self._on_gradient)
-        self._hooks = [_hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
+        self._hooks = [hooks.hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
                        for slot in self._slots]
+        replacing.replace(self, self._hooks)
 
     def __del__(self):
-        for undo, _ in getattr(self, "_hooks", ()):
-            undo.remove()
+        for hook in getattr(self, "_hooks", ()):
+            hook.remove()
+        for slot in getattr(self, "_slots", ()):
+            slot.bucket = None  # Which has the slot: without the cycle all memory goes now.
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
 
@@ -140,6 +133,7 @@ class GradientExchange:
     def _is_alone(self):
         # Asked before anything is sent: here it shows that suspend() and resume() were called, or
         # that all sat out.
+        replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session or now.era != self._era:
             self._agreement = None
@@ -192,6 +186,7 @@ class GradientExchange:
 
     # ---- out
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def _on_gradient(self, slot):
         if not self.enabled or self._heard is not None:
             return
@@ -215,8 +210,8 @@ class GradientExchange:
                 "a reference kept outside of its module: call synchronize() first.")
         if not self._begun:
             self._begun = True
-            if self._when_begun is not None:
-                self._when_begun()
+            if self._waits_in_backward:  # When this backward has reached every leaf.
+                torch.autograd.Variable._execution_engine.queue_callback(self.synchronize)
         slot.passes += 1
         if slot.passes < self._passes:
             return
@@ -249,6 +244,7 @@ class GradientExchange:
         for slot in self._slots:
             slot.is_sparse = layouts[slot.name]
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def agree(self):
         """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits
         for all of them, once in a job."""
@@ -320,6 +316,8 @@ class GradientExchange:
             if len(bucket.slots) > 1:
                 name += f"+{len(bucket.slots) - 1}{bucket.mark}"
                 codec = "none"  # Each of them is too small for one.
+            if any(slot.parameter.dtype != slot.dtype for slot in bucket.slots):
+                name += f" as {wire.NAMES[source.dtype]}"  # The name has another type already.
             declared = bucket.declared[source.dtype] = self._session.declare(
                 name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
@@ -360,6 +358,7 @@ class GradientExchange:
 
     # ---- in
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is the mean over all
         workers. Raises what went wrong. If an elastic job has lost this worker, it comes again
@@ -389,6 +388,7 @@ class GradientExchange:
             if bucket.is_sent:
                 self._receive(bucket)
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def wait_for(self, parameters):
         """Waits only for the gradients of these parameters, which have all been sent."""
         chosen = {id(bucket): bucket for bucket in
@@ -401,6 +401,7 @@ class GradientExchange:
         """The parameters whose gradients travel with that of this one, itself among them."""
         return [slot.parameter for slot in self._by_parameter[parameter].bucket.slots]
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def send_missing(self):
         """Sends what has not been sent: what backward has not brought, as zeros."""
         if self._heard is not None:

@@ -136,6 +136,7 @@ class Group:
             raise
 
     def _check_usable(self, ask):
+        session.current().check_usable()
         with self._changed:
             why = self._failed
         if why is not None:

@@ -15,7 +15,7 @@ from typing import Any, List, NamedTuple
 
 import torch
 
-from stretto import done
+from stretto import done, unfinished
 from stretto.torch import buckets, exchange, gradients
 from stretto.torch import compression as compressions
 
@@ -102,6 +102,7 @@ class LateExchange(gradients.GradientExchange):
             self.profile.gradient(slot.parameter, self._now())
         super()._on_gradient(slot)
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is a mean over all workers:
         that of this step, or if it is stale of the step before, of which there may be none. Raises
@@ -139,6 +140,7 @@ class LateExchange(gradients.GradientExchange):
         for parameter in self._stale:
             parameter.grad = None  # The network may read it: nobody may clear it.
 
+    @unfinished.whole("the exchange of gradients", always=True)
     def land(self):
         """Waits for the means that are pending: {parameter: mean or None}. The parameters' own
         gradients stay what they are."""

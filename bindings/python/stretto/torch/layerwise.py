@@ -9,7 +9,7 @@ import weakref
 
 import torch
 
-from stretto import errors, leaving, returning
+from stretto import errors, leaving, returning, unfinished
 from stretto.torch import synchronous
 
 
@@ -96,7 +96,10 @@ class Layerwise(synchronous.Synchronous):
         return super(type(self), self).load_state_dict(state_dict)
 
     def _stretto_apply(self, parameters):
-        # Ends the step for those of the parameters for which it has begun.
+        # Ends the step for those of the parameters for which it has begun. After an interrupt
+        # there is none, and the model can be saved.
+        if unfinished.is_refused():
+            self._stretto_pending.clear()
         for parameter in parameters:
             if parameter not in self._stretto_pending:
                 continue
@@ -112,6 +115,7 @@ class Layerwise(synchronous.Synchronous):
                 for other in ready:
                     _clear(other, self._stretto_zero)
 
+    @unfinished.whole("an optimizer's step", always=True)
     def _stretto_step_only(self, chosen):
         # A look at these alone: a model of many layers takes as many such steps.
         groups = self.param_groups
@@ -225,5 +229,6 @@ def make(optimizer, model, gradients, scope):
     for module in modules:
         _watch(module, result)
     if not isinstance(model, torch.jit.ScriptModule):  # Which takes no hooks, and needs none.
-        model.register_forward_pre_hook(_BeforeEvaluation(result))
+        hook = model.register_forward_pre_hook(_BeforeEvaluation(result))
+        weakref.finalize(result, hook.remove).atexit = False
     return synchronous.registered(result)

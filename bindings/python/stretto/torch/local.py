@@ -4,7 +4,6 @@ after every so many. For links that are slow or long.
 """
 
 import sys
-import weakref
 from typing import Any, Callable, Iterable, Mapping, Optional, Tuple, Type, Union
 
 import torch
@@ -14,7 +13,7 @@ from stretto.torch import compression as compressions
 from stretto.torch import gradients
 from stretto.torch import optimizer as optimizers
 from stretto.torch import outer as outers
-from stretto.torch import pieces, rounds, synchronous, ways
+from stretto.torch import pieces, replacing, rounds, synchronous, ways
 
 
 class EachStep(synchronous.Synchronous):
@@ -136,13 +135,9 @@ class Local(synchronous.Wrapped):
         self.synchronize()
 
 
-def _refuse_twice(optimizer, pairs):
+def _refuse_twice(pairs):
     # What would be exchanged by something else as well.
-    now = session.current()
-    living = [each for each in (one() for one in (*now.optimizers, *now.apart)) if each is not None]
-    if any(each._stretto_original is optimizer for each in living):
-        raise ValueError("this optimizer was wrapped before; wrap a new one, once")
-    modules = [each for each in (one() for one in now.modules) if each is not None]
+    modules = [each for each in (one() for one in session.current().modules) if each is not None]
     for name, parameter in pairs:
         if any(parameter in each for each in modules):
             raise ValueError(f"parameter '{name}' is of a DistributedDataParallel, which exchanges "
@@ -203,7 +198,7 @@ def LocalSteps(  # pylint: disable=invalid-name
         outers.weight_of(weight)
     pairs = optimizers.named(optimizer, named_parameters)
     pieces.check(pairs)
-    _refuse_twice(optimizer, pairs)
+    _refuse_twice(pairs)
     if closing.is_one(exchange):
         raise ValueError(f"exchange is {exchange!r}: local steps wait for all; name a way")
     by_gradients = every == 1 and rule.is_plain and weight is None and not overlap
@@ -219,6 +214,7 @@ def LocalSteps(  # pylint: disable=invalid-name
     exchanged = rounds.Rounds(pieces.Pieces(pairs, fragments, compression, scope), how, every,
                               weight, scope, optimizer)
     made = synchronous.wrapped(optimizer, Local, _stretto_exchange=exchanged)
-    session.current().apart.append(weakref.ref(made))
+    now = session.current()
+    replacing.enlist(now, now.apart, made)
     leaving.watch()
     return made

@@ -2,14 +2,13 @@
 """DistributedDataParallel: a module whose backward leaves the mean of all workers' gradients."""
 
 import contextlib
-import weakref
 from typing import Any, Iterator, Optional, Sequence, Type
 
 import torch
 
-from stretto import errors, leaving, notices, returning, session
+from stretto import errors, leaving, notices, returning, session, unfinished
 from stretto.closing import Exchange
-from stretto.torch import agreement, broadcasting, gradients, ways
+from stretto.torch import agreement, broadcasting, gradients, replacing, ways
 from stretto.torch import compression as compressions
 
 
@@ -51,17 +50,14 @@ class DistributedDataParallel(torch.nn.Module):
         broadcasting.broadcast_alike(state, 0, f"Parameter.{self._scope}",
                                      {"broadcast_buffers": str(bool(broadcast_buffers))})
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
-                                                    self._at_backward, way=exchange)
+                                                    waits_in_backward=True, way=exchange)
         self._is_first = scope.number == 1
-        session.current().modules.append(weakref.ref(self._exchange))
+        now = session.current()
+        replacing.enlist(now, now.modules, self._exchange)
         leaving.watch()
 
     def __getstate__(self):
         return dict(self.__dict__, _exchange=None)
-
-    def _at_backward(self):
-        # Runs when this backward has reached every leaf.
-        torch.autograd.Variable._execution_engine.queue_callback(self.synchronize)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The module's own forward. ValueError if a parameter is trained now that was not when
@@ -72,6 +68,7 @@ class DistributedDataParallel(torch.nn.Module):
                              "train it, wrap its module")
             return self.module(*inputs, **options)
         if torch.is_grad_enabled():
+            replacing.refuse_replaced(self._exchange)
             self._check_parameters()
             if self._is_first and self.training:
                 leaving.leave_if_told()  # The step before has ended.
@@ -79,6 +76,7 @@ class DistributedDataParallel(torch.nn.Module):
             self._broadcast_buffers()
         return self.module(*inputs, **options)
 
+    @unfinished.whole("the broadcast of buffers")
     def _broadcast_buffers(self):
         try:
             broadcasting.begin_together(agreement.in_order(self.module.named_buffers()), 0,

@@ -35,6 +35,8 @@ class Piece:
 
     def __init__(self, bucket, scope):
         self._slots = bucket.slots
+        for slot in self._slots:
+            slot.bucket = None  # It is not needed, and has the slot: a cycle.
         first = bucket.slots[0]
         self.name = f"Outer.{scope}{first.name}"
         if len(bucket.slots) > 1:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import torch
 
-from stretto import errors, session
-from stretto.torch import agreement, broadcasting, entering, exchange, keeping, outer, wire
+from stretto import errors, session, unfinished
+from stretto.torch import (agreement, broadcasting, entering, exchange, keeping, outer, replacing,
+                           wire)
 
 _END = -1  # In the place of a fragment: finish().
 
@@ -97,6 +98,7 @@ class Rounds:
         self._factors = {}
         self._transfer = None
         self.came_at_end = False  # By finish(), as a newcomer.
+        replacing.replace(self)
 
     @property
     def label(self):
@@ -125,6 +127,7 @@ class Rounds:
 
     # ---- before a step
 
+    @unfinished.whole("an outer round", always=True)
     def begin(self):
         """Before a local step. True if this worker has come into its elastic job by it: the step
         is none, since it is of parameters that nobody has."""
@@ -150,6 +153,7 @@ class Rounds:
 
     def _follow(self):
         # Into the job that resume() has joined, or that this worker comes to again.
+        replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session:
             now.keep_scope(self._scope)
@@ -254,6 +258,7 @@ class Rounds:
     def _of(self, turn):
         return range(len(self.pieces.fragments)) if turn == _END else [turn]
 
+    @unfinished.whole("an outer round", always=True)
     def _exchange(self, turn, listens, weight):
         # False if nobody has made a step since the last turn of this round.
         if self._session.alone and self.how.rule.is_plain:
@@ -278,6 +283,7 @@ class Rounds:
         self._end_head()
         self._settle(self._of(_END))
 
+    @unfinished.whole("an outer round", always=True)
     def _settle(self, fragments):
         for fragment in fragments:
             factor = self._factors.pop(fragment, 1.0)
@@ -295,6 +301,7 @@ class Rounds:
         handle = exchange.begin(rows, rows, f"OuterHead.{self.label}", False, 0)
         self._head = handle, turn
 
+    @unfinished.whole("an outer round", always=True)
     def _end_head(self):
         # False if it tells that nobody has made a step.
         if self._head is None:
@@ -319,6 +326,7 @@ class Rounds:
 
     # ---- workers that come
 
+    @unfinished.whole("an outer round", always=True)
     def _let_in(self, is_end):
         now = self._session
         if not now.elastic:

@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from stretto import session
+from stretto import session, unfinished
 from stretto.closing import Exchange
 from stretto.torch import collectives, groups, wire
 from stretto.torch import exchange as exchanges
@@ -42,6 +42,7 @@ class _ReduceScatter(torch.autograd.Function):
         return found
 
     @staticmethod
+    @unfinished.whole("backward through reduce_scatter", always=True)
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, average, group = ctx.how
@@ -70,6 +71,7 @@ class _GatherRows(torch.autograd.Function):
         return found, None, None
 
 
+@unfinished.whole("reduce_scatter", always=True)
 def reduce_scatter(tensor: torch.Tensor, name: Optional[str] = None, average: bool = True,
                    group: Optional[groups.Group] = None) -> torch.Tensor:
     """This worker's rows of the mean of `tensor` over all workers, or those of the group, or
@@ -96,6 +98,7 @@ class _AllToAll(torch.autograd.Function):
         return found, received
 
     @staticmethod
+    @unfinished.whole("backward through alltoall", always=True)
     def backward(ctx, *gradients):
         """The gradient, under a name of its own."""
         name, group, received, rows = ctx.how
@@ -104,6 +107,7 @@ class _AllToAll(torch.autograd.Function):
         return collectives.with_rows(found, rows), None, None, None
 
 
+@unfinished.whole("alltoall", always=True)
 def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
              name: Optional[str] = None, group: Optional[groups.Group] = None
              ) -> Union[torch.Tensor, Tuple[torch.Tensor, List[int]]]:
@@ -117,6 +121,7 @@ def alltoall(tensor: torch.Tensor, splits: Optional[Sequence[int]] = None,
     return found if splits is None else (found, received.tolist())
 
 
+@unfinished.whole("allgather_object", always=True)
 def allgather_object(obj: Any, name: Optional[str] = None,
                      group: Optional[groups.Group] = None) -> List[Any]:
     """The list of all workers' objects, or of those of the group, by rank. See
@@ -139,6 +144,7 @@ class _GroupedPushPull(torch.autograd.Function):
         return tuple(_begun_together(tensors, *how))
 
     @staticmethod
+    @unfinished.whole("backward through grouped_push_pull")
     def backward(ctx, *gradients):
         """The gradients, under a name of their own."""
         name, *how = ctx.how
@@ -155,6 +161,7 @@ def _begun_together(tensors, name, average, priority, way):
     return [handle.wait() for handle in begun]
 
 
+@unfinished.whole("grouped_push_pull")
 def grouped_push_pull(tensors: Sequence[torch.Tensor], name: str, average: bool = True,
                       priority: int = 0, exchange: Exchange = None) -> List[torch.Tensor]:
     """push_pull of some tensors, of any types and shapes, all in flight at a time: a list of new
@@ -165,6 +172,7 @@ def grouped_push_pull(tensors: Sequence[torch.Tensor], name: str, average: bool 
     return list(_GroupedPushPull.apply((name, average, priority, exchange), *tensors))
 
 
+@unfinished.whole("join")
 def join() -> int:
     """For data that is not of the same length everywhere: waits until every worker has called it,
     and returns the rank of the last. Until then this one takes part in the others' sums and means,

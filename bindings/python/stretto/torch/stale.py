@@ -3,12 +3,10 @@
 gradients, and the updates travel (see stretto/parameters.h for what each mode promises).
 """
 
-import weakref
-
 import torch
 
-from stretto import _core, errors, leaving, returning, session
-from stretto.torch import agreement, exchange, keeping, newcomers, synchronous
+from stretto import _core, errors, leaving, returning, session, unfinished
+from stretto.torch import agreement, exchange, keeping, newcomers, replacing, synchronous
 
 
 class Exchange:
@@ -30,6 +28,7 @@ class Exchange:
         if wrong:
             raise ValueError(f"mode {options['mode']!r} takes float32 parameters, '{wrong[0][0]}' "
                              f"is {wrong[0][1]}; use mode 'sync'")
+        replacing.replace(self)
 
     def __contains__(self, parameter):
         return parameter in self._known
@@ -51,6 +50,7 @@ class Exchange:
 
     def _follow(self):
         # Into the job that resume() has joined.
+        replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session:
             now.keep_scope(self._scope)
@@ -66,6 +66,7 @@ class Exchange:
         worker, which has come into their job, is to take those; None: nobody has any yet."""
         self.opening, self._is_late = opening, opening is not None
 
+    @unfinished.whole("the exchange of updates", always=True)
     def begin(self):
         """Before a step: the first time in a job, the values of rank 0 become everybody's; but who
         comes late takes those of the servers. True if this worker has just come in, and so has
@@ -122,6 +123,7 @@ class Exchange:
             facts |= {"staleness": str(self._options["bound"])}
         agreement.Agreement(label, f"gradients in {label}", facts, "push_pull").wait()
 
+    @unfinished.whole("the exchange of updates", always=True)
     def compensate(self):
         """Before the optimizer's own step: corrects the gradients for what the others have done
         since the values that they were computed from, if the rate rule does that."""
@@ -139,6 +141,7 @@ class Exchange:
                 if values is not None and values.data_ptr() != gradient.data_ptr():
                     gradient.copy_(values)
 
+    @unfinished.whole("the exchange of updates", always=True)
     def end(self):
         """After the optimizer's own step."""
         if self._parameters is None:
@@ -148,6 +151,7 @@ class Exchange:
         self._parameters.step([(update.data_ptr(), update.numel()) for update in updates])
         self._load()
 
+    @unfinished.whole("the exchange of updates", always=True)
     def finish(self):
         """Everybody's updates are in everybody's values after it. All must call it."""
         self._follow()
@@ -185,6 +189,7 @@ class Stale(synchronous.Wrapped):
                     raise
                 returning.come_again(error)
 
+    @unfinished.whole("an optimizer's step", always=True)
     def _stretto_step(self, closure):
         comes_in = self._stretto_exchange.begin()
         if closure is not None and self._stretto_exchange.compensates:
@@ -231,5 +236,6 @@ def make(optimizer, named, scope, *, mode, bound, rate_rule, warm_up):
     options = {"mode": mode, "bound": bound, "rate_rule": rate_rule, "warm_up": warm_up}
     leaving.watch()
     made = synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))
-    session.current().apart.append(weakref.ref(made))
+    now = session.current()
+    replacing.enlist(now, now.apart, made)
     return made

@@ -3,11 +3,11 @@
 
 import contextlib
 import copy
-import weakref
 
 import torch
 
-from stretto import errors, leaving, notices, returning, session
+from stretto import errors, leaving, notices, returning, session, unfinished
+from stretto.torch import replacing
 
 
 def whole(name, value):
@@ -54,7 +54,8 @@ def wrapped(optimizer, methods, **attributes):
 
 def registered(optimizer):
     """The same, which is given to those who come into the job later."""
-    session.current().optimizers.append(weakref.ref(optimizer))
+    now = session.current()
+    replacing.enlist(now, now.optimizers, optimizer)
     leaving.watch()
     return optimizer
 
@@ -156,6 +157,7 @@ class Synchronous(Wrapped):
     def zero_grad(self, *arguments, **options):
         """As the optimizer's own; AssertionError while gradients are in flight."""
         if self._stretto_exchange.in_flight:
+            session.current().check_usable()
             raise AssertionError(
                 "optimizer.zero_grad() was called after loss.backward() but before "
                 "optimizer.step() or optimizer.synchronize(). This is prohibited as it can cause "
@@ -173,6 +175,7 @@ class Synchronous(Wrapped):
                 "optimizer.skip_synchronize()", UserWarning)
         self._stretto_synchronized = False
 
+    @unfinished.whole("an optimizer's step", always=True)
     def _stretto_step(self, *arguments):
         original = self._stretto_original
         if hasattr(original, "_step_count"):

@@ -11,6 +11,7 @@ reason: Adasum, timelines, a job of some of the workers.
 import stretto.torch as _st
 from stretto import errors as _errors
 from stretto import session as _session
+from stretto import unfinished as _unfinished
 from stretto.errors import Error as HorovodInternalError
 from stretto.horovod.torch import elastic
 from stretto.horovod.torch import handles as _handles
@@ -93,6 +94,7 @@ def barrier(process_set=global_process_set):
         _ops.barrier(process_set)
 
 
+@_unfinished.whole("join", always=True)
 def join(device=-1):
     """For data that is not of the same length everywhere: waits until every worker has called it,
     and returns the rank of the last. Until then this one takes part in the others' allreduces, and

@@ -11,6 +11,8 @@ import itertools
 import threading
 from typing import Dict, Tuple
 
+from stretto import errors, unfinished
+
 
 class Pending:
     """An exchange that begins when its turn has come. `begin` returns what has wait() and done().
@@ -211,8 +213,13 @@ def begin(process_set, kind, name, work):
 def run(process_set, kind, name, work):
     """Does an exchange, and returns its result."""
     pending = Pending(work)
-    _lane_of(process_set, kind, name, pending).take(pending)
-    return result_of(pending)
+
+    @unfinished.whole(kind, always=True)
+    def ended():
+        _lane_of(process_set, kind, name, pending).take(pending)
+        return result_of(pending)
+
+    return ended()
 
 
 def poll(handle):
@@ -226,9 +233,18 @@ def poll(handle):
 
 def synchronize(handle):
     """Waits for the exchange and returns its tensor, or list of tensors; None for a handle that was
-    synchronized before. Raises a stretto.Error if the exchange failed."""
-    pending = _handles.pop(handle, None)
-    return None if pending is None else result_of(pending)
+    synchronized before. Raises a stretto.Error if the exchange failed. After another exception,
+    such as one of a signal handler, it can be called again."""
+    pending = _handles.get(handle)
+    if pending is None:
+        return None
+    try:
+        result = result_of(pending)
+    except errors.Error:
+        del _handles[handle]
+        raise
+    del _handles[handle]
+    return result
 
 
 def settle():

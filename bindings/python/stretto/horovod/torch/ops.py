@@ -9,7 +9,7 @@ import numbers
 
 import torch
 
-from stretto import session
+from stretto import session, unfinished
 from stretto.horovod.torch import handles, reductions
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
@@ -26,7 +26,8 @@ class _Reduced:
     def __init__(self, in_flight, output, finish):
         self._in_flight = in_flight
         self._output = output
-        self._finish = finish
+        self._finish = None if finish is None else unfinished.Once(
+            lambda: wire.without_gradient(output).copy_(finish(output.detach())))
 
     def done(self):
         """True once it has ended."""
@@ -36,7 +37,7 @@ class _Reduced:
         """Waits, and returns the tensor."""
         self._in_flight.wait()
         if self._finish is not None:
-            wire.without_gradient(self._output).copy_(self._finish(self._output.detach()))
+            self._finish()
             self._finish = None
         return self._output
 

@@ -7,7 +7,7 @@ import collections.abc
 import numbers
 from typing import Dict, Optional
 
-from stretto import errors, session
+from stretto import errors, session, unfinished
 from stretto.horovod.torch import handles
 from stretto.torch import agreement, groups
 
@@ -159,6 +159,7 @@ def remove_process_set(process_set):
     return True
 
 
+@unfinished.whole("a process set", always=True)
 def _agree(operation, ranks):
     agreement.Agreement(f"horovod.{operation}", "a process set", {"the ranks": str(ranks)},
                         operation).wait()

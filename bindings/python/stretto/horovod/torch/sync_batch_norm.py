@@ -4,13 +4,14 @@
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from stretto import session
+from stretto import session, unfinished
 from stretto.horovod.torch.functional import allreduce
 from stretto.horovod.torch.reductions import Sum
 
 _NAME = "sync_batch_norm"
 
 
+@unfinished.whole("SyncBatchNorm", always=True)
 def _statistics(values):
     """Rows, means and variances, by channel, over all workers: first the means and then what
     differs from them, as squares of large numbers would lose the difference. Gradients flow through

@@ -12,7 +12,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import torch
 
-from stretto import leaving, session
+from stretto import leaving, session, unfinished
 from stretto.torch import broadcasting, exchange, keeping, newcomers
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 from stretto.torch.elastic.reader import ElasticReader
@@ -70,6 +70,7 @@ class State:
             return
         raise HostsUpdatedInterrupt(skip_sync=set(self._seats or ()) <= set(before))
 
+    @unfinished.whole("commit", always=True)
     def attend(self) -> None:
         """Finds out with all others who is in, and lets rank() and size() be by that."""
         now = session.current()
@@ -97,6 +98,7 @@ class State:
             self._scope = now.new_scope("state")
         self._label = self._scope.prefix
 
+    @unfinished.whole("commit", always=True)
     def _meet(self, now, came):
         # Others come in, or this one does: all know then who is in, and what was processed.
         self._follow(now)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that an exception of the program's own, such as one of a signal handler, ends before the
+exchange has ended. Other workers have had the call, and this worker has not, so that its later
+calls would meet theirs one call off. The session refuses these.
+"""
+
+import functools
+from typing import Any, Callable, TypeVar, cast
+
+from stretto import errors, session
+
+# Of bad arguments, and of exchanges that have ended with an error: calls still match.
+_ORDINARY = (errors.Error, TypeError, ValueError, AssertionError)
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def whole(operation: str, always: bool = False) -> Callable[[_Function], _Function]:
+    """Decorates what exchanges with other workers. If an exception of the program's own ends a call
+    that has begun an exchange, the session refuses later ones by Cancelled, which names
+    `operation`. With `always` the call ends exchanges that began before it."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def guarded(*arguments, **options):
+            now = session.current() if session.is_initialized() else None
+            if now is not None:
+                now.check_usable()
+            begun = -1 if always else 0 if now is None else now.begun
+            try:
+                return function(*arguments, **options)
+            except _ORDINARY:
+                raise
+            except BaseException as error:
+                _refuse_more(operation, begun, error)
+                raise
+
+        return guarded
+
+    return cast(Callable[[_Function], _Function], decorate)
+
+
+def is_refused() -> bool:
+    """True if the session refuses later calls."""
+    return session.is_initialized() and session.current().refusal is not None
+
+
+def _refuse_more(operation, begun, error):
+    now = session.current() if session.is_initialized() else None
+    if now is not None and now.begun not in (0, begun) and now.refusal is None:
+        now.refusal = (f"{operation} was ended by {type(error).__name__} before its exchange had "
+                       "ended, so that this worker's calls no longer match those of the others; "
+                       "end this process")
+
+
+class Once:
+    """Completes a result once. If an exception ends that, there is no result any more."""
+
+    def __init__(self, finish):
+        self._finish = finish
+        self._has_begun = False
+
+    def __call__(self):
+        if self._has_begun:
+            raise errors.Cancelled("an exception of the program's own ended the call that "
+                                   "completed this result; exchange it again")
+        self._has_begun = True
+        return self._finish()

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules and optimizers that change after they were wrapped, or that are wrapped again
+(wrappers_worker.py): each worker exchanges the same gradients at the same time.
+"""
+
+import unittest
+
+import jobs
+
+
+class Wrappers(jobs.PythonTest):
+
+    def test_moved_modules_exchange_gradients(self):
+        self.assert_done(self.python("wrappers_worker.py", "Moved"))
+
+    def test_dropped_wrappers_exchange_nothing(self):
+        self.assert_done(self.python("wrappers_worker.py", "Dropped"))
+
+
+if __name__ == "__main__":
+    unittest.main()
