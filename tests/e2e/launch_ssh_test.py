@@ -240,10 +240,25 @@ class Jobs(Hosts):
         self.assertEqual(job.end(), 0, job.output())
         for name in self.names:
             job.expect(f"^ok +{name} .* has stretto-launch .* and all programs")
+        job.expect(r"^ok +\d hosts reach each other by TCP$")
         job = self.over("no-such-program", flags=["--check", "--chdir", self.lab.folder])
         self.assertEqual(job.end(), 1, job.output())
         for name in self.names:
             job.expect(f"^PROBLEM {name}: cannot execute 'no-such-program': not found in PATH")
+        self.assert_nobody_left()
+
+    def test_check_finds_a_firewall(self):
+        if not self.lab.apart:
+            self.skipTest("needs network namespaces")
+        one, two = self.lab.address("one"), self.lab.inside("two")
+        hosts.run(*two, hosts.program("iptables"), "-A", "INPUT", "-p", "tcp", "-s", one,
+                  "-j", "DROP")
+        self.addCleanup(hosts.run, *two, hosts.program("iptables"), "-F")
+        job = self.over(HELLO, flags=["--check"])
+        self.assertEqual(job.end(), 1, job.output())
+        job.expect(r"^PROBLEM one cannot reach two at [0-9.:]+ by TCP: no connection: Connection "
+                   "timed out; open the firewall")
+        job.expect("^PROBLEM two cannot reach one at ")
         self.assert_nobody_left()
 
     def test_a_dry_run_shows_the_way(self):

@@ -23,6 +23,7 @@
 #include "tools/launch/signals.h"
 #include "tools/launch/step_notices.h"
 #include "tools/launch/system.h"
+#include "tools/launch/tcp.h"
 
 namespace stretto::launch {
 namespace {
@@ -115,6 +116,9 @@ class HostAgent final : public HostEvents {
       case Kind::kLook:
         look(frame);
         return;
+      case Kind::kReach:
+        send(Kind::kReached, 0, 0, try_to_reach(frame.texts, kReachPatience, clock_));
+        return;
       case Kind::kTell:
         if (!frame.texts.empty()) host_.tell(frame.texts[0]);
         return;
@@ -189,7 +193,10 @@ class HostAgent final : public HostEvents {
       const Result<std::string> path = find_program(frame.texts[i], frame.texts[1]);
       problems.push_back(path.ok() ? "" : path.status().cause());
     }
-    send(Kind::kFound, 0, 0, std::move(problems));
+    Result<OpenPort> opened = open_port(INADDR_ANY, static_cast<std::uint16_t>(frame.number));
+    if (opened.ok()) open_port_ = std::move(*opened);
+    problems.push_back(opened.ok() ? "" : opened.status().cause());
+    send(Kind::kFound, 0, open_port_.port, std::move(problems));
   }
 
   void take_signals() {
@@ -220,6 +227,7 @@ class HostAgent final : public HostEvents {
   Poller poller_;
   LocalHost host_;
   std::unique_ptr<AgentLink> link_;
+  OpenPort open_port_;                  // For other hosts' tries to reach this one.
   std::optional<StepNotices> notices_;  // As a task of Slurm's.
   Status link_error_;
   std::int64_t credit_ = kOutputWindow;

@@ -60,7 +60,10 @@ void FarHost::take(const AgentFrame& frame) {
     case Kind::kAlive:
       return;
     case Kind::kFound:
-      events_.on_found(*this, frame.texts);
+      events_.on_found(*this, frame.texts, static_cast<std::uint16_t>(frame.number));
+      return;
+    case Kind::kReached:
+      events_.on_reached(*this, frame.texts);
       return;
     case Kind::kFinished:
       if (state_ != State::kFinishing) {
@@ -77,6 +80,7 @@ void FarHost::take(const AgentFrame& frame) {
     case Kind::kFinish:
     case Kind::kLook:
     case Kind::kTell:
+    case Kind::kReach:
       connection_.refuse({Code::kMalformed, "an agent sent what only a launcher sends"});
       return;
   }
@@ -183,10 +187,15 @@ void FarHost::give_credit() {
   if (credit > 0) connection_.send({Kind::kCredit, 0, 0, credit, {}});
 }
 
-void FarHost::look(const std::string& search_path, const std::vector<std::string>& programs) {
-  AgentFrame frame{Kind::kLook, 0, 0, 0, {directory_, search_path}};
+void FarHost::look(const std::string& search_path, const std::vector<std::string>& programs,
+                   std::uint16_t port) {
+  AgentFrame frame{Kind::kLook, 0, 0, port, {directory_, search_path}};
   frame.texts.insert(frame.texts.end(), programs.begin(), programs.end());
   connection_.send(frame);
+}
+
+void FarHost::reach(const std::vector<std::string>& addresses) {
+  connection_.send({Kind::kReach, 0, 0, 0, addresses});
 }
 
 void FarHost::finish(Duration patience) {

@@ -61,7 +61,7 @@ Result<std::optional<AgentFrame>> decoded(std::string_view bytes) {
   AgentFrame frame;
   const auto kind = taker.number<std::uint8_t>();
   if (kind < static_cast<std::uint8_t>(AgentFrame::Kind::kHello) ||
-      kind > static_cast<std::uint8_t>(AgentFrame::Kind::kTell)) {
+      kind > static_cast<std::uint8_t>(AgentFrame::Kind::kReached)) {
     return malformed(fmt::format("a frame of kind {}, which there is not", kind));
   }
   frame.kind = static_cast<AgentFrame::Kind>(kind);

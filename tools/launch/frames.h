@@ -22,6 +22,9 @@ inline constexpr std::string_view kGreeting = "stretto-agent 1\n";
 /// What an agent may send of its processes' output before it gets credit for more.
 inline constexpr std::int64_t kOutputWindow = 256 * 1024;
 
+/// For a connection to another host, in kReach.
+inline constexpr Duration kReachPatience = std::chrono::seconds(3);
+
 /// An agent says something at least this often, unless what it says is not taken.
 inline constexpr Duration kAliveEvery = std::chrono::seconds(1);
 
@@ -37,17 +40,19 @@ struct AgentFrame {
     kSignal,     ///< detail: SignalOrder::Scope; number: signal.
     kCredit,     ///< number: bytes of output that may be sent besides.
     kFinish,     ///< Kill what is left, send what it has written, end. number: milliseconds.
-    kLook,       ///< texts: a search path, then programs: are they there?
+    kLook,       ///< texts: a search path, then programs: are they there? number: a port to open.
     kRefused,    ///< Agent: `member` could not be started. number: Code; texts: cause.
     kReady,      ///< Agent: texts: a line of the scheduler's; see HostEvents::on_ready.
     kOutput,     ///< Agent: detail: 0 stdout, 1 stderr; texts: the bytes.
     kEnded,      ///< Agent: detail: kEndedBySignal...; number: which, or the status.
     kOrphans,    ///< Agent: number: how many run; comes before the kEnded that it belongs to.
     kSignalled,  ///< Agent: it was sent signal `number` itself.
-    kFound,      ///< Agent: the answer to kLook; texts: one for each, "" if it is there.
+    kFound,      ///< Agent: answers kLook; texts: a problem or "" for each; number: the open port.
     kAlive,      ///< Agent: nothing else was to be said for kAliveEvery.
     kFinished,   ///< Agent: its last. number: processes that the kernel does not end.
     kTell,       ///< texts: a line for the scheduler; see Host::tell.
+    kReach,      ///< texts: "host:port" of other hosts: does TCP reach them?
+    kReached,    ///< Agent: answers kReach; texts: the cause for each, "" if it does.
   };
 
   Kind kind = Kind::kHello;

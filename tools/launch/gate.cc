@@ -18,15 +18,12 @@
 #include <array>
 
 #include "common/config.h"
+#include "tools/launch/tcp.h"
 
 namespace stretto::launch {
 namespace {
 
 constexpr Duration kPatience = 10s;  // For one address to answer.
-
-Status no_socket(std::string_view what) {
-  return {Code::kNetwork, fmt::format("{}: {}", what, ::strerror(errno))};
-}
 
 // In a time that says nothing about how much of it was right.
 bool same(const std::string& a, const std::string& b) {
@@ -38,52 +35,10 @@ bool same(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-// A host that is switched off is noticed within about a minute.
-void keep_alive(int descriptor) {
-  const int on = 1;
-  const int idle_seconds = 20;
-  const int interval_seconds = 10;
-  const int tries = 4;
-  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof interval_seconds);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 std::string text_of(const sockaddr_in& address) {
   std::array<char, INET_ADDRSTRLEN> text{};
   ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
   return text.data();
-}
-
-Result<Descriptor> connect_to(const HostPort& address, const Clock& clock) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(address.port);
-  if (::inet_pton(AF_INET, address.host.c_str(), &to.sin_addr) != 1) {
-    return Status(Code::kInvalidArgument, fmt::format("'{}' is no address", address.host));
-  }
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_open()) return no_socket("no socket");
-  int error = 0;
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-    error = errno;
-  }
-  for (const Time until = clock.now() + kPatience; error == EINPROGRESS || error == EINTR;) {
-    pollfd look{socket.get(), POLLOUT, 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now()).count();
-    if (left <= 0) {
-      error = ETIMEDOUT;
-    } else if (::poll(&look, 1, static_cast<int>(left)) > 0) {
-      socklen_t size = sizeof error;
-      ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    }
-  }
-  errno = error;
-  if (error != 0) return no_socket("no connection");
-  keep_alive(socket.get());
-  return socket;
 }
 
 }  // namespace
@@ -93,19 +48,13 @@ Gate::~Gate() {
 }
 
 Status Gate::open(bool loopback_only) {
-  listener_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in own{};
-  own.sin_family = AF_INET;
-  own.sin_addr.s_addr = htonl(loopback_only ? INADDR_LOOPBACK : INADDR_ANY);
-  socklen_t size = sizeof own;
-  auto* address = reinterpret_cast<sockaddr*>(&own);
-  if (!listener_.is_open() || ::bind(listener_.get(), address, size) != 0 ||
-      ::listen(listener_.get(), SOMAXCONN) != 0 ||
-      ::getsockname(listener_.get(), address, &size) != 0 ||
-      !poller_.watch(listener_.get(), EPOLLIN, [this] { accept(); })) {
-    return no_socket("no port to listen at for agents");
+  Result<OpenPort> opened = open_port(loopback_only ? INADDR_LOOPBACK : INADDR_ANY, 0);
+  if (!opened.ok()) return opened.status();
+  listener_ = std::move(opened->socket);
+  port_ = opened->port;
+  if (!poller_.watch(listener_.get(), EPOLLIN, [this] { accept(); })) {
+    return socket_error("no watch on the port for agents");
   }
-  port_ = ntohs(own.sin_port);
   return {};
 }
 
@@ -178,7 +127,8 @@ Result<Descriptor> knock(const std::string& addresses, const Clock& clock) {
     const std::string one = addresses.substr(start, end - start);
     start = end + 1;
     const Result<HostPort> address = parse_host_port(one);
-    Result<Descriptor> socket = address.ok() ? connect_to(*address, clock) : address.status();
+    Result<Descriptor> socket =
+        address.ok() ? connect_to(*address, kPatience, clock) : address.status();
     if (socket.ok()) return socket;
     reasons += fmt::format("{}{} ({})", reasons.empty() ? "" : ", ", one, socket.status().cause());
   }

@@ -123,6 +123,11 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
   return meeting;
 }
 
+Result<std::string> address_at(std::size_t site, const Plan& plan, const Placement& placement,
+                               const std::vector<AgentHello>& hellos) {
+  return Finder(plan, placement, hellos).address_of(site);
+}
+
 bool mpirun_stays_here(const Plan& plan, const Variables& inherited,
                        const std::function<bool(const std::string&)>& is_here) {
   const bool allocated =

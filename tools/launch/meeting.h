@@ -27,6 +27,10 @@ struct Meeting {
 Result<Meeting> meet(const Plan& plan, const Placement& placement,
                      const std::vector<AgentHello>& hellos);
 
+/// Where other hosts find processes of a site. Errors: as meet() has them.
+Result<std::string> address_at(std::size_t site, const Plan& plan, const Placement& placement,
+                               const std::vector<AgentHello>& hellos);
+
 /// True if mpirun can only start ranks here: no other host is named, and no batch system has given
 /// it some.
 bool mpirun_stays_here(const Plan& plan, const Variables& inherited,

@@ -9,8 +9,13 @@
 #include <memory>
 #include <set>
 
+#include "common/network.h"
+#include "tools/launch/agent.h"
 #include "tools/launch/far_host.h"
+#include "tools/launch/meeting.h"
 #include "tools/launch/poller.h"
+#include "tools/launch/system.h"
+#include "tools/launch/tcp.h"
 
 namespace stretto::launch {
 namespace {
@@ -41,14 +46,11 @@ class Survey final : private FarEvents {
       sites_[host.get()] = site;
       hosts_.push_back(std::move(host));
     }
-    const Time until = clock_.now() + plan_.limits.start;
-    while (!all_answered() && clock_.now() < until) turn(until);
-    for (const auto& host : hosts_) {
-      if (!answered_.contains(host.get())) {
-        findings_.push_back({false, fmt::format("{} does not answer", host->name())});
-      }
-      host->finish(plan_.limits.reap);
+    await_answers(clock_.now() + plan_.limits.start);
+    if (std::all_of(findings_.begin(), findings_.end(), [](const auto& one) { return one.fine; })) {
+      test_connections();
     }
+    for (const auto& host : hosts_) host->finish(plan_.limits.reap);
     finishing_ = true;
     const Time end = clock_.now() + plan_.limits.reap;
     while (!over() && clock_.now() < end) turn(end);
@@ -62,6 +64,81 @@ class Survey final : private FarEvents {
   void on_ended(std::size_t, Exit) override {}
   void on_signalled(FarHost&, int) override {}
   void on_note(const FarHost&, std::string_view) override {}
+
+  void await_answers(Time until) {
+    while (!all_answered() && clock_.now() < until) turn(until);
+    for (const auto& host : hosts_) {
+      if (answered_.contains(host.get())) continue;
+      findings_.push_back({false, fmt::format("{} does not answer", host->name())});
+    }
+  }
+
+  // A job needs connections in both directions between all of its hosts.
+  void test_connections() {
+    OpenPort own;
+    if (!placement_.members_at(0).empty()) {
+      Result<OpenPort> opened = open_port(INADDR_ANY, port_at(0));
+      if (!opened.ok()) return findings_.push_back({false, opened.status().cause()});
+      own = std::move(*opened);
+      ports_[0] = own.port;
+    }
+    if (ports_.size() < 2 || !find_addresses()) return;
+    answered_.clear();
+    for (const auto& host : hosts_) host->reach(addresses_but(sites_.at(host.get())));
+    if (own.socket.is_open()) {
+      note_reached(0, try_to_reach(addresses_but(0), kReachPatience, clock_));
+    }
+    await_answers(clock_.now() + kReachPatience * static_cast<int>(ports_.size()) +
+                  plan_.limits.start);
+    if (!findings_.back().fine) return;
+    findings_.push_back({true, fmt::format("{} hosts reach each other by TCP", ports_.size())});
+  }
+
+  bool find_addresses() {
+    std::vector<AgentHello> hellos(placement_.sites.size());
+    hellos[0] = hello_from({}, host_name(), interface_addresses());
+    for (const auto& [host, site] : sites_) hellos[site] = host->hello();
+    for (const auto& [site, port] : ports_) {
+      const Result<std::string> address = address_at(site, plan_, placement_, hellos);
+      if (!address.ok()) {
+        findings_.push_back({false, address.status().cause()});
+        return false;
+      }
+      addresses_[site] = fmt::format("{}:{}", *address, port);
+    }
+    return true;
+  }
+
+  std::vector<std::string> addresses_but(std::size_t site) const {
+    std::vector<std::string> others;
+    for (const auto& [other, address] : addresses_) {
+      if (other != site) others.push_back(address);
+    }
+    return others;
+  }
+
+  void note_reached(std::size_t site, const std::vector<std::string>& causes) {
+    std::size_t next = 0;
+    for (const auto& [other, address] : addresses_) {
+      if (other == site || next == causes.size()) continue;
+      const std::string& cause = causes[next++];
+      if (cause.empty()) continue;
+      findings_.push_back(
+          {false, fmt::format("{} cannot reach {} at {} by TCP: {}; open the firewall between the "
+                              "hosts, or name another network by --interface",
+                              name_of(site), name_of(other), address, cause)});
+    }
+  }
+
+  std::string name_of(std::size_t site) const {
+    return site == 0 ? "this host" : placement_.sites[site].name;
+  }
+
+  // The scheduler's, or that of the first shard; 0 where the kernel chooses.
+  std::uint16_t port_at(std::size_t site) const {
+    if (plan_.port == 0) return 0;
+    return static_cast<std::uint16_t>(plan_.port + (placement_.site_of.front() == site ? 0 : 1));
+  }
 
   void on_here(FarHost& host) override {
     const std::vector<JobMember> members = members_of(plan_);
@@ -83,11 +160,13 @@ class Survey final : private FarEvents {
     for (const auto& [name, value] : plan_.added_environment) {
       if (name == "PATH") search_path = value;
     }
-    host.look(search_path, programs);
+    host.look(search_path, programs, port_at(sites_.at(&host)));
   }
 
-  void on_found(FarHost& host, const std::vector<std::string>& problems) override {
+  void on_found(FarHost& host, const std::vector<std::string>& problems,
+                std::uint16_t port) override {
     answered_.insert(&host);
+    ports_[sites_.at(&host)] = port;
     bool fine = true;
     for (const std::string& problem : problems) {
       if (problem.empty()) continue;
@@ -97,6 +176,10 @@ class Survey final : private FarEvents {
     if (!fine) return;
     findings_.push_back({true, fmt::format("{} ({}) has stretto-launch {} and all programs",
                                            host.name(), host.hello().host, host.hello().version)});
+  }
+
+  void on_reached(FarHost& host, const std::vector<std::string>& causes) override {
+    if (answered_.insert(&host).second) note_reached(sites_.at(&host), causes);
   }
 
   void on_lost(FarHost& host, Status why, Time) override {
@@ -124,7 +207,9 @@ class Survey final : private FarEvents {
   Poller poller_;
   std::vector<std::unique_ptr<FarHost>> hosts_;
   std::map<const FarHost*, std::size_t> sites_;
-  std::set<const FarHost*> answered_;  // Those that have answered, or never will.
+  std::map<std::size_t, std::uint16_t> ports_;    // By site: what it listens at for the others.
+  std::map<std::size_t, std::string> addresses_;  // By site: "host:port" of that.
+  std::set<const FarHost*> answered_;             // Those that have answered, or never will.
   std::vector<Finding> findings_;
   bool finishing_ = false;
 };

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/launch/tcp.h"
+
+namespace stretto::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(LaunchTcp, OpenPortIsReached) {
+  const Result<OpenPort> opened = open_port(INADDR_LOOPBACK, 0);
+  ASSERT_TRUE(opened.ok()) << opened.status().text();
+  EXPECT_THAT(try_to_reach({fmt::format("127.0.0.1:{}", opened->port)}, std::chrono::seconds(5),
+                           SteadyClock()),
+              ElementsAre(IsEmpty()));
+}
+
+TEST(LaunchTcp, ClosedPortHasCause) {
+  std::uint16_t port = 0;
+  {
+    const Result<OpenPort> opened = open_port(INADDR_LOOPBACK, 0);
+    ASSERT_TRUE(opened.ok()) << opened.status().text();
+    port = opened->port;
+  }
+  EXPECT_THAT(try_to_reach({fmt::format("127.0.0.1:{}", port), "nonsense"}, std::chrono::seconds(5),
+                           SteadyClock()),
+              ElementsAre(HasSubstr("Connection refused"), HasSubstr("nonsense")));
+}
+
+TEST(LaunchTcp, TakenPortIsRefused) {
+  const Result<OpenPort> opened = open_port(INADDR_LOOPBACK, 0);
+  ASSERT_TRUE(opened.ok()) << opened.status().text();
+  EXPECT_THAT(open_port(INADDR_LOOPBACK, opened->port).status().cause(),
+              HasSubstr("Address already in use"));
+}
+
+}  // namespace
+}  // namespace stretto::launch

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP over IPv4 between launchers and agents, and tests of whether hosts reach each other by it.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/descriptor.h"
+#include "stretto/status.h"
+
+namespace stretto::launch {
+
+struct OpenPort {
+  Descriptor socket;  ///< Listens, without blocking. The kernel completes handshakes.
+  std::uint16_t port = 0;
+};
+
+/// Listens at a port of INADDR_ANY or INADDR_LOOPBACK; 0: a free one. Errors: Network.
+Result<OpenPort> open_port(in_addr_t host, std::uint16_t port);
+
+/// A connection without blocking, with keep-alive, made within `patience`. Blocks its thread.
+/// Errors: InvalidArgument for a host without an address, Network.
+Result<Descriptor> connect_to(const HostPort& address, Duration patience, const Clock& clock);
+
+/// Connects to each "host:port", one after another, within `patience` each. The cause by address;
+/// "" where the connection was made.
+std::vector<std::string> try_to_reach(const std::vector<std::string>& addresses, Duration patience,
+                                      const Clock& clock);
+
+/// A host that is switched off is noticed within about a minute.
+void keep_alive(int descriptor);
+
+/// What errno says of a call.
+Status socket_error(std::string_view what);
+
+}  // namespace stretto::launch
