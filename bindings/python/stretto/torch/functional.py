@@ -10,7 +10,7 @@ import torch
 from stretto import session
 from stretto.closing import Exchange
 from stretto.torch import compression as compressions
-from stretto.torch import agreement, wire
+from stretto.torch import wire
 from stretto.torch import exchange as exchanges
 
 
@@ -69,11 +69,12 @@ class Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        """The gradient, under a name of its own for each type and shape: as in forward, one name
-        may serve for many."""
+        """The gradient, under a name of its own for each type: as in forward, one name may serve
+        for many shapes. All workers' have the one of what was gathered."""
         gradient = gradients[0].contiguous()
-        name = f"{exchanges.gradient_name(ctx.name)}.{agreement.fact_of(gradient)}"
-        summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0).wait()
+        name = f"{exchanges.gradient_name(ctx.name)}.{wire.type_name(gradient)}"
+        summed = exchanges.begin(gradient, torch.empty_like(gradient), name, False, 0,
+                                 compared=False).wait()
         return summed[ctx.first:ctx.first + ctx.rows], None
 
 
@@ -91,6 +92,13 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
     return Gather.apply(tensor, f"Allgather.{name or 'unnamed'}")
 
 
+def _begin_broadcast(tensor, root, name, compared):
+    def start():
+        return exchanges.begin_broadcast(tensor, root, name, compared)
+
+    return start() if compared else exchanges.begin_unnamed(tensor, name, start)
+
+
 class Broadcast(torch.autograd.Function):
     """What the tensor is at one worker. Its gradient there is the sum of all workers', elsewhere
     zero."""
@@ -99,7 +107,7 @@ class Broadcast(torch.autograd.Function):
     def forward(ctx, tensor, root, name, compared):
         """A new tensor."""
         ctx.root, ctx.name, ctx.compared = root, name, compared
-        return exchanges.begin_broadcast(tensor.clone(), root, name, compared).wait()
+        return _begin_broadcast(tensor.clone(), root, name, compared).wait()
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -127,4 +135,4 @@ def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
     not follow that."""
     wire.check(tensor)
     label = f"Broadcast.{name or exchanges.unnamed(tensor)}"
-    return exchanges.begin_broadcast(tensor, root_rank, label, name is not None).wait()
+    return _begin_broadcast(tensor, root_rank, label, name is not None).wait()
