@@ -101,9 +101,9 @@ def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Para
     broadcast_alike(params, root_rank, prefix, {})
 
 
-def broadcast_alike(params, root_rank, prefix, facts):
+def broadcast_alike(params, root_rank, prefix, facts, label=None):
     """broadcast_parameters(), if some other facts are the same at all workers, too: texts by text
-    that is not in quotes."""
+    that is not in quotes. On the wire tensors have `label`, if any, in place of the prefix."""
     pairs = named_tensors(params)
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
@@ -116,7 +116,7 @@ def broadcast_alike(params, root_rank, prefix, facts):
         f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
     alike = agreement.Agreement(prefix, "tensors to broadcast", facts, "broadcast_parameters")
     alike.wait()
-    begin_together(pairs, root_rank, f"{prefix}{alike.digest:012x}.")()
+    begin_together(pairs, root_rank, f"{label or prefix}{alike.digest:012x}.")()
 
 
 def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -> Any:

@@ -20,8 +20,9 @@ import weakref
 
 import torch
 
-from stretto import environment, errors, notices, returning, session
-from stretto.torch import agreement, buckets, exchange, on_loss, staging, ways, wire
+from stretto import closing, environment, errors, notices, returning, session
+from stretto.torch import (agreement, buckets, exchange, on_loss, staging, ways, wire,
+                           wire_scope)
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
@@ -91,6 +92,8 @@ class GradientExchange:
     way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
+    _may_take_names = True  # Of one that was dropped: nothing is kept there for later steps.
+
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
                  sparse_as_dense=False, loss=None, way=None):
@@ -110,6 +113,8 @@ class GradientExchange:
         self._by_parameter = {slot.parameter: slot for slot in self._slots}
         coded_from = compressions.coded_from(compression)
         self._is_exact = coded_from is None
+        may_take = self._is_exact and self._may_take_names and not closing.is_one(way)
+        self.wire = wire_scope.WireScope(scope, may_take)
         self._buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
         self.about = {"mode": "sync", "what is made of gradients": rule,
@@ -133,6 +138,8 @@ class GradientExchange:
             undo.remove()
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
+        if hasattr(self, "wire"):
+            self.wire.release()
 
     def _new_staging(self):
         return None if self._session.alone else _staging_for(self._slots, self._session.note_span)
@@ -146,11 +153,12 @@ class GradientExchange:
             self._era = now.era
             for slot in self._slots:
                 slot.is_sparse = None
-        if now is not self._session:
-            now.keep_scope(self._scope)
-            self._session = now
             for bucket in self._buckets:
                 bucket.declared.clear()
+        if now is not self._session:
+            now.keep_scope(self._scope)
+            self.wire.follow()
+            self._session = now
             if self._staging is not None:
                 self._staging.close()
             self._staging = self._new_staging()
@@ -269,8 +277,10 @@ class GradientExchange:
     # What those differ in who exchange otherwise than by named tensors.
 
     def _agreement_on(self, label, facts):
-        return agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
-                                   of_all=False)
+        agreed = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
+                                     of_all=False, offers=self.wire.offers(self._session, facts))
+        self.wire.bind(agreed)
+        return agreed
 
     def begin_sum(self, tensor, name, mean=False):
         """Begins to make a small tensor the sum, or mean, over those who exchange; returns the
@@ -311,7 +321,8 @@ class GradientExchange:
     def _begin(self, bucket, source, priority):
         declared = bucket.declared.get(source.dtype)
         if declared is None:
-            name = f"Gradient.{bucket.slots[0].name}"
+            label = bucket.slots[0].name.removeprefix(self._scope.prefix)
+            name = f"Gradient.{self.wire.prefix}{label}"
             codec = compressions.codec_of(self._compression, source)
             if len(bucket.slots) > 1:
                 name += f"+{len(bucket.slots) - 1}{bucket.mark}"
@@ -320,6 +331,7 @@ class GradientExchange:
                 name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
                 bulk=True, exchange=self._way)
+        self.wire.begin_round()
         address = source.data_ptr()
         if self._session.listens:
             place = (address, declared.bytes) if self._is_used(bucket) else (0, 0)
@@ -436,6 +448,7 @@ class GradientExchange:
             exchange.wait_for_mean(ticket)
         except errors.NotFinite as error:
             raise _with_names(error, bucket) from None
+        self.wire.end_round()
         if not bucket.in_place:
             self._unpack(bucket, source)
         elif bucket.slots[0].left_alone:
