@@ -136,6 +136,27 @@ class Memory(unittest.TestCase):
 
         self.assert_flat(train, FEW_MODELS, MODELS)
 
+    def test_optimizers_that_workers_drop_at_other_times(self):
+        kept = []
+
+        def train(number):
+            model = nn.Linear(1000, 500, bias=False)
+            optimizer = st.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0),
+                                                model.named_parameters())
+            for _ in range(2):
+                optimizer.zero_grad()
+                (model.weight.sum() * (self.rank + number)).backward()
+                optimizer.step()
+                mean = (self.ranks + self.size * number) / self.size
+                self.assertTrue((model.weight.grad == mean).all())
+            if self.rank == 0:
+                kept.append(optimizer)
+            del model, optimizer
+            del kept[:number % 3 // 2 * len(kept)]  # Some, now and then.
+            gc.collect()
+
+        self.assert_flat(train, FEW_MODELS * 3, MODELS + FEW_MODELS)
+
 
 if __name__ == "__main__":
     work.run_tests()

@@ -3,6 +3,8 @@
 
 import hashlib
 import numbers
+import weakref
+
 import torch
 
 from stretto import closing, done, errors, session
@@ -190,9 +192,9 @@ class _Sizes:
     # What all workers have in a tensor without a name: those of near sizes share declared tensors.
 
     def __init__(self, tensor, name):
-        now = session.current()
-        rows = torch.zeros(now.seats, dtype=torch.int64)
-        rows[now.seat] = 1 + tensor.numel()  # Of who is not there it is 0.
+        self._job = session.current()
+        rows = torch.zeros(self._job.seats, dtype=torch.int64)
+        rows[self._job.seat] = 1 + tensor.numel()  # Of who is not there it is 0.
         self._name = name
         self._handle = begin(rows, rows, f"{name}.sizes", False, 0)
 
@@ -203,10 +205,13 @@ class _Sizes:
     def wait(self):
         """Raises Mismatch unless they are equal."""
         sizes = {seat: rows - 1 for seat, rows in enumerate(self._handle.wait().tolist()) if rows}
-        if len(set(sizes.values())) > 1:
-            told = ", ".join(f"worker {seat} has {size}" for seat, size in sizes.items())
-            raise errors.Mismatch(f"{told} elements in a tensor without a name; all workers need "
-                                  "equal sizes in the same order, or names", operation=self._name)
+        if len(set(sizes.values())) == 1:
+            return
+        told = ", ".join(f"worker {seat} has {size}" for seat, size in sizes.items())
+        error = errors.Mismatch(f"{told} elements in a tensor without a name; all workers need "
+                                "equal sizes in the same order, or names", operation=self._name)
+        _mismatched.setdefault(self._job, {})[self._name] = error
+        raise error
 
     def set_priority(self, priority):
         """Does nothing: it is small."""
@@ -215,16 +220,26 @@ class _Sizes:
         """Does nothing: others may wait for it."""
 
 
+# By job and name: rounds of unequal sizes may be open, which later ones would be taken for.
+_mismatched: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def check_unnamed(tensor, name):
+    """Waits for all workers. Raises Mismatch unless they have as many elements in a tensor that has
+    no name of its own, and is about to be exchanged by the name that such ones share."""
+    if not session.current().alone:
+        _Sizes(tensor, name).wait()
+
+
 def begin_unnamed(tensor, name, start):
-    """start() begins an exchange of a tensor that has no name of its own, by the name that such
-    ones share, and returns its handle. The handle of this one tells of unequal sizes."""
+    """start() begins the exchange of such a tensor and returns its handle. The handle of this one
+    raises Mismatch for unequal sizes, and so does each later call."""
     now = session.current()
     if now.alone:
         return start()
-    sizes = _Sizes(tensor, name)
-    if now.elastic:
-        sizes.wait()  # There an exchange may end within start().
-    handle = start()
+    if name in _mismatched.get(now, {}):
+        raise _mismatched[now][name]
+    sizes, handle = _Sizes(tensor, name), start()
     return Handle(Together([sizes, handle]), handle._result)
 
 

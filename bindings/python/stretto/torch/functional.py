@@ -93,10 +93,9 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
 
 
 def _begin_broadcast(tensor, root, name, compared):
-    def start():
-        return exchanges.begin_broadcast(tensor, root, name, compared)
-
-    return start() if compared else exchanges.begin_unnamed(tensor, name, start)
+    if not compared:
+        exchanges.check_unnamed(tensor, name)
+    return exchanges.begin_broadcast(tensor, root, name, compared)
 
 
 class Broadcast(torch.autograd.Function):

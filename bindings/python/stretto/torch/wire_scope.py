@@ -12,7 +12,8 @@ import torch
 from stretto.torch import agreement, exchange
 
 _ROUNDS_BITS = 40
-_spares = weakref.WeakKeyDictionary()  # By job, and by what tensors are: names that are free here.
+# By job, and by what tensors are: names that are free here.
+_spares: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class WireScope:
