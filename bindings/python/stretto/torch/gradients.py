@@ -115,6 +115,7 @@ class GradientExchange:
         self._is_exact = coded_from is None
         may_take = self._is_exact and self._may_take_names and not closing.is_one(way)
         self.wire = wire_scope.WireScope(scope, may_take)
+        weakref.finalize(self, self.wire.release).atexit = False
         self._buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
         self.about = {"mode": "sync", "what is made of gradients": rule,
@@ -138,8 +139,6 @@ class GradientExchange:
             undo.remove()
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
-        if hasattr(self, "wire"):
-            self.wire.release()
 
     def _new_staging(self):
         return None if self._session.alone else _staging_for(self._slots, self._session.note_span)
