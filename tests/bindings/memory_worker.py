@@ -16,8 +16,8 @@ import stretto.torch as st
 import work
 
 CALLS, FEW_CALLS = 200, 20
-MODELS, FEW_MODELS = 20, 3
-MOST_GROWTH = 1.1
+MODELS, FEW_MODELS = 24, 6
+MOST_GROWTH = 1.25  # What is on the way at a time varies; a leak makes it 3 and more.
 
 
 def _resident(process):
@@ -155,7 +155,7 @@ class Memory(unittest.TestCase):
             del kept[:number % 3 // 2 * len(kept)]  # Some, now and then.
             gc.collect()
 
-        self.assert_flat(train, FEW_MODELS * 3, MODELS + FEW_MODELS)
+        self.assert_flat(train, FEW_MODELS, MODELS)
 
 
 if __name__ == "__main__":
