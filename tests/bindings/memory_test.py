@@ -88,7 +88,8 @@ class Names(unittest.TestCase):
         self.number += 1
         scope = session.Scope("module", self.number, f"module{self.number}/")
         made = wire_scope.WireScope(scope, may_take)
-        return made, made.offers(self.job, dict.fromkeys(facts, "float32[3]"))
+        made.describe(dict.fromkeys(facts, "float32[3]"))
+        return made, made.offers(self.job)
 
     def used(self, taken=None, rounds=2, **options):
         """One that has been used."""
@@ -146,8 +147,7 @@ class Names(unittest.TestCase):
 
     def test_agreement_again_keeps_own_names(self):
         made = self.used()
-        facts = {"a": "float32[3]"}
-        self.assertEqual(made.offers(self.job, facts), [])
+        self.assertEqual(made.offers(self.job), [])
         made.bind(Agreed(None))
         self.assertEqual(made.prefix, "module1/")
 
@@ -156,7 +156,7 @@ class Names(unittest.TestCase):
         later, offers = self.made()
         later.bind(Agreed(offers[0]))
         self.assertEqual(later.prefix, "module1/")
-        self.assertEqual(later.offers(self.job, {"a": "float32[3]"}), offers)
+        self.assertEqual(later.offers(self.job), offers)
 
 
 class Memory(jobs.PythonTest):

@@ -141,6 +141,7 @@ class Memory(unittest.TestCase):
 
         def train(number):
             model = nn.Linear(1000, 500, bias=False)
+            nn.init.zeros_(model.weight)
             optimizer = st.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0),
                                                 model.named_parameters())
             for _ in range(2):

@@ -18,7 +18,7 @@ CALL = "the call"
 compare."""
 
 MOST_OFFERS = 4
-"""So many numbers a worker can offer with what it agrees on."""
+"""The most numbers that a worker can offer in an agreement."""
 
 _ABSENT = (0, 0)  # What is added up of a worker that sits out; no text is empty.
 _NUMBER = re.compile("([0-9]+)")

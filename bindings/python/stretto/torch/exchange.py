@@ -79,12 +79,12 @@ class Together:
             ticket.wait()
 
     def set_priority(self, priority):
-        """That of each."""
+        """Sets the priority of each ticket."""
         for ticket in self._tickets:
             ticket.set_priority(priority)
 
     def cancel(self):
-        """Ends each with an error of which nothing has left."""
+        """Ends each ticket of which nothing has left, with an error."""
         for ticket in self._tickets:
             ticket.cancel()
 
@@ -189,12 +189,12 @@ def unnamed(tensor, average=False):
 
 
 class _Sizes:
-    # What all workers have in a tensor without a name: those of near sizes share declared tensors.
+    # The sizes of all workers in a tensor without a name: near sizes share declared tensors.
 
     def __init__(self, tensor, name):
         self._job = session.current()
         rows = torch.zeros(self._job.seats, dtype=torch.int64)
-        rows[self._job.seat] = 1 + tensor.numel()  # Of who is not there it is 0.
+        rows[self._job.seat] = 1 + tensor.numel()  # A lost worker's row is 0.
         self._name = name
         self._handle = begin(rows, rows, f"{name}.sizes", False, 0)
 
@@ -220,20 +220,20 @@ class _Sizes:
         """Does nothing: others may wait for it."""
 
 
-# By job and name: rounds of unequal sizes may be open, which later ones would be taken for.
+# By job and name: rounds of unequal sizes may be open, and later calls would join them.
 _mismatched: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def check_unnamed(tensor, name):
-    """Waits for all workers. Raises Mismatch unless they have as many elements in a tensor that has
-    no name of its own, and is about to be exchanged by the name that such ones share."""
+    """Waits for all workers. Raises Mismatch unless they have equally many elements in a tensor
+    that has no name of its own, before its exchange by the name that unnamed tensors share."""
     if not session.current().alone:
         _Sizes(tensor, name).wait()
 
 
 def begin_unnamed(tensor, name, start):
-    """start() begins the exchange of such a tensor and returns its handle. The handle of this one
-    raises Mismatch for unequal sizes, and so does each later call."""
+    """Calls start(), which begins the exchange of an unnamed tensor and returns its handle, and
+    returns a handle that raises Mismatch for unequal sizes. Each later call raises it, too."""
     now = session.current()
     if now.alone:
         return start()

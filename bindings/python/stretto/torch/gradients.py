@@ -92,7 +92,7 @@ class GradientExchange:
     way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
-    _may_take_names = True  # Of one that was dropped: nothing is kept there for later steps.
+    _may_take_names = True  # Of a dropped exchange: nothing is kept between steps.
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), when_begun=None, layerwise=False, rule="mean",
@@ -270,6 +270,7 @@ class GradientExchange:
         facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
                  for slot in self._slots}
         facts |= self.about | {"exchange": ways.name_of(self._way)}
+        self.wire.describe(facts)
         label = f"{self._scope.kind} {self._scope.number}"
         self._agreement = self._agreement_on(label, facts)
 
@@ -277,7 +278,7 @@ class GradientExchange:
 
     def _agreement_on(self, label, facts):
         agreed = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
-                                     of_all=False, offers=self.wire.offers(self._session, facts))
+                                     of_all=False, offers=self.wire.offers(self._session))
         self.wire.bind(agreed)
         return agreed
 

@@ -17,8 +17,8 @@ _spares: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class WireScope:
-    """The names of one wrapper. Thread: one at a time, release() any, and rounds may be begun on
-    another one than they end.
+    """The names of a wrapper. Thread: one at a time, but release() on any, and begin_round() on
+    another thread than end_round().
 
     scope     its own
     may_take  it may have those of an earlier one
@@ -27,6 +27,7 @@ class WireScope:
     def __init__(self, scope, may_take):
         self._own = scope
         self._may_take = may_take
+        self._kind = 0  # As described.
         self._take_own()
 
     def _take_own(self):
@@ -44,30 +45,35 @@ class WireScope:
         return self._held[self._number][0]
 
     def begin_round(self):
-        """A tensor of these names has a round more, here and at all other workers."""
+        """A tensor of these names has a round more. Every worker calls it as often."""
         prefix, rounds = self._held[self._number]
         self._held[self._number] = prefix, rounds + 1
         self._begun += 1
 
     def end_round(self):
-        """One has ended well."""
+        """A round has ended well."""
         self._ended += 1
 
     def follow(self):
-        """The wrapper is used in another job, whose servers know no names of before."""
+        """The wrapper is used in another job, whose servers know no earlier names."""
         self._take_own()
 
-    def offers(self, job, facts):
+    def describe(self, facts):
+        """Tells what the tensors are, by facts that do not depend on their values. Wrappers with
+        equal facts can have the same names."""
+        is_deterministic = torch.are_deterministic_algorithms_enabled()
+        text = f"{self._own.kind} {is_deterministic} {sorted(facts.items())}"
+        self._kind = exchange.digest_of(text)
+
+    def offers(self, job):
         """What an Agreement on the wrapper is given, which bind() is told of: names that are free
-        at this worker in the job, of tensors of which all that is known are these facts. They are
-        free no longer. None in an elastic job: who comes later knows of no names of before."""
+        at this worker in the job, of tensors as described. They are free no longer. None in an
+        elastic job: a newcomer knows of no earlier names."""
         if not self._may_take or job.elastic:
             return []
-        is_deterministic = torch.are_deterministic_algorithms_enabled()
-        kind = f"{self._own.kind} {is_deterministic} {sorted(facts.items())}"
-        self._free = _spares.setdefault(job, {}).setdefault(exchange.digest_of(kind), {})
+        self._free = _spares.setdefault(job, {}).setdefault(self._kind, {})
         if self._number != self._own.number and self._begun != self._ended:
-            del self._held[self._number]  # Nobody can go on there.
+            del self._held[self._number]  # Its rounds are not equal everywhere.
             self._number = self._own.number
         # The newest first: what is older may be kept by some worker.
         room = agreement.MOST_OFFERS + 1 - len(self._held)
@@ -77,7 +83,7 @@ class WireScope:
                 if number != self._own.number]
 
     def bind(self, agreed):
-        """The agreement that these offers are for."""
+        """Tells which agreement these offers are for."""
         self._agreement = agreed
 
     def _choose(self):
