@@ -304,6 +304,15 @@ class Agreement(unittest.TestCase):
         module = st.DistributedDataParallel(Counting(2, 2))
         module(torch.ones(1, 2)).sum().backward()
 
+    def test_unnamed_tensors_of_other_sizes(self):
+        for least, kind in ((5, torch.float32), (100_000, torch.float64)):  # They share pieces.
+            mine = torch.ones(least + (self.rank == 0), dtype=kind)
+            words = f"worker 0 has {least + 1}, worker 1 has {least}.* elements"
+            self.assert_mismatch(words, lambda mine=mine: st.broadcast_(mine, 0))
+            for _ in range(2):  # What comes later could be taken for what came before.
+                self.assert_mismatch(words, lambda mine=mine: bps.synchronize(
+                    bps.byteps_push_pull(mine, average=False)))
+
     def test_many_differ(self):
         pairs = [(f"{self.rank}.{place}", torch.ones(1)) for place in range(2000)]
         self.assert_mismatch(r"'0.0' .*'0.1' .*'0.2' .*and 3997 more differ",

@@ -39,6 +39,23 @@ class Allreduce(unittest.TestCase):
                 self.assertEqual(found.dtype, kind)
                 self.assertTrue(torch.equal(found, result.to(kind)), (kind, op, found))
 
+    def test_pieces_are_reduced_as_a_whole(self):
+        """Of tensors of that size there are several, and the last has room for more."""
+        def repeated(tensor, kind):
+            return tensor.to(kind).reshape(-1).repeat(15_013)
+
+        everybody = all_of(torch.float64)
+        for kind in KINDS:
+            mine = repeated(of_rank(hvd.rank(), kind), kind)
+            mean = hvd.allreduce(of_rank(hvd.rank(), kind))
+            for op, result in ((hvd.Sum, everybody.sum(0)), (hvd.Product, everybody.prod(0)),
+                               (hvd.Min, everybody.amin(0)), (hvd.Average, mean)):
+                found = hvd.allreduce(mine, op=op)
+                self.assertTrue(torch.equal(found, repeated(result, kind)), (kind, op))
+            last = hvd.size() - 1
+            found = hvd.broadcast(mine, last)
+            self.assertTrue(torch.equal(found, repeated(of_rank(last, kind), kind)), kind)
+
     def test_means_are_the_default_and_those_of_whole_numbers_lose_their_fraction(self):
         self.assertTrue(torch.allclose(hvd.allreduce(of_rank(hvd.rank())), all_of().mean(0)))
         minus = hvd.allreduce(torch.tensor([-3 if hvd.rank() == 0 else 0]))

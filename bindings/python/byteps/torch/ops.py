@@ -62,8 +62,12 @@ def declare(name, staleness=0, **kwargs):
 def _begin(tensor, output, average, name, priority):
     codec = codec_of(_declared.get(name), tensor)
     label = exchange.unnamed(tensor, average) if name is None else f"push_pull.{name}"
-    handle = exchange.begin(tensor.detach(), output.detach(), label, average, priority, codec,
-                            compared=name is not None)
+
+    def start():
+        return exchange.begin(tensor.detach(), output.detach(), label, average, priority, codec,
+                              compared=name is not None)
+
+    handle = start() if name is not None else exchange.begin_unnamed(tensor, label, start)
     number = next(_numbers)
     _handles[number] = handle, output
     return number

@@ -17,6 +17,9 @@ CALL = "the call"
 """The fact that says which call a worker makes: workers that differ in it have nothing else to
 compare."""
 
+MOST_OFFERS = 4
+"""The most numbers that a worker can offer in an agreement."""
+
 _VALUES = "the values of "
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -117,9 +120,11 @@ class Agreement:
     facts      what must be the same, as texts by text, in any order
     operation  for the error: what the user called
     of_all     every worker must take part; else those that sit out may be absent
+    offers     up to MOST_OFFERS numbers from 1, of which the greatest that every worker offers is
+               taken
     """
 
-    def __init__(self, name, what, facts, operation, of_all=True):
+    def __init__(self, name, what, facts, operation, of_all=True, offers=()):
         now = session.current()
         self._name = name
         self._what = what
@@ -132,8 +137,10 @@ class Agreement:
         text = json.dumps(facts, sort_keys=True)
         self.digest = exchange.digest_of(text)
         self._text = text.encode("utf-8")
-        numbers = torch.zeros(now.seats, 2, dtype=torch.int64)
-        numbers[now.seat] = torch.tensor([self.digest, len(self._text)])
+        self.taken = None  # Known after wait().
+        row = [self.digest, len(self._text), *offers]
+        numbers = torch.zeros(now.seats, 2 + MOST_OFFERS, dtype=torch.int64)
+        numbers[now.seat, :len(row)] = torch.tensor(row)
         self._handle = exchange.begin(numbers, numbers, f"Agreement.{name}", False, 0)
 
     def done(self):
@@ -143,7 +150,9 @@ class Agreement:
 
     def wait(self):
         """Waits for all workers. Raises Mismatch, at each of them, unless all have the same."""
-        rows = [tuple(row) for row in self._handle.wait().tolist()]
+        found = self._handle.wait().tolist()
+        self.taken = max(set.intersection(*(set(row[2:]) for row in found)), default=0) or None
+        rows = [tuple(row[:2]) for row in found]
         if self._failed is None and any(row != rows[self._seat] for row in rows):
             self._failed = self._compared(rows)
         self._facts = self._text = None

@@ -114,9 +114,9 @@ def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Para
 
 
 @unfinished.whole("broadcast_parameters")
-def broadcast_alike(params, root_rank, prefix, facts):
+def broadcast_alike(params, root_rank, prefix, facts, label=None):
     """broadcast_parameters(), if some other facts are the same at all workers, too: texts by text
-    that is not in quotes."""
+    that is not in quotes. On the wire tensors have `label`, if any, in place of the prefix."""
     pairs = named_tensors(params)
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
@@ -129,7 +129,7 @@ def broadcast_alike(params, root_rank, prefix, facts):
         f"'{name}'": agreement.fact_of(tensor) for name, tensor in pairs}
     alike = agreement.Agreement(prefix, "tensors to broadcast", facts, "broadcast_parameters")
     alike.wait()
-    begin_together(pairs, root_rank, f"{prefix}{alike.digest:012x}.")()
+    begin_together(pairs, root_rank, f"{label or prefix}{alike.digest:012x}.")()
 
 
 @unfinished.whole("broadcast_object")

@@ -3,10 +3,12 @@
 
 import hashlib
 import numbers
+import weakref
+
 import torch
 
 from stretto import closing, done, errors, session, unfinished
-from stretto.torch import ways, wire
+from stretto.torch import size_classes, ways, wire
 
 _MOST_URGENT = 2**31 - 1
 
@@ -61,13 +63,40 @@ class Handle:
             self._finish = None  # Now, so that who asks again after an error gets it again.
 
 
-def _finish_of(buffer, output, divisor, ticket):
+class Together:
+    """Tickets of one exchange, as one. Thread: as a ticket."""
+
+    def __init__(self, tickets):
+        self._tickets = tickets
+
+    def done(self):
+        """True once all have ended."""
+        return all(ticket.done() for ticket in self._tickets)
+
+    def wait(self):
+        """Waits for all. Raises the first error in their order."""
+        for ticket in self._tickets:
+            ticket.wait()
+
+    def set_priority(self, priority):
+        """Sets the priority of each ticket."""
+        for ticket in self._tickets:
+            ticket.set_priority(priority)
+
+    def cancel(self):
+        """Ends each ticket of which nothing has left, with an error."""
+        for ticket in self._tickets:
+            ticket.cancel()
+
+
+def _finish_of(cut, buffer, output, divisor, ticket):
     # What remains to be done with what came: averages, and the way back from a buffer.
-    if buffer is None and divisor == 1:
+    if buffer is None and divisor == 1 and not cut.is_copied:
         return None
     came = output if buffer is None else buffer
 
     def finish():
+        cut.finish()
         if divisor != 1:  # By those whose contributions are in it.
             wire.average_in_place(came, ticket.info().contributors or divisor)
         if buffer is not None:
@@ -97,8 +126,9 @@ def begin(tensor, output, name, average, priority, codec=None, compared=True, wa
 def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True, way=None):
     """Begins to make the sum, mean, min, max or product of `tensor` over all workers in `output`
     (the same tensor, or one of its shape and type), and returns the handle. `codec` as in
-    Session.declare(), for sums and means. Unless `compared`, tensors of other shapes and as many
-    elements may share the name. `way` is one of ways.EXCHANGES, or None."""
+    Session.declare(), for sums and means. Unless `compared`, tensors of that type and of any size
+    may share the name, and the caller knows that all workers' have one size. `way` is one of
+    ways.EXCHANGES, or None."""
     kind = wire.name_as_it_is(tensor)
     if kind is None:
         wire.check(tensor)
@@ -109,7 +139,8 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     shape = wire.shape_of(tensor) if compared else ""
     if now.alone or elements == 0:
         if not now.alone:  # Others may have elements: they would wait for what nobody sends.
-            now.declare(name, wire.NAMES[wire.type_on_wire(tensor)], 0, shape=shape)
+            label = name if compared else f"{name}.0"
+            now.declare(label, wire.NAMES[wire.type_on_wire(tensor)], 0, shape=shape)
         if output is not tensor:
             output.copy_(tensor)
         return Handle(done.Done(), output)
@@ -130,11 +161,20 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     divides_here = not (encoded or kind in wire.NARROW or now.elastic or closing.is_one(way))
     if rule == "mean" and divides_here:
         rule, divisor = "sum", now.size
-    declared = now.declare(name, kind, elements, rule=rule, codec=codec, shape=shape,
-                           exchange=way)
-    route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
-    ticket = now.push_pull([route], priority, (source, target))
-    return Handle(ticket, output, _finish_of(buffer, output, divisor, ticket))
+    cut = _cut(source, target, name, compared, size_classes.serve(now, way, kind, codec))
+    routes = cut.routes(lambda label, size: now.declare(
+        label, kind, size, rule=rule, codec=codec, shape=shape, exchange=way))
+    ticket = now.push_pull(routes, priority, cut.memory)
+    return Handle(ticket, output, _finish_of(cut, buffer, output, divisor, ticket))
+
+
+def _cut(source, target, name, compared, in_pieces):
+    # Unless `compared`, the name is for all sizes.
+    if not compared and in_pieces:
+        return size_classes.Cut.of_any_size(source, target, name)
+    elements = source.numel()
+    return size_classes.Cut(source, target,
+                            [(name if compared else f"{name}.{elements}", elements)])
 
 
 def _is_widened(tensor, now):
@@ -143,9 +183,64 @@ def _is_widened(tensor, now):
 
 
 def unnamed(tensor, average=False):
-    """The name that unnamed tensors of its size share, those to be averaged and the others. Workers
+    """The name that unnamed tensors of its type share, those to be averaged and the others. Workers
     must exchange them in the same order."""
-    return f"unnamed.{tensor.dtype}.{tensor.numel()}{'.mean' if average else ''}"
+    return f"unnamed.{tensor.dtype}{'.mean' if average else ''}"
+
+
+class _Sizes:
+    # The sizes of all workers in a tensor without a name: near sizes share declared tensors.
+
+    def __init__(self, tensor, name):
+        self._job = session.current()
+        rows = torch.zeros(self._job.seats, dtype=torch.int64)
+        rows[self._job.seat] = 1 + tensor.numel()  # A lost worker's row is 0.
+        self._name = name
+        self._handle = begin(rows, rows, f"{name}.sizes", False, 0)
+
+    def done(self):
+        """True once they are known."""
+        return self._handle.done()
+
+    def wait(self):
+        """Raises Mismatch unless they are equal."""
+        sizes = {seat: rows - 1 for seat, rows in enumerate(self._handle.wait().tolist()) if rows}
+        if len(set(sizes.values())) == 1:
+            return
+        told = ", ".join(f"worker {seat} has {size}" for seat, size in sizes.items())
+        error = errors.Mismatch(f"{told} elements in a tensor without a name; all workers need "
+                                "equal sizes in the same order, or names", operation=self._name)
+        _mismatched.setdefault(self._job, {})[self._name] = error
+        raise error
+
+    def set_priority(self, priority):
+        """Does nothing: it is small."""
+
+    def cancel(self):
+        """Does nothing: others may wait for it."""
+
+
+# By job and name: rounds of unequal sizes may be open, and later calls would join them.
+_mismatched: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def check_unnamed(tensor, name):
+    """Waits for all workers. Raises Mismatch unless they have equally many elements in a tensor
+    that has no name of its own, before its exchange by the name that unnamed tensors share."""
+    if not session.current().alone:
+        _Sizes(tensor, name).wait()
+
+
+def begin_unnamed(tensor, name, start):
+    """Calls start(), which begins the exchange of an unnamed tensor and returns its handle, and
+    returns a handle that raises Mismatch for unequal sizes. Each later call raises it, too."""
+    now = session.current()
+    if now.alone:
+        return start()
+    if name in _mismatched.get(now, {}):
+        raise _mismatched[now][name]
+    sizes, handle = _Sizes(tensor, name), start()
+    return Handle(Together([sizes, handle]), handle._result)
 
 
 def gradient_name(name):
@@ -190,29 +285,41 @@ def begin_copy(data, root, is_root, name, compared=True):
     now = session.current()
     shape = wire.shape_of(data) if compared else ""
     if now.elastic:
-        return _begin_sum_of_root(data, is_root, f"{name}.of", shape)
+        return _begin_sum_of_root(data, is_root, f"{name}.of", shape, compared)
     # Types that cannot be added up can still be copied.
-    kind, elements = wire.NAMES.get(data.dtype), data.numel()
+    kind, flat = wire.NAMES.get(data.dtype), data.view(-1)
     if kind is None:
-        kind, elements = "u8", data.numel() * data.element_size()  # Its shape names the type.
-    declared = now.declare(name, kind, elements, shape=shape)
-    if elements == 0:
+        kind, flat = "u8", wire.as_bytes(data)  # Its shape names the type.
+    if flat.numel() == 0:
+        now.declare(name if compared else f"{name}.{kind}.0", kind, 0, shape=shape)
         return Handle(done.Done(), data)
-    return Handle(now.broadcast(declared, data.data_ptr(), declared.bytes, root, data), data)
+    in_pieces = size_classes.serve(now, None, kind, None)
+    cut = _cut(flat, flat, name if compared else f"{name}.{kind}", compared, in_pieces)
+    routes = cut.routes(lambda label, size: now.declare(label, kind, size, shape=shape))
+    tickets = [now.broadcast(declared, address, bytes_, root, cut.memory)
+               for declared, address, _, bytes_ in routes]
+    return Handle(_together(tickets), data, cut.finish if cut.is_copied else None)
 
 
-def _begin_sum_of_root(data, is_root, name, shape):
+def _together(tickets):
+    return tickets[0] if len(tickets) == 1 else Together(tickets)
+
+
+def _begin_sum_of_root(data, is_root, name, shape, compared):
     # As bytes, to which the others add zeros: a round that loses its root is whole all the same.
+    now = session.current()
     flat = wire.as_bytes(data)
     result = torch.empty_like(data)
-    declared = session.current().declare(name, "u8", flat.numel(),
-                                         shape=f"{wire.type_name(data)} {shape}".strip())
+    shape = f"{wire.type_name(data)} {shape}".strip() if compared else ""
     if flat.numel() == 0:
+        now.declare(name if compared else f"{name}.0", "u8", 0, shape=shape)
         return Handle(done.Done(), result)
     source = flat if is_root else torch.zeros_like(flat)
-    target = wire.as_bytes(result)
-    route = (declared, source.data_ptr(), target.data_ptr(), declared.bytes)
-    return Handle(session.current().push_pull([route], 0, (source, result)), result)
+    cut = _cut(source, wire.as_bytes(result), name, compared,
+               size_classes.serve(now, None, "u8", None))
+    routes = cut.routes(lambda label, size: now.declare(label, "u8", size, shape=shape))
+    ticket = now.push_pull(routes, 0, cut.memory)
+    return Handle(ticket, result, cut.finish if cut.is_copied else None)
 
 
 def attendance(label, mine=()):
@@ -327,5 +434,5 @@ def _gather_rows(mine, rows, name):
     if everybody.numel():
         # As bytes: what is added to zeros stays what it was, whatever it means.
         flat = wire.as_bytes(everybody)
-        begin(flat, flat, f"{name}.{flat.numel()}", False, 0).wait()
+        begin(flat, flat, name, False, 0, compared=False).wait()
     return everybody

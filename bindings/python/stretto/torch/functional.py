@@ -10,7 +10,7 @@ import torch
 from stretto import session, unfinished
 from stretto.closing import Exchange
 from stretto.torch import compression as compressions
-from stretto.torch import agreement, wire
+from stretto.torch import wire
 from stretto.torch import exchange as exchanges
 
 
@@ -76,11 +76,11 @@ class Gather(torch.autograd.Function):
     @staticmethod
     @unfinished.whole("backward through allgather")
     def backward(ctx, *gradients):
-        """The gradient, under a name of its own for each type and shape: as in forward, one name
-        may serve for many."""
+        """The gradient, under a name of its own for each type: as in forward, one name may serve
+        for many shapes. All workers' have the one of what was gathered."""
         gradient = gradients[0].contiguous()
-        name = f"{exchanges.gradient_name(ctx.name)}.{agreement.fact_of(gradient)}"
-        summed = PushPull.apply(gradient, False, name, 0, None, None)
+        name = f"{exchanges.gradient_name(ctx.name)}.{wire.type_name(gradient)}"
+        summed = PushPull.apply(gradient, False, name, 0, None, None, False)
         return summed[ctx.first:ctx.first + ctx.rows], None
 
 
@@ -99,6 +99,12 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
     return Gather.apply(tensor, f"Allgather.{name or 'unnamed'}")
 
 
+def _begin_broadcast(tensor, root, name, compared):
+    if not compared:
+        exchanges.check_unnamed(tensor, name)
+    return exchanges.begin_broadcast(tensor, root, name, compared)
+
+
 class Broadcast(torch.autograd.Function):
     """What the tensor is at one worker. Its gradient there is the sum of all workers', elsewhere
     zero."""
@@ -107,7 +113,7 @@ class Broadcast(torch.autograd.Function):
     def forward(ctx, tensor, root, name, compared):
         """A new tensor."""
         ctx.root, ctx.name, ctx.compared = root, name, compared
-        return exchanges.begin_broadcast(tensor.clone(), root, name, compared).wait()
+        return _begin_broadcast(tensor.clone(), root, name, compared).wait()
 
     @staticmethod
     @unfinished.whole("backward through broadcast")
@@ -136,4 +142,4 @@ def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
     not follow that."""
     wire.check(tensor)
     label = f"Broadcast.{name or exchanges.unnamed(tensor)}"
-    return exchanges.begin_broadcast(tensor, root_rank, label, name is not None).wait()
+    return _begin_broadcast(tensor, root_rank, label, name is not None).wait()

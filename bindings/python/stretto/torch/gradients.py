@@ -20,9 +20,9 @@ import weakref
 
 import torch
 
-from stretto import environment, errors, notices, returning, session, unfinished
+from stretto import closing, environment, errors, notices, returning, session, unfinished
 from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, replacing, staging, ways,
-                           wire)
+                           wire, wire_scope)
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
@@ -81,6 +81,8 @@ class GradientExchange:
     way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
+    _may_take_names = True  # Of a dropped exchange: nothing is kept between steps.
+
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), waits_in_backward=False, layerwise=False,
                  rule="mean", sparse_as_dense=False, loss=None, way=None):
@@ -100,6 +102,9 @@ class GradientExchange:
         self._by_parameter = {slot.parameter: slot for slot in self._slots}
         coded_from = compressions.coded_from(compression)
         self._is_exact = coded_from is None
+        may_take = self._is_exact and self._may_take_names and not closing.is_one(way)
+        self.wire = wire_scope.WireScope(scope, may_take)
+        weakref.finalize(self, self.wire.release).atexit = False
         self._buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
         self.about = {"mode": "sync", "what is made of gradients": rule,
@@ -140,11 +145,12 @@ class GradientExchange:
             self._era = now.era
             for slot in self._slots:
                 slot.is_sparse = None
-        if now is not self._session:
-            now.keep_scope(self._scope)
-            self._session = now
             for bucket in self._buckets:
                 bucket.declared.clear()
+        if now is not self._session:
+            now.keep_scope(self._scope)
+            self.wire.follow()
+            self._session = now
             if self._staging is not None:
                 self._staging.close()
             self._staging = self._new_staging()
@@ -259,6 +265,7 @@ class GradientExchange:
         facts = {f"parameter '{slot.name[skipped:]}'": agreement.fact_of(slot.parameter)
                  for slot in self._slots}
         facts |= self.about | {"exchange": ways.name_of(self._way)}
+        self.wire.describe(facts)
         # Later, workers that sat out have made fewer steps.
         if self._era == 0 and environment.number("STRETTO_CHECK_VALUES", default=1, most=1):
             facts |= agreement.values_of([(slot.name[skipped:], slot.parameter)
@@ -269,8 +276,10 @@ class GradientExchange:
     # What those differ in who exchange otherwise than by named tensors.
 
     def _agreement_on(self, label, facts):
-        return agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
-                                   of_all=False)
+        agreed = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
+                                     of_all=False, offers=self.wire.offers(self._session))
+        self.wire.bind(agreed)
+        return agreed
 
     def begin_sum(self, tensor, name, mean=False):
         """Begins to make a small tensor the sum, or mean, over those who exchange; returns the
@@ -311,7 +320,8 @@ class GradientExchange:
     def _begin(self, bucket, source, priority):
         declared = bucket.declared.get(source.dtype)
         if declared is None:
-            name = f"Gradient.{bucket.slots[0].name}"
+            label = bucket.slots[0].name.removeprefix(self._scope.prefix)
+            name = f"Gradient.{self.wire.prefix}{label}"
             codec = compressions.codec_of(self._compression, source)
             if len(bucket.slots) > 1:
                 name += f"+{len(bucket.slots) - 1}{bucket.mark}"
@@ -322,6 +332,7 @@ class GradientExchange:
                 name, wire.NAMES[source.dtype], source.numel(), rule=self._rule,
                 deterministic=torch.are_deterministic_algorithms_enabled(), codec=codec,
                 bulk=True, exchange=self._way)
+        self.wire.begin_round()
         address = source.data_ptr()
         if self._session.listens:
             place = (address, declared.bytes) if self._is_used(bucket) else (0, 0)
@@ -441,6 +452,7 @@ class GradientExchange:
             exchange.wait_for_mean(ticket)
         except errors.NotFinite as error:
             raise _with_names(error, bucket) from None
+        self.wire.end_round()
         if not bucket.in_place:
             self._unpack(bucket, source)
         elif bucket.slots[0].left_alone:

@@ -56,6 +56,8 @@ class LateExchange(gradients.GradientExchange):
               told to: a GPU is told in advance, so that its work would be noted too early
     """
 
+    _may_take_names = False  # Means are pending between steps.
+
     def __init__(self, named_parameters, passes, compression, scope, way=None, kept=0,
                  profile=None, clock=time.monotonic):
         super().__init__(named_parameters, passes, compression, scope, way=way)

@@ -48,7 +48,8 @@ class DistributedDataParallel(torch.nn.Module):
         # Some buffers are in no state_dict.
         state = dict(module.named_buffers()) | broadcasting.tensors_in(module.state_dict())
         broadcasting.broadcast_alike(state, 0, f"Parameter.{self._scope}",
-                                     {"broadcast_buffers": str(bool(broadcast_buffers))})
+                                     {"broadcast_buffers": str(bool(broadcast_buffers))},
+                                     label="Parameter.module/")
         self._exchange = gradients.GradientExchange(named, 1, compression, scope,
                                                     waits_in_backward=True, way=exchange)
         self._is_first = scope.number == 1
@@ -73,14 +74,21 @@ class DistributedDataParallel(torch.nn.Module):
             if self._is_first and self.training:
                 leaving.leave_if_told()  # The step before has ended.
         if self.broadcast_buffers and self.training and not session.current().alone:
-            self._broadcast_buffers()
+            self._broadcast_buffers(agreement.in_order(self.module.named_buffers()))
         return self.module(*inputs, **options)
 
     @unfinished.whole("the broadcast of buffers")
-    def _broadcast_buffers(self):
+    def _broadcast_buffers(self, named):
+        if not named:
+            return
+        names = self._exchange.wire
         try:
-            broadcasting.begin_together(agreement.in_order(self.module.named_buffers()), 0,
-                                        f"Buffer.{self._scope}")()
+            if not session.current().elastic:
+                self._exchange.agree()
+            prefix = names.prefix
+            names.begin_round()
+            broadcasting.begin_together(named, 0, f"Buffer.{prefix}")()
+            names.end_round()
         except errors.Error as error:
             if not returning.between_steps(error):
                 raise

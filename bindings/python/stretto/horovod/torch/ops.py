@@ -17,7 +17,6 @@ from stretto.torch import agreement, broadcasting, collectives, exchange, wire
 from stretto.torch.groups import Ask
 
 _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
-_LONGEST_DESCRIPTION = 200
 
 
 class _Reduced:
@@ -68,9 +67,7 @@ def _ask(kind, name, facts=None):
 
 
 def _on_wire(kind, name, what):
-    # A name has one type and size there; here it may have another each time.
-    if len(what) > _LONGEST_DESCRIPTION:
-        what = f"{exchange.digest_of(what):x}"
+    # A name has one type there; here it may have another each time.
     return f"horovod.{kind}.{name or 'noname'}.{what}"
 
 
@@ -114,7 +111,7 @@ def reduce_work(kind, name, tensors, outputs, op, factors, process_set):
         members = []
         for index, (source, output) in enumerate(zip(sources, outputs)):
             rule, finish = _rule_of(op, source.dtype, factors[1])
-            label = _on_wire(kind, name, f"{index}.{rule}.{agreement.fact_of(source)}")
+            label = _on_wire(kind, name, f"{index}.{rule}.{wire.type_name(source)}")
             target = wire.without_gradient(output)
             in_flight = exchange.begin_reduce(source, target, label, rule, 0, compared=False)
             members.append(_Reduced(in_flight, output, finish))
@@ -208,7 +205,7 @@ def broadcast_work(name, output, root_rank, process_set):
 
     def begin():
         _agree("broadcast", name, facts)
-        label = _on_wire("broadcast", name, f"{root_rank}.{agreement.fact_of(output)}")
+        label = _on_wire("broadcast", name, f"{root_rank}.{wire.type_name(output)}")
         return exchange.begin_broadcast(output, root_rank, label, compared=False)
 
     return begin
