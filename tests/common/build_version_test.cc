@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Texts of versions and commits, and which builds are the same.
 #include "common/build_version.h"
 
 #include <gtest/gtest.h>

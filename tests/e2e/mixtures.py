@@ -100,7 +100,7 @@ class Elastic(Job):
     lines = "round "
 
     def begin(self, test, **variables):
-        return test.launch(losses_test.LOSING, "--until", "/nowhere/stop", workers="1:3",
+        return test.launch(losses_test.LOSING, "--until", f"{test.folder}/stop", workers="1:3",
                            servers=2, flags=("--restarts", 20), **variables)
 
     def workers(self, lost):
@@ -180,7 +180,9 @@ class Mixture(cluster.ClusterTest):
 
     def setUp(self):
         super().setUp()
-        self.waiting, self.faults = [], []
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.waiting, self.faults = folder.name, [], []
         self.addCleanup(self.await_all)
 
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ports on loopback: open, closed and taken.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

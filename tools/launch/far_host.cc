@@ -60,10 +60,8 @@ void FarHost::take(const AgentFrame& frame) {
     case Kind::kAlive:
       return;
     case Kind::kFound:
-      events_.on_found(*this, frame.texts, static_cast<std::uint16_t>(frame.number));
-      return;
     case Kind::kReached:
-      events_.on_reached(*this, frame.texts);
+      events_.on_answer(*this, frame);
       return;
     case Kind::kFinished:
       if (state_ != State::kFinishing) {
@@ -185,17 +183,6 @@ void FarHost::pause(std::size_t stream, bool paused) {
 void FarHost::give_credit() {
   const std::int64_t credit = credit_.take_due();
   if (credit > 0) connection_.send({Kind::kCredit, 0, 0, credit, {}});
-}
-
-void FarHost::look(const std::string& search_path, const std::vector<std::string>& programs,
-                   std::uint16_t port) {
-  AgentFrame frame{Kind::kLook, 0, 0, port, {directory_, search_path}};
-  frame.texts.insert(frame.texts.end(), programs.begin(), programs.end());
-  connection_.send(frame);
-}
-
-void FarHost::reach(const std::vector<std::string>& addresses) {
-  connection_.send({Kind::kReach, 0, 0, 0, addresses});
 }
 
 void FarHost::finish(Duration patience) {

@@ -34,11 +34,8 @@ class FarEvents : public HostEvents {
   /// Something there asked the agent to end.
   virtual void on_signalled(FarHost& host, int signal) = 0;
   virtual void on_note(const FarHost& host, std::string_view line) = 0;
-  /// `port`: what the host listens at for tries of other hosts; 0: none.
-  virtual void on_found(FarHost& host, const std::vector<std::string>& problems,
-                        std::uint16_t port) = 0;
-  /// The answer to reach(): the cause for each address, "" where TCP connects.
-  virtual void on_reached(FarHost& host, const std::vector<std::string>& causes) = 0;
+  /// The answer to ask(): a kFound or kReached.
+  virtual void on_answer(FarHost&, const AgentFrame&) {}
 };
 
 /// Thread: loop.
@@ -61,11 +58,8 @@ class FarHost final : public Host {
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphans_; }
 
-  /// Asks whether these programs are there, and to listen at `port`; 0: a free one.
-  void look(const std::string& search_path, const std::vector<std::string>& programs,
-            std::uint16_t port);
-  /// Asks to connect to each "host:port".
-  void reach(const std::vector<std::string>& addresses);
+  /// Asks a kLook or kReach.
+  void ask(const AgentFrame& question) { connection_.send(question); }
   /// Kills what is left there, and has the rest of its output sent; or gives up on an agent that
   /// has not come yet.
   void finish(Duration patience);

@@ -46,8 +46,6 @@ class Runner final : private FarEvents {
   void on_lost(FarHost& host, Status why, Time since) override;
   void on_signalled(FarHost& host, int signal) override;
   void on_note(const FarHost& host, std::string_view line) override;
-  void on_found(FarHost&, const std::vector<std::string>&, std::uint16_t) override {}
-  void on_reached(FarHost&, const std::vector<std::string>&) override {}
 
   Status prepare();
   void begin_if_all_are_here();

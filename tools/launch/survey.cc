@@ -20,23 +20,26 @@
 namespace stretto::launch {
 namespace {
 
+using Kind = AgentFrame::Kind;
+
 /// Thread: loop.
 class Survey final : private FarEvents {
  public:
-  Survey(const Plan& plan, const Placement& placement, const Programs& programs,
-         const Variables& inherited, const Clock& clock)
+  Survey(const Plan& plan, const Placement& placement, const std::string& directory,
+         const Programs& programs, const Variables& inherited, const Clock& clock)
       : plan_(plan),
         placement_(placement),
+        directory_(directory),
         programs_(programs),
         inherited_(inherited),
         clock_(clock) {}
 
-  std::vector<Finding> run(const std::string& directory, const SignalState& signals) {
+  std::vector<Finding> run(const SignalState& signals) {
     FarEvents& events = *this;
     for (std::size_t site = 1; site < placement_.sites.size(); ++site) {
       if (placement_.members_at(site).empty()) continue;
       auto host = std::make_unique<FarHost>(poller_, events, clock_, placement_.sites[site].name,
-                                            directory);
+                                            directory_);
       const Result<Command> carrier = carrier_of(plan_, placement_, site, programs_, inherited_);
       const Status status = carrier.ok() ? host->open(*carrier, signals) : carrier.status();
       if (!status.ok()) {
@@ -84,7 +87,9 @@ class Survey final : private FarEvents {
     }
     if (ports_.size() < 2 || !find_addresses()) return;
     answered_.clear();
-    for (const auto& host : hosts_) host->reach(addresses_but(sites_.at(host.get())));
+    for (const auto& host : hosts_) {
+      host->ask({Kind::kReach, 0, 0, 0, addresses_but(sites_.at(host.get()))});
+    }
     if (own.socket.is_open()) {
       note_reached(0, try_to_reach(addresses_but(0), kReachPatience, clock_));
     }
@@ -160,15 +165,21 @@ class Survey final : private FarEvents {
     for (const auto& [name, value] : plan_.added_environment) {
       if (name == "PATH") search_path = value;
     }
-    host.look(search_path, programs, port_at(sites_.at(&host)));
+    AgentFrame look{Kind::kLook, 0, 0, port_at(sites_.at(&host)), {directory_, search_path}};
+    look.texts.insert(look.texts.end(), programs.begin(), programs.end());
+    host.ask(look);
   }
 
-  void on_found(FarHost& host, const std::vector<std::string>& problems,
-                std::uint16_t port) override {
+  void on_answer(FarHost& host, const AgentFrame& frame) override {
+    if (frame.kind == Kind::kFound) return note_found(host, frame);
+    if (answered_.insert(&host).second) note_reached(sites_.at(&host), frame.texts);
+  }
+
+  void note_found(const FarHost& host, const AgentFrame& frame) {
     answered_.insert(&host);
-    ports_[sites_.at(&host)] = port;
+    ports_[sites_.at(&host)] = static_cast<std::uint16_t>(frame.number);
     bool fine = true;
-    for (const std::string& problem : problems) {
+    for (const std::string& problem : frame.texts) {
       if (problem.empty()) continue;
       fine = false;
       findings_.push_back({false, fmt::format("{}: {}", host.name(), problem)});
@@ -176,10 +187,6 @@ class Survey final : private FarEvents {
     if (!fine) return;
     findings_.push_back({true, fmt::format("{} ({}) has stretto-launch {} and all programs",
                                            host.name(), host.hello().host, host.hello().version)});
-  }
-
-  void on_reached(FarHost& host, const std::vector<std::string>& causes) override {
-    if (answered_.insert(&host).second) note_reached(sites_.at(&host), causes);
   }
 
   void on_lost(FarHost& host, Status why, Time) override {
@@ -201,6 +208,7 @@ class Survey final : private FarEvents {
 
   const Plan& plan_;
   const Placement& placement_;
+  const std::string& directory_;
   const Programs& programs_;
   const Variables& inherited_;
   const Clock& clock_;
@@ -220,7 +228,7 @@ std::vector<Finding> survey(const Plan& plan, const Placement& placement,
                             const std::string& directory, const Programs& programs,
                             const Variables& inherited, const SignalState& signals,
                             const Clock& clock) {
-  return Survey(plan, placement, programs, inherited, clock).run(directory, signals);
+  return Survey(plan, placement, directory, programs, inherited, clock).run(signals);
 }
 
 }  // namespace stretto::launch
