@@ -314,6 +314,7 @@ void Runner::on_ready(std::string_view text) {
     const std::size_t index = news && seat_.is_news() ? index_of(*news, members_) : members_.size();
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
+    note_joined(supervisor_, joined_in(line));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;
@@ -390,8 +391,8 @@ void Runner::start(std::size_t member) {
 // more, and the job does not outlive it.
 void Runner::tell_of_end(std::size_t index) {
   const JobMember& member = members_[index];
-  if (index == 0) return;
   seat_.note_end(index);
+  if (index == 0) return;
   host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
 }
 
