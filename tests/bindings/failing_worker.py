@@ -139,7 +139,7 @@ def forks():
 
 
 def forks_first():
-    """The child joins the job, which its parent has not done."""
+    """The child joins the job, which its parent, that is lazy, has not done."""
     pid = os.fork()
     if pid == 0:
         bps.init()
@@ -181,7 +181,7 @@ def joins():
     """Waits for a scheduler that never comes, until Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     print("joining", flush=True)
-    bps.barrier()
+    bps.init()
 
 
 def main():
@@ -191,7 +191,7 @@ def main():
         atexit.register(_late)  # Before init(): what is registered last comes first.
     if sys.argv[1] == "codes_alone" and os.environ["RANK"] == "1":
         os.environ.update(STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES="0")
-    bps.init()
+    bps.init(lazy=sys.argv[1] in ("forks_first", "joins"))
     {"endless": endless, "sits_out": sits_out, "raises": raises,
      "raises_eagerly": raises_eagerly, "exits": exits,
      "differs": differs, "ends_early": ends_early, "names_twice": names_twice,

@@ -107,6 +107,14 @@ std::size_t index_of(Rank server, const std::vector<JobMember>& members) {
   return static_cast<std::size_t>(found - members.begin());
 }
 
+// What it has to know before all else. A time limit that somebody has given for members to join
+// lasts; without one each has as long as its process runs, since its end is told.
+std::string lines_for_scheduler(const Plan& plan, const Variables& inherited) {
+  const bool limited =
+      plan.start_timeout || !told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S").empty();
+  return fmt::format("{}\n{}{}", kEndsAreTold, limited ? "" : kJoinsUnlimited, limited ? "" : "\n");
+}
+
 std::string line_of_refusal(Rank server, const Status& why) {
   return line_of(StartRefusal{server, why.cause()}) + "\n";
 }
@@ -382,7 +390,7 @@ void Runner::start(std::size_t member) {
   seat_.note_start(member);
   host_of(member).start(member, command, member == 0);
   if (member != 0) return;
-  host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
+  host_of(0).tell(lines_for_scheduler(plan_, ingredients_.inherited));
   if (notices_.awaits_checkpoint()) host_of(0).tell(fmt::format("{}\n", kSaveWanted));
   for (const std::size_t ended : seat_.ended()) tell_of_end(ended);
 }

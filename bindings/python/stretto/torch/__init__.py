@@ -47,10 +47,12 @@ __all__ = [
     "reduce_scatter", "report", "restore", "restored", "resume", "shutdown", "size", "suspend",
 ]
 
-def init(lazy: bool = True) -> None:
-    """Makes this process a worker of its job. If `lazy`, the job is joined when something is
-    first exchanged; else at once, and it returns when all workers are there. Again does
-    nothing. Raises Refused after shutdown() or suspend(): a job is joined once, see resume()."""
+def init(lazy: bool = False) -> None:
+    """Joins the job, and returns when all workers are there. A worker that comes to an elastic job
+    that runs joins with its first step. If `lazy`, any joins when something is first exchanged, as
+    a program needs whose forked children are to join instead. Again does nothing. Raises
+    RendezvousTimeout if a time limit is set and not all come, and Refused after shutdown() or
+    suspend(): a job is joined once, see resume()."""
     session.begin(lazy)
 
 
@@ -65,12 +67,13 @@ def suspend() -> None:
 
 
 def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
-    """Joins again, after suspend(), a job that has so many workers and servers now."""
+    """Joins again, after suspend(), a job that has so many workers and servers now; returns when
+    all workers are there."""
     environment.give("STRETTO_WORLD_SIZE", num_workers)
     environment.give("STRETTO_SERVERS", num_servers)
     environment.give("STRETTO_RANK", global_rank)
     session.end()
-    session.begin(lazy=True, resumed=True)
+    session.begin(resumed=True)
 
 
 def rank() -> int:
