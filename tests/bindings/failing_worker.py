@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 
 import torch
 
@@ -150,6 +151,16 @@ def forks_first():
     assert os.waitpid(pid, 0)[1] == 0
 
 
+def pauses():
+    """Worker 0 pauses for longer than calls of others may take, in an exchange and at a barrier."""
+    for wait in (lambda: st.push_pull(torch.ones(1), "x"), st.barrier):
+        if st.rank() == 0:
+            with st.pause("evaluation"):
+                threading.Event().wait(9)
+        wait()
+    print("done", flush=True)
+
+
 def _late():
     # At exit, after a program that ends by an error has let go of its worker.
     try:
@@ -196,7 +207,7 @@ def main():
      "raises_eagerly": raises_eagerly, "exits": exits,
      "differs": differs, "ends_early": ends_early, "names_twice": names_twice,
      "codes_alone": codes_alone, "forks": forks, "forks_first": forks_first,
-     "interrupted": interrupted, "joins": joins}[sys.argv[1]]()
+     "interrupted": interrupted, "joins": joins, "pauses": pauses}[sys.argv[1]]()
 
 
 if __name__ == "__main__":

@@ -256,9 +256,14 @@ TEST_F(MembershipTest, HeartbeatsTellOfInputAndAreToldItsLimit) {
   answer.input_limit_bytes = 1 << 20;
   say(answer);
   EXPECT_EQ(membership_.heartbeats().input_limit_bytes(), 1U << 20);
+  EXPECT_FALSE(membership_.heartbeats().others_pause());
+  answer.activity = control::Activity{.pause = "evaluation"};
+  say(answer);
+  EXPECT_TRUE(membership_.heartbeats().others_pause());
   membership_.fail({Code::kCancelled, "enough"});
   EXPECT_EQ(membership_.heartbeats().input_limit_bytes(), 0U)
       << "nobody is held back by a job that is over";
+  EXPECT_FALSE(membership_.heartbeats().others_pause());
 }
 
 TEST_F(MembershipTest, ASilentSchedulerIsLost) {

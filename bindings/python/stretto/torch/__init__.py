@@ -135,8 +135,9 @@ def report(values: Optional[Mapping[str, SupportsFloat]] = None, /,
 
 def pause(what: str) -> ContextManager[None]:
     """`with st.pause("evaluation"):` says that this worker does something else than training, such
-    as evaluating or saving: others may wait for it as long as it takes, and nobody calls that a
-    standstill. What it does is shown to those who look on."""
+    as evaluating or saving. Calls of other workers wait as long as it takes, and end with Timeout
+    only if they last their whole time again after it; that is no standstill. What it does is shown
+    to those who look on."""
     return session.current().pause(what)
 
 
