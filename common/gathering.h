@@ -3,6 +3,7 @@
 // each, after the line that says where it listens.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -44,6 +45,10 @@ inline constexpr std::string_view kDroppedBegin = "the job goes on without serve
 inline constexpr std::string_view kLifeLine = "the scheduler is at work";
 /// How many are in that its launcher has not started; said again and again while there are any.
 inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
+
+/// A worker has joined the job after all had come, as a replacement does.
+inline constexpr std::string_view kJoinedBegin = "worker ";
+inline constexpr std::string_view kJoinedEnd = " has joined";
 
 /// None: those are no digits, or not only.
 template <typename Number = std::uint32_t>
@@ -87,6 +92,13 @@ inline constexpr std::string_view kSavedBegin = "a checkpoint is complete, of st
 inline std::optional<std::uint64_t> saved_step_in(std::string_view line) {
   if (!line.starts_with(kSavedBegin)) return std::nullopt;
   return whole_number<std::uint64_t>(line.substr(kSavedBegin.size()));
+}
+
+/// The number of the worker that a line says has joined; none: it says nothing like that.
+inline std::optional<std::uint32_t> joined_in(std::string_view line) {
+  if (!line.starts_with(kJoinedBegin) || !line.ends_with(kJoinedEnd)) return std::nullopt;
+  line.remove_suffix(kJoinedEnd.size());
+  return whole_number(line.substr(std::min(kJoinedBegin.size(), line.size())));
 }
 
 /// How many a line says have joined; none: it says nothing like that.

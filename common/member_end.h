@@ -14,6 +14,9 @@ namespace stretto {
 /// The launcher's first line: it will tell of every end, so who is not told of lives.
 inline constexpr std::string_view kEndsAreTold = "ends are told";
 
+/// The same: no time limit was given for members to join, so each has as long as its process runs.
+inline constexpr std::string_view kJoinsUnlimited = "members may join at any time";
+
 /// The same: a checkpoint is wanted as soon as one can be made, as the job is about to lose a host.
 inline constexpr std::string_view kSaveWanted = "a checkpoint is wanted";
 

@@ -239,6 +239,11 @@ std::size_t Admission::missing_count() const {
 }
 
 std::string Admission::missing() const {
+  return missing([](const Member& member) { return member.describe(); }, ", ");
+}
+
+std::string Admission::missing(const std::function<std::string(const Member&)>& said,
+                               std::string_view separator) const {
   constexpr std::size_t kNamed = 8;
   std::string text;
   std::size_t count = 0;
@@ -246,7 +251,7 @@ std::string Admission::missing() const {
     if (entries_.count({role, rank, shard}) != 0) return;
     if (++count > kNamed) return;
     const Member member{.node = 0, .role = role, .rank = rank, .shard = shard, .address = {}};
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", member.describe());
+    text += fmt::format("{}{}", text.empty() ? "" : separator, said(member));
   };
   for (Rank rank = 0; rank < config_.server_processes(); ++rank) {
     for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
@@ -255,7 +260,8 @@ std::string Admission::missing() const {
   }
   for (Rank rank = 0; rank < workers(); ++rank) consider(Role::kWorker, rank, 0);
   if (workers() == 0) {
-    text += fmt::format("{}all workers of {} hosts", text.empty() ? "" : ", ", config_.workers);
+    text +=
+        fmt::format("{}all workers of {} hosts", text.empty() ? "" : separator, config_.workers);
   }
   if (count > kNamed) text += fmt::format(" and {} more", count - kNamed);
   return text;

@@ -2,8 +2,10 @@
 // Admission: who has come, who is missing, and whether somebody who asks may join. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -42,6 +44,9 @@ class Admission {
   bool complete() const { return missing_count() == 0; }
   /// "worker 2, server 0 shard 1", at most a few by name.
   std::string missing() const;
+  /// The same, with what `said` says of each.
+  std::string missing(const std::function<std::string(const Member&)>& said,
+                      std::string_view separator) const;
   std::vector<Member> members() const;
 
  private:

@@ -109,6 +109,17 @@ std::uint32_t guests_in(const View& view, const Config& config) {
   }));
 }
 
+// Workers that are in and that the launcher has started for others.
+std::vector<Rank> replacements_in(const View& view, const Config& config) {
+  std::vector<Rank> numbers;
+  for (const auto& [node, member] : view.members) {
+    const Rank number = member.number();
+    const bool replaces = number >= config.workers && number < config.workers + config.restarts;
+    if (member.role == Role::kWorker && !member.left && replaces) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 std::string this_process() {
   std::array<char, 256> host{};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
@@ -141,6 +152,7 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
     };
   }
   if (config.job.elastic()) {
+    changes.replacements = [&] { return replacements_in(scheduler.view(), config); };
     changes.guests = [&] { return guests_in(scheduler.view(), config); };
   }
   if (!config.scheduler_return.journal.empty()) changes.life = ReadyLine::kLifeEvery;

@@ -36,6 +36,7 @@ std::vector<MemberEnd> ProcessEnds::take() {
   for (std::size_t end = 0; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line = std::string_view(text_).substr(begin, end - begin);
     if (line == kEndsAreTold) told_ = true;
+    if (line == kJoinsUnlimited) joins_unlimited_ = true;
     if (line == kSaveWanted) wishes_ = true;
     if (auto refusal = start_refusal_in(line)) refusals_.push_back(*std::move(refusal));
     if (const std::optional<MemberEnd> one = member_end_named(line)) ends.push_back(*one);

@@ -22,6 +22,8 @@ class ProcessEnds {
 
   /// Somebody tells of all ends: who has not been told of lives. As of the last take().
   bool told() const { return told_; }
+  /// Members may join as long as their processes run. As of the last take().
+  bool joins_unlimited() const { return joins_unlimited_; }
   /// Since the last call. Does not wait.
   std::vector<MemberEnd> take();
   /// A checkpoint is wanted, as of the last take(): true once.
@@ -36,6 +38,7 @@ class ProcessEnds {
   std::vector<StartRefusal> refusals_;
   std::string text_;  // Of a line that has not come to its end.
   bool told_ = false;
+  bool joins_unlimited_ = false;
   bool wishes_ = false;
 };
 

@@ -30,6 +30,7 @@ void ReadyLine::step(Duration wait) {
   if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
   if (changes_.losses) tell_losses();
   if (descriptor_ >= 0 && changes_.moves) tell_moves();
+  if (descriptor_ >= 0 && changes_.replacements) tell_replacements();
   if (descriptor_ >= 0 && changes_.guests) tell_guests();
   if (descriptor_ >= 0 && changes_.saved) tell_saved();
 }
@@ -60,6 +61,14 @@ void ReadyLine::tell_moves() {
   while (told_moves_ < orders.size()) {
     if (!settles(say(line_of(orders[told_moves_])))) return;
     ++told_moves_;
+  }
+}
+
+void ReadyLine::tell_replacements() {
+  for (const Rank number : changes_.replacements()) {
+    if (told_replacements_.contains(number)) continue;
+    if (!settles(say(fmt::format("{}{}{}", kJoinedBegin, number, kJoinedEnd)))) return;
+    told_replacements_.insert(number);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -30,11 +31,12 @@ class ReadyLine final : public Agent {
   struct Changes {
     std::function<const std::vector<LossNews>&()> losses;  ///< In order.
     std::function<const std::vector<MoveOrder>&()> moves;  ///< The same.
+    std::function<std::vector<Rank>()> replacements;       ///< That are in, by their numbers.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
-    bool none() const { return !losses && !moves && !guests && !saved && !life; }
+    bool none() const { return !losses && !moves && !replacements && !guests && !saved && !life; }
   };
   /// Guests are told of at least as often.
   static constexpr Duration kGuestsEvery = 1s;
@@ -66,6 +68,7 @@ class ReadyLine final : public Agent {
   void tell_gathering();
   void tell_losses();
   void tell_moves();
+  void tell_replacements();
   void tell_guests();
   void tell_saved();
   void tell_life();
@@ -79,6 +82,7 @@ class ReadyLine final : public Agent {
   const Changes changes_;
   std::size_t told_losses_ = 0;
   std::size_t told_moves_ = 0;
+  std::set<Rank> told_replacements_;
   std::uint32_t told_guests_ = 0;
   std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};

@@ -43,15 +43,15 @@ void say_farewell(Van& van, const NodeLinks& links, const View& view,
 // A member whose process has died has lost all its links. One whose link to here has ended, and of
 // which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
 // tells of the deaths of those that it has started nobody need guess.
-void hope_by(const control::LinkReport& report, bool told, const Config& config, const View& view,
-             Van& van, const NodeLinks& links) {
+void hope_by(const control::LinkReport& report, const ProcessEnds* launcher, const Config& config,
+             const View& view, Van& van, const NodeLinks& links) {
   const Member* subject = view.find(report.node);
   if (subject == nullptr || subject->left) return;
   const Rank number = subject->number();
   const bool is_launchers = subject->role == Role::kWorker
                                 ? number < config.workers + config.restarts
                                 : !config.is_guest_server(number);
-  if (told && is_launchers) return;
+  if (launcher != nullptr && launcher->told() && is_launchers) return;
   const bool mended = report.state == control::LinkReport::State::kMended;
   van.links().await(links.of(report.node), mended ? Return::kFull : Return::kBrief);
 }
@@ -192,6 +192,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       moves_(config, clock, van_, links_, machine_, chronicle_, watch_, ends),
       onlookers_({config, clock, van_, links_, machine_, chronicle_, agreements_, watch_, moves_}),
       waiting_(2 * config.job.dead_after),
+      missing_(config, clock.now()),
       comebacks_(config, clock, van_, links_, machine_, chronicle_, watch_) {
   agreements_.set_restored(files.restored);
   agreements_.set_late(late_ways(checkpoints_));
@@ -226,7 +227,8 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
-    for (const NodeId node : comebacks_.end_with(moves_.note_ends(ends_->take()))) {
+    const std::vector<MemberEnd> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
+    for (const NodeId node : comebacks_.end_with(ends)) {
       happened(Gone{.node = node, .cause = "its process has ended"});
       links_.forget(node);
     }
@@ -316,8 +318,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
   if (report == nullptr) return;
-  const bool told = ends_ != nullptr && ends_->told();
-  hope_by(*report, told, config_, machine_.next_view(), van_, links_);
+  hope_by(*report, ends_, config_, machine_.next_view(), van_, links_);
   if (report->state != control::LinkReport::State::kBroken) return;
   if (const auto suspicion = comebacks_.weigh(suspicion_of(member, *report))) happened(*suspicion);
 }
@@ -479,11 +480,10 @@ void Scheduler::tick() {
     }
   }
   if (watch_.trace().active()) onlookers_.go_on_tracing();
-  if (looks || now >= machine_.next_due()) happened(TimeOut{});
-  if (!looks && waited_in_ == view().epoch) return;
-  waited_in_ = view().epoch;
-  const std::vector<WaitingRoom::Guest> guests = waiting_.guests();
-  for (const WaitingRoom::Guest& guest : guests) on_hello(guest.link, guest.hello);
+  if (looks || now >= machine_.next_due()) happened(missing_.look(machine_, ends_, now));
+  if (std::exchange(waited_in_, view().epoch) == view().epoch && !looks) return;
+  for (const WaitingRoom::Guest& guest : std::vector(waiting_.guests()))
+    on_hello(guest.link, guest.hello);
 }
 
 }  // namespace stretto

@@ -14,6 +14,7 @@
 #include "scheduler/checkpoint_keeper.h"
 #include "scheduler/chronicle.h"
 #include "scheduler/comebacks.h"
+#include "scheduler/missing_members.h"
 #include "scheduler/move_desk.h"
 #include "scheduler/node_links.h"
 #include "scheduler/onlookers.h"
@@ -90,6 +91,7 @@ class Scheduler final : public Agent, private Van::Handler {
   MoveDesk moves_;
   Onlookers onlookers_;
   WaitingRoom waiting_;
+  MissingMembers missing_;
   std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
   Wakefulness wakefulness_;
   Comebacks comebacks_;

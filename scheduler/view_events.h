@@ -94,7 +94,11 @@ struct Renewal {};
 /// All that came together has been told: what has changed may be published.
 struct TurnOver {};
 /// Time has passed.
-struct TimeOut {};
+struct TimeOut {
+  /// A launcher has started all members that have yet to join, and acts when their processes end:
+  /// a job that comes together waits as long as they run.
+  bool attended = false;
+};
 
 using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion, Alive,
                                NewTensor, Caught, Stop, Renewal, TurnOver, TimeOut>;

@@ -360,7 +360,8 @@ void ViewMachine::publish() {
   view_ = next_;
 }
 
-void ViewMachine::take(const TimeOut&) {
+void ViewMachine::take(const TimeOut& time) {
+  if (time.attended && phase_ == Phase::kGathering) deadline_ = Time::max();
   const bool late = now_ >= deadline_;
   if (late && phase_ == Phase::kGathering) {
     end(not_all_came(config_, admission_.missing()));

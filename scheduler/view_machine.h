@@ -70,7 +70,7 @@ class ViewMachine {
   void take(const Suspicion& suspicion);
   void take(const NewTensor& tensor);
   void take(const TurnOver&);
-  void take(const TimeOut&);
+  void take(const TimeOut& time);
 
   void disperse();
   void remove(NodeId node, std::uint64_t round);

@@ -228,6 +228,7 @@ void Shard::step(Duration wait) {
   const Time now = clock_.now();
   handing_over_.step(*membership_, van_, now);
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
+  if (membership_->heartbeats().others_pause()) stalls_.excuse(now);
   if (now < stalls_.next_due()) return;
   const LongWaits waits =
       stalls_.look(slots_, membership_->settings(), now,

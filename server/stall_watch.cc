@@ -27,7 +27,7 @@ LongWaits StallWatch::look(OwnedSlots& slots, const JobSettings& settings, Time 
     const std::uint64_t round = rounds.version() + 1;
     const std::vector<Rank> awaited = rounds.group()->ranks_of(rounds.awaited());
     waits.add(part.spec.name, round, age, awaited);
-    if (age < settings.stall_error) return;
+    if (std::min(age, now - excused_) < settings.stall_error) return;
     const std::string missing = list_of(awaited);
     fail(part,
          Status(Code::kTimeout, fmt::format("waited {:.0f} s for worker {}", seconds(age), missing))

@@ -17,11 +17,14 @@ class StallWatch {
   using Fail = std::function<void(Part&, const Status&)>;
 
   Time next_due() const { return next_; }
+  /// A worker pauses (Worker::pause()): until now no wait has been too long.
+  void excuse(Time now) { excused_ = now; }
   /// Once it is due. Parts that have waited too long go to `fail`; what is to be shown is returned.
   LongWaits look(OwnedSlots& slots, const JobSettings& settings, Time now, const Fail& fail);
 
  private:
   Time next_;
+  Time excused_;
 };
 
 }  // namespace stretto

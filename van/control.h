@@ -423,7 +423,7 @@ struct Heartbeat {
   Reported reports = {};                    ///< Of a worker: what its program reports.
   std::vector<LongWait> long_waits = {};    ///< Of a shard, the longest first.
   std::vector<EndedWait> ended_waits = {};  ///< Of a shard: since the last heartbeat.
-  std::optional<Activity> activity = {};    ///< Of a worker.
+  std::optional<Activity> activity = {};    ///< Of a worker. To a node: of another that pauses.
   bool wants_stack = false;         ///< To a node: somebody wants to see what its threads do.
   std::string stack = {};           ///< That, in lines; kMostStackBytes at most.
   std::vector<Chosen> chosen = {};  ///< Of the worker that chooses; empty: as before.

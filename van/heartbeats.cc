@@ -26,6 +26,7 @@ void Heartbeats::add_ended_wait(const control::EndedWait& wait) {
 
 void Heartbeats::end() {
   next_ = Time::max();
+  others_pause_ = false;
   input_limit_bytes_ = 0;  // Nobody is held back by a job that is over.
 }
 
@@ -61,6 +62,7 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
 void Heartbeats::hear(const control::Heartbeat& beat) {
   input_limit_bytes_ = beat.input_limit_bytes;
   stack_wanted_ = beat.wants_stack;
+  others_pause_ = beat.activity && !beat.activity->pause.empty();
   if (!progress_.waits_in.empty() && !beat.elsewhere.empty()) elsewhere_ = beat.elsewhere;
 }
 

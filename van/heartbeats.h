@@ -62,6 +62,8 @@ class Heartbeats {
   void hear(const control::Heartbeat& beat);
   /// Where others are, in words, as the scheduler last said while we wait in the same call.
   const std::string& elsewhere() const { return elsewhere_; }
+  /// Another worker pauses (Worker::pause()), by the scheduler's last word.
+  bool others_pause() const { return others_pause_; }
   /// What the scheduler last said that this process's readers may have in flight; 0: no limit.
   std::uint64_t input_limit_bytes() const { return input_limit_bytes_; }
 
@@ -74,6 +76,7 @@ class Heartbeats {
   std::vector<control::EndedWait> ended_waits_;  // That the scheduler has yet to hear.
   bool stack_wanted_ = false;
   std::string elsewhere_;
+  bool others_pause_ = false;
   std::uint64_t input_limit_bytes_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "common/log.h"
 #include "common/machine.h"
 #include "core/fault_window.h"
 #include "van/greeting.h"
@@ -16,8 +17,6 @@ namespace {
 
 constexpr Duration kLeavePatience = 5s;
 constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
-// The scheduler knows who is missing and says so; a node gives up a little later than it.
-constexpr Duration kRendezvousSlack = 3s;
 
 bool have_one_place(const Member& a, const Member& b) {
   return a.role == b.role && a.number() == b.number();
@@ -149,6 +148,7 @@ void Membership::start(std::string address) {
   if (!address.empty()) self_.address = std::move(address);
   state_ = State::kGreeting;
   deadline_ = after(clock_.now(), config_.rendezvous_timeout);
+  greeting_notes_ = WaitNotes(clock_.now());
   if (Status called = scheduler_.call(hello()); !called.ok()) {
     fail(std::move(called).with_operation("join"));
   }
@@ -208,8 +208,7 @@ void Membership::on_welcome(const control::Welcome& welcome) {
     rank_ = welcome.rank;
     number_ = welcome.rank;
     van_.set_node(node_);
-    state_ = State::kRendezvous;
-    deadline_ = after(deadline_, kRendezvousSlack);
+    state_ = State::kRendezvous;  // The scheduler decides how long that may last.
     return;
   }
   for (const auto& [node, cause] : verdicts_.pending()) {
@@ -311,19 +310,13 @@ void Membership::tick() {
                  .with_peer("scheduler")
                  .with_operation("join"));
       } else if (scheduler_.may_be_called()) {
+        if (const auto waited = greeting_notes_.take(now)) tell_of_wait(*waited);
         if (Status called = scheduler_.call(hello()); !called.ok()) {
           fail(std::move(called).with_operation("join"));
         }
       }
       break;
     case State::kRendezvous:
-      if (now >= deadline_) {
-        fail(Status(Code::kRendezvousTimeout, "the scheduler sent no roster in time")
-                 .with_peer("scheduler")
-                 .with_operation("join"));
-      }
-      watch_scheduler(now);
-      break;
     case State::kMember:
       watch_scheduler(now);
       break;
@@ -346,6 +339,14 @@ void Membership::tick() {
   }
 }
 
+void Membership::tell_of_wait(Duration waited) const {
+  log(Level::kWarning,
+      "no scheduler has answered at {} for {:.0f} s: {}; is it running, and is "
+      "this its address? The attempts end after {} s",
+      config_.scheduler, seconds(waited), scheduler_.attempts().cause(),
+      seconds(config_.rendezvous_timeout));
+}
+
 void Membership::watch_scheduler(Time now) {
   if (over()) return;
   if (heartbeats_.due(now)) {
@@ -363,7 +364,7 @@ Time Membership::next_due() const {
   const bool away = scheduler_is_away();
   Time due = Time::max();
   if (state_ == State::kGreeting) due = std::min(scheduler_.next_call(), deadline_);
-  if (state_ == State::kRendezvous || state_ == State::kResigning) due = deadline_;
+  if (state_ == State::kResigning) due = deadline_;
   if (state_ == State::kLeaving && !away) due = silence_.postpone(deadline_, kLeavePatience);
   if (state_ == State::kRendezvous || state_ == State::kMember || state_ == State::kLeaving) {
     due = std::min(due, heartbeats_.next());

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/wait_notes.h"
 #include "van/heartbeats.h"
 #include "van/scheduler_link.h"
 #include "van/scheduler_silence.h"
@@ -98,6 +99,7 @@ class Membership {
   void on_welcome(const control::Welcome& welcome);
   void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
+  void tell_of_wait(Duration waited) const;
   void lose_scheduler(Status why);
 
   const Config& config_;
@@ -111,7 +113,8 @@ class Membership {
   Rank rank_ = 0;
   Rank number_ = 0;
   SchedulerLink scheduler_;
-  Time deadline_;  // Of greeting, rendezvous or leaving.
+  Time deadline_;  // Of greeting or leaving.
+  WaitNotes greeting_notes_{Time()};
   SchedulerSilence silence_;
   Heartbeats heartbeats_;
   Verdicts verdicts_;

@@ -23,7 +23,7 @@ void BarrierCalls::begin() {
   ++number_;
   entered_ = false;
   since_ = clock_.now();
-  deadline_ = sits_out ? Time::max() : after(since_, patience_);
+  deadline_ = sits_out ? Time::max() : patience_.deadline(since_);
   if (sits_out) stand_in_.begin(number_);
   enter_if_ready();
 }

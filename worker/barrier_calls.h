@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "van/control.h"
+#include "worker/patience.h"
 #include "worker/stand_in.h"
 
 namespace stretto {
@@ -55,10 +56,12 @@ class BarrierCalls {
   /// Why nothing may be begun: the servers are about to cut. Else ok.
   Status refusal() const;
   /// The first is no sit_out, and its patience has ended.
-  bool late() const { return !idle() && deadline_ <= clock_.now(); }
+  bool late() const { return next_due() <= clock_.now(); }
+  /// Patience::excuse.
+  void excuse(Time now) { patience_.excuse(now); }
   /// What is said of it then.
   Status lateness() const;
-  Time next_due() const { return idle() ? Time::max() : deadline_; }
+  Time next_due() const { return idle() ? Time::max() : patience_.extended(deadline_); }
   /// The first call, if it was begun before that: "barrier". Else empty.
   std::string oldest(Time before) const;
   /// When the first was begun, if there is one.
@@ -79,7 +82,7 @@ class BarrierCalls {
   control::Barrier entry() const;
 
   const Clock& clock_;
-  Duration patience_;
+  Patience patience_;
   StandIn& stand_in_;
   Enter enter_;
   std::deque<Call> calls_;

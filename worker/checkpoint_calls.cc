@@ -19,7 +19,7 @@ void CheckpointCalls::end(const CheckpointShare& share, const Result<checkpoint:
   }
   Call& call = calls_.at(share.call);
   call.done = std::move(done);
-  call.deadline = after(clock_.now(), patience_);
+  call.deadline = patience_.deadline(clock_.now());
   if (call.ended) tell(calls_.find(share.call));
 }
 

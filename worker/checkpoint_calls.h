@@ -16,6 +16,7 @@
 #include "van/control.h"
 #include "worker/barrier_calls.h"
 #include "worker/checkpoint_offers.h"
+#include "worker/patience.h"
 
 namespace stretto {
 
@@ -83,14 +84,20 @@ class CheckpointCalls {
   void tick() {
     offers_.tick();
     const Time now = clock_.now();
-    end_those([now](const Call& call) { return call.deadline <= now; },
+    end_those([&](const Call& call) { return patience_.extended(call.deadline) <= now; },
               {Code::kTimeout, "it has not been written in time"});
   }
 
+  /// Patience::excuse.
+  void excuse(Time now) {
+    patience_.excuse(now);
+    offers_.excuse(now);
+  }
   bool idle() const { return calls_.empty() && offers_.idle(); }
   Time next_due() const {
     Time due = offers_.next_due();
-    for (const auto& [number, call] : calls_) due = std::min(due, call.deadline);
+    for (const auto& [number, call] : calls_)
+      due = std::min(due, patience_.extended(call.deadline));
     return due;
   }
 
@@ -122,7 +129,7 @@ class CheckpointCalls {
   void refuse(const control::CheckpointCut& cut);
 
   const Clock& clock_;
-  const Duration patience_;
+  Patience patience_;
   const Ways ways_;
   CheckpointOffers offers_;
   std::optional<control::CheckpointCut> cut_;

@@ -15,7 +15,7 @@ void CheckpointOffers::offer(std::uint64_t step, Due due) {
                       "another thread asks just now whether a checkpoint is due; one thread makes "
                       "a program's steps"));
   }
-  waiting_ = {.step = step, .due = std::move(due), .deadline = after(clock_.now(), patience_)};
+  waiting_ = {.step = step, .due = std::move(due), .deadline = patience_.deadline(clock_.now())};
   answer();
 }
 
@@ -61,7 +61,7 @@ void CheckpointOffers::returned(Time called) {
 }
 
 void CheckpointOffers::tick() {
-  if (!waiting_ || waiting_->deadline > clock_.now()) return;
+  if (next_due() > clock_.now()) return;
   std::exchange(waiting_, std::nullopt)
       ->due(Status(Code::kTimeout, "the scheduler has not said whether it is due")
                 .with_operation("checkpoint"));

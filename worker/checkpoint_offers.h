@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "stretto/status.h"
 #include "van/control.h"
+#include "worker/patience.h"
 
 namespace stretto {
 
@@ -60,7 +61,9 @@ class CheckpointOffers {
   void returned(Time called);
 
   void tick();
-  Time next_due() const { return waiting_ ? waiting_->deadline : Time::max(); }
+  Time next_due() const { return waiting_ ? patience_.extended(waiting_->deadline) : Time::max(); }
+  /// Patience::excuse.
+  void excuse(Time now) { patience_.excuse(now); }
   bool idle() const { return !waiting_; }
   void end_all(const Status& why);
 
@@ -74,7 +77,7 @@ class CheckpointOffers {
   bool is_asked() const { return is_open_ || from_ != 0; }
 
   const Clock& clock_;
-  const Duration patience_;
+  Patience patience_;
   const Tell tell_scheduler_;
   const std::shared_ptr<OfferWord> word_ = std::make_shared<OfferWord>();
   std::optional<Waiting> waiting_;

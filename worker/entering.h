@@ -3,6 +3,7 @@
 // each of them has taken it in.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <set>
@@ -40,6 +41,10 @@ class Entering {
     if (shards_ != 0) tell({.step = settled_});
   }
 
+  /// Another worker pauses: until then no step may begin before which it could come in.
+  void excuse(Time until) {
+    if (deadline_ != Time::max()) deadline_ = std::max(deadline_, until);
+  }
   /// True once: its patience has ended.
   bool late(Time now) {
     if (now < deadline_) return false;

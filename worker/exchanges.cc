@@ -163,7 +163,7 @@ void Exchanges::tick() {
                 {Code::kTimeout,
                  fmt::format("{} not done after {} s, {}; the outcome is unknown, so it cannot be "
                              "used further",
-                             tensor.describe(), seconds(operations_.timeout()),
+                             tensor.describe(), seconds(operations_.patience().lasts()),
                              way_of(tensor).missing(tensor, *late))});
   }
   operations_.end_free();

@@ -29,8 +29,6 @@ class Exchanges {
 
   /// Operations and the work of codecs are noted there. It outlives this.
   void set_tracer(Tracer* tracer);
-  /// Operations::set_elsewhere.
-  void set_elsewhere(const std::string& words) { operations_.set_elsewhere(words); }
 
   /// Begins an operation, or ends it at once with an error.
   void start(const OperationPtr& operation);
@@ -60,6 +58,7 @@ class Exchanges {
   const MemberExchange& members() const { return members_; }
   PeerLinks& peers() { return peers_; }
   const PeerLinks& peers() const { return peers_; }
+  Operations& operations() { return operations_; }
   const Operations& operations() const { return operations_; }
   const ExchangeProgress& progress() const { return progress_; }
 

@@ -48,6 +48,12 @@ class JobSteps {
   /// True once: it has waited in vain to be taken in.
   bool too_late() { return entering_.late(clock_.now()); }
 
+  /// Patience::excuse, for both.
+  void excuse(Time now) {
+    entering_.excuse(after(now, entering_patience_));
+    gate_.excuse(now);
+  }
+
   StepGate& gate() { return gate_; }
   /// Of membership's last roster, or null.
   void tick(const Roster* roster) {

@@ -168,13 +168,13 @@ void WorkerNode::tick() {
     told.activity = activity_.at(clock_.now(), *told.activity, work_.waits_since());
     if (heartbeats.stack_wanted()) told.stack = activity_.stack();
     heartbeats.set_progress(told);
-    exchange.set_elsewhere(heartbeats.elsewhere());
+    exchange.operations().set_elsewhere(heartbeats.elsewhere());
   }
   membership_.tick();
   places_.follow(membership_, work_.steps().gate().count()->begun() != 0);
   input_.limit(heartbeats.input_limit_bytes());
   trace_.tick(membership_, 0, exchange.progress().most_rounds);
-  work_.tick();
+  work_.tick(heartbeats.others_pause());
   const Time now = clock_.now();
   if (pen_.due(now)) {
     pen_.put(

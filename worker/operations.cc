@@ -12,7 +12,7 @@ namespace stretto {
 
 void Operations::admit(Operation& operation) {
   operation.id = ++last_id_;
-  operation.deadline = after(clock_.now(), timeout_);
+  operation.deadline = patience_.deadline(clock_.now());
 }
 
 void Operations::begin(const OperationPtr& operation) {
@@ -59,13 +59,13 @@ std::vector<OperationPtr> Operations::of_tensor(std::uint32_t id) const {
 }
 
 const Operation* Operations::late(Time now) const {
-  const bool any = !in_flight_.empty() && in_flight_.front()->deadline <= now;
+  const bool any = !in_flight_.empty() && patience_.extended(in_flight_.front()->deadline) <= now;
   return any ? in_flight_.front().get() : nullptr;
 }
 
 Time Operations::next_due() const {
   if (!lingering_.empty()) return lingering_.next_due();
-  return in_flight_.empty() ? Time::max() : in_flight_.front()->deadline;
+  return in_flight_.empty() ? Time::max() : patience_.extended(in_flight_.front()->deadline);
 }
 
 std::string Operations::describe(Trait trait) const {
@@ -75,7 +75,8 @@ std::string Operations::describe(Trait trait) const {
 }
 
 const Operation* Operations::oldest(Time before) const {
-  if (in_flight_.empty() || in_flight_.front()->deadline > after(before, timeout_)) return nullptr;
+  if (in_flight_.empty() || in_flight_.front()->deadline > after(before, patience_.lasts()))
+    return nullptr;
   return in_flight_.front().get();
 }
 
@@ -89,7 +90,7 @@ Status Operations::with_elsewhere(const Status& why) const {
 // The operation, and the wait for its ticket if that has ended by it and somebody waited.
 void Operations::note_end(const Operation& operation) const {
   TraceRecord record;
-  record.begin_ns = trace_time(operation.deadline - timeout_);
+  record.begin_ns = trace_time(begun_at(operation));
   // A shared reading of the clock may be older than the operation.
   const auto now = std::max(record.begin_ns, trace_time(tracer_->now(clock_)));
   record.end_ns = now;

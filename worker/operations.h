@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "observe/trace/trace.h"
 #include "worker/lingering.h"
+#include "worker/patience.h"
 #include "worker/tensors.h"
 
 namespace stretto {
@@ -18,7 +19,7 @@ class Operations {
  public:
   /// Each may take so long. The tensors, whose names errors say, outlive this.
   Operations(const Clock& clock, Duration timeout, const Tensors& tensors)
-      : clock_(clock), timeout_(timeout), tensors_(tensors) {}
+      : clock_(clock), patience_(timeout), tensors_(tensors) {}
 
   /// Operations are noted there. It outlives this.
   void set_tracer(Tracer* tracer) { tracer_ = tracer; }
@@ -47,12 +48,12 @@ class Operations {
 
   /// One that is past its deadline, or null.
   const Operation* late(Time now) const;
-  Duration timeout() const { return timeout_; }
+  Patience& patience() { return patience_; }
   /// When to look for that, or for memory.
   Time next_due() const;
   /// The operation that was begun first, if that was before `before`; else null.
   const Operation* oldest(Time before) const;
-  Time begun_at(const Operation& operation) const { return operation.deadline - timeout_; }
+  Time begun_at(const Operation& operation) const { return operation.deadline - patience_.lasts(); }
   /// "push_pull 'x'".
   std::string describe(const Operation& operation) const { return describe(trait_of(operation)); }
   /// The last one that was begun, and the last one that ended; empty if none was.
@@ -72,7 +73,7 @@ class Operations {
   void note_end(const Operation& operation) const;
 
   const Clock& clock_;
-  const Duration timeout_;
+  Patience patience_;
   const Tensors& tensors_;
   Tracer* tracer_ = nullptr;
   OperationList in_flight_;  // By age, so by deadline.

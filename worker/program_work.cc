@@ -247,7 +247,13 @@ Status ProgramWork::cause_of(const Status& error) const {
 
 // ---- time and ends
 
-void ProgramWork::tick() {
+void ProgramWork::tick(bool others_pause) {
+  if (const Time now = clock_.now(); others_pause) {
+    exchange_.operations().patience().excuse(now);
+    barriers_.excuse(now);
+    checkpoints_.excuse(now);
+    steps_.excuse(now);
+  }
   exchange_.tick();
   if (membership_.roster()) {
     // What was before in a job that goes on from a checkpoint makes nothing stale.

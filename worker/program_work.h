@@ -65,7 +65,8 @@ class ProgramWork {
   void on_shard(LinkId link, const control::Message& message, const Member& shard);
   Exchanges& exchange() { return exchange_; }
 
-  void tick();
+  /// `others_pause`: Patience::excuse, for all calls that wait for other workers.
+  void tick(bool others_pause = false);
   Time next_due() const;
   bool idle() const;
   /// What heartbeats tell of it: how far it is, and what it has waited in for one or longer. Of the

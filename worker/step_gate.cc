@@ -37,7 +37,7 @@ void StepGate::begin(std::uint64_t step, Begun begun) {
   }
   const Time now = clock_.now();
   waiting_ = {
-      .step = step, .begun = std::move(begun), .since = now, .deadline = after(now, patience_)};
+      .step = step, .begun = std::move(begun), .since = now, .deadline = patience_.deadline(now)};
   tick();
 }
 
@@ -105,7 +105,7 @@ void StepGate::tick() {
     ways_.tell_shards(said);
     return let_go(static_cast<std::uint32_t>(said.nodes.size()));
   }
-  if (clock_.now() < waiting_->deadline) return;
+  if (clock_.now() < next_due()) return;
   const std::string what = comes == coming_.end()
                                ? "the scheduler has not said who comes in before it"
                                : "operations of the step before are still in flight";

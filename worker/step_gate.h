@@ -19,6 +19,7 @@
 #include "core/roster.h"
 #include "stretto/steps.h"
 #include "van/control.h"
+#include "worker/patience.h"
 
 namespace stretto {
 
@@ -75,7 +76,9 @@ class StepGate {
   const std::vector<control::TakeIn>& said() const { return said_; }
 
   void tick();
-  Time next_due() const { return waiting_ ? waiting_->deadline : Time::max(); }
+  Time next_due() const { return waiting_ ? patience_.extended(waiting_->deadline) : Time::max(); }
+  /// Patience::excuse.
+  void excuse(Time now) { patience_.excuse(now); }
   bool idle() const { return !waiting_; }
   /// When the step was to begin that waits.
   std::optional<Time> waits_since() const;
@@ -93,7 +96,7 @@ class StepGate {
   bool is_asked() const { return waiting_ || entered_ > 0 || is_open_ || !coming_.empty(); }
 
   const Clock& clock_;
-  const Duration patience_;
+  Patience patience_;
   const Ways ways_;
   const std::shared_ptr<StepCount> count_ = std::make_shared<StepCount>();
   std::optional<Waiting> waiting_;

@@ -3,6 +3,7 @@
 #include "scheduler/watch/job_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/log.h"
 
@@ -33,6 +34,9 @@ void JobWatch::heard(const Member& member, const control::Heartbeat& beat, Time 
 
 control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbeat& beat) const {
   control::Heartbeat answer{.number = beat.number, .wants_stack = stacks_.wanted(member.node)};
+  if (std::string pause = standstill_.pause_of_others(member.node); !pause.empty()) {
+    answer.activity = control::Activity{.pause = std::move(pause)};
+  }
   if (member.role == Role::kWorker) {
     answer.input_limit_bytes = input_.limit_of(member.number());
     const std::optional<Culprit>& standstill = standstill_.verdict();

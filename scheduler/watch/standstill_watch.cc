@@ -82,8 +82,20 @@ void StandstillWatch::heard(const Member& member, const control::Heartbeat& beat
   }
   row.call = beat.waits_in;
   row.activity = beat.activity.value_or(control::Activity{});
-  if (!row.activity.pause.empty()) row.paused = now;
+  if (row.activity.pause.empty()) {
+    pauses_.erase(member.node);
+  } else {
+    row.paused = now;
+    pauses_[member.node] = row.activity.pause;
+  }
   keep_rates(row, beat, now);
+}
+
+std::string StandstillWatch::pause_of_others(NodeId node) const {
+  for (const auto& [other, pause] : pauses_) {
+    if (other != node) return pause;
+  }
+  return {};
 }
 
 // Time in which nobody was heard, ourselves asleep perhaps, is held against nobody.
@@ -135,6 +147,7 @@ bool StandstillWatch::paused_since(Time then) const {
 
 void StandstillWatch::left(NodeId node) {
   table_.rows.erase(node);
+  pauses_.erase(node);
   samples_.erase(node);
   usual_.left(node);
   std::erase_if(table_.waits, [&](const auto& wait) { return wait.shard == node; });

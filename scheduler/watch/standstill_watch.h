@@ -55,6 +55,8 @@ class StandstillWatch {
   /// While the job stands still.
   const std::optional<Culprit>& verdict() const { return verdict_; }
   Duration limit() const { return usual_.limit(); }
+  /// What another worker than this node pauses for; empty: none pauses.
+  std::string pause_of_others(NodeId node) const;
 
  private:
   struct Sample {  // Of a worker, from which rates are taken.
@@ -74,6 +76,7 @@ class StandstillWatch {
   Duration most_apart_;  // Signs of life, if not all stand still.
   StandstillTable table_;
   std::map<NodeId, Sample> samples_;
+  std::map<NodeId, std::string> pauses_;  // Of those that pause: what for.
   UsualWaits usual_;
   Time next_look_;
   std::optional<Culprit> suspected_;  // The last judgement,

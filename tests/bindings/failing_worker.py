@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 
 import torch
 
@@ -139,7 +140,7 @@ def forks():
 
 
 def forks_first():
-    """The child joins the job, which its parent has not done."""
+    """The child joins the job, which its parent, that is lazy, has not done."""
     pid = os.fork()
     if pid == 0:
         bps.init()
@@ -148,6 +149,16 @@ def forks_first():
         print("done", flush=True)
         sys.exit(0)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def pauses():
+    """Worker 0 pauses for longer than calls of others may take, in an exchange and at a barrier."""
+    for wait in (lambda: st.push_pull(torch.ones(1), "x"), st.barrier):
+        if st.rank() == 0:
+            with st.pause("evaluation"):
+                threading.Event().wait(9)
+        wait()
+    print("done", flush=True)
 
 
 def _late():
@@ -181,7 +192,7 @@ def joins():
     """Waits for a scheduler that never comes, until Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     print("joining", flush=True)
-    bps.barrier()
+    bps.init()
 
 
 def main():
@@ -191,12 +202,12 @@ def main():
         atexit.register(_late)  # Before init(): what is registered last comes first.
     if sys.argv[1] == "codes_alone" and os.environ["RANK"] == "1":
         os.environ.update(STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES="0")
-    bps.init()
+    bps.init(lazy=sys.argv[1] in ("forks_first", "joins"))
     {"endless": endless, "sits_out": sits_out, "raises": raises,
      "raises_eagerly": raises_eagerly, "exits": exits,
      "differs": differs, "ends_early": ends_early, "names_twice": names_twice,
      "codes_alone": codes_alone, "forks": forks, "forks_first": forks_first,
-     "interrupted": interrupted, "joins": joins}[sys.argv[1]]()
+     "interrupted": interrupted, "joins": joins, "pauses": pauses}[sys.argv[1]]()
 
 
 if __name__ == "__main__":

@@ -82,6 +82,11 @@ class Failures(jobs.PythonTest):
             job.expect(rf"\[worker {rank}\] timeout: .*push_pull.{mine}.*; meanwhile worker "
                        rf"{1 - rank} waits in push_pull 'push_pull.{theirs}'")
 
+    def test_workers_wait_for_one_that_pauses(self):
+        job = self.python("failing_worker.py", "pauses", STRETTO_STALL_ERROR_S=4,
+                          STRETTO_OPERATION_TIMEOUT_S=4)
+        self.assert_done(job)
+
     def test_a_name_for_two_sizes(self):
         job = self.python("failing_worker.py", "names_twice")
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())

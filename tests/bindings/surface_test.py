@@ -20,7 +20,7 @@ from stretto import _core, errors, session
 # Name: parameters as BytePS has them, in order, with their defaults. Ours may have more after.
 NONE = bps.Compression.none
 SIGNATURES = {
-    "init": {"lazy": True},
+    "init": {"lazy": False},
     "shutdown": {},
     "suspend": {},
     "resume": {"num_workers": ..., "num_servers": ..., "global_rank": ..., "context": None},

@@ -159,6 +159,20 @@ class SumsOfServers(ElasticSchedulerReturnsBase):
         self.one_error(job, "SchedulerLost", "role=scheduler", "killed by SIGKILL")
         self.assert_nobody_left()
 
+    def test_finished_job_ends_a_replacement_that_never_joins(self):
+        program = f"[ $STRETTO_RANK -lt 3 ] || exec sleep 600; exec {losses_test.LOSING} \"$@\""
+        job = self.launch("/bin/sh", "-c", program, "sh", "--until", self.until, workers="1:3",
+                          flags=("--restarts", 1))
+        for number in range(3):
+            job.expect(rf"\[worker {number}\] round 10$")
+        self.kill(job, "worker 1")
+        job.expect(r"worker 3 is started for it$")
+        self.stop()
+        self.done(job, ("worker 0", "worker 2"))
+        self.assertIn("sent SIGKILL to worker 3", job.lines_of("launcher"))
+        self.assertNotIn("scheduler exited", job.output())
+        self.assert_nobody_left()
+
     def test_a_worker_that_is_lost_after_is_replaced_too(self):
         job = self.begin_all()
         self.kill(job, "scheduler")

@@ -125,6 +125,14 @@ class SchedulerReturns(SchedulerReturnsBase):
         self.ends_well(job)
         job.expect(BACK)
 
+    def test_scheduler_that_is_done_is_not_restarted(self):
+        """A program that saves for longer than a silent scheduler is waited for."""
+        program = f"{RETURNING} --steps 20 --elements 3000; [ $STRETTO_RANK != 0 ] || sleep 12"
+        job = self.launch("/bin/sh", "-c", program, workers=2, servers=2,
+                          flags=("--restarts", 8), STRETTO_DEAD_AFTER_S=DEAD_AFTER)
+        self.ends_well(job)
+        self.assertEqual(self.so_far(job, "another is started"), 0, job.output())
+
     def test_who_is_under_a_shell_ends_with_a_launcher_that_is_killed(self):
         program = f"{RETURNING} --steps 1000000 --elements 3000; true"
         job = self.launch("/bin/sh", "-c", program, workers=2, servers=2,

@@ -341,6 +341,15 @@ class Launcher(Startup):
         self.assert_error(job.errors_of("scheduler")[0], "RendezvousTimeout", "worker 0")
         self.assert_nobody_left()
 
+    def test_launched_worker_may_join_late(self):
+        """The scheduler says whom the job waits for, and no timeout runs."""
+        program = f"test $RANK = 0 || sleep 12; exec {cluster.TRAINING} --rounds 20"
+        job = self.launch("/bin/sh", "-c", program, STRETTO_LOG_LEVEL="info")
+        job.expect(r"\[scheduler\] .*waited 10 s for its members: "
+                   r"worker 1 runs, has not joined yet$")
+        self.assertEqual(job.end(), 0, job.output())
+        self.assert_nobody_left()
+
     def test_a_worker_that_ends_before_it_joins(self):
         """It is missed and named long before the rendezvous timeout, which is 60 s."""
         job = self.launch("/bin/sh", "-c", f"test $RANK = 1 || exec {cluster.TRAINING}")

@@ -62,6 +62,16 @@ TEST_F(ProcessEndsTest, WhatALauncherSaidBeforeItWentCounts) {
   EXPECT_THAT(ends.take(), IsEmpty());
 }
 
+TEST_F(ProcessEndsTest, TellsWhetherJoinsHaveNoLimit) {
+  ProcessEnds ends(scheduler_.get());
+  say("ends are told\n");
+  EXPECT_THAT(ends.take(), IsEmpty());
+  EXPECT_FALSE(ends.joins_unlimited());
+  say("members may join at any time\n");
+  EXPECT_THAT(ends.take(), IsEmpty());
+  EXPECT_TRUE(ends.joins_unlimited());
+}
+
 TEST_F(ProcessEndsTest, NonsenseIsNoEnd) {
   ProcessEnds ends(scheduler_.get());
   say("worker x has ended\n\nends are told?\n");

@@ -122,6 +122,7 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
       ends[1], agent, [] { return Gathering::kComplete; }, clock,
       ReadyLine::Changes{.losses = {},
                          .moves = {},
+                         .replacements = {},
                          .guests = {},
                          .saved = [&saved] { return saved; },
                          .life = {}});
@@ -148,7 +149,8 @@ TEST(ReadyLine, ShowsItsLifeFromTheBeginAndAgainAndAgain) {
   sim::VirtualClock clock;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kUnawaited; }, clock,
-      ReadyLine::Changes{.losses = {}, .moves = {}, .guests = {}, .saved = {}, .life = 1s});
+      ReadyLine::Changes{
+          .losses = {}, .moves = {}, .replacements = {}, .guests = {}, .saved = {}, .life = 1s});
   line.step(0ns);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
@@ -166,6 +168,7 @@ class ReadyLineElastic : public testing::Test {
         ends_[1], agent_, [] { return Gathering::kComplete; }, clock_,
         ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
                            .moves = {},
+                           .replacements = [this] { return replacements_; },
                            .guests = [this] { return guests_; },
                            .saved = {},
                            .life = {}});
@@ -186,6 +189,7 @@ class ReadyLineElastic : public testing::Test {
   ReadyIdle agent_;
   sim::VirtualClock clock_;
   std::vector<LossNews> lost_;
+  std::vector<Rank> replacements_;
   std::uint32_t guests_ = 0;
   std::optional<ReadyLine> line_;
 };
@@ -205,6 +209,19 @@ TEST_F(ReadyLineElastic, SaysWithoutWhomTheJobGoesOn) {
   EXPECT_FALSE(loss_news_in("the job goes on without worker 2x"));
   EXPECT_FALSE(loss_news_in("again there comes worker "));
   EXPECT_FALSE(loss_news_in("all are here"));
+}
+
+TEST_F(ReadyLineElastic, SaysOnceWhichReplacementHasJoined) {
+  replacements_ = {4};
+  EXPECT_EQ(said(), "worker 4 has joined\n");
+  replacements_ = {3, 4};
+  EXPECT_EQ(said(), "worker 3 has joined\n");
+  replacements_ = {};
+  EXPECT_EQ(said(), "-");
+  EXPECT_EQ(joined_in("worker 14 has joined"), 14U);
+  EXPECT_FALSE(joined_in("worker  has joined"));
+  EXPECT_FALSE(joined_in("worker has joined"));
+  EXPECT_FALSE(joined_in("the job goes on without worker 2"));
 }
 
 TEST_F(ReadyLineElastic, SaysAgainAndAgainHowManyGuestsThereAre) {

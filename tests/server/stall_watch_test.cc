@@ -64,5 +64,16 @@ TEST_F(StallWatchTest, WhoHasWaitedTooLongFailsWithTheNames) {
   EXPECT_THAT(look_after(9s).told(), IsEmpty()) << "nobody waits any more";
 }
 
+TEST_F(StallWatchTest, WhileAWorkerPausesNoWaitIsTooLong) {
+  look_after(7s);
+  watch_.excuse(now_);
+  const auto told = look_after(7s).told();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].age, 14s) << "what is shown is the whole wait";
+  EXPECT_THAT(failed_, IsEmpty());
+  look_after(1s);
+  EXPECT_THAT(failed_, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace stretto

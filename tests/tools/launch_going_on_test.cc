@@ -247,6 +247,39 @@ TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
+// A finished job does not wait for a worker that may never come.
+TEST_F(LaunchReplacing, AFinishedJobEndsAReplacementThatHasNotJoined) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  end({{kSecondWorker, kFine}, {kServer, kFine}});
+  EXPECT_FALSE(supervisor_.deadline()) << "the scheduler runs, so the replacement may still join";
+  now_ += 20s;
+  const Time done = now_;
+  end({{kScheduler, kFine}});
+  const Reaction late = wait();
+  EXPECT_EQ(now_ - done, Limits().settle);
+  EXPECT_EQ(late.orders, to({kFirstSpare}, SIGKILL, Scope::kGroup));
+  ASSERT_FALSE(late.notes.empty());
+  EXPECT_EQ(late.notes.front(), "sent SIGKILL to worker 2");
+  end({{kFirstSpare, kKilled}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+}
+
+TEST_F(LaunchReplacing, AReplacementThatHasJoinedMayWorkOnAfterTheJob) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  note_joined(supervisor_, 2);
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  EXPECT_FALSE(supervisor_.deadline()) << "it saves, or evaluates, as long as it wants";
+  end({{kFirstSpare, kStatus3}});
+  ASSERT_TRUE(supervisor_.over());
+}
+
 TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
   run_all();
   end({{kFirstWorker, kKilled}});

@@ -93,6 +93,24 @@ TEST_F(LaunchSchedulerReturns, OneThatEndsByItselfHasAReason) {
   EXPECT_TRUE(end({{kServer, {false, 69}}}).restarts.empty());
 }
 
+// Workers may work on for long after they have left.
+TEST_F(LaunchSchedulerReturns, ASchedulerThatHasEndedIsNotMissed) {
+  for (const Exit& exit : {kFine, kStatus3}) {
+    SCOPED_TRACE(exit.text());
+    Supervisor supervisor(members_and(0), limits_with(2), now_, sizing_);
+    supervisor.on_spawned(kScheduler);
+    supervisor.on_ready();
+    for (const std::size_t member : {kServer, kFirstWorker, kSecondWorker})
+      supervisor.on_spawned(member);
+    supervisor.on_gathering(Gathering::kComplete, now_);
+    const Ended scheduler{kScheduler, exit};
+    EXPECT_TRUE(supervisor.on_ended({&scheduler, 1}, 0, now_).restarts.empty());
+    const Reaction silent = supervisor.on_loss_news(kScheduler, false, now_ + 10s);
+    EXPECT_TRUE(silent.restarts.empty());
+    EXPECT_TRUE(silent.notes.empty());
+  }
+}
+
 TEST_F(LaunchSchedulerReturns, BeforeTheJobHasComeTogetherItIsAFailure) {
   start_all();
   EXPECT_TRUE(end({{kScheduler, kKilled}}).restarts.empty());

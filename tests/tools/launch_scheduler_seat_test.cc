@@ -95,6 +95,21 @@ TEST_F(SchedulerSeatTest, OneThatSaysNothingIsMissedOnce) {
   EXPECT_EQ(now_ - begun, 10s) << "a process has to begin";
 }
 
+TEST_F(SchedulerSeatTest, ASchedulerThatHasEndedIsNotMissed) {
+  SchedulerSeat seat(plan_, true, folders());
+  seat.begin_life(now_);
+  seat.begin_watch();
+  seat.note_end(0);
+  EXPECT_TRUE(seat.ended().empty());
+  EXPECT_FALSE(seat.deadline());
+  seat.hear(now_ += 1s);  // Its last lines may be read after its end.
+  EXPECT_FALSE(seat.is_missed(now_ += 1s));
+  EXPECT_FALSE(seat.is_missed(now_ += 60s)) << "a launcher that stood still";
+  EXPECT_FALSE(seat.is_missed(now_ += 1s));
+  seat.begin_life(now_);
+  EXPECT_TRUE(seat.deadline());
+}
+
 TEST_F(SchedulerSeatTest, ALauncherThatStoodStillMissesNobody) {
   SchedulerSeat seat(plan_, true, folders());
   seat.begin_life(now_);

@@ -87,6 +87,18 @@ TEST_F(BarrierCallsTest, OneIsBegunAtATimeInTheirOrder) {
   EXPECT_EQ(calls_.oldest(clock_.now()), "barrier");
 }
 
+TEST_F(BarrierCallsTest, WhileAnotherWorkerPausesNoneIsLate) {
+  calls_.excuse(clock_.now());
+  EXPECT_EQ(calls_.next_due(), Time::max()) << "none waits";
+  calls_.barrier(into(ends_));
+  pass(9s);
+  calls_.excuse(clock_.now());
+  pass(9s);
+  EXPECT_FALSE(calls_.late());
+  pass(1s);
+  EXPECT_TRUE(calls_.late());
+}
+
 TEST_F(BarrierCallsTest, ACallThatFailsLeavesItsNumberToTheNext) {
   calls_.sit_out(into(ends_));
   calls_.barrier(into(ends_));

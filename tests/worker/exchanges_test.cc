@@ -403,7 +403,7 @@ TEST_F(ExchangeTest, WhatHasWaitedLongestIsNamed) {
   const Operation* oldest = exchange_.operations().oldest(begun);
   ASSERT_NE(oldest, nullptr);
   EXPECT_EQ(exchange_.operations().describe(*oldest), "pull 'tensor1'");
-  exchange_.set_elsewhere("worker 1 waits in push_pull 'y'");
+  exchange_.operations().set_elsewhere("worker 1 waits in push_pull 'y'");
   pass(19s);
   expect_failed(operation, Code::kTimeout, "; meanwhile worker 1 waits in push_pull 'y'");
   EXPECT_EQ(exchange_.operations().with_elsewhere({Code::kPeerLost, "gone"}).cause(), "gone");

@@ -55,6 +55,16 @@ TEST_F(OperationsTest, TheOldestIsTheFirstToBeLate) {
   EXPECT_THAT(operations_.all(), ElementsAre(second));
 }
 
+TEST_F(OperationsTest, WhileAnotherWorkerPausesNoneIsLate) {
+  const Time start = clock_.now();
+  const OperationPtr first = begin();
+  operations_.patience().excuse(start + 15s);
+  EXPECT_EQ(operations_.late(start + 20s), nullptr);
+  EXPECT_EQ(operations_.next_due(), start + 35s);
+  EXPECT_EQ(operations_.late(start + 35s), first.get());
+  EXPECT_EQ(operations_.begun_at(*first), start);
+}
+
 TEST_F(OperationsTest, AnErrorSaysWhatFailedAndATimeoutWhatOthersWaitIn) {
   operations_.set_elsewhere("worker 1 waits in barrier");
   const OperationPtr lost = begin();

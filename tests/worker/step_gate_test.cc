@@ -235,6 +235,19 @@ TEST_F(StepGateTest, ANewcomerIsInOnceAllShardsHaveTakenItIn) {
   EXPECT_FALSE(steps_.too_late());
 }
 
+TEST_F(StepGateTest, ANewcomerWaitsForAWorkerThatPauses) {
+  const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
+  EXPECT_FALSE(steps_.takes_part(roster, 9, 2));
+  const Time due = steps_.next_due();
+  clock_.advance_to(due - 100ms);
+  steps_.excuse(clock_.now());
+  EXPECT_GT(steps_.next_due(), due);
+  clock_.advance_to(due);
+  EXPECT_FALSE(steps_.too_late());
+  clock_.advance_to(steps_.next_due());
+  EXPECT_TRUE(steps_.too_late());
+}
+
 TEST_F(StepGateTest, ANewcomerThatNobodyTakesInSaysWhy) {
   const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
   EXPECT_TRUE(steps_.takes_part(roster, 8, 2)) << "who was there from the begin is in";

@@ -184,6 +184,15 @@ std::optional<std::size_t> GoingOn::spare(const JobEvidence& evidence) {
   return std::nullopt;
 }
 
+std::optional<Time> GoingOn::replacement_due(const JobEvidence& evidence,
+                                             std::size_t member) const {
+  const Witness& witness = evidence.members[member];
+  const bool replaces = witness.spare && witness.member.role == Role::kWorker;
+  const bool is_missing = replaces && !witness.joined && !witness.told && evidence.is_alive(member);
+  if (!is_missing || !is_done(evidence)) return std::nullopt;
+  return evidence.members[kScheduler].at + settle_;
+}
+
 std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now) {
   std::vector<std::size_t> found;
   std::erase_if(ends_by_, [&](const auto& one) {
@@ -192,6 +201,10 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
     if (runs && due) found.push_back(one.first);
     return !runs || due;
   });
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    const std::optional<Time> due = replacement_due(evidence, member);
+    if (due && now >= *due) found.push_back(member);
+  }
   // Who was to have a place comes too late, and may not even be in.
   for (std::size_t member = 0; is_done(evidence) && member < evidence.members.size(); ++member) {
     const Witness& witness = evidence.members[member];
@@ -207,6 +220,9 @@ std::optional<Time> GoingOn::deadline(const JobEvidence& evidence) const {
   }
   for (const auto& [member, due] : ends_by_) {
     if (evidence.is_alive(member)) first = std::min(first, due);
+  }
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    first = std::min(first, replacement_due(evidence, member).value_or(first));
   }
   if (first == Time::max()) return std::nullopt;
   return first;

@@ -82,7 +82,8 @@ class GoingOn {
   /// A worker is lost for good: who is to be started for it, if somebody is left.
   static std::optional<std::size_t> spare(const JobEvidence& evidence);
 
-  /// Who still runs though the job has gone on without it for long, or is done.
+  /// Who still runs though the job has gone on without it for long, or is done. A replacement that
+  /// has not joined a job that is done has Limits::settle to end by itself.
   std::vector<std::size_t> overdue(const JobEvidence& evidence, Time now);
   /// When look() or overdue() may find something.
   std::optional<Time> deadline(const JobEvidence& evidence) const;
@@ -90,6 +91,9 @@ class GoingOn {
   static std::string farewell(const JobEvidence& evidence);
 
  private:
+  // When a replacement that has not joined is killed; none: it has joined, or the job runs.
+  std::optional<Time> replacement_due(const JobEvidence& evidence, std::size_t member) const;
+
   const Duration again_;
   const Duration settle_;
   const Duration word_;

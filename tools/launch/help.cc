@@ -58,7 +58,7 @@ for Kubernetes
                      them; the token is STRETTO_JOB_TOKEN
 
 supervision (seconds)
-  --start-timeout S  for everybody to come together (default 60)
+  --start-timeout S  for all members to join (default: as long as their processes run)
   --settle S         after a failure, for the others to end by themselves (default 3)
   --drain S          after the last worker, for servers and scheduler to end (default 10)
   --grace S          between the notice to end (SIGTERM) and SIGKILL (default 20)

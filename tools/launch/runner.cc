@@ -107,6 +107,14 @@ std::size_t index_of(Rank server, const std::vector<JobMember>& members) {
   return static_cast<std::size_t>(found - members.begin());
 }
 
+// What it has to know before all else. A time limit that somebody has given for members to join
+// lasts; without one each has as long as its process runs, since its end is told.
+std::string lines_for_scheduler(const Plan& plan, const Variables& inherited) {
+  const bool limited =
+      plan.start_timeout || !told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S").empty();
+  return fmt::format("{}\n{}{}", kEndsAreTold, limited ? "" : kJoinsUnlimited, limited ? "" : "\n");
+}
+
 std::string line_of_refusal(Rank server, const Status& why) {
   return line_of(StartRefusal{server, why.cause()}) + "\n";
 }
@@ -314,6 +322,7 @@ void Runner::on_ready(std::string_view text) {
     const std::size_t index = news && seat_.is_news() ? index_of(*news, members_) : members_.size();
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
+    note_joined(supervisor_, joined_in(line));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;
@@ -381,7 +390,7 @@ void Runner::start(std::size_t member) {
   seat_.note_start(member);
   host_of(member).start(member, command, member == 0);
   if (member != 0) return;
-  host_of(0).tell(fmt::format("{}\n", kEndsAreTold));
+  host_of(0).tell(lines_for_scheduler(plan_, ingredients_.inherited));
   if (notices_.awaits_checkpoint()) host_of(0).tell(fmt::format("{}\n", kSaveWanted));
   for (const std::size_t ended : seat_.ended()) tell_of_end(ended);
 }
@@ -390,8 +399,8 @@ void Runner::start(std::size_t member) {
 // more, and the job does not outlive it.
 void Runner::tell_of_end(std::size_t index) {
   const JobMember& member = members_[index];
-  if (index == 0) return;
   seat_.note_end(index);
+  if (index == 0) return;
   host_of(0).tell(line_of(MemberEnd{member.role, member.rank}) + "\n");
 }
 

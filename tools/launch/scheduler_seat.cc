@@ -17,6 +17,7 @@
 namespace stretto::launch {
 namespace {
 
+constexpr std::size_t kSchedulerMember = 0;
 constexpr const char* kJournal = "journal";
 constexpr std::string_view kFolderBegin = "scheduler-";
 constexpr Duration kLookEvery = 1s;
@@ -83,6 +84,14 @@ SchedulerLife SchedulerSeat::begin_life(Time now) {
   return life;
 }
 
+void SchedulerSeat::note_end(std::size_t member) {
+  if (member == kSchedulerMember) {
+    heard_at_.reset();
+  } else {
+    ended_.insert(member);
+  }
+}
+
 bool SchedulerSeat::is_news() {
   if (++said_ <= heard_) return false;
   heard_ = said_;
@@ -90,16 +99,16 @@ bool SchedulerSeat::is_news() {
 }
 
 bool SchedulerSeat::is_missed(Time now) {
-  if (!watches_ || restarts_left() == 0) return false;
+  if (!watches_ || !heard_at_ || restarts_left() == 0) return false;
   if (now - std::exchange(looked_at_, now) > kSleep) heard_at_ = now;
-  if (now - heard_at_ < silence_) return false;
-  heard_at_ = Time::max() - silence_;  // Until the next one begins.
+  if (now - *heard_at_ < silence_) return false;
+  heard_at_.reset();
   return true;
 }
 
 std::optional<Time> SchedulerSeat::deadline() const {
-  if (!watches_ || restarts_left() == 0) return std::nullopt;
-  return std::min(looked_at_ + kLookEvery, heard_at_ + silence_);
+  if (!watches_ || !heard_at_ || restarts_left() == 0) return std::nullopt;
+  return std::min(looked_at_ + kLookEvery, *heard_at_ + silence_);
 }
 
 }  // namespace stretto::launch

@@ -33,15 +33,17 @@ class SchedulerSeat {
   SchedulerLife begin_life(Time now);
   /// A member is run again in its own place.
   void note_restart() { ++restarts_; }
-  /// A member has ended, or runs.
-  void note_end(std::size_t member) { ended_.insert(member); }
+  /// A member has ended, or runs. A scheduler that has ended is not watched until the next life.
+  void note_end(std::size_t member);
   void note_start(std::size_t member) { ended_.erase(member); }
   const std::set<std::size_t>& ended() const { return ended_; }
 
   /// It tells of a loss. Each scheduler tells of all, in their order: true if this is news.
   bool is_news();
   /// It has said something.
-  void hear(Time now) { heard_at_ = now; }
+  void hear(Time now) {
+    if (heard_at_) heard_at_ = now;
+  }
   /// All have come together: from now on it is missed.
   void begin_watch() { watches_ = true; }
   /// True, once, if it has said nothing for too long. To be asked at deadline().
@@ -59,7 +61,7 @@ class SchedulerSeat {
   std::uint64_t heard_ = 0;  // and by the one that has said most.
   std::set<std::size_t> ended_;
   bool watches_ = false;
-  Time heard_at_ = {};
+  std::optional<Time> heard_at_;  // None: no life runs that could be missed.
   Time looked_at_ = {};
 };
 

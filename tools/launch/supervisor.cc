@@ -30,6 +30,8 @@ void append(Reaction& reaction, Reaction next) {
 // comes.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                  Reaction& reaction) {
+  // A scheduler that has ended by itself has a reason.
+  if (member == 0 && !evidence.is_alive(0)) return;
   const bool is_guest = is_guest_server(evidence.members[member].member, going_on.places());
   const auto stand_in = stand_in_for(member, going_on.places(), evidence);
   const bool comes = stand_in && going_on.returns(evidence, *stand_in);
@@ -121,6 +123,14 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
   std::vector<std::size_t> abandoned = losses.abandoned(evidence, now);
   const std::vector<std::size_t> overdue = going_on.overdue(evidence, now);
   abandoned.insert(abandoned.end(), overdue.begin(), overdue.end());
+  for (const std::size_t member : overdue) {
+    Witness& witness = evidence.members[member];
+    const bool news = !std::exchange(witness.forgiven, true) && witness.spare;
+    if (news && witness.member.role == Role::kWorker) {
+      reaction.notes.push_back(
+          fmt::format("{} has not joined, and the job is done", label_of(witness.member)));
+    }
+  }
   for (const std::size_t member : abandoned) {
     evidence.members[member].told = true;
     reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
@@ -439,6 +449,12 @@ Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
                                        label_of(evidence.members[wanted.member].member),
                                        label_of(evidence.members[wanted.instead_of].member)));
   return reaction;
+}
+
+void note_joined(Supervisor& supervisor, std::optional<Rank> worker) {
+  for (Witness& witness : supervisor.evidence_.members) {
+    if (worker && witness.member == JobMember{Role::kWorker, *worker}) witness.joined = true;
+  }
 }
 
 bool runs(const Supervisor& supervisor) {

@@ -107,6 +107,7 @@ class Supervisor {
   std::optional<Time> deadline() const;
   const JobEvidence& evidence() const { return evidence_; }
   friend bool runs(const Supervisor& supervisor);
+  friend void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
   friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
   AttemptOutcome outcome() const;  ///< Once over().
 
@@ -135,6 +136,9 @@ class Supervisor {
 
 /// One that does not run is started for another, whose place it is to have.
 Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
+
+/// The scheduler says that this worker, which was started later than others, has joined.
+void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
 
 /// All have come together, and the job is not about to end.
 bool runs(const Supervisor& supervisor);

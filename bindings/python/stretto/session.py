@@ -435,10 +435,10 @@ def is_initialized() -> bool:
     return _current is not None
 
 
-def begin(lazy=True, resumed=False):
-    """Makes this process a worker of its job; again does nothing. Joins when something is first
-    exchanged, or at once if not `lazy`, and then waits for the other workers. Raises Refused if
-    this process has left that job, unless `resumed`: then it is another one at the same place."""
+def begin(lazy=False, resumed=False):
+    """Makes this process a worker of its job, and joins it: returns when all workers are there. If
+    `lazy`, it joins when something is first exchanged. Again does nothing. Raises Refused if this
+    process has left that job, unless `resumed`: then it is another one at the same place."""
     global _current
     if _current is not None and _current.is_inherited():
         _current = None  # Of the parent, which had not joined: the child may.
@@ -460,8 +460,8 @@ def begin(lazy=True, resumed=False):
         # Before the end of threads that are no daemons is waited for: atexit comes after.
         getattr(threading, "_register_atexit", atexit.register)(_note_ending)
         interrupts.tell_in_one_line()
-    if not lazy:
-        _current.barrier()
+    if not (lazy or _current.alone):
+        _current.worker()  # A newcomer, which is alone yet, joins with its first step.
 
 
 def come_again(former):

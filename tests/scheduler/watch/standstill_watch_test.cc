@@ -136,6 +136,18 @@ TEST_F(StandstillWatchTest, IsNamedAgainWhenItsCauseChanges) {
   EXPECT_THAT(said(4s), HasSubstr("worker 1 has not been heard of"));
 }
 
+TEST_F(StandstillWatchTest, OthersHearOfAPause) {
+  pass(1s);
+  EXPECT_EQ(watch_.pause_of_others(1), "");
+  second_.pause = "evaluation";
+  pass(1s);
+  EXPECT_EQ(watch_.pause_of_others(1), "evaluation");
+  EXPECT_EQ(watch_.pause_of_others(2), "evaluation");
+  EXPECT_EQ(watch_.pause_of_others(3), "") << "it pauses itself";
+  watch_.left(3);
+  EXPECT_EQ(watch_.pause_of_others(1), "");
+}
+
 TEST_F(StandstillWatchTest, APauseIsNone) {
   pass(1s);
   second_.pause = "evaluation";

@@ -200,7 +200,7 @@ struct Options {
   /// ProgramSteps::lost_as() of the worker that this process was, if it comes to its job again: it
   /// is the same number to people. kSchedulerLost soon, where nobody listens any more.
   NodeId former = 0;
-  /// How long join() waits for the others. All members should have the same.
+  /// How long join() tries to reach the scheduler, which knows how long it then waits for others.
   Duration rendezvous_timeout = std::chrono::seconds(60);
   /// How long any operation, declare() and barrier() may take. The default is longer than the 300 s
   /// after which a server gives up on a round, so that its error, which names who is missing,
@@ -320,8 +320,9 @@ class Worker {
   void report(std::string_view name, double value);
 
   /// The program does something else than training for a while: `auto pause =
-  /// worker.pause("evaluation");`. Until the pause goes, nobody calls it a standstill that others
-  /// wait for this worker; heartbeats tell of it. Never blocks.
+  /// worker.pause("evaluation");`. Until the pause ends, nobody calls it a standstill that others
+  /// wait for this worker, and their calls do not end with kTimeout; afterwards these have all of
+  /// Options::operation_timeout again. Heartbeats tell of it. Never blocks.
   Pause pause(std::string_view what);
   /// The program ends: who waits for this worker from now on is told so. leave() says it by itself.
   void note_ending();

@@ -17,8 +17,9 @@ _numbers = itertools.count(1)
 _declared: Dict[str, object] = {}
 
 
-def init(lazy=True):
-    """Makes this process a worker of its job, and returns 0. If not `lazy`, waits for all."""
+def init(lazy=False):
+    """Joins the job, and returns 0 when all workers are there. If `lazy`, it joins when something
+    is first exchanged."""
     st.init(lazy)
     return 0
 

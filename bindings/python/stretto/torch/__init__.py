@@ -48,10 +48,12 @@ __all__ = [
 ]
 
 @unfinished.whole("init")
-def init(lazy: bool = True) -> None:
-    """Makes this process a worker of its job. If `lazy`, the job is joined when something is
-    first exchanged; else at once, and it returns when all workers are there. Again does
-    nothing. Raises Refused after shutdown() or suspend(): a job is joined once, see resume()."""
+def init(lazy: bool = False) -> None:
+    """Joins the job, and returns when all workers are there. A worker that comes to an elastic job
+    that runs joins with its first step. If `lazy`, any joins when something is first exchanged, as
+    a program needs whose forked children are to join instead. Again does nothing. Raises
+    RendezvousTimeout if a time limit is set and not all come, and Refused after shutdown() or
+    suspend(): a job is joined once, see resume()."""
     session.begin(lazy)
 
 
@@ -66,12 +68,13 @@ def suspend() -> None:
 
 
 def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
-    """Joins again, after suspend(), a job that has so many workers and servers now."""
+    """Joins again, after suspend(), a job that has so many workers and servers now; returns when
+    all workers are there."""
     environment.give("STRETTO_WORLD_SIZE", num_workers)
     environment.give("STRETTO_SERVERS", num_servers)
     environment.give("STRETTO_RANK", global_rank)
     session.end()
-    session.begin(lazy=True, resumed=True)
+    session.begin(resumed=True)
 
 
 def rank() -> int:
@@ -134,8 +137,9 @@ def report(values: Optional[Mapping[str, SupportsFloat]] = None, /,
 
 def pause(what: str) -> ContextManager[None]:
     """`with st.pause("evaluation"):` says that this worker does something else than training, such
-    as evaluating or saving: others may wait for it as long as it takes, and nobody calls that a
-    standstill. What it does is shown to those who look on."""
+    as evaluating or saving. Calls of other workers wait as long as it takes, and end with Timeout
+    only if they last their whole time again after it; that is no standstill. What it does is shown
+    to those who look on."""
     return session.current().pause(what)
 
 

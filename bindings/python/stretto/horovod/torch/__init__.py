@@ -53,8 +53,8 @@ __all__ = [
 
 
 def init(comm=None, process_sets=None):
-    """Makes this process a worker of its job. `process_sets` are those to add at once, or
-    "dynamic": they can be added later in any case."""
+    """Joins the job, and returns when all workers are there. `process_sets` are those to add at
+    once, or "dynamic": they can be added later in any case."""
     if comm is not None:
         raise _errors.Unsupported("a job is of all its workers; use hvd.add_process_set(ranks), "
                                   "and process_set= of the calls", operation="init")
