@@ -71,7 +71,6 @@ class Scheduler final : public Agent, private Van::Handler {
   void before_sending() override;
 
   void on_hello(LinkId link, const control::Hello& hello);
-
   void happened(const ViewEvent& event);
   void publish(const Publish& order);
   void tick();

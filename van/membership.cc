@@ -125,6 +125,14 @@ Time verdict_due(const Verdicts& verdicts, const SchedulerSilence& silence,
                           std::max(time_to_decide(settings), 2 * settings.dead_after));
 }
 
+void tell_of_wait(const Config& config, const SchedulerLink& scheduler, Duration waited) {
+  log(Level::kWarning,
+      "no scheduler has answered at {} for {:.0f} s: {}; is it running, and is "
+      "this its address? The attempts end after {} s",
+      config.scheduler, seconds(waited), scheduler.attempts().cause(),
+      seconds(config.rendezvous_timeout));
+}
+
 // A verdict that the scheduler, which might have known who was the first to go, did not give.
 Status undecided(const Status& verdict, const SchedulerSilence& silence, Time now,
                  Duration heartbeat) {
@@ -310,7 +318,9 @@ void Membership::tick() {
                  .with_peer("scheduler")
                  .with_operation("join"));
       } else if (scheduler_.may_be_called()) {
-        if (const auto waited = greeting_notes_.take(now)) tell_of_wait(*waited);
+        if (const auto waited = greeting_notes_.take(now)) {
+          tell_of_wait(config_, scheduler_, *waited);
+        }
         if (Status called = scheduler_.call(hello()); !called.ok()) {
           fail(std::move(called).with_operation("join"));
         }
@@ -337,14 +347,6 @@ void Membership::tick() {
     case State::kCutOff:
       break;
   }
-}
-
-void Membership::tell_of_wait(Duration waited) const {
-  log(Level::kWarning,
-      "no scheduler has answered at {} for {:.0f} s: {}; is it running, and is "
-      "this its address? The attempts end after {} s",
-      config_.scheduler, seconds(waited), scheduler_.attempts().cause(),
-      seconds(config_.rendezvous_timeout));
 }
 
 void Membership::watch_scheduler(Time now) {

@@ -99,7 +99,6 @@ class Membership {
   void on_welcome(const control::Welcome& welcome);
   void on_roster(const Roster& roster);
   void watch_scheduler(Time now);
-  void tell_of_wait(Duration waited) const;
   void lose_scheduler(Status why);
 
   const Config& config_;
