@@ -11,6 +11,7 @@
 
 #include "common/buffer.h"
 #include "van/control.h"
+#include "van/van.h"
 #include "van/wire.h"
 
 namespace stretto {

@@ -116,7 +116,6 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   }
   void on_signalled(FarHost&, int signal) override { note("signalled", 0, signal_name(signal)); }
   void on_note(const FarHost&, std::string_view) override {}
-  void on_found(FarHost&, const std::vector<std::string>&) override {}
 
   std::vector<std::string> take_events() { return std::exchange(events_, {}); }
 
