@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the Python packages in a virtual environment, by pip, as docs/PYTORCH.md says. The wheel
+"""Installs the Python packages by pip in the virtual environment that the build has made. The wheel
 holds the module and programs of this build. All tests of this folder run from that environment.
 """
 
@@ -12,10 +12,7 @@ import sys
 def main():
     home = pathlib.Path(sys.argv[1])
     source = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"])
-    python = home / "bin" / "python3"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", home], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall",
+    subprocess.run([home / "bin" / "python3", "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall",
                     "--config-settings", f"build-dir={os.environ['STRETTO_BUILD_DIR']}",
                     source / "bindings" / "python"], check=True)
 
