@@ -12,9 +12,9 @@ import sys
 def main():
     home = pathlib.Path(sys.argv[1])
     source = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"])
-    subprocess.run([home / "bin" / "python3", "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall",
-                    "--config-settings", f"build-dir={os.environ['STRETTO_BUILD_DIR']}",
-                    source / "bindings" / "python"], check=True)
+    subprocess.run([home / "bin" / "python3", "-m", "pip", "install", "--no-index", "--no-deps",
+                    "--force-reinstall", "--config-settings",
+                    f"build-dir={os.environ['STRETTO_BUILD_DIR']}", source / "bindings" / "python"], check=True)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 
+import cluster
 import lab
 import links
 from endurance_job import HANG, Broken, Job

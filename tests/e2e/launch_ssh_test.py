@@ -306,7 +306,7 @@ class Refusals(Hosts):
         agent.chmod(0o755)
         job = self.over(HELLO, on="one:1", flags=["--bin-dir", folder])
         self.refused(job, "Mismatch", "one has stretto-launch 0.0.9", "this one is ",
-                     "same release")
+                     "same build")
 
     def test_a_chatty_login_shell(self):
         """What it prints before the agent speaks is shown, and not taken for frames."""

@@ -59,7 +59,7 @@ class Help(unittest.TestCase):
                     self.assertEqual([line for line in said.splitlines() if len(line) > 100], [])
                 status, said, complaint = run(BUILD / "bin" / name, "--version")
                 self.assertEqual((status, complaint), (0, ""))
-                self.assertRegex(said, rf"^{name} \d+\.\d+\.\d+\n$")
+                self.assertRegex(said, rf"^{name} \d+\.\d+\.\d+( \([0-9a-f]{{12}}(-dirty)?\))?\n$")
 
     def test_only_our_flags(self):
         """Neither told nor taken: those of the library that reads flags."""
