@@ -11,10 +11,10 @@ import sys
 
 def main():
     home = pathlib.Path(sys.argv[1])
-    source = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"])
+    package = pathlib.Path(os.environ["STRETTO_SOURCE_DIR"]) / "bindings" / "python"
     subprocess.run([home / "bin" / "python3", "-m", "pip", "install", "--no-index", "--no-deps",
                     "--force-reinstall", "--config-settings",
-                    f"build-dir={os.environ['STRETTO_BUILD_DIR']}", source / "bindings" / "python"], check=True)
+                    f"build-dir={os.environ['STRETTO_BUILD_DIR']}", package], check=True)
 
 
 if __name__ == "__main__":
