@@ -124,7 +124,8 @@ class Mixture(cluster.ClusterTest):
         for worker in kind.workers(()):
             job.expect(rf"\[{worker}\] {kind.lines}", PATIENCE, count=2)
         faults = self.drawn(kind, dice, disk)
-        members, lost = job.members(), {victim for what, victim, _ in faults if what != "pause"}
+        members = job.members()
+        lost = {victim for what, victim, _ in faults if what in ("kill", "stop")}
         began = time.monotonic()
         for what, victim, seconds in faults:
             threading.Event().wait(max(0.0, began + seconds - time.monotonic()))
@@ -158,30 +159,29 @@ class Mixture(cluster.ClusterTest):
             cluster.strike([pid], signal.SIGSTOP)
         else:
             length = dice.uniform(*PAUSES)
-            thread = threading.Thread(target=self.pause, args=(what, pid, length, disk))
-            thread.start()
-            self.waiting.append(thread)
+            self.waiting.append(self.pool.submit(self.pause, what, pid, length, disk))
 
     def pause(self, what, pid, length, disk):
         if what == "disk":
             with disk.frozen():
                 threading.Event().wait(length)
             return
-        with contextlib.suppress(ProcessLookupError):
-            cluster.strike([pid], signal.SIGSTOP)
-            threading.Event().wait(length)
+        cluster.strike([pid], signal.SIGSTOP)
+        threading.Event().wait(length)
+        with contextlib.suppress(ProcessLookupError):  # The launcher may have ended it.
             os.kill(pid, signal.SIGCONT)
 
     def await_all(self):
-        for thread in self.waiting:
-            thread.join()
+        """Raises what a pause has raised."""
+        for pause in self.waiting:
+            pause.result()
 
     def setUp(self):
         super().setUp()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder, self.waiting, self.faults = folder.name, [], []
-        self.addCleanup(self.await_all)
+        self.pool = self.enterContext(concurrent.futures.ThreadPoolExecutor(2))
 
 
 class CutHost(host_losses.HostsLost):
@@ -229,7 +229,7 @@ def local(seed, number, slow_disk):
     error = ""
     try:
         test.one(name, dice, disk)
-    except AssertionError as found:
+    except (AssertionError, OSError, subprocess.SubprocessError) as found:
         error = str(found)
     finally:
         test.doCleanups()
@@ -247,7 +247,7 @@ def hosts_cut(seed, count):
             test.setUp()
             try:
                 test.one(random.Random(f"{seed}.host.{number}"))
-            except AssertionError as found:
+            except (AssertionError, OSError, subprocess.SubprocessError) as found:
                 error = str(found)
             finally:
                 test.doCleanups()

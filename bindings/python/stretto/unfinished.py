@@ -9,8 +9,9 @@ from typing import Any, Callable, TypeVar, cast
 
 from stretto import errors, session
 
-# Of bad arguments, and of exchanges that have ended with an error: calls still match.
-_ORDINARY = (errors.Error, TypeError, ValueError, AssertionError)
+# Of bad arguments: calls still match if the call has begun no exchange.
+_OF_ARGUMENTS = (TypeError, ValueError, AssertionError)
+_OF_PROGRAM = "_stretto_of_program"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -26,18 +27,37 @@ def whole(operation: str, always: bool = False) -> Callable[[_Function], _Functi
             now = session.current() if session.is_initialized() else None
             if now is not None:
                 now.check_usable()
-            begun = -1 if always else 0 if now is None else now.begun
+            begun = 0 if now is None else now.begun
             try:
                 return function(*arguments, **options)
-            except _ORDINARY:
+            except errors.Error:  # The exchange has ended with it.
+                raise
+            except _OF_ARGUMENTS as error:
+                _refuse_more(operation, begun, error)
                 raise
             except BaseException as error:
-                _refuse_more(operation, begun, error)
+                if not hasattr(error, _OF_PROGRAM):
+                    _refuse_more(operation, -1 if always else begun, error)
                 raise
 
         return guarded
 
     return cast(Callable[[_Function], _Function], decorate)
+
+
+def of_program(closure: _Function) -> _Function:
+    """The closure of a program. An Exception that it raises is the program's own decision, which
+    refuses nothing."""
+
+    @functools.wraps(closure)
+    def marked(*arguments, **options):
+        try:
+            return closure(*arguments, **options)
+        except Exception as error:
+            setattr(error, _OF_PROGRAM, True)
+            raise
+
+    return cast(_Function, marked)
 
 
 def is_refused() -> bool:
@@ -63,6 +83,6 @@ class Once:
     def __call__(self):
         if self._has_begun:
             raise errors.Cancelled("an exception of the program's own ended the call that "
-                                   "completed this result; exchange it again")
+                                   "completed this result; end this process")
         self._has_begun = True
         return self._finish()

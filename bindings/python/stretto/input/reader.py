@@ -3,7 +3,6 @@
 batches, decoding and the progress bar, which are here.
 """
 
-import itertools
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -12,8 +11,6 @@ from stretto.input.decoding import Decoder
 
 _MOST_PROBLEMS = 100
 _MOST_COMPARED = 100  # Readers of a program: each takes a name in the job.
-
-_numbers = itertools.count(1)
 
 
 class Reader:
@@ -94,9 +91,10 @@ class Reader:
         self._left = 0  # Epochs of a loop that an error or a break interrupted.
         self._loops = 0
         self._world = world
-        how = f", shuffled by seed {seed}" if shuffle else ""
+        blocks = (wanted.shuffle_block_bytes, wanted.shuffle_blocks)
+        how = f", shuffled by seed {seed} in blocks {blocks}" if shuffle else ""
         self._order = f"data {self._reader.fingerprint:x}{how}{', even' if even else ''}"
-        self._number = next(_numbers) if world > 1 and self._is_compared else 0
+        self._is_new = world > 1 and self._is_compared
 
     def __iter__(self) -> Iterator[Any]:
         if self._told != self._reader.cursor():
@@ -104,9 +102,9 @@ class Reader:
         if not self._left:
             self._left = self._epochs or 1
         self._loops += 1
-        if self._number:
-            _compare(self._number, self._world, self._order)
-            self._number = 0
+        if self._is_new:
+            _compare(self._world, self._order)
+            self._is_new = False
         with _Bar(self._progress, self) as bar:
             while self._left:
                 yield from self._epoch(bar, self._loops)
@@ -266,10 +264,14 @@ class Reader:
         return self._reader.take_window()
 
 
-def _compare(number: int, world: int, order: str) -> None:
+def _compare(world: int, order: str) -> None:
     # In a job whose workers share the samples: what is declared by one name is the same everywhere.
+    # Not in an elastic job, whose newcomers have made fewer Readers.
     now = session.current() if session.is_initialized() else None
-    if now is None or now.alone or now.size != world or number > _MOST_COMPARED:
+    if now is None or now.alone or now.elastic or now.size != world:
+        return
+    number = now.new_scope("reader").number
+    if number > _MOST_COMPARED:
         return
     try:
         now.declare(f"Reader {number}", "u8", 0, shape=order)

@@ -21,6 +21,7 @@ MOST_OFFERS = 4
 """The most numbers that a worker can offer in an agreement."""
 
 _VALUES = "the values of "
+_SUMMED = 1 << 20  # Elements at a time.
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 _ABSENT = (0, 0)  # What is added up of a worker that sits out; no text is empty.
@@ -47,9 +48,16 @@ def fact_of(tensor):
 def values_of(named):
     """What the values of (name, tensor) are, as facts: sums of their bits, taken where the tensors
     are, which differ unless two tensors have the same bits in another order."""
-    sums = [tensor.detach().view(_INTEGERS[tensor.element_size()]).sum(dtype=torch.int64)
-            for _, tensor in named]
-    return {f"{_VALUES}'{name}'": f"{each.item():x}" for (name, _), each in zip(named, sums)}
+    sums = [_sum_of_bits(tensor.detach()) for _, tensor in named]
+    return {f"{_VALUES}'{name}'": f"{int(each):x}" for (name, _), each in zip(named, sums)}
+
+
+def _sum_of_bits(tensor):
+    # By pieces, as a sum of another type needs a copy of that type.
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor)
+    bits = tensor.reshape(-1).view(_INTEGERS[tensor.element_size()])
+    return sum(piece.sum(dtype=torch.int64) for piece in bits.split(_SUMMED))
 
 
 def _told_values(keys):
@@ -75,6 +83,8 @@ def difference(mine, theirs):
     differing = [key for key, _ in in_order((mine | theirs).items())
                  if mine.get(key) != theirs.get(key)]
     if differing and all(key.startswith(_VALUES) for key in differing):
+        if not all(key in mine and key in theirs for key in differing):
+            return "values are compared at one of them only: set STRETTO_CHECK_VALUES alike"
         return _told_values(differing)
     differing = [key for key in differing if not key.startswith(_VALUES)]
     told = [_told(key, mine.get(key), theirs.get(key)) for key in differing[:_MOST_TOLD]]

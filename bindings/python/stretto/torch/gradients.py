@@ -266,8 +266,9 @@ class GradientExchange:
                  for slot in self._slots}
         facts |= self.about | {"exchange": ways.name_of(self._way)}
         self.wire.describe(facts)
-        # Later, workers that sat out have made fewer steps.
-        if self._era == 0 and environment.number("STRETTO_CHECK_VALUES", default=1, most=1):
+        # Later, workers that sat out have made fewer steps. Newcomers of elastic jobs know no era.
+        is_start = self._era == 0 and not self._session.elastic
+        if is_start and environment.number("STRETTO_CHECK_VALUES", default=1, most=1):
             facts |= agreement.values_of([(slot.name[skipped:], slot.parameter)
                                           for slot in self._slots])
         label = f"{self._scope.kind} {self._scope.number}"

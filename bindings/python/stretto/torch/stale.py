@@ -196,6 +196,8 @@ class Stale(synchronous.Wrapped):
             raise ValueError("lr_rule 'compensated' takes no closure: it corrects gradients that "
                              "are there before step()")
         self._stretto_exchange.compensate()
+        if closure is not None:
+            closure = unfinished.of_program(closure)
         if comes_in:  # Its first update is none.
             result = None if closure is None else closure()
         else:

@@ -201,7 +201,7 @@ class Synchronous(Wrapped):
     def _stretto_wrapped(self, closure):
         def evaluate():
             with torch.enable_grad():
-                loss = closure()
+                loss = unfinished.of_program(closure)()
             self._stretto_exchange.synchronize()
             if loss is None:
                 return None

@@ -4,6 +4,7 @@ thread that completes it, and a callback may wait for another future. So one thr
 the next end: a thread that has taken an end starts a successor before it calls anything.
 """
 
+import contextlib
 import itertools
 import os
 import threading
@@ -36,15 +37,16 @@ class _Endings:
                 raise errors.Cancelled("this program ends")
             if self._ended is None:
                 self._ended = _core.EndedTickets()
+            if not self._idle and not self._busy:
                 self._start()
             number = next(self._numbers)
             self._calls[number] = then
         self._ended.watch(ticket, number)
 
     def _start(self):
-        self._idle += 1
         # No daemon: one that runs while the interpreter is taken down ends the process by abort().
         threading.Thread(target=self._run, name="stretto endings").start()
+        self._idle += 1
 
     def _run(self):
         while (number := self._ended.take()) is not None:
@@ -60,7 +62,8 @@ class _Endings:
             self._idle -= 1
             self._busy += 1
             if not self._idle:
-                self._start()
+                with contextlib.suppress(RuntimeError):  # No more threads: later ends wait.
+                    self._start()
         try:
             then()
         finally:

@@ -74,7 +74,9 @@ class ElasticReader:
         self.batch = batch
         self._make = lambda rank, world: _SectionReader(paths, rank=rank, world=world, **options)
         shuffle = bool(options.get("shuffle"))
-        self._order = [shuffle, int(options.get("seed", 0)) if shuffle else 0]
+        shuffled_by = ("seed", "shuffle_block_bytes", "shuffle_blocks") if shuffle else ()
+        self._order = [shuffle, *(int(options.get(name, 0)) for name in shuffled_by)]
+        self._settings = len(self._order)
         self._sections: Dict[Tuple[int, int], "_Section"] = {}
         self._parts: Dict[int, Part] = {}
         self._processed: Dict[int, int] = {}
@@ -185,7 +187,7 @@ class ElasticReader:
         mine = seats.index(seat) if seat in seats else 0
         section = self._section(Piece(mine, world, range(0)))
         total = section.all_samples
-        self._order[2:] = [section.fingerprint]
+        self._order[self._settings:] = [section.fingerprint]
         self._begin({seat: [Piece(place, world, range((total + world - 1 - place) // world))]
                      for place, seat in enumerate(seats)})
 
