@@ -241,7 +241,8 @@ void Scheduler::step(Duration wait) {
 }
 
 Time Scheduler::next_due() const {
-  const Time due = std::min({van_.next_due(), next_look_, machine_.next_due(), moves_.next_due(),
+  const Time decision = wakefulness_.catches_up(clock_.now()) ? next_look_ : machine_.next_due();
+  const Time due = std::min({van_.next_due(), next_look_, decision, moves_.next_due(),
                              checkpoints_.next_due(clock_.now())});
   return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
 }
@@ -480,7 +481,8 @@ void Scheduler::tick() {
     }
   }
   if (watch_.trace().active()) onlookers_.go_on_tracing();
-  if (looks || now >= machine_.next_due()) happened(missing_.look(machine_, ends_, now));
+  const bool decides = looks || now >= machine_.next_due();
+  if (decides && !wakefulness_.catches_up(now)) happened(missing_.look(machine_, ends_, now));
   if (std::exchange(waited_in_, view().epoch) == view().epoch && !looks) return;
   for (const WaitingRoom::Guest& guest : std::vector(waiting_.guests()))
     on_hello(guest.link, guest.hello);

@@ -43,7 +43,6 @@ class Scheduler final : public Agent, private Van::Handler {
   Status recover(const std::vector<JournalRecord>& records);
 
   Result<std::string> listen(std::string_view address);
-
   void step(Duration wait) override;
   Time next_due() const override;
   bool over() const override { return machine_.phase() == ViewMachine::Phase::kOver; }
@@ -57,7 +56,6 @@ class Scheduler final : public Agent, private Van::Handler {
   const MoveDesk& moves() const { return moves_; }
   const View& view() const { return machine_.view(); }
   const ViewMachine& machine() const { return machine_; }
-  /// "gathering", "running", ...
   std::string_view phase() const { return name_of(machine_.phase()); }
   /// Begins a trace, for the live page.
   Status start_trace(std::uint32_t iterations, std::uint32_t seconds);

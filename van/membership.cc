@@ -121,8 +121,8 @@ Duration time_to_decide(const JobSettings& settings) {
 // A scheduler that was away may first have to notice that a member is silent.
 Time verdict_due(const Verdicts& verdicts, const SchedulerSilence& silence,
                  const JobSettings& settings) {
-  return silence.postpone(verdicts.next_due(),
-                          std::max(time_to_decide(settings), 2 * settings.dead_after));
+  const Duration patience = settings.dead_after + time_to_decide(settings);
+  return silence.postpone(verdicts.next_due(), std::max(patience, 2 * settings.dead_after));
 }
 
 void tell_of_wait(const Config& config, const SchedulerLink& scheduler, Duration waited) {
@@ -297,6 +297,9 @@ void Membership::tick() {
   }
   switch (state_) {
     case State::kGreeting:
+      if (const auto waited = greeting_notes_.take(now)) {
+        tell_of_wait(config_, scheduler_, *waited);
+      }
       if (now >= deadline_) {
         fail(Status(Code::kRendezvousTimeout,
                     fmt::format("no scheduler answered at {} within {} s ({}); is it running, and "
@@ -318,9 +321,6 @@ void Membership::tick() {
                  .with_peer("scheduler")
                  .with_operation("join"));
       } else if (scheduler_.may_be_called()) {
-        if (const auto waited = greeting_notes_.take(now)) {
-          tell_of_wait(config_, scheduler_, *waited);
-        }
         if (Status called = scheduler_.call(hello()); !called.ok()) {
           fail(std::move(called).with_operation("join"));
         }

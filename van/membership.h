@@ -25,12 +25,17 @@ class Wakefulness {
   bool slept(Time now) {
     const bool long_gap = last_ != Time() && now - last_ > kGap;
     last_ = now;
+    if (long_gap) woke_ = now;
     return long_gap;
   }
+  /// True for a moment after slept(): signs of life that came meanwhile may be unread.
+  bool catches_up(Time now) const { return woke_ != Time() && now - woke_ < kMoment; }
 
  private:
   static constexpr Duration kGap = 2s;
+  static constexpr Duration kMoment = 1s;
   Time last_;
+  Time woke_;
 };
 
 /// Thread: loop.

@@ -13,9 +13,10 @@ constexpr Duration kLingerLimit = 2s;
 
 }  // namespace
 
-void Lingering::add(std::shared_ptr<Operation> operation, const Status& why, Time now) {
+void Lingering::add(std::shared_ptr<Operation> operation, const Status& why, Time now,
+                    Time deadline) {
   // What went well may be on its way to other workers, for as long as an operation may take.
-  const Time since = why.ok() ? std::max(now, operation->deadline) : now;
+  const Time since = why.ok() ? std::max(now, deadline) : now;
   waiting_.push_back({{std::move(operation), why}, since});
   next_check_ = now + kLingerCheck;
 }

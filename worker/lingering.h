@@ -20,7 +20,8 @@ class Lingering {
     Status why;
   };
 
-  void add(std::shared_ptr<Operation> operation, const Status& why, Time now);
+  /// `deadline`: until when the operation may take, pauses of other workers included.
+  void add(std::shared_ptr<Operation> operation, const Status& why, Time now, Time deadline);
   /// Takes those out whose memory nobody holds any more.
   std::vector<Ended> take_free(Time now);
   bool empty() const { return waiting_.empty(); }

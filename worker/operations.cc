@@ -27,7 +27,9 @@ void Operations::begin(const OperationPtr& operation) {
 void Operations::end(const OperationPtr& operation, const Status& status) {
   if (std::exchange(operation->in_flight, false)) in_flight_.erase(operation->place);
   operation->awaits_leases.store(true);
-  if (operation->leases.load() > 0) return lingering_.add(operation, status, clock_.now());
+  if (operation->leases.load() > 0) {
+    return lingering_.add(operation, status, clock_.now(), patience_.extended(operation->deadline));
+  }
   tell(operation, status);
 }
 

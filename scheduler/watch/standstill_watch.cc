@@ -86,14 +86,16 @@ void StandstillWatch::heard(const Member& member, const control::Heartbeat& beat
     pauses_.erase(member.node);
   } else {
     row.paused = now;
-    pauses_[member.node] = row.activity.pause;
+    pauses_[member.node] = {row.activity.pause, !row.call.empty()};
   }
   keep_rates(row, beat, now);
 }
 
 std::string StandstillWatch::pause_of_others(NodeId node) const {
+  // Workers that pause and wait must not excuse each other for ever.
+  const bool pauses_itself = pauses_.contains(node);
   for (const auto& [other, pause] : pauses_) {
-    if (other != node) return pause;
+    if (other != node && !(pauses_itself && pause.waits)) return pause.what;
   }
   return {};
 }

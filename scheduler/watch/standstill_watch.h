@@ -76,7 +76,11 @@ class StandstillWatch {
   Duration most_apart_;  // Signs of life, if not all stand still.
   StandstillTable table_;
   std::map<NodeId, Sample> samples_;
-  std::map<NodeId, std::string> pauses_;  // Of those that pause: what for.
+  struct Pause {
+    std::string what;
+    bool waits = false;  // The worker waits in a call meanwhile, perhaps for another pause.
+  };
+  std::map<NodeId, Pause> pauses_;
   UsualWaits usual_;
   Time next_look_;
   std::optional<Culprit> suspected_;  // The last judgement,

@@ -55,6 +55,8 @@ Result<OpenPort> open_port(in_addr_t host, std::uint16_t port) {
   own.sin_port = htons(port);
   socklen_t size = sizeof own;
   auto* address = reinterpret_cast<sockaddr*>(&own);
+  const int on = 1;  // As jobs' own listeners have it: a port is free again at once.
+  ::setsockopt(opened.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (!opened.socket.is_open() || ::bind(opened.socket.get(), address, size) != 0 ||
       ::listen(opened.socket.get(), SOMAXCONN) != 0 ||
       ::getsockname(opened.socket.get(), address, &size) != 0) {

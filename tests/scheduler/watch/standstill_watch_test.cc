@@ -136,6 +136,22 @@ TEST_F(StandstillWatchTest, IsNamedAgainWhenItsCauseChanges) {
   EXPECT_THAT(said(4s), HasSubstr("worker 1 has not been heard of"));
 }
 
+TEST_F(StandstillWatchTest, WaitingPausesExcuseNoPause) {
+  const auto pause = [&](const std::string& waits_in) {
+    for (const Member& worker : workers_) {
+      control::Heartbeat beat{.waits_in = waits_in};
+      beat.activity = Activity{};
+      beat.activity->pause = "checkpoint";
+      watch_.heard(worker, beat, now_);
+    }
+  };
+  pause("");
+  EXPECT_EQ(watch_.pause_of_others(2), "checkpoint") << "worker 1 works";
+  pause("barrier");
+  EXPECT_EQ(watch_.pause_of_others(2), "") << "both wait";
+  EXPECT_EQ(watch_.pause_of_others(1), "checkpoint") << "a shard does not pause";
+}
+
 TEST_F(StandstillWatchTest, OthersHearOfAPause) {
   pass(1s);
   EXPECT_EQ(watch_.pause_of_others(1), "");
