@@ -18,6 +18,7 @@ from stretto.torch.distributed import endings
 
 _SLICE_S = 0.2  # Between two looks at whether a signal has come.
 _MOST_KEPT = 256
+_MOST_LOOKED_AT = 16
 _NO_TIMEOUT = datetime.timedelta(0)
 _PACKAGE = __name__.rpartition(".")[0]
 # Its callbacks make calls, which need one order at all ranks.
@@ -151,8 +152,9 @@ def is_called_by_program():
 
 def _release_some():
     # If only C++ holds a Work, what Python overrides would be gone: such Works are kept for a
-    # while, but without the tensors of a call that has ended. Two for each new one are enough.
-    for _ in range(2):
+    # while, but without the tensors of a call that has ended. Calls that nothing waits for stay
+    # among them, so each new Work looks at several.
+    for _ in range(min(len(_held), _MOST_LOOKED_AT)):
         try:
             work = _held.popleft()
         except IndexError:
