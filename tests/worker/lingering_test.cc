@@ -15,7 +15,7 @@ TEST(Lingering, GivesBackWhoseMemoryIsFreeInTheirOrder) {
   for (int i = 0; i < 3; ++i) {
     made.push_back(std::make_shared<Operation>());
     made.back()->leases = i == 1 ? 1 : 0;
-    lingering.add(made.back(), {}, start);
+    lingering.add(made.back(), {}, start, start);
   }
   EXPECT_GT(lingering.next_due(), start);
   const std::vector<Lingering::Ended> free = lingering.take_free(start);
@@ -35,9 +35,8 @@ TEST(Lingering, WhatWentWellMayBeReadUntilItsDeadline) {
   const auto stuck_after = [start](const Status& why) {
     auto operation = std::make_shared<Operation>();
     operation->leases = 1;
-    operation->deadline = start + std::chrono::seconds(60);
     Lingering lingering;
-    lingering.add(operation, why, start);
+    lingering.add(operation, why, start, start + std::chrono::seconds(60));
     int seconds = 0;
     while (!lingering.stuck(start + std::chrono::seconds(seconds))) ++seconds;
     return seconds;
