@@ -157,7 +157,7 @@ TEST_F(ChronicleTest, WithoutAFolderTheFirstGoesOnAndALaterOneDoesNot) {
 
 TEST_F(ChronicleTest, AfterAnErrorNobodyGoesOnFromIt) {
   gather();
-  disk_.fail(sim::DiskCall::kSync, 5);
+  disk_.fail(sim::DiskCall::kWrite, 5);
   EXPECT_TRUE(chronicle_->commit());
   EXPECT_FALSE(chronicle_->is_kept());
   EXPECT_FALSE(*disk_.exists(kPath));
