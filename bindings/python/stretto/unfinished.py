@@ -9,8 +9,8 @@ from typing import Any, Callable, TypeVar, cast
 
 from stretto import errors, session
 
-# Of bad arguments: calls still match if the call has begun no exchange.
-_OF_ARGUMENTS = (TypeError, ValueError, AssertionError)
+# Of bad arguments, and of exchanges that have ended with an error: calls still match.
+_ORDINARY = (errors.Error, TypeError, ValueError, AssertionError)
 _OF_PROGRAM = "_stretto_of_program"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -30,10 +30,7 @@ def whole(operation: str, always: bool = False) -> Callable[[_Function], _Functi
             begun = 0 if now is None else now.begun
             try:
                 return function(*arguments, **options)
-            except errors.Error:  # The exchange has ended with it.
-                raise
-            except _OF_ARGUMENTS as error:
-                _refuse_more(operation, begun, error)
+            except _ORDINARY:
                 raise
             except BaseException as error:
                 if not hasattr(error, _OF_PROGRAM):
