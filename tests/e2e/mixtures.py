@@ -7,6 +7,7 @@ docs/RELIABILITY.md; all workers that are left must take further steps with corr
 
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -264,8 +265,8 @@ def campaign(options):
     with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
         def one(number):
             return local(options.seed, number, is_root)
-        for text, error in (*pool.map(one, range(options.faults - cuts)),
-                            *hosts_cut(options.seed, cuts)):
+        for text, error in itertools.chain(pool.map(one, range(options.faults - cuts)),
+                                           hosts_cut(options.seed, cuts)):
             failed += bool(error)
             if error or options.verbose:
                 print(f"{text}: {error or 'goes on'}", flush=True)
