@@ -63,6 +63,12 @@ class Numbered:
         cls._open("r")
 
 
+def linear():
+    """A module with the same values at all workers."""
+    torch.manual_seed(1)
+    return nn.Linear(3, 1)
+
+
 def interrupt(test, call):
     """Rank 0 calls, and is interrupted as it waits; rank 1 calls after that."""
     Numbered.number += 1
@@ -116,7 +122,7 @@ class Interrupted(unittest.TestCase):
 
     def check_optimizer(self, **options):
         """A step of an optimizer, of which there was one before."""
-        module = nn.Linear(3, 1)
+        module = linear()
         st.broadcast_parameters(module.state_dict(), 0)
         optimizer = st.DistributedOptimizer(torch.optim.SGD(module.parameters(), lr=0.1),
                                             module.named_parameters(), **options)
@@ -137,7 +143,7 @@ class Interrupted(unittest.TestCase):
                 self.check_optimizer(**options)
 
     def test_layerwise_step_refuses(self):
-        module = nn.Linear(3, 1)
+        module = linear()
         st.broadcast_parameters(module.state_dict(), 0)
         optimizer = st.DistributedOptimizer(torch.optim.SGD(module.parameters(), lr=0.1),
                                             module.named_parameters(), model=module)
@@ -161,7 +167,7 @@ class Interrupted(unittest.TestCase):
             session.current().refusal = None
 
     def test_ddp_refuses(self):
-        model = st.DistributedDataParallel(nn.Linear(3, 1))
+        model = st.DistributedDataParallel(linear())
 
         def backward():
             model(torch.ones(2, 3)).sum().backward()
@@ -185,7 +191,7 @@ class Interrupted(unittest.TestCase):
                 return super().step(closure)
 
         for mode in ("sync", "eager"):
-            module = nn.Linear(3, 1)
+            module = linear()
             Interrupting.steps = 0
             optimizer = st.DistributedOptimizer(Interrupting(module.parameters(), lr=0.1),
                                                 module.named_parameters(), mode=mode)
@@ -233,7 +239,7 @@ class Interrupted(unittest.TestCase):
 
 def local_steps():
     """A round."""
-    module = nn.Linear(3, 1)
+    module = linear()
     optimizer = st.LocalSteps(torch.optim.SGD(module.parameters(), lr=0.1),
                               module.named_parameters(), every=1, outer="nesterov")
     return optimizer.step
