@@ -184,10 +184,11 @@ class IdleLinksTest : public testing::Test {
       van->set_node(node);
       van->set_dead_after(kDeadAfter);
       van->listen(address).or_exit();
-      seen_[van].when_control = [van](LinkId link, const control::Message& message) {
+      // clang 14 captures no structured binding.
+      seen_[van].when_control = [near = van](LinkId link, const control::Message& message) {
         if (!control::is<control::Hello>(message)) return;
-        van->links().admit(link, kSilentShard);
-        van->send_control(link, fake::welcome(kSilentShard, 0));
+        near->links().admit(link, kSilentShard);
+        near->send_control(link, fake::welcome(kSilentShard, 0));
       };
       const auto hello = fake::hello(Role::kServer, 0, kSilentShard);
       links_[shard_.links().connect(address, hello).or_exit()] = node;
