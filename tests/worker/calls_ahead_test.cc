@@ -15,14 +15,14 @@
 namespace stretto {
 namespace {
 
-using Held = CallsAhead::Held;
+using HeldCall = CallsAhead::Held;
 using testing::ElementsAre;
 
 constexpr std::size_t kFrame = CallsAhead::kFrameBytes;
 
-std::vector<Held> released(CallsAhead& ahead) {
-  std::vector<Held> all;
-  while (const std::optional<Held> held = ahead.release()) all.push_back(*held);
+std::vector<HeldCall> released(CallsAhead& ahead) {
+  std::vector<HeldCall> all;
+  while (const std::optional<HeldCall> held = ahead.release()) all.push_back(*held);
   return all;
 }
 
@@ -52,9 +52,9 @@ TEST(CallsAhead, HeldPartsGoInTheOrderOfCalls) {
   ahead.note_begun(3);
   EXPECT_TRUE(released(ahead).empty());
   ahead.note_begun(4);
-  EXPECT_THAT(released(ahead), ElementsAre(Held{4, 0}));
+  EXPECT_THAT(released(ahead), ElementsAre(HeldCall{4, 0}));
   ahead.note_begun(5);
-  EXPECT_THAT(released(ahead), ElementsAre(Held{5, 1}, Held{6, 0}));
+  EXPECT_THAT(released(ahead), ElementsAre(HeldCall{5, 1}, HeldCall{6, 0}));
 }
 
 TEST(CallsAhead, BegunCallsFreeTheAllowance) {
@@ -62,7 +62,7 @@ TEST(CallsAhead, BegunCallsFreeTheAllowance) {
   for (std::uint64_t call = 1; call <= 4; ++call) EXPECT_TRUE(ahead.admit({call, 0}, 0));
   EXPECT_FALSE(ahead.admit({5, 0}, 0));
   ahead.note_begun(1);
-  EXPECT_THAT(released(ahead), ElementsAre(Held{5, 0}));
+  EXPECT_THAT(released(ahead), ElementsAre(HeldCall{5, 0}));
   EXPECT_FALSE(ahead.admit({6, 0}, 0));
   ahead.note_begun(1);
   EXPECT_TRUE(released(ahead).empty()) << "that was known";
@@ -79,7 +79,7 @@ TEST(CallsAhead, QuestionComesAtHalfTheAllowance) {
   EXPECT_FALSE(ahead.admit({5, 0}, 0));
   EXPECT_EQ(ahead.question(), std::nullopt) << "an answer is due";
   ahead.note_begun(2);
-  EXPECT_THAT(released(ahead), ElementsAre(Held{5, 0}));
+  EXPECT_THAT(released(ahead), ElementsAre(HeldCall{5, 0}));
   EXPECT_EQ(ahead.question(), 4U);
 }
 
@@ -152,16 +152,16 @@ class TwoMembers {
   }
   void give_later() { give(random_.below(later_.size())); }
   void give(std::size_t at) {
-    const Held what = later_[at];
+    const HeldCall what = later_[at];
     later_.erase(later_.begin() + static_cast<std::ptrdiff_t>(at));
     if (ahead_.admit(what, sizes_[what])) come(what);
     ask();
   }
-  void come(Held what) {
+  void come(HeldCall what) {
     --missing_[what.call];
     came_.push_back(what);
     std::size_t early = 0;
-    for (const Held& each : came_) early += each.call > begun_ ? sizes_[each] + kFrame : 0;
+    for (const HeldCall& each : came_) early += each.call > begun_ ? sizes_[each] + kFrame : 0;
     ASSERT_LE(early, allowance_);
   }
   void ask() {
@@ -181,10 +181,10 @@ class TwoMembers {
   sim::Random random_;
   std::size_t allowance_;
   CallsAhead ahead_;
-  std::map<Held, std::size_t> sizes_;
+  std::map<HeldCall, std::size_t> sizes_;
   std::map<std::uint64_t, std::size_t> missing_;  // By call: parts that have not come.
-  std::vector<Held> later_;                       // Whose sums are not whole yet.
-  std::vector<Held> came_;
+  std::vector<HeldCall> later_;                   // Whose sums are not whole yet.
+  std::vector<HeldCall> came_;
   std::vector<std::uint64_t> questions_;
   std::uint64_t made_ = 0;   // Calls of the sender,
   std::uint64_t begun_ = 0;  // and of the receiver.
