@@ -46,14 +46,14 @@ TEST_F(FaultReportsTest, LinksOfLivingMembersAreDueAtOnce) {
 TEST_F(FaultReportsTest, SignsOfLifeOnTheirWayDoNotCount) {
   is_choice_ = false;
   broke(2, 9);
-  for (const NodeId node : {2, 9}) faults_.alive(node, kNow - 50ms);
+  for (const NodeId node : {2U, 9U}) faults_.alive(node, kNow - 50ms);
   EXPECT_THAT(faults_.due(kNow), IsEmpty());
   EXPECT_THAT(faults_.due(kNow + 1900ms), SizeIs(1)) << "at the latest after 2 s";
 }
 
 TEST_F(FaultReportsTest, AChoiceWaitsForOtherReports) {
   broke(2, 9);
-  for (const NodeId node : {2, 9}) faults_.alive(node, kNow);
+  for (const NodeId node : {2U, 9U}) faults_.alive(node, kNow);
   EXPECT_THAT(faults_.due(kNow + 4800ms), IsEmpty());
   EXPECT_THAT(faults_.due(kNow + 4900ms), SizeIs(1));
 }
@@ -84,7 +84,7 @@ TEST_F(FaultReportsTest, TheSilentEndIsLikelier) {
 }
 
 TEST_F(FaultReportsTest, ALivingEndThatLostSeveralIsNot) {
-  for (const NodeId lost : {9, 8, 7}) broke(2, lost);
+  for (const NodeId lost : {9U, 8U, 7U}) broke(2, lost);
   faults_.alive(2, kNow);
   const FaultReports::Fault found = fault(2, 9);
   EXPECT_EQ(found.likelier(), 9U);
@@ -115,9 +115,9 @@ TEST_F(FaultReportsTest, ElseTheLaterMemberIs) {
 // ---- what is no fault any more
 
 TEST_F(FaultReportsTest, LinksOfGoneAndPromotedMembersAreDropped) {
-  for (const NodeId far_end : {3, 4, 5}) broke(2, far_end);
+  for (const NodeId far_end : {3U, 4U, 5U}) broke(2, far_end);
   View before;
-  for (const NodeId node : {2, 3, 4, 5}) before.members[node].node = node;
+  for (const NodeId node : {2U, 3U, 4U, 5U}) before.members[node].node = node;
   before.members[3].standby = true;
   View now = before;
   now.members[3].standby = false;
