@@ -57,6 +57,7 @@ class HostileJob {
   void answer_something();
   void send_anything();
   void break_something();
+  void wait_for_ends();
   void check_all_ended();
 
   Input& input_;
@@ -293,12 +294,21 @@ void HostileJob::break_something() {
   }
 }
 
-void HostileJob::check_all_ended() {
+void HostileJob::wait_for_ends() {
   job_.run_until(2 * kOperationTimeout + 60s, [this] {
     return ended_ >= begun_ && std::all_of(outcomes_.begin(), outcomes_.end(),
                                            [](const auto& o) { return o->ends > 0; });
   });
   job_.run_for(10ms);
+}
+
+// A worker that has been welcomed waits for a roster as long as its scheduler lives.
+void HostileJob::check_all_ended() {
+  wait_for_ends();
+  if (!worker_->joined() && ended_ < begun_) {
+    for (const auto& line : peers_[0]->lines()) peers_[0]->close(*line);
+    wait_for_ends();
+  }
   require(ended_ == begun_, "every call's callback is called once, in time");
   for (const auto& outcome : outcomes_) {
     require(outcome->ends == 1, "every operation ends once, in time");
