@@ -109,6 +109,7 @@ class Failures(jobs.PythonTest):
     def test_ctrl_c(self):
         job = self.python("failing_worker.py", "interrupted")
         job.expect(r"\[worker 0\] at a barrier", jobs.TORCH_PATIENCE)
+        jobs.cluster.wait_until_blocked(job.member("worker 0"))
         os.kill(job.member("worker 0"), signal.SIGINT)
         job.expect(r"\[worker 0\] heard$", SECONDS)
         job.expect(r"\[worker 0\] .*Cancelled: barrier was ended by KeyboardInterrupt", SECONDS)

@@ -211,6 +211,15 @@ def state_of(pid):
     return "X"
 
 
+def wait_until_blocked(pid):
+    """Returns once the main thread of the process sleeps, as in a call that waits for others."""
+    until = time.monotonic() + PATIENCE
+    while state_of(pid) != "S":
+        if time.monotonic() > until:
+            raise AssertionError(f"process {pid} has state {state_of(pid)}, not S (sleeps)")
+        threading.Event().wait(0.001)
+
+
 def strike(pids, number):
     """Sends the signal to all of these processes, then waits until each has ended or is stopped: a
     fault without an effect tests nothing. A process that SIGTERM reaches may do what it likes."""

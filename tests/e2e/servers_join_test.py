@@ -314,7 +314,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
             joined.send(signal.SIGTERM)
             joined.expect("was sent SIGTERM", count=count)
         self.assertNotIn("was sent SIGHUP", joined.output())
-        self.assertEqual(self.guests(joined), {4: guest})
+        self.assertEqual(self.guests(joined), {4: guest}, joined.output() + job.output())
         joined.send(signal.SIGTERM)
         self.is_refused(joined, "peer=server 4", "killed by SIGKILL")
         # By another number, if one had been started for its place already.
