@@ -27,6 +27,10 @@ bool is_there(const View& view, NodeId node) {
   return member != nullptr && !member->left;
 }
 
+bool changes(const Lost& lost, const View& before) {
+  return lost.replacement || is_there(before, lost.node);
+}
+
 // What the event will do to who is in, if it does anything.
 std::optional<JournalRecord> record_of(const ViewEvent& event, const View& before) {
   if (const auto* left = std::get_if<Left>(&event); left && is_there(before, left->node)) {
@@ -35,8 +39,9 @@ std::optional<JournalRecord> record_of(const ViewEvent& event, const View& befor
   if (const auto* gone = std::get_if<Gone>(&event); gone && is_there(before, gone->node)) {
     return JournalRecord{.kind = Kind::kGone, .number = gone->node, .text = gone->cause};
   }
-  if (const auto* lost = std::get_if<Lost>(&event); lost && is_there(before, lost->node)) {
-    return JournalRecord{.kind = Kind::kLost, .number = lost->node, .text = lost->cause};
+  if (const auto* lost = std::get_if<Lost>(&event); lost && changes(*lost, before)) {
+    return JournalRecord{
+        .kind = Kind::kLost, .number = lost->node, .more = lost->replacement, .text = lost->cause};
   }
   return std::nullopt;
 }

@@ -22,7 +22,7 @@ struct JournalRecord {
     kJoined = 4,     ///< By this hello.
     kLeft = 5,       ///< This node has, in order.
     kGone = 6,       ///< Its link has ended, for this reason.
-    kLost = 7,       ///< For this reason.
+    kLost = 7,       ///< For this reason; if `more` is 1, its replacement before it joined.
     kPublished = 8,  ///< What has changed.
     kDeclared = 9,   ///< The worker of this number has, by this message.
     kVisited = 10,   ///< Somebody who is no member, and has an identity.

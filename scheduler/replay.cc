@@ -27,7 +27,7 @@ std::optional<ViewEvent> event_of(const JournalRecord& record, const control::Me
     case Kind::kGone:
       return Gone{.node = node, .cause = record.text};
     case Kind::kLost:
-      return Lost{.node = node, .cause = record.text};
+      return Lost{.node = node, .cause = record.text, .replacement = record.more != 0};
     case Kind::kTold: {
       const auto* said = std::get_if<control::AtStep>(message);
       if (said == nullptr) return std::nullopt;

@@ -217,9 +217,8 @@ Status Scheduler::recover(const std::vector<JournalRecord>& records) {
 
 // Nobody hears of what would be forgotten; and everybody that this one can be lost, if so.
 void Scheduler::before_sending() {
-  if (chronicle_.commit() && machine_.phase() == ViewMachine::Phase::kRunning) {
-    happened(Renewal{});
-  }
+  const bool newly_lost = chronicle_.commit();
+  if (newly_lost && machine_.phase() == ViewMachine::Phase::kRunning) happened(Renewal{});
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
@@ -228,6 +227,7 @@ void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
     const std::vector<MemberEnd> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
+    replacements_.end(ends, machine_, watch_, [this](const Lost& lost) { happened(lost); });
     for (const NodeId node : comebacks_.end_with(ends)) {
       happened(Gone{.node = node, .cause = "its process has ended"});
       links_.forget(node);
@@ -447,16 +447,12 @@ void Scheduler::publish(const Publish& order) {
     if (member.left) checkpoints_.on_lost(member.node);
   }
   moves_.part_with_moved(order);
-  if (config_.job.elastic()) {
-    agreements_.follow_members();
-    watch_.set_members(members_of(machine_));
-    part_with_lost(order, view, van_, links_, watch_);
-    return;
-  }
-  if (config_.job.servers_replaced()) watch_.set_members(members_of(machine_));
+  const bool elastic = config_.job.elastic();
+  if (elastic) agreements_.follow_members();
+  if (elastic || config_.job.servers_replaced()) watch_.set_members(members_of(machine_));
   part_with_lost(order, view, van_, links_, watch_);
   for (const Member& member : order.changed) {
-    if (member.left && member.role == Role::kWorker) agreements_.left(member);
+    if (!elastic && member.left && member.role == Role::kWorker) agreements_.left(member);
   }
 }
 

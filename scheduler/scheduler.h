@@ -19,6 +19,7 @@
 #include "scheduler/node_links.h"
 #include "scheduler/onlookers.h"
 #include "scheduler/process_ends.h"
+#include "scheduler/replacement_ends.h"
 #include "scheduler/view_machine.h"
 #include "scheduler/waiting_room.h"
 #include "scheduler/watch/job_watch.h"
@@ -89,6 +90,7 @@ class Scheduler final : public Agent, private Van::Handler {
   Onlookers onlookers_;
   WaitingRoom waiting_;
   MissingMembers missing_;
+  ReplacementEnds replacements_;
   std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
   Wakefulness wakefulness_;
   Comebacks comebacks_;

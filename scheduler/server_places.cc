@@ -103,6 +103,17 @@ ServerPlaces::Loss ServerPlaces::lose(const Member& server, const std::string& c
   return Loss::kAwaited;
 }
 
+Status ServerPlaces::lose_replacement(const Member& away, const std::string& cause, Time now) {
+  if (!returns_.awaits(away.node)) return {};
+  if (const auto refused = returns_.refusal()) {
+    const std::string who = away.describe();
+    return Status(Code::kServerLost, fmt::format("{} is lost: {}{}", who, cause, *refused))
+        .with_peer(who);
+  }
+  returns_.await(away, cause, now + kServerReturns);
+  return {};
+}
+
 bool ServerPlaces::go_on_without(const Member& server, const std::string& cause,
                                  const ViewDraft& draft) const {
   if (!server.standby && standbys_.heir(server, draft.next) == nullptr) return false;

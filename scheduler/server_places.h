@@ -56,6 +56,10 @@ class ServerPlaces {
   };
   /// A server that is in is lost.
   Loss lose(const Member& server, const std::string& cause, Time now, const ViewDraft& draft);
+  /// The process that was started in the place of this awaited server has ended before it joined.
+  /// Another is awaited, unless no more may be. Does nothing for a member that is not awaited.
+  /// Errors: ServerLost, and then the job ends.
+  Status lose_replacement(const Member& away, const std::string& cause, Time now);
   /// As an addition to why the job ends.
   std::string refusal(const Member& lost, const View& view) const;
   /// The job goes on at once without this server: it is a standby, or its standby takes its place.

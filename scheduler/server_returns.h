@@ -32,6 +32,7 @@ class ServerReturns {
   std::optional<std::string> refusal() const;
   /// It is lost, and another is awaited so long.
   void await(const Member& lost, const std::string& cause, Time until);
+  bool awaits(NodeId lost) const { return away_.contains(lost); }
   /// Whose place this one takes; null: nobody's.
   const Member* place_for(const Join& join) const;
   /// Somebody is there in its place.

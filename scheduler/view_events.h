@@ -46,6 +46,7 @@ struct Lost {
   NodeId node = 0;
   std::string cause = {};
   std::uint64_t round = 1;
+  bool replacement = false;  ///< The process that was to join in place of this awaited server.
 };
 /// A worker that is in answers a question, or a newcomer says how far it is: control::AtStep.
 struct StepTold {

@@ -225,7 +225,10 @@ void ViewMachine::take(const Gone& gone) {
 
 void ViewMachine::take(const Lost& lost) {
   const Member* member = next_.find(lost.node);
-  if (phase_ != Phase::kRunning || !is_there(member)) return;
+  if (phase_ != Phase::kRunning || member == nullptr) return;
+  Status over = lost.replacement ? places_.lose_replacement(*member, lost.cause, now_) : Status();
+  if (!over.ok()) return end(std::move(over));
+  if (lost.replacement || member->left) return;
   const bool worker = member->role == Role::kWorker;
   std::string cause = fmt::format("{} is lost: {}", member->describe(), lost.cause);
   const std::string who = member->describe();

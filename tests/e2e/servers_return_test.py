@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import time
 import unittest
 
 import cluster
@@ -24,6 +25,13 @@ class ServersReturn(cluster.ClusterTest):
         step = rf"\[worker {worker}\] step=(\d+)$"
         before = sum(1 for line in job.lines if re.search(step, line))
         return int(job.expect(step, count=before + lines)[1])
+
+    def next_process(self, job, name, before):
+        """The process that runs in the place of this one, as soon as it runs."""
+        until = time.monotonic() + cluster.PATIENCE
+        while job.members().get(name, before) == before:
+            self.assertLess(time.monotonic(), until, job.output())
+        return job.members()[name]
 
     def digest(self, job):
         self.assertEqual(job.end(), 0, job.output())
@@ -56,6 +64,18 @@ class ServersReturn(cluster.ClusterTest):
             os.kill(job.members()["server 0"], signal.SIGKILL)
             job.expect(BACK, count=attempt + 1)
         self.assertEqual(self.digest(job), whole)
+
+    def test_replacements_are_killed_before_they_join(self):
+        job = self.begin("--steps", 100_000, restarts=12)
+        self.goes_on(job)
+        pid = job.members()["server 0"]
+        for attempt in range(5):
+            os.kill(pid, signal.SIGKILL)
+            job.expect(BACK, count=attempt + 1)
+            pid = self.next_process(job, "server 0", pid)
+        self.goes_on(job, lines=3)
+        self.assertNotIn("WRONG", job.output())
+        self.kill_all(job)
 
     def test_both_servers_at_once(self):
         job = self.begin("--steps", 100_000)

@@ -44,6 +44,9 @@ class ServerReturnsTest : public testing::Test {
     const auto* admit = orders.empty() ? nullptr : std::get_if<Admit>(&orders.front());
     return admit == nullptr ? 0 : admit->member.node;
   }
+  static Lost replacement_of(NodeId node) {
+    return {.node = node, .cause = "killed", .replacement = true};
+  }
   std::vector<ViewOrder> lose(NodeId node) {
     machine_->on(Gone{.node = node, .cause = "reset"}, now_);
     return machine_->on(TurnOver{}, now_);
@@ -124,6 +127,26 @@ TEST_F(ServerReturnsTest, IfNobodyComesTheJobEnds) {
   machine_->on(TimeOut{}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
   EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; and none came in its place within 10 s"));
+}
+
+TEST_F(ServerReturnsTest, EndedReplacementIsReplaced) {
+  gather(3);
+  lose(servers_[0]);
+  now_ += 9s;
+  machine_->on(replacement_of(servers_[0]), now_);
+  machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // Which says nothing.
+  now_ += 9s;
+  machine_->on(TimeOut{}, now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << "the next has its own time";
+  const NodeId back = come(server(0));
+  ASSERT_NE(back, 0U);
+  EXPECT_EQ(machine_->view().find(servers_[0]), nullptr);
+  lose(back);
+  machine_->on(replacement_of(servers_[0]), now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << "no member any more";
+  machine_->on(replacement_of(back), now_);
+  EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
+  EXPECT_THAT(end(), HasSubstr("server 0 is lost: killed; no more servers may be replaced"));
 }
 
 TEST_F(ServerReturnsTest, WhatServersKeepEndsWithThem) {
