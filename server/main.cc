@@ -9,6 +9,7 @@
 #include <list>
 #include <thread>
 
+#include "checkpoint/resume_source.h"
 #include "common/advertised.h"
 #include "common/flags/flags.h"
 #include "common/memory.h"
@@ -67,7 +68,7 @@ class Server {
   Status start() {
     Result<std::string> host = advertised_host(config_);
     if (!host.ok()) return host.status();
-    if (!config_.checkpoint.folder.empty()) {
+    if (!checkpoint::source_of(config_.checkpoint).folder.empty()) {
       auto started = checkpoint::DiskThread::start();
       if (!started.ok()) return started.status();
       disk_thread_ = *std::move(started);

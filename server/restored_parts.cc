@@ -29,10 +29,22 @@ Result<RestoredParts> RestoredParts::open(checkpoint::Folder& folder, std::uint6
   return restored;
 }
 
-Status RestoredParts::load(Part& part) {
+Result<std::vector<std::byte>> RestoredParts::read(const Name& name) {
+  const Found& found = parts_.at(name);
+  checkpoint::PartsReader& reader = readers_[found.reader];
+  std::vector<std::byte> saved;
+  saved.reserve(reader.entries()[found.entry].bytes);
+  Status status = reader.read(found.entry, [&](std::uint64_t, std::span<const std::byte> bytes) {
+    saved.insert(saved.end(), bytes.begin(), bytes.end());
+    return Status();
+  });
+  if (!status.ok()) return status;
+  return saved;
+}
+
+Status RestoredParts::load(Part& part, std::span<const std::byte> bytes) const {
   const auto saved = specs_.find(part.spec.name);
-  const auto found = parts_.find({part.spec.name, part.key.part});
-  if (saved == specs_.end() || found == parts_.end()) return {};
+  if (saved == specs_.end()) return {};
   if (!checkpoint::holds_the_same(saved->second, part.spec)) {
     return {
         Code::kMismatch,
@@ -41,17 +53,11 @@ Status RestoredParts::load(Part& part) {
                     part.spec.name, part.spec.describe(), saved->second.describe())};
   }
   if (!checkpoint::is_of_use(saved->second, part.spec)) return {};
-  checkpoint::PartsReader& reader = readers_[found->second.reader];
-  Status read = reader.read(found->second.entry,
-                            [&part](std::uint64_t offset, std::span<const std::byte> bytes) {
-                              return part.store.load(offset, bytes);
-                            });
-  if (!read.ok()) return read;
-  const std::uint64_t bytes = reader.entries()[found->second.entry].bytes;
-  if (bytes != part.store.saved_bytes()) {
+  if (Status loaded = part.store.load(0, bytes); !loaded.ok()) return loaded;
+  if (bytes.size() != part.store.saved_bytes()) {
     return {Code::kMalformed,
             fmt::format("part {} of tensor '{}' was saved in {} bytes, wanted {}", part.key.part,
-                        part.spec.name, bytes, part.store.saved_bytes())};
+                        part.spec.name, bytes.size(), part.store.saved_bytes())};
   }
   part.collector.rounds().resume(part.store.value().version);
   return {};

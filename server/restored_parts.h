@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,15 +15,22 @@
 
 namespace stretto {
 
-/// Thread: loop. Calls block.
+/// Thread: any, where not said otherwise.
 class RestoredParts {
  public:
   /// Of a complete checkpoint.
   static Result<RestoredParts> open(checkpoint::Folder& folder, std::uint64_t number);
 
-  /// Gives a part what was saved of it, and its rounds go on behind that; nothing if there is none.
-  /// kMismatch if its tensor was another one then; kMalformed if what was saved is damaged.
-  Status load(Part& part);
+  /// A part of a tensor, by the tensor's name and the part's number.
+  using Name = std::pair<std::string, std::uint32_t>;
+
+  bool has(const Name& name) const { return parts_.contains(name); }
+  /// The saved bytes of a part that there is. kMalformed if they are damaged. Blocks. Thread: any,
+  /// one at a time.
+  Result<std::vector<std::byte>> read(const Name& name);
+  /// Gives a part its saved bytes, and its rounds go on behind that. kMismatch if its tensor was
+  /// another one then; kMalformed if the bytes are of another size.
+  Status load(Part& part, std::span<const std::byte> bytes) const;
 
  private:
   struct Found {
@@ -31,7 +39,7 @@ class RestoredParts {
   };
 
   std::vector<checkpoint::PartsReader> readers_;
-  std::map<std::pair<std::string, std::uint32_t>, Found> parts_;
+  std::map<Name, Found> parts_;
   std::map<std::string, TensorSpec> specs_;
 };
 

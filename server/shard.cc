@@ -142,6 +142,16 @@ std::set<NodeId> makers_in(const OwnedSlots& slots) {
   return makers;
 }
 
+void look_for_stalls(StallWatch& stalls, OwnedSlots& slots, Membership& membership,
+                     Announcer& announcer, Time now) {
+  if (membership.heartbeats().others_pause()) stalls.excuse(now);
+  if (now < stalls.next_due()) return;
+  const LongWaits waits =
+      stalls.look(slots, membership.settings(), now,
+                  [&announcer](Part& part, const Status& why) { announcer.fail(part, why); });
+  membership.heartbeats().set_long_waits(waits.told());
+}
+
 // What a change of who makes rounds completes is released as all else; parts whose open round
 // cannot be made any more fail.
 GroupChanges::Ways ways_of(Replication& replication, Announcer& announcer) {
@@ -195,7 +205,9 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
                     .request = std::bind_front(&Shard::on_state_request, this),
                     .knows = [this](const Part& part) { return taking_over_.knows(part.key); }}),
       changes_(slots_, ways_of(replication_, announcer_)),
-      archive_(config, index, files) {}
+      archive_(config, index, files),
+      held_messages_([this](const wire::Key& key) { return archive_.may_make(key, slots_); },
+                     [this](LinkId link, const Status& why) { van_.links().refuse(link, why); }) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
   Result<std::string> bound = van_.listen(address);
@@ -225,15 +237,12 @@ void Shard::step(Duration wait) {
     dispatch(link, worker, header, std::move(payload));
   });
   tell_scheduler(van_, *membership_, archive_.step());
+  if (const Status opened = archive_.opened(); !opened.ok()) membership_->resign(opened);
+  held_messages_.release(*this);
   const Time now = clock_.now();
   handing_over_.step(*membership_, van_, now);
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
-  if (membership_->heartbeats().others_pause()) stalls_.excuse(now);
-  if (now < stalls_.next_due()) return;
-  const LongWaits waits =
-      stalls_.look(slots_, membership_->settings(), now,
-                   [this](Part& part, const Status& why) { announcer_.fail(part, why); });
-  membership_->heartbeats().set_long_waits(waits.told());
+  look_for_stalls(stalls_, slots_, *membership_, announcer_, now);
 }
 
 Time Shard::next_due() const {
@@ -254,6 +263,8 @@ void Shard::on_control(LinkId link, const control::Message& message) {
     if (control::is<control::Welcome>(message)) tell_scheduler(van_, *membership_, archive_.last());
   } else if (replication_.is_other(link)) {
     replication_.on_control(link, message);
+  } else if (held_messages_.takes(link, message)) {
+    return;
   } else if (const auto* hello = std::get_if<control::Hello>(&message)) {
     if (hello->role == Role::kServer) return replication_.greet(link, *hello);
     workers_.greet(link, *hello);
@@ -268,10 +279,9 @@ void Shard::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     on_take_in(link, *taken);
   } else if (const auto* told = std::get_if<control::Recall>(&message)) {
-    if (workers_.find(link) != nullptr) taking_over_.hear(workers_.find(link)->node, *told);
+    if (const auto* worker = workers_.find(link)) taking_over_.hear(worker->node, *told);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
-    const WorkerLinks::Worker* worker = workers_.find(link);
-    if (worker != nullptr) doom(slots_, announcer_, *fault, worker->number);
+    if (const auto* worker = workers_.find(link)) doom(slots_, announcer_, *fault, worker->number);
   } else if (const auto* said = std::get_if<control::SitOut>(&message)) {
     if (workers_.find(link) != nullptr) on_sit_out(workers_.find(link)->node, *said);
   }
@@ -304,10 +314,9 @@ void Shard::follow_roster() {
       replication_.follow(roster, membership_->node(), membership_->hello(), clock_.now());
   if (!followed.called.ok()) report_other(*membership_, replication_.other(), followed.called);
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
-  const bool has_place = followed.promoted;
-  if (has_place) slots_.restore_by(archive_.restorer(resign));
+  if (followed.promoted) slots_.restore_by(archive_.restorer(resign));
   // There were others in this place before, who may not have known all of it either.
-  const bool comes = has_place || (first && replication_.serves() && roster.epoch > 1);
+  const bool comes = followed.promoted || (first && replication_.serves() && roster.epoch > 1);
   if (comes && roster.servers_return()) taking_over_.begin(slots_, followed.lacking);
   if (first) {
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
@@ -319,8 +328,8 @@ void Shard::follow_roster() {
   const bool elastic = roster.settings.elastic();
   // Who stands by goes by what it is told, which may be ahead of its roster, or behind.
   if (elastic && !replication_.serves()) return;
-  if (elastic && has_place) workers_.take_over(makers_in(slots_), roster);
-  if (elastic && (has_place || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
+  if (elastic && followed.promoted) workers_.take_over(makers_in(slots_), roster);
+  if (elastic && (followed.promoted || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
   if (gone.empty()) return;
   slots_.for_each_part([&](Part& part) {
     for (const NodeId worker : gone.left) part.collector.rounds().leave(worker);
@@ -330,6 +339,7 @@ void Shard::follow_roster() {
 
 void Shard::on_broken(LinkId link, const Status& why) {
   if (membership_->on_broken(link, why)) return;
+  held_messages_.forget(link);
   const std::optional<Member> other = replication_.lose(link);
   const std::optional<WorkerLinks::Worker> lost = workers_.lose(link);
   if (!other && (!lost || workers_.left().contains(lost->node))) return;
@@ -363,6 +373,7 @@ void Shard::on_state_request(LinkId link, const control::StateRequest& request) 
 
 void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   if (replication_.is_other(link)) return replication_.on_data(link, header, payload);
+  if (held_messages_.takes(link, header, payload)) return;
   const WorkerLinks::Worker* worker = workers_.find(link);
   if (worker == nullptr) return;
   // A worker has one operation a part in flight: it can be owed no more than this.

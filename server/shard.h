@@ -14,6 +14,7 @@
 #include "server/group_changes.h"
 #include "server/handing_over.h"
 #include "server/held_back.h"
+#include "server/held_messages.h"
 #include "server/owned_slots.h"
 #include "server/replication.h"
 #include "server/shard_archive.h"
@@ -97,6 +98,7 @@ class Shard final : public Agent, private Van::Handler {
   GroupChanges changes_;
   HandingOver handing_over_;
   ShardArchive archive_;
+  HeldMessages held_messages_;
 };
 
 }  // namespace stretto

@@ -23,12 +23,16 @@ Status no_folder() {
 Status ShardArchive::open(const JobSettings& settings) {
   if (settings.restored == 0) return {};
   const checkpoint::ResumeSource source = checkpoint::source_of(config_.checkpoint);
-  if (files_.disk == nullptr || source.folder.empty()) return no_folder();
-  checkpoint::Folder folder(*files_.disk, source.folder);
-  Result<RestoredParts> restored = RestoredParts::open(folder, settings.restored);
-  if (!restored.ok()) return restored.status();
-  restored_ = *std::move(restored);
+  if (files_.work == nullptr || source.folder.empty()) return no_folder();
+  restored_.emplace(*files_.work, checkpoint::Folder(*files_.disk, source.folder),
+                    settings.restored);
   return {};
+}
+
+bool ShardArchive::may_make(const wire::Key& key, const OwnedSlots& slots) {
+  if (!restored_) return true;
+  const TensorSpec* spec = spec_of(slots, key.tensor);
+  return spec == nullptr || restored_->is_read({spec->name, key.part});
 }
 
 std::function<Status(Part&)> ShardArchive::restorer(Unreadable unreadable) {
@@ -65,6 +69,7 @@ std::optional<control::CheckpointSaved> ShardArchive::step() {
 }
 
 Time ShardArchive::next_due(Time now) const {
+  if (restored_ && restored_->reading()) return now + kLookEvery;
   if (!checkpoint_ || !checkpoint_->active()) return Time::max();
   return checkpoint_->can_go_on() ? now : now + kLookEvery;
 }

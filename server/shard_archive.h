@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "server/restored_parts.h"
+#include "server/restore_reads.h"
 #include "server/shard_checkpoint.h"
 #include "van/control.h"
 
@@ -30,8 +30,10 @@ class ShardArchive {
   ShardArchive(const Config& config, std::uint32_t index, const Files& files)
       : config_(config), index_(index), files_(files) {}
 
-  /// Before any part is made: finds what the job goes on from, if it does. Blocks.
+  /// Before any part is made: begins to open what the job goes on from, if it does.
   Status open(const JobSettings& settings);
+  /// This part can be made without a wait for the disk; if not, what it had before is being read.
+  bool may_make(const wire::Key& key, const OwnedSlots& slots);
   /// OwnedSlots::Job::restore. A tensor that is another one now is the program's error; that what
   /// is saved cannot be read ends the job, and the next one looks for what can be.
   std::function<Status(Part&)> restorer(Unreadable unreadable);
@@ -39,6 +41,8 @@ class ShardArchive {
   control::Message cut(const control::CheckpointCut& said, Rank server, OwnedSlots& slots);
   /// Once a turn: what has come of it, once.
   std::optional<control::CheckpointSaved> step();
+  /// What the job goes on from cannot be opened; Ok until that is known.
+  Status opened() const { return restored_ ? restored_->opened() : Status(); }
   /// The last that has: for a scheduler that may not have heard.
   const std::optional<control::CheckpointSaved>& last() const { return last_; }
   Time next_due(Time now) const;
@@ -52,7 +56,7 @@ class ShardArchive {
   const Config& config_;
   const std::uint32_t index_;
   const Files files_;
-  std::optional<RestoredParts> restored_;
+  std::optional<RestoreReads> restored_;
   std::optional<ShardCheckpoint> checkpoint_;
   std::optional<control::CheckpointSaved> last_;
 };

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/restored_parts.h"
+#include "server/restore_reads.h"
 #include "tests/server/group.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/van/far_end.h"
@@ -109,7 +109,7 @@ class ShardCheckpointTest : public testing::Test {
                                 .tensors = specs_};
     folder_.commit(manifest).or_exit();
   }
-  RestoredParts restored() { return RestoredParts::open(folder_, 1).or_exit(); }
+  RestoreReads restored() { return {work_, folder_, 1}; }
 
   sim::SimDisk disk_{1};
   checkpoint::Folder folder_{disk_, "run"};
@@ -128,7 +128,7 @@ TEST_F(ShardCheckpointTest, HoldsWhatWasThereAtTheCut) {
   slots_.contribute(3);  // Before any part's turn.
   commit(rest_of(checkpoint));
   EXPECT_FALSE(checkpoint.active());
-  RestoredParts parts = restored();
+  RestoreReads parts = restored();
   Slots others([&parts](Part& part) { return parts.load(part); }, 5);
   for (const TensorSpec& spec : specs_) others.open(spec);
   EXPECT_EQ(others.saved(), at_the_cut);
@@ -199,7 +199,7 @@ TEST_F(ShardCheckpointTest, AnotherTensorIsNotRestored) {
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
   ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   commit(rest_of(checkpoint));
-  RestoredParts parts = restored();
+  RestoreReads parts = restored();
   Slots others([&parts](Part& part) { return parts.load(part); });
   others.open(fake::spec("adam", Dtype::kF32, kSavedNumbers, by(Rule::kMomentum)));
   EXPECT_EQ(others.refused().code(), Code::kMismatch);

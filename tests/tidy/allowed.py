@@ -53,6 +53,7 @@ COVERED_BY = {
     "scheduler/place_choice.cc": "tests/scheduler/moves_joining_test.cc",
     "scheduler/server_places.cc": "tests/scheduler/standbys_test.cc",
     "scheduler/view_changes.cc": "tests/scheduler/view_machine_test.cc",
+    "server/restore_reads.cc": "tests/server/shard_restore_test.cc",
     "server/restored_parts.cc": "tests/server/shard_checkpoint_test.cc",
     "server/shard_archive.cc": "tests/worker/checkpoints_test.cc",
     "checkpoint/entry.cc": "tests/checkpoint/parts_file_test.cc",

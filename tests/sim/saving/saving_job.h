@@ -4,7 +4,6 @@
 // before has left there: with what was complete, and all of one cut.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +12,7 @@
 
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
+#include "tests/sim/disk_queue.h"
 #include "tests/sim/job_steps.h"
 #include "tests/sim/saving/saving_user.h"
 #include "tests/sim/sim_disk.h"
@@ -20,22 +20,6 @@
 #include "tests/sim/violation.h"
 
 namespace stretto::sim {
-
-/// A process's thread for its disk: what was posted is done later, in order.
-class DiskQueue final : public checkpoint::DiskWork {
- public:
-  void post(Job job) override { jobs_.push_back(std::move(job)); }
-  bool empty() const { return jobs_.empty(); }
-  void run_one() {
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    job();
-  }
-  void drop() { jobs_.clear(); }
-
- private:
-  std::deque<Job> jobs_;
-};
 
 /// Thread: the simulation's.
 class SavingJob {
