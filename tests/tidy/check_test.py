@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check and its parts run-tests and measure, each in a small tree of its own: what they count
-as processor seconds.
+"""tools/check and its parts run-tests, measure and budget, each in a small tree of its own: what
+they count as processor seconds, and what exceeds a budget.
 """
 
 import os
@@ -32,6 +32,13 @@ add_test(a/skipped ${{launcher}} a/skipped sh -c "exit 77")
 set_tests_properties(a/skipped PROPERTIES SKIP_RETURN_CODE 77)
 add_test(a/killed ${{launcher}} a/killed sh -c "kill -SEGV $$")
 """
+BUDGET = """# SPDX-License-Identifier: Apache-2.0
+100 all-steps
+40 release-tests
+20 a/listed It starts many programs.
+30 a/of/* They compile.
+8 a/small
+"""
 
 
 class Tree(unittest.TestCase):
@@ -43,8 +50,9 @@ class Tree(unittest.TestCase):
         self.root = pathlib.Path(folder.name)
         for name in ("tools", "tests", "bin", "build/check"):
             (self.root / name).mkdir(parents=True)
-        for name in ("check", "common.sh", "measure", "run-tests"):
+        for name in ("budget", "check", "common.sh", "measure", "run-tests"):
             shutil.copy(TOOLS / name, self.root / "tools")
+        self.write("tests/budget.txt", BUDGET)
 
     def write(self, path, text):
         (self.root / path).write_text(text)
@@ -79,6 +87,55 @@ class RunTests(Tree):
         self.assertGreaterEqual(times["a/processes"], 0.15)
 
 
+class Budget(Tree):
+    """tools/budget."""
+
+    def after(self, tests, *, steps="30.0 release-build\n35.5 release-tests\n", status=0):
+        """What the tool says of a run that took so long."""
+        self.write("build/check/steps", steps)
+        self.write("build/check/release-times",
+                   "".join(f"1.0 {seconds} {name}\n" for name, seconds in tests.items()))
+        return self.run_tool("budget", status=status)
+
+    def test_what_keeps_to_it_passes(self):
+        tests = {"a/listed": 29, "a/of/one": 44, "a/small": 10, "a/new": 10}
+        self.assertEqual(self.after(tests), "")
+
+    def test_what_exceeds_it_is_named(self):
+        for tests, said in (({"a/listed": 31}, "a/listed took 31.0"),
+                            ({"a/of/one": 46}, "a/of/one took 46.0"),
+                            ({"a/small": 11}, "row gives no reason"),
+                            ({"a/small": 13}, "a/small took 13.0"),
+                            ({"a/new": 11}, "a/new took 11.0 processor seconds, and no row")):
+            with self.subTest(tests=tests):
+                self.assertIn(said, self.after(tests, status=1))
+
+    def test_a_sum_that_exceeds_it_names_the_tests_that_grew(self):
+        for steps, said in (("60 release-build\n41 release-tests\n", "all-steps took 101"),
+                            ("1 release-build\n41 release-tests\n", "release-tests took 41")):
+            said_all = self.after({"a/listed": 21, "a/small": 7}, steps=steps, status=1)
+            self.assertIn(said, said_all)
+            self.assertIn("a/listed grew from 20.0 to 21.0", said_all)
+            self.assertNotIn("a/small", said_all)
+
+    def test_record_writes_rows_and_keeps_reasons(self):
+        tests = {"a/listed": 25, "a/of/one": 12, "a/small": 5, "a/new": 9, "a/tiny": 6}
+        self.after(tests)
+        self.assertIn("had options", self.run_tool("budget", "--record", status=1))
+        self.after(tests, steps="30.0 release-build\n35.5 release-tests\n0.1 budget\n")
+        self.run_tool("budget", "--record")
+        rows = [line.split(maxsplit=2)
+                for line in (self.root / "tests/budget.txt").read_text().splitlines()]
+        self.assertEqual(rows, [
+            ["#", "SPDX-License-Identifier:", "Apache-2.0"], ["80.0", "all-steps"],
+            ["50.0", "release-tests"], ["30.0", "a/of/*", "They compile."],
+            ["25.0", "a/listed", "It starts many programs."], ["9.0", "a/new"]])
+
+    def test_without_rows_of_steps_there_is_no_budget(self):
+        self.write("tests/budget.txt", "# A comment.\n1 a/listed Why.\n")
+        self.assertIn("no budget yet", self.after({"a/new": 99}))
+
+
 class Check(Tree):
     """tools/check, with stand-ins for all that it runs."""
 
@@ -90,12 +147,22 @@ class Check(Tree):
             self.stand_in(path)
         self.stand_in("bin/setarch", 'shift; exec "$@"')
         self.stand_in("bin/cmake", f"[ $2 != check ] || exec {sys.executable} -c '{BURN}'")
-        self.stand_in("tools/run-tests", "echo '2.0 11.5 a/new' >build/check/$1-times")
+        self.stand_in("tools/run-tests",
+                      "echo '2.0 11.5 a/new' >build/check/$1-times")
 
     def test_a_step_has_its_processor_seconds(self):
-        said = self.run_tool("check")
-        self.assertRegex(said, r"(?m)^step, seconds +wall +processor  result$")
+        self.run_tool("check", "--quick")
+        steps = dict(reversed(line.split())
+                     for line in (self.root / "build/check/steps").read_text().splitlines())
+        self.assertGreaterEqual(float(steps["release-build"]), 0.05)
+
+    def test_only_a_run_of_all_parts_has_a_budget(self):
+        self.assertNotIn("budget", self.run_tool("check", "--changed"))
+        self.assertNotIn("budget", self.run_tool("check", "--all"))
+        said = self.run_tool("check", status=1)
+        self.assertIn("a/new took 11.5 processor seconds, and no row", said)
         self.assertRegex(said, r"(?m)^ *11\.5 s +2\.0 s  tsan +a/new$")
+        self.assertEqual(said.splitlines()[-1], "check: FAILED: budget")
 
 
 if __name__ == "__main__":
