@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/check and its parts run-tests, measure and budget, each in a small tree of its own: what
-they count as processor seconds, and what exceeds a budget.
+they count as processor seconds, what exceeds a budget, and what --changed leaves out.
 """
 
 import os
@@ -39,6 +39,9 @@ BUDGET = """# SPDX-License-Identifier: Apache-2.0
 30 a/of/* They compile.
 8 a/small
 """
+RAN = "1 passed, 0 failed, 0 skipped; 7 left out, unchanged since they passed"
+SLOW = "left out, because they take long: a/slow"
+LINTED = "9 units, 1 linted, the rest as they last passed; 0 failed"
 
 
 class Tree(unittest.TestCase):
@@ -85,6 +88,21 @@ class RunTests(Tree):
         times = {name: float(seconds) for _, seconds, name in map(str.split, lines)}
         self.assertEqual(sorted(times), ["a/idle", "a/killed", "a/processes"])
         self.assertGreaterEqual(times["a/processes"], 0.15)
+
+    def test_leaves_out_what_passed_and_what_takes_long(self):
+        self.write("build/CTestTestfile.cmake", """
+            add_test(a/fast true)
+            add_test(a/passed true)
+            add_test(a/slower true)
+            add_test(a/slow true)
+            set_tests_properties(a/fast a/slow PROPERTIES LABELS inputs-unknown)
+            """)
+        self.run_tool("run-tests", "release")
+        self.write("build/Testing/Temporary/CTestCostData.txt",
+                   "a/fast 1 4.0\na/passed 9 0.1\na/slower 1 6\na/slow 1 11.5\n---\n")
+        said = self.run_tool("run-tests", "release", "--changed", "--within", "6", "--jobs", "2")
+        self.assertIn("1 passed, 0 failed, 0 skipped; 2 left out, unchanged", said)
+        self.assertIn("left out, because they take long: a/slow\n", said)
 
 
 class Budget(Tree):
@@ -143,21 +161,26 @@ class Check(Tree):
         super().setUp()
         self.write("a.h", "")
         for path in ("bin/clang-format", "bin/nvcc", "tools/docs", "tools/fuzz",
-                     "tools/check_cuda", "tools/lint", "tools/install-dependencies"):
+                     "tools/check_cuda", "tools/install-dependencies"):
             self.stand_in(path)
         self.stand_in("bin/setarch", 'shift; exec "$@"')
         self.stand_in("bin/cmake", f"[ $2 != check ] || exec {sys.executable} -c '{BURN}'")
+        self.stand_in("tools/lint", f"echo '{LINTED}'")
         self.stand_in("tools/run-tests",
-                      "echo '2.0 11.5 a/new' >build/check/$1-times")
+                      f"echo '{RAN}\n{SLOW}'; echo '2.0 11.5 a/new' >build/check/$1-times")
 
-    def test_a_step_has_its_processor_seconds(self):
-        self.run_tool("check", "--quick")
+    def test_changed_tells_what_it_left_out(self):
+        said = self.run_tool("check", "--changed").splitlines()
+        self.assertEqual(said[-6:], [
+            "--changed left out:", "  parts: asan (with fuzz targets) tsan cuda",
+            f"  release tests: {RAN}", f"  release tests: {SLOW}", f"  lint: {LINTED}",
+            "check: all passed"])
         steps = dict(reversed(line.split())
                      for line in (self.root / "build/check/steps").read_text().splitlines())
         self.assertGreaterEqual(float(steps["release-build"]), 0.05)
 
     def test_only_a_run_of_all_parts_has_a_budget(self):
-        self.assertNotIn("budget", self.run_tool("check", "--changed"))
+        self.assertNotIn("budget", self.run_tool("check", "--quick"))
         self.assertNotIn("budget", self.run_tool("check", "--all"))
         said = self.run_tool("check", status=1)
         self.assertIn("a/new took 11.5 processor seconds, and no row", said)
