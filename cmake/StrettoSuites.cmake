@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Read by ctest: adds each suite of a GoogleTest program as a test; what runs over all transports,
 # and waits much, as one for each of them. It is told the program, the folder that names its tests,
-# their label and their environment. A program that cannot list its tests is a test that fails.
+# their label, their environment and their launcher. A program that cannot list its tests is a test
+# that fails.
 set(added "")
 execute_process(COMMAND ${program} --gtest_list_tests OUTPUT_VARIABLE listed ERROR_QUIET
   RESULT_VARIABLE status TIMEOUT 60)
 if(NOT status EQUAL 0)
-  add_test(${folder}/starts ${program} --gtest_list_tests)
+  add_test(${folder}/starts ${launcher} ${folder}/starts ${program} --gtest_list_tests)
   list(APPEND added ${folder}/starts)
   set(listed "")
 endif()
@@ -27,7 +28,7 @@ endforeach()
 list(REMOVE_DUPLICATES suites)
 foreach(suite IN LISTS suites)
   string(REPLACE ".*" "" name "${suite}")
-  add_test(${folder}/${name} ${program} --gtest_filter=${suite})
+  add_test(${folder}/${name} ${launcher} ${folder}/${name} ${program} --gtest_filter=${suite})
   list(APPEND added ${folder}/${name})
 endforeach()
 set_tests_properties(${added} PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT "${environment}")

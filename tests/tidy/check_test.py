@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check and its parts run-tests, measure and budget, each in a small tree of its own: what
+they count as processor seconds, what exceeds a budget, and what --changed leaves out.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+BURN = "import time\nwhile time.process_time() < 0.1: pass\n"
+# Two processes in sessions of their own, of which one loses its parent.
+PROCESSES = f"""
+import contextlib, os, select, subprocess, sys
+burn = [sys.executable, "-c", {BURN!r}]
+orphan = ["sh", "-c", 'setsid "$@" >&2 & echo $!', "sh", *burn]
+process = int(subprocess.run(orphan, check=True, stdout=subprocess.PIPE).stdout)
+with contextlib.suppress(ProcessLookupError):
+    select.select([os.pidfd_open(process)], [], [])
+subprocess.run(burn, check=True, start_new_session=True)
+assert "TEST_MEASURES_FILE" not in os.environ
+"""
+TESTS = """
+set(launcher [[{python};-IS;{tools}/measure]])
+add_test(a/processes ${{launcher}} a/processes {python} {tools}/processes.py)
+add_test(a/idle ${{launcher}} a/idle sh -c "true")
+add_test(a/skipped ${{launcher}} a/skipped sh -c "exit 77")
+set_tests_properties(a/skipped PROPERTIES SKIP_RETURN_CODE 77)
+add_test(a/killed ${{launcher}} a/killed sh -c "kill -SEGV $$")
+"""
+BUDGET = """# SPDX-License-Identifier: Apache-2.0
+100 all-steps
+40 release-tests
+20 a/listed It starts many programs.
+30 a/of/* They compile.
+8 a/small
+"""
+RAN = "1 passed, 0 failed, 0 skipped; 7 left out, unchanged since they passed"
+SLOW = "left out, because they take long: a/slow"
+LINTED = "9 units, 1 linted, the rest as they last passed; 0 failed"
+
+
+class Tree(unittest.TestCase):
+    """A tree with copies of the tools, and stand-ins for others."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in ("tools", "tests", "bin", "build/check"):
+            (self.root / name).mkdir(parents=True)
+        for name in ("budget", "check", "common.sh", "measure", "run-tests"):
+            shutil.copy(TOOLS / name, self.root / "tools")
+        self.write("tests/budget.txt", BUDGET)
+
+    def write(self, path, text):
+        (self.root / path).write_text(text)
+
+    def stand_in(self, path, text=""):
+        self.write(path, f"#!/bin/sh\n{text}\n")
+        (self.root / path).chmod(0o755)
+
+    def run_tool(self, name, *options, status=0):
+        """What a tool printed."""
+        path = f"{self.root / 'bin'}:{os.environ['PATH']}"
+        done = subprocess.run([self.root / "tools" / name, *options], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={**os.environ, "PATH": path})
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+
+class RunTests(Tree):
+    """tools/run-tests and tools/measure."""
+
+    def test_counts_all_processes_of_a_test(self):
+        self.write("tools/processes.py", PROCESSES)
+        self.write("build/CTestTestfile.cmake",
+                   TESTS.format(python=sys.executable, tools=self.root / "tools"))
+        said = self.run_tool("run-tests", "release", status=1)
+        self.assertIn("2 passed, 1 failed, 1 skipped", said)
+        self.assertIn("a/killed (SEGFAULT)", said)
+        lines = (self.root / "build/check/release-times").read_text().splitlines()
+        times = {name: float(seconds) for _, seconds, name in map(str.split, lines)}
+        self.assertEqual(sorted(times), ["a/idle", "a/killed", "a/processes"])
+        self.assertGreaterEqual(times["a/processes"], 0.15)
+
+    def test_leaves_out_what_passed_and_what_takes_long(self):
+        self.write("build/CTestTestfile.cmake", """
+            add_test(a/fast true)
+            add_test(a/passed true)
+            add_test(a/slower true)
+            add_test(a/slow true)
+            set_tests_properties(a/fast a/slow PROPERTIES LABELS inputs-unknown)
+            """)
+        self.run_tool("run-tests", "release")
+        self.write("build/Testing/Temporary/CTestCostData.txt",
+                   "a/fast 1 4.0\na/passed 9 0.1\na/slower 1 6\na/slow 1 11.5\n---\n")
+        said = self.run_tool("run-tests", "release", "--changed", "--within", "6", "--jobs", "2")
+        self.assertIn("1 passed, 0 failed, 0 skipped; 2 left out, unchanged", said)
+        self.assertIn("left out, because they take long: a/slow\n", said)
+
+
+class Budget(Tree):
+    """tools/budget."""
+
+    def after(self, tests, *, steps="30.0 release-build\n35.5 release-tests\n", status=0):
+        """What the tool says of a run that took so long."""
+        self.write("build/check/steps", steps)
+        self.write("build/check/release-times",
+                   "".join(f"1.0 {seconds} {name}\n" for name, seconds in tests.items()))
+        return self.run_tool("budget", status=status)
+
+    def test_what_keeps_to_it_passes(self):
+        tests = {"a/listed": 29, "a/of/one": 44, "a/small": 10, "a/new": 10}
+        self.assertEqual(self.after(tests), "")
+
+    def test_what_exceeds_it_is_named(self):
+        for tests, said in (({"a/listed": 31}, "a/listed took 31.0"),
+                            ({"a/of/one": 46}, "a/of/one took 46.0"),
+                            ({"a/small": 11}, "row gives no reason"),
+                            ({"a/small": 13}, "a/small took 13.0"),
+                            ({"a/new": 11}, "a/new took 11.0 processor seconds, and no row")):
+            with self.subTest(tests=tests):
+                self.assertIn(said, self.after(tests, status=1))
+
+    def test_a_sum_that_exceeds_it_names_the_tests_that_grew(self):
+        for steps, said in (("60 release-build\n41 release-tests\n", "all-steps took 101"),
+                            ("1 release-build\n41 release-tests\n", "release-tests took 41")):
+            said_all = self.after({"a/listed": 21, "a/small": 7}, steps=steps, status=1)
+            self.assertIn(said, said_all)
+            self.assertIn("a/listed grew from 20.0 to 21.0", said_all)
+            self.assertNotIn("a/small", said_all)
+
+    def test_record_writes_rows_and_keeps_reasons(self):
+        tests = {"a/listed": 25, "a/of/one": 12, "a/small": 5, "a/new": 9, "a/tiny": 6}
+        self.after(tests)
+        self.assertIn("had options", self.run_tool("budget", "--record", status=1))
+        self.after(tests, steps="30.0 release-build\n35.5 release-tests\n0.1 budget\n")
+        self.run_tool("budget", "--record")
+        rows = [line.split(maxsplit=2)
+                for line in (self.root / "tests/budget.txt").read_text().splitlines()]
+        self.assertEqual(rows, [
+            ["#", "SPDX-License-Identifier:", "Apache-2.0"], ["80.0", "all-steps"],
+            ["50.0", "release-tests"], ["30.0", "a/of/*", "They compile."],
+            ["25.0", "a/listed", "It starts many programs."], ["9.0", "a/new"]])
+
+    def test_without_rows_of_steps_there_is_no_budget(self):
+        self.write("tests/budget.txt", "# A comment.\n1 a/listed Why.\n")
+        self.assertIn("no budget yet", self.after({"a/new": 99}))
+
+
+class Check(Tree):
+    """tools/check, with stand-ins for all that it runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a.h", "")
+        for path in ("bin/clang-format", "bin/nvcc", "tools/docs", "tools/fuzz",
+                     "tools/check_cuda", "tools/install-dependencies"):
+            self.stand_in(path)
+        self.stand_in("bin/setarch", 'shift; exec "$@"')
+        self.stand_in("bin/cmake", f"[ $2 != check ] || exec {sys.executable} -c '{BURN}'")
+        self.stand_in("tools/lint", f"echo '{LINTED}'")
+        self.stand_in("tools/run-tests",
+                      f"echo '{RAN}\n{SLOW}'; echo '2.0 11.5 a/new' >build/check/$1-times")
+
+    def test_changed_tells_what_it_left_out(self):
+        said = self.run_tool("check", "--changed").splitlines()
+        self.assertEqual(said[-6:], [
+            "--changed left out:", "  parts: asan (with fuzz targets) tsan cuda",
+            f"  release tests: {RAN}", f"  release tests: {SLOW}", f"  lint: {LINTED}",
+            "check: all passed"])
+        steps = dict(reversed(line.split())
+                     for line in (self.root / "build/check/steps").read_text().splitlines())
+        self.assertGreaterEqual(float(steps["release-build"]), 0.05)
+
+    def test_only_a_run_of_all_parts_has_a_budget(self):
+        self.assertNotIn("budget", self.run_tool("check", "--quick"))
+        self.assertNotIn("budget", self.run_tool("check", "--all"))
+        said = self.run_tool("check", status=1)
+        self.assertIn("a/new took 11.5 processor seconds, and no row", said)
+        self.assertRegex(said, r"(?m)^ *11\.5 s +2\.0 s  tsan +a/new$")
+        self.assertEqual(said.splitlines()[-1], "check: FAILED: budget")
+
+
+if __name__ == "__main__":
+    unittest.main()
