@@ -25,11 +25,18 @@ target_compile_options(stretto_build_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overlapping copies in std::string's operator+ (GCC bug 105651).
   target_compile_options(stretto_build_flags INTERFACE -Wno-restrict)
-  # A unity build is a folder's files one after another: what is in an unnamed namespace of one is
-  # then taken for a header's.
-  if(CMAKE_UNITY_BUILD)
-    target_compile_options(stretto_build_flags INTERFACE -Wno-subobject-linkage)
+endif()
+
+# stretto_allow_unity(): no warnings about what is right in a unity build, in this folder. There a
+# folder's files stand one after another, so g++ takes what is in an unnamed namespace of one file
+# for a header's.
+function(stretto_allow_unity)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
+endfunction()
+if(CMAKE_UNITY_BUILD)
+  stretto_allow_unity()
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(stretto_build_flags INTERFACE -Wthread-safety -Wglobal-constructors)

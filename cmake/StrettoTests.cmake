@@ -2,6 +2,11 @@
 # How every test is run, said once.
 enable_testing()
 
+# The command of each test begins with this launcher and the test's name. The launcher measures the
+# test's processor seconds for tools/run-tests.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(STRETTO_TEST_LAUNCHER ${Python3_EXECUTABLE} -IS ${PROJECT_SOURCE_DIR}/tools/measure)
+
 # What a sanitizer build is for: the programs of GoogleTest, the fuzz targets, and what the scripts
 # run that tools/check runs there. The rest is built by `all`.
 add_custom_target(stretto_tested)
