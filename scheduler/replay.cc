@@ -100,6 +100,8 @@ Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, con
     if (!message.ok()) return message.status();
     if (const auto event = event_of(record, &*message)) {
       part_with(to.machine.on(*event, now), to);
+      const auto* lost = std::get_if<Lost>(&*event);
+      if (lost && lost->replacement) to.watch.lost(*to.machine.next_view().find(lost->node));
     } else {
       tell(record, *message, to);
     }

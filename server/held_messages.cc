@@ -8,9 +8,9 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint32_t kMostOfPart = 4;              // One in each lane, and one; as TakingOver.
-constexpr std::uint32_t kMostWithoutPart = 4096;      // Openings of tensors, for example.
-constexpr wire::Key kNoPart{.tensor = 0, .part = 0};  // Tensors count from 1.
+constexpr std::uint32_t kMostOfPart = 4;               // One in each lane, and one.
+constexpr std::uint32_t kMostControl = 4096;           // For all parts.
+constexpr wire::Key kControl{.tensor = 0, .part = 0};  // Tensors count from 1.
 
 std::optional<wire::Key> part_needed(const control::Message& message) {
   if (const auto* request = std::get_if<control::StateRequest>(&message)) {
@@ -31,44 +31,47 @@ std::optional<wire::Key> part_needed(const wire::Header& header) {
 
 // A read of the part begins also where an earlier message waits.
 bool HeldMessages::takes(LinkId link, const std::optional<wire::Key>& part) const {
-  const bool waits = part && !ready_(*part);
+  const bool waits = part && !ways_.is_ready(*part);
   return waits || (link != released_ && links_.contains(link));
 }
 
+// Opening a tensor makes no part, and only what comes after it needs it.
 bool HeldMessages::takes(LinkId link, const control::Message& message) {
+  if (control::is<control::Open>(message)) return false;
   const std::optional<wire::Key> part = part_needed(message);
   if (!takes(link, part)) return false;
-  add(link, {.part = part, .content = message});
+  add(link, {.part = part, .counted = kControl, .content = message});
   return true;
 }
 
 bool HeldMessages::takes(LinkId link, const wire::Header& header, const Buffer& payload) {
   const std::optional<wire::Key> part = part_needed(header);
   if (!takes(link, part)) return false;
-  add(link, {.part = part, .content = Data{header, to_own(payload)}});
+  add(link, {.part = part, .counted = header.key, .content = Data{header, to_own(payload)}});
   return true;
 }
 
 void HeldMessages::add(LinkId link, Message message) {
   Waiting& waiting = links_[link];
-  std::uint32_t& held = waiting.of_part[message.part.value_or(kNoPart)];
-  if (held >= (message.part ? kMostOfPart : kMostWithoutPart)) {
-    return refuse_(link, {Code::kResource, "too many messages wait for a part to be restored"});
+  std::uint32_t& held = waiting.counts[message.counted];
+  if (held >= (message.counted == kControl ? kMostControl : kMostOfPart)) {
+    return ways_.refuse(link,
+                        {Code::kResource, "too many messages wait for parts of a checkpoint"});
   }
   ++held;
   waiting.messages.push_back(std::move(message));
 }
 
 void HeldMessages::release(Van::Handler& handler) {
+  std::erase_if(links_, [this](const auto& entry) { return !ways_.is_open(entry.first); });
   for (auto next = links_.begin(); next != links_.end();) {
     Waiting& waiting = next->second;
     released_ = next->first;
     while (!waiting.messages.empty()) {
-      const std::optional<wire::Key> part = waiting.messages.front().part;
-      if (part && !ready_(*part)) break;
-      --waiting.of_part[part.value_or(kNoPart)];
+      if (const auto& part = waiting.messages.front().part; part && !ways_.is_ready(*part)) break;
       Message message = std::move(waiting.messages.front());
       waiting.messages.pop_front();
+      --waiting.counts[message.counted];
       if (auto* data = std::get_if<Data>(&message.content)) {
         handler.on_data(released_, data->header, std::move(data->payload));
       } else {

@@ -20,20 +20,22 @@ namespace stretto {
 /// Thread: loop.
 class HeldMessages {
  public:
-  /// The part that a message needs can be made now; if not, it will be.
-  using Ready = std::function<bool(const wire::Key&)>;
-  /// Ends a link, with the reason.
-  using Refuse = std::function<void(LinkId, const Status&)>;
+  struct Ways {
+    /// A part can be made now; if not, it will be.
+    std::function<bool(const wire::Key&)> is_ready;
+    std::function<bool(LinkId)> is_open;
+    /// Ends a link, with the reason.
+    std::function<void(LinkId, const Status&)> refuse;
+  };
 
-  HeldMessages(Ready ready, Refuse refuse) : ready_(std::move(ready)), refuse_(std::move(refuse)) {}
+  explicit HeldMessages(Ways ways) : ways_(std::move(ways)) {}
 
   /// True if the message waits: its part is not ready, or an earlier message of its link waits. A
   /// link is refused with Resource if it sends more than a worker does before it has an answer.
   bool takes(LinkId link, const control::Message& message);
   bool takes(LinkId link, const wire::Header& header, const Buffer& payload);
-  /// The link has ended, and with it what waits.
-  void forget(LinkId link) { links_.erase(link); }
-  /// Hands over what need not wait any longer. The handler may ask takes() of it again.
+  /// Hands over what need not wait any longer, but for what came from links that are not open any
+  /// more. The handler may ask takes() of it again.
   void release(Van::Handler& handler);
 
  private:
@@ -43,18 +45,18 @@ class HeldMessages {
   };
   struct Message {
     std::optional<wire::Key> part;  // That it needs.
+    wire::Key counted;              // Among the messages of this part.
     std::variant<control::Message, Data> content;
   };
   struct Waiting {
     std::deque<Message> messages;
-    std::map<wire::Key, std::uint32_t> of_part;
+    std::map<wire::Key, std::uint32_t> counts;
   };
 
   bool takes(LinkId link, const std::optional<wire::Key>& part) const;
   void add(LinkId link, Message message);
 
-  const Ready ready_;
-  const Refuse refuse_;
+  const Ways ways_;
   std::map<LinkId, Waiting> links_;
   LinkId released_ = 0;  // Whose messages are being handed over.
 };

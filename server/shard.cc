@@ -206,8 +206,10 @@ Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transpor
                     .knows = [this](const Part& part) { return taking_over_.knows(part.key); }}),
       changes_(slots_, ways_of(replication_, announcer_)),
       archive_(config, index, files),
-      held_messages_([this](const wire::Key& key) { return archive_.may_make(key, slots_); },
-                     [this](LinkId link, const Status& why) { van_.links().refuse(link, why); }) {}
+      held_messages_(
+          {.is_ready = [this](const wire::Key& key) { return archive_.may_make(key, slots_); },
+           .is_open = [this](LinkId link) { return van_.links().is_open(link); },
+           .refuse = [this](LinkId link, const Status& why) { van_.links().refuse(link, why); }}) {}
 
 Status Shard::start(std::string_view address, const std::string& advertised_host) {
   Result<std::string> bound = van_.listen(address);
@@ -232,13 +234,12 @@ void Shard::step(Duration wait) {
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
   follow_roster();
+  tell_scheduler(van_, *membership_, archive_.step(clock_.now(), over()));
+  held_messages_.release(*this);
   taking_over_.step([this](LinkId link, Worker worker, const wire::Header& header, Buffer payload) {
     if (replication_.takes(link, worker, header, payload)) return;
     dispatch(link, worker, header, std::move(payload));
   });
-  tell_scheduler(van_, *membership_, archive_.step());
-  if (const Status opened = archive_.opened(); !opened.ok()) membership_->resign(opened);
-  held_messages_.release(*this);
   const Time now = clock_.now();
   handing_over_.step(*membership_, van_, now);
   if (pen_.due(now)) pen_.put(shard_metrics(van_, *membership_, slots_, held_, index_), now);
@@ -339,7 +340,6 @@ void Shard::follow_roster() {
 
 void Shard::on_broken(LinkId link, const Status& why) {
   if (membership_->on_broken(link, why)) return;
-  held_messages_.forget(link);
   const std::optional<Member> other = replication_.lose(link);
   const std::optional<WorkerLinks::Worker> lost = workers_.lose(link);
   if (!other && (!lost || workers_.left().contains(lost->node))) return;

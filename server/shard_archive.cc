@@ -30,7 +30,7 @@ Status ShardArchive::open(const JobSettings& settings) {
 }
 
 bool ShardArchive::may_make(const wire::Key& key, const OwnedSlots& slots) {
-  if (!restored_) return true;
+  if (!restored_ || slots.find(key) != nullptr) return true;
   const TensorSpec* spec = spec_of(slots, key.tensor);
   return spec == nullptr || restored_->is_read({spec->name, key.part});
 }
@@ -61,7 +61,8 @@ Status ShardArchive::begin(const control::CheckpointCut& said, Rank server, Owne
   return {Code::kRefused, "another checkpoint is being written"};
 }
 
-std::optional<control::CheckpointSaved> ShardArchive::step() {
+std::optional<control::CheckpointSaved> ShardArchive::step(Time now, bool over) {
+  if (restored_) over ? restored_->cancel() : restored_->look(now);
   if (!checkpoint_) return std::nullopt;
   std::optional<control::CheckpointSaved> saved = checkpoint_->step();
   if (saved) last_ = saved;

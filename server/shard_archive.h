@@ -39,10 +39,8 @@ class ShardArchive {
   std::function<Status(Part&)> restorer(Unreadable unreadable);
   /// All that these slots hold is a checkpoint's from now on. What the scheduler hears of it.
   control::Message cut(const control::CheckpointCut& said, Rank server, OwnedSlots& slots);
-  /// Once a turn: what has come of it, once.
-  std::optional<control::CheckpointSaved> step();
-  /// What the job goes on from cannot be opened; Ok until that is known.
-  Status opened() const { return restored_ ? restored_->opened() : Status(); }
+  /// Once a turn: what has come of it, once. Nothing is read any more if the shard is over.
+  std::optional<control::CheckpointSaved> step(Time now, bool over);
   /// The last that has: for a scheduler that may not have heard.
   const std::optional<control::CheckpointSaved>& last() const { return last_; }
   Time next_due(Time now) const;

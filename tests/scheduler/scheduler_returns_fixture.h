@@ -4,12 +4,15 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "common/log.h"
+#include "common/member_end.h"
 #include "scheduler/scheduler.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/van/far_end.h"
@@ -48,6 +51,20 @@ class SchedulerReturnsTest : public testing::Test {
   }
   ~SchedulerReturnsTest() override { set_log_level(Level::kInfo); }
 
+  /// A launcher tells of ends from the next life on.
+  void begin_to_tell_ends() {
+    int pair[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    launcher_ = Descriptor(pair[0]);
+    const Descriptor scheduler(pair[1]);
+    ends_.emplace(scheduler.get());
+  }
+  void end_server() {
+    const std::string line = line_of(MemberEnd{Role::kServer, 0}) + "\n";
+    ASSERT_EQ(::send(launcher_.get(), line.data(), line.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(line.size()));
+    step();
+  }
   void next_life() {
     life_.reset();  // Its lock with it.
     disk_.restart(sim::Crash::kProcess);
@@ -132,6 +149,7 @@ class SchedulerReturnsTest : public testing::Test {
   sim::VirtualClock clock_;
   Config config_ = fake::config(Role::kScheduler, -1);
   std::optional<ProcessEnds> ends_;
+  Descriptor launcher_;
   std::unique_ptr<Life> life_;
   LinkId links_ = 100;
   std::uint64_t job_ = 0;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include "common/log.h"
 #include "scheduler/scheduler.h"
@@ -194,6 +193,24 @@ TEST_F(SchedulerReturnsTest, WhoCameInALostServersPlaceIsKnownAndSoIsThatOne) {
   EXPECT_EQ(std::get<control::Fault>(late.back()).why.code(), Code::kServerLost);
 }
 
+TEST_F(SchedulerReturnsTest, EndedReplacementIsToldAgain) {
+  begin_to_tell_ends();
+  config_.scheduler_return.journal = "another journal";
+  config_.scheduler_return.life = 1;
+  config_.job.server_restarts = 3;
+  next_life();
+  gather();
+  server_->break_link();
+  end_server();
+  end_server();  // Its replacement's.
+  const auto news = [this] { return life_->scheduler->watch().loss_news().size(); };
+  EXPECT_EQ(news(), 2U);
+  EXPECT_NE(join(Role::kServer, 0)->node, nodes_[0]);
+  next_life();
+  EXPECT_TRUE(life_->recovered.ok()) << life_->recovered.text();
+  EXPECT_EQ(news(), 2U) << "a launcher passes over what it knows";
+}
+
 // ---- strangers, and those of before
 
 TEST_F(SchedulerReturnsTest, WhoIsToHaveAPlaceAndDoesNotKnowThatItIsInComesAnew) {
@@ -271,11 +288,7 @@ class StandbyReturnsTest : public SchedulerReturnsTest {
     config_.job.replicas = 2;
     config_.scheduler_return.journal = "another journal";
     config_.scheduler_return.life = 1;
-    int pair[2] = {-1, -1};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    launcher_ = Descriptor(pair[0]);
-    const Descriptor scheduler(pair[1]);
-    ends_.emplace(scheduler.get());
+    begin_to_tell_ends();
     next_life();
     server_ = join(Role::kServer, 0);
     standby_ = join(Role::kServer, 1);
@@ -285,12 +298,6 @@ class StandbyReturnsTest : public SchedulerReturnsTest {
   }
   void say_has_all(FarEnd& teller) {
     teller.say(control::StandbyReady{.node = nodes_[3]});
-    step();
-  }
-  void end_server() {
-    const std::string line = line_of(MemberEnd{Role::kServer, 0}) + "\n";
-    ASSERT_EQ(::send(launcher_.get(), line.data(), line.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(line.size()));
     step();
   }
   void workers_come() {
@@ -307,7 +314,6 @@ class StandbyReturnsTest : public SchedulerReturnsTest {
     EXPECT_EQ(heir->rank, 0U);
   }
 
-  Descriptor launcher_;
   std::unique_ptr<FarEnd> standby_;
 };
 

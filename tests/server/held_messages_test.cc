@@ -52,11 +52,14 @@ class HeldMessagesTest : public testing::Test, private Van::Handler {
   void on_broken(LinkId, const Status&) override {}
 
  protected:
-  HeldMessages held_{[this](const wire::Key& key) {
-                       asked_.insert(key);
-                       return ready_.contains(key);
-                     },
-                     [this](LinkId, const Status& why) { refusals_.push_back(why); }};
+  std::set<LinkId> closed_;
+  HeldMessages held_{{.is_ready =
+                          [this](const wire::Key& key) {
+                            asked_.insert(key);
+                            return ready_.contains(key);
+                          },
+                      .is_open = [this](LinkId link) { return !closed_.contains(link); },
+                      .refuse = [this](LinkId, const Status& why) { refusals_.push_back(why); }}};
 
  private:
   std::vector<wire::Key> handled_;
@@ -79,6 +82,11 @@ TEST_F(HeldMessagesTest, MessagesKeepTheirOrder) {
   EXPECT_FALSE(push(kFirst));
 }
 
+TEST_F(HeldMessagesTest, OpeningsPass) {
+  push(kFirst);
+  EXPECT_FALSE(held_.takes(kLink, control::Message(control::Open{.tensor = 2, .spec = {}})));
+}
+
 TEST_F(HeldMessagesTest, LinksDoNotWaitForEachOther) {
   ready_ = {kSecond};
   EXPECT_TRUE(push(kFirst));
@@ -94,7 +102,7 @@ TEST_F(HeldMessagesTest, ReadsBeginBeforeTheirTurn) {
 
 TEST_F(HeldMessagesTest, EndedLinkIsForgotten) {
   push(kFirst);
-  held_.forget(kLink);
+  closed_ = {kLink};
   ready_ = {kFirst};
   EXPECT_THAT(release(), IsEmpty());
 }

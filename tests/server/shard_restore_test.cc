@@ -106,6 +106,31 @@ TEST_F(ShardRestoreTest, PartIsReadOnce) {
   EXPECT_THAT(value_at(first_), ElementsAre(3, 3));
 }
 
+TEST_F(ShardRestoreTest, ShardLooksAgainAfterRead) {
+  save(3);
+  begin_restoring();
+  work_.run_all();
+  step();
+  EXPECT_GT(shard_->next_due(), clock_.now() + 100ms) << "nothing is awaited";
+  pull(first_, 0);
+  work_.run_all();  // After the loop looked.
+  EXPECT_LE(shard_->next_due(), clock_.now() + 2ms);
+}
+
+TEST_F(ShardRestoreTest, EndedShardReadsNothing) {
+  save(3);
+  begin_restoring();
+  work_.run_all();
+  pull(first_, 0);
+  shard_->stop({Code::kInterrupted, "end"});
+  pass(5s);
+  ASSERT_TRUE(shard_->over());
+  EXPECT_FALSE(work_.empty());
+  disk_.crash_after(0);  // With the next call.
+  work_.run_all();
+  EXPECT_FALSE(disk_.crashed());
+}
+
 TEST_F(ShardRestoreTest, LostWorkerGetsNoAnswer) {
   save(3);
   begin_restoring();

@@ -120,6 +120,18 @@ TEST_F(LaunchServersReturn, WithoutThatWordAFailureEndsTheJob) {
   EXPECT_EQ(elapsed(), Limits().word);
 }
 
+TEST_F(LaunchServersReturn, UnknownReplacementIsReplacedWithoutWord) {
+  run_all();
+  end({{kServer, kKilled}});
+  is_awaited();
+  supervisor_.on_spawned(kServer);
+  end({{kServer, kKilled}});
+  const Reaction later = wait();
+  EXPECT_EQ(elapsed(), Limits().word);
+  EXPECT_EQ(later.restarts, (std::vector<Restart>{{kServer, kServer}}));
+  EXPECT_THAT(later.notes, testing::ElementsAre(testing::HasSubstr("another is started")));
+}
+
 TEST_F(LaunchServersReturn, ASchedulerThatEndsSaysNothingMore) {
   run_all();
   end({{kServer, kKilled}});

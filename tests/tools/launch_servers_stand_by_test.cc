@@ -94,8 +94,7 @@ TEST_F(LaunchServersStandBy, OneThatEndsBeforeItStandsByIsNoLossToTheScheduler) 
 TEST_F(LaunchServersStandBy, AndIsRunAgainIfItMayBe) {
   run_all();
   end({{kServer, kKilled}});
-  wait();
-  EXPECT_EQ(supervisor_.on_time(now_).restarts, (std::vector<Restart>{{kServer, kServer}}));
+  EXPECT_EQ(wait().restarts, (std::vector<Restart>{{kServer, kServer}}));
 }
 
 TEST_F(LaunchServersStandBy, WithoutASchedulerItIsMissed) {

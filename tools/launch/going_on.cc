@@ -30,6 +30,11 @@ bool has_servers_replaced(GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn || GoingOn::servers_stand_by(sizing);
 }
 
+bool is_lost_replacement(const Witness& witness, GoingOn::Sizing sizing) {
+  return sizing == GoingOn::Sizing::kServersReturn && witness.member.role == Role::kServer &&
+         witness.returned > 0;
+}
+
 }  // namespace
 
 bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
@@ -166,6 +171,12 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     }
     if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
     witness.word_due.reset();
+    // The scheduler did not know a replacement that ended before it joined.
+    const bool is_left = returns_ == 0 || scheduler_returns(evidence);
+    if (is_lost_replacement(witness, sizing_) && !none_comes && is_left) {
+      forgiven.push_back(member);
+      continue;
+    }
     const bool done_without = (witness.spare || witness.again) && is_done(evidence);
     const bool server = witness.member.role == Role::kServer;
     const bool spare =

@@ -282,12 +282,12 @@ Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time 
 
 Reaction Supervisor::on_time(Time now) {
   Reaction reaction;
-  if (may_start(0) && evidence_.has_scheduler())
-    told_by_ += run_again(evidence_, may_start(), reaction);
   for (const std::size_t member : going_on_.look(evidence_, now)) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
+  if (may_start(0) && evidence_.has_scheduler())
+    told_by_ += run_again(evidence_, may_start(), reaction);
   take_losses(now);
   std::vector<std::size_t> killed;
   if (!lifecycle_.stop_signal())
