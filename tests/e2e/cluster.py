@@ -211,6 +211,13 @@ def state_of(pid):
     return "X"
 
 
+def kill(pids):
+    """Kills those of these processes that still run: some end with others."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def wait_until_blocked(pid):
     """Returns once the main thread of the process sleeps, as in a call that waits for others."""
     until = time.monotonic() + PATIENCE
@@ -322,9 +329,7 @@ class ClusterTest(unittest.TestCase):
     def _destroy_all(self):
         for process in self.processes:
             process.destroy()
-        for pid in self.survivors():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(self.survivors())
 
     def survivors(self):
         """Process ids of everything that this test has started and that still runs."""
@@ -337,14 +342,9 @@ class ClusterTest(unittest.TestCase):
     def kill_all(self, job):
         """As a power cut would, but for what the kernel has."""
         pids = job.members()
-        for pid in (job.pid, *pids.values()):
-            os.kill(pid, signal.SIGKILL)
+        kill((job.pid, *pids.values()))
         job.end()
-        for pid in self.survivors():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        kill(self.survivors())
 
     def assert_nobody_left(self):
         left = {pid: variables_of(pid).get("STRETTO_ROLE") for pid in self.survivors()}

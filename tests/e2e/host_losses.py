@@ -88,9 +88,7 @@ class HostsLost(hosts.FarTest):
 
     def let_go(self, pids):
         """Those that stood still find that their launcher has gone."""
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        cluster.kill(pids)
 
     def goes_on(self, job, since):
         """All workers have ended a step that was begun after these lines."""
