@@ -67,7 +67,7 @@ class Delays(jobs.PythonTest):
     def in_a_job(self, what, causes, culprit, where="nowhere", stopped=None, **more):
         """Checks a job under the launcher, in which one member is stopped if it is named."""
         job = self.python("observed_worker.py", FOREVER, where, 1, LOST_S,
-                          servers=more.pop("servers", 2))
+                          servers=more.pop("servers", 2), forks=stopped is None)
         job.expect("all are here")
         host, port = job.scheduler_address()
         if stopped is not None:

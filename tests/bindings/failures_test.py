@@ -107,7 +107,7 @@ class Failures(jobs.PythonTest):
         self.assert_done(self.python("failing_worker.py", "forks_first"))
 
     def test_ctrl_c(self):
-        job = self.python("failing_worker.py", "interrupted")
+        job = self.python("failing_worker.py", "interrupted", forks=False)
         job.expect(r"\[worker 0\] at a barrier", jobs.TORCH_PATIENCE)
         jobs.cluster.wait_until_blocked(job.member("worker 0"))
         os.kill(job.member("worker 0"), signal.SIGINT)

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose workers are Python programs, for the tests in this folder."""
 
+import atexit
+import functools
 import importlib.util
 import os
 import pathlib
+import subprocess
 import sys
 import sysconfig
+import tempfile
+import threading
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -37,6 +42,26 @@ def one_of(*cases):
     return (cases[turn % len(cases)],)
 
 
+@functools.cache
+def fork_server():
+    """The socket of this test's fork_server.py, which ends with the test."""
+    folder = tempfile.TemporaryDirectory()
+    path = pathlib.Path(folder.name) / "forks"
+    server = subprocess.Popen([sys.executable, HERE / "fork_server.py", path],
+                              stdin=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    while not path.exists():
+        if server.poll() is not None:
+            raise RuntimeError(f"fork_server.py ended with {server.returncode}")
+        threading.Event().wait(0.01)
+
+    def end():
+        server.stdin.close()
+        server.wait()
+        folder.cleanup()
+    atexit.register(end)
+    return path
+
+
 class PythonTest(cluster.ClusterTest):
     """A test that starts Python programs which see our packages."""
 
@@ -45,10 +70,14 @@ class PythonTest(cluster.ClusterTest):
                  "STRETTO_RENDEZVOUS_TIMEOUT_S": int(TORCH_PATIENCE)}
         return super().environment(**usual | variables)
 
-    def python(self, script, *arguments, workers=2, servers=2, flags=(), **variables):
-        """Starts a job whose workers run a script of this folder."""
-        return self.launch(sys.executable, HERE / script, *arguments, workers=workers,
-                           servers=servers, flags=flags, **variables)
+    def python(self, script, *arguments, workers=2, servers=2, flags=(), forks=True, **variables):
+        """Starts a job whose workers run a script of this folder: in forks of one interpreter, or
+        each in its own, where the test looks at a worker's process or stops it."""
+        python = (sys.executable,)
+        if forks:
+            python = ("/usr/bin/python3", "-IS", HERE / "fork_client.py", fork_server())
+        return self.launch(*python, HERE / script, *arguments, workers=workers, servers=servers,
+                           flags=flags, **variables)
 
     def alone(self, *words, **variables):
         """Starts one Python process outside of any job."""

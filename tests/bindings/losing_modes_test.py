@@ -11,7 +11,7 @@ import jobs
 class LosingModes(jobs.PythonTest):
 
     def test_all_go_on(self):
-        job = self.python("losing_modes_worker.py", workers="1:7", PYTHONHASHSEED=1)
+        job = self.python("losing_modes_worker.py", workers="1:7", forks=False, PYTHONHASHSEED=1)
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
         left = 7
         for way in ("layers", "sparse", "eager", "bounded", "opening", "async"):

@@ -162,10 +162,11 @@ class Names(unittest.TestCase):
 class Memory(jobs.PythonTest):
 
     def test_two_workers_by_shared_memory(self):
-        self.assert_done(self.python("memory_worker.py", servers=1))
+        self.assert_done(self.python("memory_worker.py", servers=1, forks=False))
 
     def test_two_workers_over_tcp(self):
-        self.assert_done(self.python("memory_worker.py", servers=1, STRETTO_TRANSPORT="zmq"))
+        self.assert_done(self.python("memory_worker.py", servers=1, forks=False,
+                                     STRETTO_TRANSPORT="zmq"))
 
 
 if __name__ == "__main__":

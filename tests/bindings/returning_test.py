@@ -38,7 +38,7 @@ class Returning(jobs.PythonTest):
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
             job = self.python("returning_worker.py", way, until, workers="1:3", flags=flags,
-                              STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
+                              forks=False, STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
             stopped = self.stop_one(job)
             os.kill(stopped, signal.SIGCONT)
             job.expect(r"\[worker 1\] stretto: this worker is in the job again")
@@ -78,7 +78,7 @@ class Returning(jobs.PythonTest):
     def test_where_the_scheduler_is_gone_nobody_waits_for_it(self):
         with tempfile.TemporaryDirectory() as folder:
             job = self.python("returning_worker.py", "loop", os.path.join(folder, "stop"),
-                              workers="1:3", STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
+                              forks=False, workers="1:3", STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
             stopped = self.stop_one(job)
             os.kill(job.member("scheduler"), signal.SIGKILL)
             os.kill(stopped, signal.SIGCONT)

@@ -13,7 +13,7 @@ sources of the folders, and white space does not count, so neither moving a func
 it makes the file stale. `seen` says which seed of which simulation has caught the bug before
 (--seen writes it): that one is run first, and if it does not any more, all are. With --in-turn,
 and without STRETTO_TEST_ALL=1, only that is looked at which needs no compiler, unless it is the
-bug's turn: of all bugs a third have theirs, others whenever some source changes. A text that is not
+bug's turn: of all bugs a sixth have theirs, others whenever some source changes. A text that is not
 found exactly once fails the test, and so does the name of an invariant, a rule, a simulation or a
 folder that there is not. The edited sources are compiled and linked before the unchanged libraries,
 whose place they take; where that is not enough, with those that the build compiles them together
@@ -215,9 +215,9 @@ def simulate(program, simulation, first, count):
 
 
 def has_turn(name):
-    """Whether the bug is one of the third that are tried with the sources as they are."""
+    """Whether the bug is one of the sixth that are tried with the sources as they are."""
     bug = (SOURCE / "tests/sim/planted" / f"{name}.toml").read_text()
-    return zlib.crc32((name + bug + text_of(*production(), "tests/sim")).encode()) % 3 == 0
+    return zlib.crc32((name + bug + text_of(*production(), "tests/sim")).encode()) % 6 == 0
 
 
 def main(name, write_seen, in_turn):

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs Python programs in forks of one interpreter that has imported PyTorch, which takes a second
+of a processor otherwise.
+
+    fork_server.py SOCKET
+
+fork_client.py stands for such a program where a job is started: it hands over its arguments,
+environment, folder and standard streams, and ends as the program ends. The program has the signals
+that the client is sent, and is killed, with its process group, if the client ends first. What
+SIGSTOP does to the client it does not do to the program.
+"""
+
+import array
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+
+STREAMS = 3
+MOST_BYTES = 1 << 20
+
+
+class Program:
+    """A program that runs, and the connection of its client."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.process = None
+
+    def request(self):
+        """The client's words and streams."""
+        text, streams = b"", []
+        while not text.endswith(b"\n"):
+            piece, ancillary, _, _ = self.connection.recvmsg(MOST_BYTES,
+                                                             socket.CMSG_SPACE(STREAMS * 4))
+            if not piece:
+                raise EOFError
+            text += piece
+            for _, _, data in ancillary:
+                streams += array.array("i", data)
+        return json.loads(text), streams
+
+    def take_signals(self):
+        """Passes signals on. False if the client has ended: then the program does, too."""
+        with contextlib.suppress(OSError):
+            if numbers := self.connection.recv(64):
+                for number in numbers:
+                    os.kill(self.process, number)
+                return True
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
+        return False
+
+    def end(self, status):
+        """The program has ended with this wait status."""
+        with contextlib.suppress(OSError):
+            self.connection.sendall(status.to_bytes(4, "little"))
+        self.connection.close()
+
+
+class Server:
+    """Returns from run() only in a fork: with the request that it is for."""
+
+    def __init__(self, path):
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(path)
+        self.listener.listen(64)
+        self.wakes, wake = socket.socketpair()
+        wake.setblocking(False)
+        self.wake = wake
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake.fileno())
+        for source in (self.listener, self.wakes, sys.stdin):
+            self.selector.register(source, selectors.EVENT_READ)
+        self.programs = {}
+
+    def run(self):
+        while True:
+            for key, _ in self.selector.select():
+                if key.fileobj is self.listener:
+                    connection, _ = self.listener.accept()
+                    if request := self.begin(Program(connection)):
+                        return request
+                elif key.fileobj is sys.stdin:  # The test has ended.
+                    sys.exit()
+                elif key.fileobj is self.wakes:
+                    self.wakes.recv(4096)
+                    self.reap()
+                elif not key.data.take_signals():
+                    self.selector.unregister(key.fileobj)
+
+    def begin(self, program):
+        try:
+            request, streams = program.request()
+        except (OSError, EOFError, ValueError):
+            program.connection.close()
+            return None
+        program.process = os.fork()
+        if program.process == 0:
+            self.leave()
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+                os.close(stream)
+            return request
+        for stream in streams:
+            os.close(stream)
+        self.programs[program.process] = program
+        self.selector.register(program.connection, selectors.EVENT_READ, program)
+        return None
+
+    def leave(self):
+        """In a fork: nothing of the server is left."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self.selector.close()
+        for program in self.programs.values():
+            program.connection.close()
+        for end in (self.listener, self.wakes, self.wake):
+            end.close()
+
+    def reap(self):
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                process, status = os.waitpid(-1, os.WNOHANG)
+                if process == 0:
+                    return
+                program = self.programs.pop(process)
+                with contextlib.suppress(KeyError):
+                    self.selector.unregister(program.connection)
+                program.end(status)
+
+
+def become(request):
+    """This process is what the request says, until its script begins."""
+    os.setpgid(0, 0)
+    os.chdir(request["folder"])
+    os.umask(request["umask"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.argv[:] = request["arguments"]
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    if "PYTHONPATH" in os.environ:
+        sys.path[1:1] = os.environ["PYTHONPATH"].split(os.pathsep)
+    numpy.random.seed()
+
+
+if __name__ == "__main__":
+    import numpy
+    import torch  # pylint: disable=unused-import
+
+    become(Server(sys.argv[1]).run())
+    with open(sys.argv[0], "rb") as script:
+        code = compile(script.read(), sys.argv[0], "exec", dont_inherit=True)
+    for name in [name for name in globals() if not name.startswith("__") and name != "code"]:
+        del globals()[name]
+    __file__ = code.co_filename
+    __doc__ = None
+    exec(code)  # pylint: disable=exec-used
