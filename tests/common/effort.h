@@ -7,8 +7,8 @@
 namespace stretto {
 
 #ifdef STRETTO_SANITIZED
-inline constexpr unsigned kLess = 6;
-inline constexpr unsigned kFarLess = 40;  ///< Of what takes long each time.
+inline constexpr unsigned kLess = 12;
+inline constexpr unsigned kFarLess = 80;  ///< Of what takes long each time.
 #else
 inline constexpr unsigned kLess = 1;
 inline constexpr unsigned kFarLess = 3;
