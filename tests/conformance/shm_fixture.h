@@ -72,9 +72,10 @@ class RogueLine {
   std::byte* chunk() { return chunk_.data(); }
 
   /// Puts a frame into the ring, right or wrong.
-  void put(shm::Entry entry, wire::Kind kind = wire::Kind::kPush) {
+  void put(shm::Entry entry, wire::Kind kind = wire::Kind::kPush, std::uint8_t codec = 0) {
     wire::Header header;
     header.kind = kind;
+    header.codec = codec;
     header.sequence = ++sent_;
     header.bytes = static_cast<std::uint32_t>(entry.bytes);
     entry.header = wire::encode(header);

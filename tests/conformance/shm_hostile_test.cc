@@ -262,6 +262,20 @@ TEST_F(ShmHostile, ControlIsCopiedBeforeItIsParsed) {
   }
 }
 
+TEST_F(ShmHostile, EncodedDataIsCopiedBeforeItIsUsed) {
+  for (const wire::Kind kind : {wire::Kind::kPush, wire::Kind::kValue}) {
+    RogueLine rogue(address_);
+    rogue.announce_own();
+    Buffer kept;
+    when_stranger = [&](LinkId, const wire::Header&, Buffer payload) { kept = std::move(payload); };
+    std::ranges::copy(pattern(10'000, 3), rogue.chunk());
+    rogue.put({.chunk = 0, .slot = 0, .offset = 0, .bytes = 10'000}, kind, 1);
+    ASSERT_TRUE(poll_until([&] { return !kept.empty(); }));
+    std::fill_n(rogue.chunk(), 10'000, std::byte{0xff});
+    EXPECT_TRUE(has_pattern(kept.bytes(), 3));
+  }
+}
+
 TEST_F(ShmHostile, PayloadsAtOddPlacesAreAlignedForUs) {
   RogueLine rogue(address_);
   rogue.announce_own();

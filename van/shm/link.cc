@@ -22,13 +22,13 @@ constexpr std::size_t kAlignment = 64;
 constexpr int kNotesAtOnce = 64;
 constexpr int kHearsForChunk = 64;  // Times as many notes.
 
-wire::Kind kind_of(const wire::HeaderBytes& header) {
-  return std::bit_cast<wire::Header>(header).kind;
-}
-
 // Bytes that are only moved and added up may change under the reader and harm nobody but the
-// round. What is parsed may not: there, a check would hold for other bytes than are used.
-bool may_change(wire::Kind kind) { return kind == wire::Kind::kPush || kind == wire::Kind::kValue; }
+// round. What is parsed or decoded may not: a check would hold for other bytes than are used.
+bool may_change(const wire::HeaderBytes& bytes) {
+  const auto header = std::bit_cast<wire::Header>(bytes);
+  const bool is_data = header.kind == wire::Kind::kPush || header.kind == wire::Kind::kValue;
+  return is_data && header.codec == 0;
+}
 
 }  // namespace
 
@@ -275,7 +275,7 @@ Status Link::check_entry(const Entry& entry) {
 Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
   if (entry.bytes == 0) return {};
   const bool aligned = entry.offset % kAlignment == 0;
-  if (entry.bytes < kLeastLeased || !aligned || !may_change(kind_of(entry.header))) {
+  if (entry.bytes < kLeastLeased || !aligned || !may_change(entry.header)) {
     Buffer copy = Buffer::copy_of(view.bytes);
     copied_.received += entry.bytes;
     if (!entry.is_inline()) line_->give_back(entry.slot);
