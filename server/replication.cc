@@ -39,7 +39,8 @@ Replication::Replication(const Config& config, Van& van, const WorkerLinks& work
       acks_(van) {}
 
 Replication::Followed Replication::follow(const Roster& roster, NodeId self,
-                                          const control::Hello& hello, Time now) {
+                                          const std::function<control::Hello()>& introduce,
+                                          Time now) {
   const Member* me = roster.find(self);
   if (me == nullptr || !roster.settings.servers_replaced()) {
     for (const Caller& caller : std::exchange(callers_, {})) {
@@ -60,7 +61,7 @@ Replication::Followed Replication::follow(const Roster& roster, NodeId self,
         sender_.standby() != nullptr && other != nullptr && sender_.standby()->node == other->node;
     if (sender_.standby() != nullptr && !is_known) sender_.part();
     if (serves_ && other != nullptr && !is_known) {
-      followed.called = sender_.call(*other, hello, roster.settings);
+      followed.called = sender_.call(*other, introduce(), roster.settings);
     }
   }
   answer_callers(roster, *me, now);

@@ -45,7 +45,9 @@ class Replication {
     std::set<wire::Key> lacking = {};  ///< Parts that had not come as a whole.
   };
   /// What a roster says of this shard, which is member `self`.
-  Followed follow(const Roster& roster, NodeId self, const control::Hello& hello, Time now);
+  /// `introduce`: this server's hello, if another is called.
+  Followed follow(const Roster& roster, NodeId self,
+                  const std::function<control::Hello()>& introduce, Time now);
   /// False: it stands by.
   bool serves() const { return serves_; }
   /// Somebody else has all that this one has, or is to have it.

@@ -311,8 +311,8 @@ void Shard::follow_roster() {
   const Roster& roster = *membership_->roster();
   const bool first = workers_.group() == nullptr;
   const auto resign = [this](const Status& why) { membership_->resign(why); };
-  const Replication::Followed followed =
-      replication_.follow(roster, membership_->node(), membership_->hello(), clock_.now());
+  const Replication::Followed followed = replication_.follow(
+      roster, membership_->node(), [this] { return membership_->hello(); }, clock_.now());
   if (!followed.called.ok()) report_other(*membership_, replication_.other(), followed.called);
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
   if (followed.promoted) slots_.restore_by(archive_.restorer(resign));

@@ -54,8 +54,9 @@ Status PeerLinks::want(const Roster& roster, NodeId self, const std::vector<Node
   return {};
 }
 
-void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time now) {
-  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster, hello.node);
+void PeerLinks::follow(const Roster& roster, NodeId self,
+                       const std::function<control::Hello()>& introduce, Time now) {
+  for (const Caller& caller : std::exchange(callers_, {})) answer(caller, roster, self);
   if (std::exchange(followed_, roster.epoch) != roster.epoch) part_with_lost(roster);
   if (!std::exchange(calls_due_, false)) return;
   for (const NodeId node : wanted_) {
@@ -64,7 +65,7 @@ void PeerLinks::follow(const Roster& roster, const control::Hello& hello, Time n
     Peer& peer = peers_[member->node];
     if (!peer.links.empty() || !failed_.ok()) continue;
     peer.member = *member;
-    call(peer, hello, links_wanted(roster, hello.node, *member), now);
+    call(peer, introduce(), links_wanted(roster, self, *member), now);
   }
 }
 

@@ -30,9 +30,10 @@ class PeerLinks {
   /// From now on links to these other workers of the roster are wanted. kUnsupported, with who it
   /// is, if one of them cannot be called; kPeerLost if one has left.
   Status want(const Roster& roster, NodeId self, const std::vector<NodeId>& nodes);
-  /// Calls who is to be called and has not been, and answers who has called. They have some time to
-  /// answer.
-  void follow(const Roster& roster, const control::Hello& hello, Time now);
+  /// Calls peers that are wanted and have not been called, and answers callers. Peers have some
+  /// time to answer. `introduce`: this worker's hello, if it calls.
+  void follow(const Roster& roster, NodeId self, const std::function<control::Hello()>& introduce,
+              Time now);
   /// Why somebody cannot be reached, if the time to answer is over; else ok.
   /// `excused`: nobody is there now who would say that one of them is lost, so that they have their
   /// time anew.

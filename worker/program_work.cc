@@ -261,7 +261,9 @@ void ProgramWork::tick(bool others_pause) {
       tensors_.come_late();
     if (membership_.roster()->servers_return()) exchange_.servers().recalls().begin();
     if (membership_.settings().servers_replaced()) exchange_.servers().recalls().shares().begin();
-    exchange_.peers().follow(*membership_.roster(), membership_.hello(), clock_.now());
+    exchange_.peers().follow(
+        *membership_.roster(), membership_.node(), [this] { return membership_.hello(); },
+        clock_.now());
     exchange_.take_early();
     exchange_.members().follow(*membership_.roster(), {membership_.node(), steps_.gate().at()});
   }
