@@ -100,6 +100,15 @@ TEST_F(LaunchProcess, LogsHoldWhatEachProcessSaid) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "deep/logs/server-0.log"));
 }
 
+TEST_F(LaunchProcess, MembersInheritNoLogs) {
+  const std::string worker = script("worker", "ls -l /proc/self/fd; echo done");
+  const std::string logs = folder_ / "logs";
+  const Outcome outcome = run({"-n", "2", "--log-dir", logs, worker});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.output.find("[worker 1] done"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find(".log"), std::string::npos) << outcome.output;
+}
+
 TEST_F(LaunchProcess, ALogThatCannotBeWrittenIsNamedWithTheReason) {
   const std::filesystem::path logs = std::filesystem::path(folder_) / "logs";
   std::filesystem::create_directory(logs);

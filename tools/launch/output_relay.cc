@@ -60,9 +60,9 @@ void OutputRelay::open(std::size_t member) {
 void OutputRelay::open_log(std::size_t member) {
   const std::string path = fmt::format("{}/{}-{}.log", logs_.directory,
                                        name_of(members_[member].role), members_[member].rank);
-  outputs_[member]->log.open(path,
-                             std::ios::binary | (logs_.go_on ? std::ios::app : std::ios::trunc));
-  if (!outputs_[member]->log.is_open()) {
+  // Closed on exec: no member holds the logs of others open.
+  outputs_[member]->log.reset(std::fopen(path.c_str(), logs_.go_on ? "ae" : "we"));
+  if (outputs_[member]->log == nullptr) {
     say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
   }
 }
@@ -89,14 +89,16 @@ void OutputRelay::pass_on(std::size_t member, std::size_t stream, std::string_vi
   Output& output = *outputs_[member];
   sink_of(stream).line(output.prefix, line);
   on_line_(member, line);
-  if (output.log.is_open()) output.log << line << '\n';
+  if (output.log == nullptr) return;
+  std::fwrite(line.data(), 1, line.size(), output.log.get());
+  std::fputc('\n', output.log.get());
 }
 
 void OutputRelay::flush_log(std::size_t member) {
-  std::ofstream& log = outputs_[member]->log;
-  if (!log.is_open() || log.flush()) return;
+  auto& log = outputs_[member]->log;
+  if (log == nullptr || (std::fflush(log.get()) == 0 && std::ferror(log.get()) == 0)) return;
   const char* why = ::strerror(errno);
-  log.close();
+  log.reset();
   say(
       fmt::format("warning: cannot write the log of {} any more: {}; make room in '{}', or name "
                   "another folder (--log-dir); its lines still come here",

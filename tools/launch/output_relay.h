@@ -5,7 +5,7 @@
 #pragma once
 
 #include <array>
-#include <fstream>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -59,10 +59,13 @@ class OutputRelay {
   void flush(Signals& signals);
 
  private:
+  struct Closes {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
   struct Output {
     std::string prefix;
-    std::array<LineSplitter, 2> lines;  // stdout, stderr.
-    std::ofstream log;
+    std::array<LineSplitter, 2> lines;       // stdout, stderr.
+    std::unique_ptr<std::FILE, Closes> log;  // Null: none, or not any more.
   };
 
   void pass_on(std::size_t member, std::size_t stream, std::string_view line);
