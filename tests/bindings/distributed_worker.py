@@ -167,6 +167,13 @@ class Moves(Test):
                 dist.broadcast(tensor, root)
                 self.assertTrue(torch.equal(tensor, numbers(200, torch.int64, root).to(kind)))
 
+    def test_views_that_are_not_their_memory(self):
+        for view in (torch.Tensor.conj, torch._neg_view):  # pylint: disable=protected-access
+            tensor = torch.complex(self.mine(5), self.mine(5) + 1)
+            dist.broadcast(view(tensor), 1)
+            first = torch.complex(numbers(5, torch.float32, 1), numbers(5, torch.float32, 1) + 1)
+            self.assertTrue(torch.equal(tensor, first), view)
+
     def test_all_gather(self):
         for kind in KINDS:
             def call(group):
@@ -318,6 +325,9 @@ class Requests(Test):
                 ("2 tensors, wanted one", lambda: world.allreduce([torch.ones(1)] * 2)),
                 ("complex64 is not supported", lambda: world.allreduce(
                     [torch.ones(1, dtype=torch.complex64)])),
+                ("types float64, int64, wanted one", lambda:
+                 dist.all_gather_into_tensor(torch.empty(self.size, dtype=torch.int64),
+                                             torch.ones(1, dtype=torch.float64))),
                 ("rows for", lambda: dist.all_to_all_single(
                     torch.empty(self.size + 1), torch.empty(self.size + 1)))):
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):

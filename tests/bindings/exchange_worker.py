@@ -49,6 +49,14 @@ class Exchange(unittest.TestCase):
         self.assertEqual(mean.tolist(), [100] * 3)
         self.assertEqual(total.tolist(), [100 * self.size % 256] * 3, "sums wrap")
 
+    def test_negative_views(self):
+        negative = torch._neg_view  # pylint: disable=protected-access
+        self.assertEqual(bps.push_pull(negative(torch.tensor([2.0])), average=False,
+                                       name="negative").tolist(), [-2 * self.size])
+        memory = torch.tensor([float(self.rank)])
+        st.broadcast_(negative(memory), 1, "negative broadcast")
+        self.assertEqual(memory.tolist(), [1.0])
+
     def test_truth(self):
         truth = torch.tensor([True, False, self.rank == 0])
         self.assertEqual(bps.push_pull(truth, average=False, name="any").tolist(),

@@ -261,8 +261,8 @@ def begin_broadcast(tensor, root, name, compared=True):
     if now.alone:
         _check_root(root, now.seats)
         return Handle(done.Done(), tensor)
-    direct = tensor.device.type == "cpu" and tensor.is_contiguous()
-    data = tensor.detach() if direct else tensor.detach().to("cpu").contiguous()
+    data = tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
+    direct = tensor.is_cpu and data.data_ptr() == tensor.data_ptr()
 
     def store(values):
         with torch.no_grad():

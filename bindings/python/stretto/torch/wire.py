@@ -59,7 +59,8 @@ def name_as_it_is(tensor):
     call."""
     if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided:
         return None
-    return NAMES.get(tensor.dtype) if tensor.is_cpu and tensor.is_contiguous() else None
+    is_plain = tensor.is_cpu and tensor.is_contiguous() and not tensor.is_neg()
+    return NAMES.get(tensor.dtype) if is_plain else None
 
 
 def goes_as_it_is(tensor):

@@ -107,8 +107,10 @@ class ProcessGroup(dist.ProcessGroup):
     def _allgather_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
         """The output becomes the inputs of all, one after the other."""
         del opts
-        return self._gathered("all_gather_into_tensor", memory.given([memory.one([input])]),
-                              memory.wanted([memory.one([output])]), [output])
+        source, target = memory.one([input]), memory.one([output])
+        memory.alike([source, target])
+        return self._gathered("all_gather_into_tensor", memory.given([source]),
+                              memory.wanted([target]), [output])
 
     def allgather_coalesced(self, output_lists, input_list, opts=None):
         """Of each member, its inputs: outputs[member][tensor]."""

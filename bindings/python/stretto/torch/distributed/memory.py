@@ -53,7 +53,8 @@ def one(tensors):
     return _dense(tensors[0])
 
 
-def _alike(tensors):
+def alike(tensors):
+    """ValueError unless all have one element type."""
     if any(tensor.dtype is not tensors[0].dtype for tensor in tensors):
         kinds = ", ".join(sorted({wire.type_name(tensor) for tensor in tensors}))
         raise ValueError(f"tensors of one call have types {kinds}, wanted one")
@@ -73,9 +74,12 @@ def equal(tensors, count, elements):
 
 
 def _own(tensors):
-    # The tensors' own memory as one flat tensor; None if they do not lie in one piece.
+    # The tensors' own memory as one flat tensor; None if they do not lie in one piece, or if it
+    # holds other numbers than they have.
     first = tensors[0]
     end = first.data_ptr()
+    if any(tensor.is_conj() or tensor.is_neg() for tensor in tensors):
+        return None
     for tensor in tensors:
         if not tensor.is_contiguous() or tensor.data_ptr() != end and tensor.numel():
             return None
@@ -105,7 +109,7 @@ def changed(tensors, kind=None):
 
 
 def _piece(tensors, kind, is_loaded, is_stored):
-    _alike(tensors)
+    alike(tensors)
     own = _own(tensors) if kind in (None, tensors[0].dtype) else None
     if own is not None:
         return Piece(own)
