@@ -9,6 +9,7 @@
 
 #include "common/crc32c.h"
 #include "common/job_secret.h"
+#include "common/log.h"
 #include "common/machine.h"
 #include "common/starter.h"
 #include "common/variables.h"
@@ -173,6 +174,12 @@ void read_transport(ConfigReader& reader, TransportChoice& choice, std::string& 
   } else {
     reader.fail(wrong("STRETTO_TRANSPORT", *name, "auto, zmq, shm or fabric"));
   }
+}
+
+void read_log_level(ConfigReader& reader, std::string& level) {
+  level = reader.text({"STRETTO_LOG_LEVEL"}).value_or(level);
+  if (level_named(level)) return;
+  reader.fail(wrong("STRETTO_LOG_LEVEL", level, "debug, info, warning, error or silent"));
 }
 
 void read_submission(ConfigReader& reader, bool& whole_frames) {
@@ -381,7 +388,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
   if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
   if (auto name = reader.text({"STRETTO_MACHINE"})) config.machine = machine_named(*name);
-  if (auto level = reader.text({"STRETTO_LOG_LEVEL"})) config.log_level = *level;
+  read_log_level(reader, config.log_level);
   if (auto path = reader.text({"STRETTO_METRICS_FILE"})) config.metrics_file = *path;
   read_trace(reader, config.trace);
   read_checkpoint(reader, config.checkpoint);

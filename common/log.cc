@@ -39,11 +39,11 @@ Identity log_identity() {
 
 void set_log_level(Level level) { state().level.store(level, std::memory_order_relaxed); }
 
-Level level_from(std::string_view name) {
+std::optional<Level> level_named(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kLevelNames); ++i) {
     if (kLevelNames[i] == name) return static_cast<Level>(i);
   }
-  return Level::kInfo;
+  return std::nullopt;
 }
 
 bool log_enabled(Level level) {

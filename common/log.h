@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,8 @@ struct Identity {
 void set_log_identity(Identity who);
 Identity log_identity();
 void set_log_level(Level level);
-/// "debug", "info", "warning", "error", "silent"; kInfo for anything else.
-Level level_from(std::string_view name);
+/// "debug", "info", "warning", "error" or "silent"; none for any other word.
+std::optional<Level> level_named(std::string_view name);
 
 bool log_enabled(Level level);
 void log_line(Level level, std::string_view text);

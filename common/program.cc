@@ -21,7 +21,7 @@ Result<Config> program_config(Role role, const std::map<std::string, std::string
   promise_last_words();
   Result<Config> config = config_from(overlay(flags, process_environment()), role);
   if (!config.ok()) return config;
-  set_log_level(level_from(config->log_level));
+  set_log_level(level_named(config->log_level).value_or(Level::kInfo));
   set_log_identity({std::string(name_of(role)), config->rank});
   warn_of_unread_variables();
   return config;

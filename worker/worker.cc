@@ -94,7 +94,7 @@ Result<Worker> Worker::join(const Options& options) {
                   "no scheduler is named: start this program with stretto-launch, or set "
                   "STRETTO_SCHEDULER=host:port");
   }
-  set_log_level(level_from(config.log_level));
+  set_log_level(level_named(config.log_level).value_or(Level::kInfo));
   keep_freed_memory();
   set_log_identity({"worker", config.rank});
   promise_last_words();

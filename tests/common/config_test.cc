@@ -242,6 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
     testing::Values(Bad{"STRETTO_TRANSPORT", "tcp", "auto, zmq, shm or fabric"},
                     Bad{"STRETTO_HAND_OVER", "parts", "slices or frames"},
+                    Bad{"STRETTO_LOG_LEVEL", "verbose", "debug, info, warning, error or silent"},
                     Bad{"STRETTO_HOST_WINDOW", "mine", "none, fair or urgent"},
                     Bad{"STRETTO_CHECKSUMS", "crc", "auto, off, hosts or all"},
                     Bad{"STRETTO_INPUT_BALANCE", "1", "on or off"},

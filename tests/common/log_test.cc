@@ -62,12 +62,12 @@ TEST_F(LogTest, LevelsBelowTheOneSetAreLeftOut) {
 }
 
 TEST_F(LogTest, LevelsAreReadByName) {
-  EXPECT_EQ(level_from("debug"), Level::kDebug);
-  EXPECT_EQ(level_from("info"), Level::kInfo);
-  EXPECT_EQ(level_from("warning"), Level::kWarning);
-  EXPECT_EQ(level_from("error"), Level::kError);
-  EXPECT_EQ(level_from("silent"), Level::kSilent);
-  EXPECT_EQ(level_from("loud"), Level::kInfo);
+  EXPECT_EQ(level_named("debug"), Level::kDebug);
+  EXPECT_EQ(level_named("info"), Level::kInfo);
+  EXPECT_EQ(level_named("warning"), Level::kWarning);
+  EXPECT_EQ(level_named("error"), Level::kError);
+  EXPECT_EQ(level_named("silent"), Level::kSilent);
+  EXPECT_FALSE(level_named("loud"));
 }
 
 TEST_F(LogTest, LinesOfManyThreadsAreNotMixed) {

@@ -46,7 +46,7 @@ void check_config(const Config& config) {
   STRETTO_CHECK(job.part_bytes >= 64 && job.part_bytes % 64 == 0);
   STRETTO_CHECK(job.link_window_bytes > 0 && job.total_window_bytes > 0);
   STRETTO_CHECK(job.dead_after >= 2 * job.heartbeat);
-  STRETTO_CHECK(level_from(config.log_level) <= Level::kSilent);
+  STRETTO_CHECK(level_named(config.log_level));
 }
 
 void check_environment(const Lines& lines) {
