@@ -176,12 +176,6 @@ void read_transport(ConfigReader& reader, TransportChoice& choice, std::string& 
   }
 }
 
-void read_log_level(ConfigReader& reader, std::string& level) {
-  level = reader.text({"STRETTO_LOG_LEVEL"}).value_or(level);
-  if (level_named(level)) return;
-  reader.fail(wrong("STRETTO_LOG_LEVEL", level, "debug, info, warning, error or silent"));
-}
-
 void read_submission(ConfigReader& reader, bool& whole_frames) {
   const auto unit = reader.text({"STRETTO_HAND_OVER"});
   if (!unit) return;
@@ -388,7 +382,9 @@ Result<Config> config_from(const Environment& environment, Role role) {
   if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
   if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
   if (auto name = reader.text({"STRETTO_MACHINE"})) config.machine = machine_named(*name);
-  read_log_level(reader, config.log_level);
+  const auto level = reader.text({"STRETTO_LOG_LEVEL"}).value_or("info");
+  config.log_level = level;
+  if (!level_named(level)) reader.fail(wrong("STRETTO_LOG_LEVEL", level, kLevelWords));
   if (auto path = reader.text({"STRETTO_METRICS_FILE"})) config.metrics_file = *path;
   read_trace(reader, config.trace);
   read_checkpoint(reader, config.checkpoint);

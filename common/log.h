@@ -23,7 +23,8 @@ struct Identity {
 void set_log_identity(Identity who);
 Identity log_identity();
 void set_log_level(Level level);
-/// "debug", "info", "warning", "error" or "silent"; none for any other word.
+inline constexpr std::string_view kLevelWords = "debug, info, warning, error or silent";
+/// None for any other word.
 std::optional<Level> level_named(std::string_view name);
 
 bool log_enabled(Level level);

@@ -63,11 +63,14 @@ void HeldMessages::add(LinkId link, Message message) {
 }
 
 void HeldMessages::release(Van::Handler& handler) {
-  std::erase_if(links_, [this](const auto& entry) { return !ways_.is_open(entry.first); });
   for (auto next = links_.begin(); next != links_.end();) {
     Waiting& waiting = next->second;
     released_ = next->first;
     while (!waiting.messages.empty()) {
+      if (!ways_.is_open(released_)) {
+        waiting.messages.clear();
+        break;
+      }
       if (const auto& part = waiting.messages.front().part; part && !ways_.is_ready(*part)) break;
       Message message = std::move(waiting.messages.front());
       waiting.messages.pop_front();

@@ -34,8 +34,8 @@ class HeldMessages {
   /// link is refused with Resource if it sends more than a worker does before it has an answer.
   bool takes(LinkId link, const control::Message& message);
   bool takes(LinkId link, const wire::Header& header, const Buffer& payload);
-  /// Hands over what need not wait any longer, but for what came from links that are not open any
-  /// more. The handler may ask takes() of it again.
+  /// Delivers messages whose part is ready and whose link is open. Drops those of closed links. The
+  /// handler may ask takes() of a message again.
   void release(Van::Handler& handler);
 
  private:

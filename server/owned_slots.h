@@ -64,10 +64,11 @@ class OwnedSlots {
     const auto found = places_.find(key);
     return found == places_.end() ? nullptr : found->second.part;
   }
-  /// What a tensor is that has been opened; null: it has not.
-  friend const TensorSpec* spec_of(const OwnedSlots& slots, std::uint32_t tensor) {
-    const auto found = slots.tensors_.find(tensor);
-    return found == slots.tensors_.end() ? nullptr : &found->second.spec;
+  /// What the tensor of this part is; null: it has not been opened, or has no such part.
+  friend const TensorSpec* spec_of(const OwnedSlots& slots, const wire::Key& key) {
+    const auto found = slots.tensors_.find(key.tensor);
+    const bool has_part = found != slots.tensors_.end() && key.part < found->second.cut.parts();
+    return has_part ? &found->second.spec : nullptr;
   }
   /// No more parts of this tensor are made, for this reason. False if it is not known.
   bool doom(std::uint32_t tensor, const Status& why);

@@ -104,6 +104,9 @@ Status RestoreReads::load(Part& part) {
   return (*shared_->parts)->load(part, **saved);
 }
 
-void RestoreReads::cancel() { shared_->cancelled.store(true); }
+void RestoreReads::cancel() {
+  shared_->cancelled.store(true);
+  posted_ = seen_;
+}
 
 }  // namespace stretto

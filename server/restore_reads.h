@@ -36,7 +36,7 @@ class RestoreReads {
   /// Gives a part its saved bytes, and frees these: RestoredParts::load. Errors: also why the
   /// checkpoint cannot be read, and Refused if is_read() is false.
   Status load(Part& part);
-  /// What has not been read is not needed any more.
+  /// Drops the remaining reads.
   void cancel();
 
  private:

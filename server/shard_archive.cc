@@ -31,7 +31,7 @@ Status ShardArchive::open(const JobSettings& settings) {
 
 bool ShardArchive::may_make(const wire::Key& key, const OwnedSlots& slots) {
   if (!restored_ || slots.find(key) != nullptr) return true;
-  const TensorSpec* spec = spec_of(slots, key.tensor);
+  const TensorSpec* spec = spec_of(slots, key);
   return spec == nullptr || restored_->is_read({spec->name, key.part});
 }
 

@@ -1,32 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands for a Python program that a fork server (fork_server.py) runs: fork_client.py SOCKET
-SCRIPT ARGUMENTS..."""
+"""Stands for a Python program that a fork server (fork_server.py) runs: fork_client.py FOLDER
+SCRIPT ARGUMENTS..., where FOLDER has the sockets "0" and "1" of two servers with different hash
+seeds: ranks take turns, so that a program cannot rely on one order of hashes."""
 
 import array
+import contextlib
 import json
 import os
 import signal
 import socket
 import sys
 
+MARK = "MARK_OF_STRETTO_TEST"  # cluster.MARK, which takes long to import.
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
              signal.SIGUSR2, signal.SIGABRT)
+
+
+def pass_on(server, number):
+    """Sends the program a signal, unless it has ended."""
+    with contextlib.suppress(OSError):
+        server.send(bytes([number]))
 
 
 def main():
     """Hands the program over, and ends as it ends."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server.connect(sys.argv[1])
+    server.connect(f"{sys.argv[1]}/{int(os.environ.get('STRETTO_RANK', 0)) % 2}")
     umask = os.umask(0)
     request = {"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd(),
-               "umask": umask}
+               "umask": umask, "mark": os.environ.get(MARK, "")}
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     server.sendmsg([json.dumps(request).encode() + b"\n"],
                    [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))])
     for number in PASSED_ON:
-        signal.signal(number, lambda number, _: server.send(bytes([number])))
+        signal.signal(number, lambda number, _: pass_on(server, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    status = int.from_bytes(server.recv(4), "little")
+    answer = server.recv(4)
+    if len(answer) != 4:
+        sys.exit("fork_client.py: the fork server ended before the program")
+    status = int.from_bytes(answer, "little")
     if os.WIFSIGNALED(status):
         if os.WTERMSIG(status) in PASSED_ON:
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)

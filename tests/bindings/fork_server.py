@@ -5,13 +5,14 @@ of a processor otherwise.
     fork_server.py SOCKET
 
 fork_client.py stands for such a program where a job is started: it hands over its arguments,
-environment, folder and standard streams, and ends as the program ends. The program has the signals
-that the client is sent, and is killed, with its process group, if the client ends first. What
-SIGSTOP does to the client it does not do to the program.
+environment, folder and standard streams, and ends as the program ends. The client passes signals
+on; SIGSTOP stops only the client. If the client ends first, the server kills the program's process
+group. The name of a fork's main thread begins with the mark of its test (cluster.MARK).
 """
 
 import array
 import contextlib
+import ctypes
 import json
 import os
 import selectors
@@ -21,6 +22,7 @@ import sys
 
 STREAMS = 3
 MOST_BYTES = 1 << 20
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 
 
 class Program:
@@ -50,9 +52,12 @@ class Program:
                 for number in numbers:
                     os.kill(self.process, number)
                 return True
+        self.kill()
+        return False
+
+    def kill(self):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
-        return False
 
     def end(self, status):
         """The program has ended with this wait status."""
@@ -67,8 +72,9 @@ class Server:
     def __init__(self, path):
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.listener.bind(path)
+        self.listener.bind(path + ".new")
         self.listener.listen(64)
+        os.rename(path + ".new", path)  # Clients find it once it listens.
         self.wakes, wake = socket.socketpair()
         wake.setblocking(False)
         self.wake = wake
@@ -86,11 +92,13 @@ class Server:
                     if request := self.begin(Program(connection)):
                         return request
                 elif key.fileobj is sys.stdin:  # The test has ended.
+                    for program in self.programs.values():
+                        program.kill()
                     sys.exit()
                 elif key.fileobj is self.wakes:
                     self.wakes.recv(4096)
                     self.reap()
-                elif not key.data.take_signals():
+                elif key.data.process in self.programs and not key.data.take_signals():
                     self.selector.unregister(key.fileobj)
 
     def begin(self, program):
@@ -108,6 +116,8 @@ class Server:
             return request
         for stream in streams:
             os.close(stream)
+        with contextlib.suppress(OSError):  # As the fork does, whichever comes first.
+            os.setpgid(program.process, program.process)
         self.programs[program.process] = program
         self.selector.register(program.connection, selectors.EVENT_READ, program)
         return None
@@ -136,6 +146,9 @@ class Server:
 
 def become(request):
     """This process is what the request says, until its script begins."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    prctl(PR_SET_NAME, request["mark"].encode(), 0, 0, 0)
     os.setpgid(0, 0)
     os.chdir(request["folder"])
     os.umask(request["umask"])

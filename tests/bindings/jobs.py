@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 import cluster  # pylint: disable=wrong-import-position
 
 PACKAGES = pathlib.Path(sysconfig.get_path("platlib"))  # Where pip has installed the wheel.
+BASE_PYTHON = pathlib.Path(sys.base_prefix) / "bin/python3"  # Starts faster than that of a venv.
 TORCH_PATIENCE = 120.0  # Seconds: importing PyTorch takes a while on a busy machine.
 
 
@@ -43,23 +44,29 @@ def one_of(*cases):
 
 
 @functools.cache
-def fork_server():
-    """The socket of this test's fork_server.py, which ends with the test."""
+def fork_servers():
+    """The folder with the sockets of this test's two fork_server.py, which end with the test. Their
+    hash seeds differ, as those of workers do."""
     folder = tempfile.TemporaryDirectory()
-    path = pathlib.Path(folder.name) / "forks"
-    server = subprocess.Popen([sys.executable, HERE / "fork_server.py", path],
-                              stdin=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    while not path.exists():
-        if server.poll() is not None:
-            raise RuntimeError(f"fork_server.py ended with {server.returncode}")
-        threading.Event().wait(0.01)
+    paths = [pathlib.Path(folder.name) / name for name in ("0", "1")]
+    servers = [subprocess.Popen([sys.executable, HERE / "fork_server.py", path],
+                                stdin=subprocess.PIPE,
+                                env=os.environ | {"OMP_NUM_THREADS": "1",
+                                                  "PYTHONHASHSEED": str(1 + number)})
+               for number, path in enumerate(paths)]
+    for path, server in zip(paths, servers):
+        while not path.exists():
+            if server.poll() is not None:
+                raise RuntimeError(f"fork_server.py ended with {server.returncode}")
+            threading.Event().wait(0.01)
 
     def end():
-        server.stdin.close()
-        server.wait()
+        for server in servers:
+            server.stdin.close()
+            server.wait()
         folder.cleanup()
     atexit.register(end)
-    return path
+    return folder.name
 
 
 class PythonTest(cluster.ClusterTest):
@@ -75,7 +82,10 @@ class PythonTest(cluster.ClusterTest):
         each in its own, where the test looks at a worker's process or stops it."""
         python = (sys.executable,)
         if forks:
-            python = ("/usr/bin/python3", "-IS", HERE / "fork_client.py", fork_server())
+            unused = [name for name in variables if name.startswith(("PYTHON", "OMP_"))]
+            if unused:
+                raise ValueError(f"{unused} are for an interpreter's start: give forks=False")
+            python = (BASE_PYTHON, "-IS", HERE / "fork_client.py", fork_servers())
         return self.launch(*python, HERE / script, *arguments, workers=workers, servers=servers,
                            flags=flags, **variables)
 

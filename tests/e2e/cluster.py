@@ -26,6 +26,7 @@ SERVER = BIN / "stretto-server"
 TRAINING = BUILD / "tests" / "training"
 
 PATIENCE = 60.0  # Seconds for what takes a moment, on the busiest machine.
+LONGEST_NAME = 15  # Of a thread.
 MARK = "MARK_OF_STRETTO_TEST"  # The variable that every process of a test inherits.
 _STRETTO_NAMES = re.compile(r"(STRETTO|DMLC|BYTEPS)_|(RANK|WORLD_SIZE)$")
 _ERROR = re.compile(r"ERROR (?P<code>\w+) role=(?P<role>\S+) rank=(?P<rank>\S+) peer=(?P<peer>.*?) "
@@ -249,6 +250,13 @@ def variables_of(pid):
     return {}
 
 
+def name_of(pid):
+    """The name of its main thread; empty if it is gone."""
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").rstrip("\n")
+    return ""
+
+
 def resident_bytes(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
@@ -335,7 +343,8 @@ class ClusterTest(unittest.TestCase):
         """Process ids of everything that this test has started and that still runs."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            if variables_of(entry.name).get(MARK) == self.mark:
+            is_named = name_of(entry.name) == self.mark[:LONGEST_NAME]  # A fork of an interpreter.
+            if is_named or variables_of(entry.name).get(MARK) == self.mark:
                 found.append(int(entry.name))
         return found
 

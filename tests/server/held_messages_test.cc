@@ -47,11 +47,13 @@ class HeldMessagesTest : public testing::Test, private Van::Handler {
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
     EXPECT_FALSE(held_.takes(link, header, payload)) << "again";
     handled_.push_back(header.key);
+    if (closes_) closed_.insert(link);
   }
   void on_acked(LinkId, wire::PushName) override {}
   void on_broken(LinkId, const Status&) override {}
 
  protected:
+  bool closes_ = false;  // Each link, as it is handled.
   std::set<LinkId> closed_;
   HeldMessages held_{{.is_ready =
                           [this](const wire::Key& key) {
@@ -104,6 +106,15 @@ TEST_F(HeldMessagesTest, EndedLinkIsForgotten) {
   push(kFirst);
   closed_ = {kLink};
   ready_ = {kFirst};
+  EXPECT_THAT(release(), IsEmpty());
+}
+
+TEST_F(HeldMessagesTest, LinkMayCloseDuringRelease) {
+  push(kFirst);
+  push(kFirst);
+  ready_ = {kFirst};
+  closes_ = true;
+  EXPECT_THAT(release(), ElementsAre(kFirst));
   EXPECT_THAT(release(), IsEmpty());
 }
 

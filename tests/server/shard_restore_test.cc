@@ -146,6 +146,13 @@ TEST_F(ShardRestoreTest, LostWorkerGetsNoAnswer) {
   EXPECT_TRUE(second_.data().empty());
 }
 
+TEST_F(ShardRestoreTest, PartBeyondTensorIsRefusedAtOnce) {
+  save(3);
+  begin_restoring();
+  ask(first_, {.key = {1, 7}});
+  EXPECT_THAT(fault_at(first_).cause(), HasSubstr("part 7 of tensor 1 is not known here"));
+}
+
 TEST_F(ShardRestoreTest, UnreadableCheckpointEndsJob) {
   save(3);
   roster_.settings.restored = 7;
