@@ -2,7 +2,7 @@
 // Attachments that all have alike are one row of bytes, of which each worker has a stripe.
 #include "checkpoint/attached.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // By their keys: which parts are in new files, and which are not.
 #include "checkpoint/carry_over.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 #include <optional>

@@ -2,7 +2,7 @@
 // Entries in words.
 #include "checkpoint/entry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::checkpoint {
 

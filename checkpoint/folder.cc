@@ -2,7 +2,7 @@
 // The order of writes, and of removals.
 #include "checkpoint/folder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 // checked: a person may have changed both.
 #include "checkpoint/manifest.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

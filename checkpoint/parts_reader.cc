@@ -2,7 +2,7 @@
 // From the end to the index, and from there to the entries.
 #include "checkpoint/parts_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,7 @@
 // many.
 #include "checkpoint/parts_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

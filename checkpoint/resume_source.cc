@@ -2,7 +2,7 @@
 // From a path that a user gave to a checkpoint.
 #include "checkpoint/resume_source.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

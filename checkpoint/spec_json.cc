@@ -2,7 +2,7 @@
 // Each option by the name that it has in the C++ API.
 #include "checkpoint/spec_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <utility>

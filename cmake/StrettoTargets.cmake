@@ -46,7 +46,8 @@ if(STRETTO_WERROR)
 endif()
 if(STRETTO_SANITIZE)
   # Without the checks that cost most to compile and that AddressSanitizer makes in its own way.
-  add_compile_options(-fsanitize=${STRETTO_SANITIZE} -fno-sanitize=null,object-size,vptr
+  # Alignment is checked in the libraries that read bytes from outside (stretto_library).
+  add_compile_options(-fsanitize=${STRETTO_SANITIZE} -fno-sanitize=null,object-size,vptr,alignment
                       -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${STRETTO_SANITIZE})
   add_compile_definitions(_GLIBCXX_ASSERTIONS STRETTO_SANITIZED)
@@ -103,6 +104,10 @@ function(stretto_library name)
   endif()
   target_link_libraries(stretto_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   stretto_compile_options(stretto_${name})
+  if(STRETTO_SANITIZE MATCHES "undefined" AND
+     name MATCHES "^(van|common|core|ops|checkpoint|input)$")
+    target_compile_options(stretto_${name} PRIVATE -fsanitize=alignment)
+  endif()
 endfunction()
 
 # stretto_program(name SOURCES... LIBS...): a binary in bin/, named as given.

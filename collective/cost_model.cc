@@ -2,7 +2,7 @@
 // Along each edge of a class's tree go its parts' bytes, up once and down once.
 #include "collective/cost_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,7 @@
 // makers have finished the one before.
 #include "collective/part_rounds.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

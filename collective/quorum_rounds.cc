@@ -3,7 +3,7 @@
 // deviation. A relative: eager-SGD's solo and majority all-reduce (arXiv 1908.04207).
 #include "collective/quorum_rounds.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Collecting, sent, done: up the tree as sets, down it as one value.
 #include "collective/reduction.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // Parents by primitive. Positions are those in a list of members; trees are over places.
 #include "collective/strategies.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 // it must be dealt, and of those whose window is open the one that ends first is taken.
 #include "collective/strategy.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // A vector of parents is a tree if it has one root and everybody is reached from there.
 #include "collective/tree.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // Cutting at semicolons. Nothing of a way is understood here.
 #include "common/address.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

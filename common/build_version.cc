@@ -2,7 +2,7 @@
 // One small file, read when asked.
 #include "common/build_version.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <fstream>

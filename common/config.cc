@@ -2,7 +2,7 @@
 // From names and texts to a checked Config. Pure: the environment comes in as a function.
 #include "common/config.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <limits>

@@ -4,7 +4,7 @@
 #include "common/disk.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 
 namespace stretto {

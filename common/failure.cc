@@ -2,7 +2,7 @@
 // errno to code, words and advice.
 #include "common/failure.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstring>

@@ -2,7 +2,7 @@
 // Counts the forks of this process's line of descent.
 #include "common/home_process.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pthread.h>
 
 #include <atomic>

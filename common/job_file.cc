@@ -4,7 +4,7 @@
 // the number alone is another's one day.
 #include "common/job_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // What is refused, and what to do instead.
 #include "common/job_secret.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

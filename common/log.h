@@ -2,7 +2,7 @@
 // One line to stderr for what an operator should know. Errors that are returned are not logged.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <optional>

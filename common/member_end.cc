@@ -2,7 +2,7 @@
 // One line, written and read.
 #include "common/member_end.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

@@ -2,7 +2,7 @@
 // Two lines, written and read.
 #include "common/move_order.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include "common/network_interface.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <net/if.h>
 
 #include <algorithm>

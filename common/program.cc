@@ -3,7 +3,7 @@
 #include "common/program.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <cstring>

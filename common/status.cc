@@ -2,7 +2,7 @@
 // Words for statuses, and the one line that a failed process ends with.
 #include "stretto/status.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 // One character after another, by the table of well-formed UTF-8 (Unicode 15, table 3-7).
 #include "common/text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto {
 namespace {

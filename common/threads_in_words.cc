@@ -2,7 +2,7 @@
 // A folder of /proc for each thread.
 #include "common/threads_in_words.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <fstream>

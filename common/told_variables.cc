@@ -2,7 +2,7 @@
 // From a Config back to names and texts.
 #include "common/told_variables.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

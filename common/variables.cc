@@ -2,7 +2,7 @@
 // Every name, and which of them another is like.
 #include "common/variables.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // From the least bit on: kind 4, reduction 4, root 12, elements 44.
 #include "core/group_call.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -2,7 +2,7 @@
 // Members are few and looked up seldom, so they lie in a vector.
 #include "core/roster.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Each rule on what a tensor may be is here, once, with the words that a user is told.
 #include "core/tensor_spec.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

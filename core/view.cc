@@ -3,7 +3,7 @@
 // and the property tests check them by the same functions.
 #include "core/view.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>

@@ -2,7 +2,7 @@
 // TBB cannot resize an arena, so the arena is large, and what is counted is how many work in it.
 #include "input/decode_pool.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <exception>

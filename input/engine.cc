@@ -3,7 +3,7 @@
 // consumer needs next is begun whatever memory is used, so that a full memory cannot stop it all.
 #include "input/engine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

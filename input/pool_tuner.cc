@@ -2,7 +2,7 @@
 // How a trial of a pool reads.
 #include "input/pool_tuner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::input {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader: the parts put together, and the consumer's side of them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // A read that ends early goes on where it ended; one that brings nothing is behind the file's end.
 #include "input/requests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cerrno>

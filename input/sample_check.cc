@@ -2,7 +2,7 @@
 // One function decides by the format; the parsers do the work.
 #include "input/sample_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

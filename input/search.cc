@@ -2,7 +2,7 @@
 // Rays from the best point, and what has been seen on them.
 #include "input/search.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Options are refused before anything is opened; knobs, which a tuner turns, are bounded instead.
 #include "input/settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Headers are believed only with their checksum, sizes only if the archive has room for them.
 #include "input/tar.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // A length is believed only with its CRC, and a record only if the file has room for it.
 #include "input/tfrecord.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // The diary's two forms.
 #include "input/trial.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/clock.h"
 

@@ -2,7 +2,7 @@
 // The states of tuning: probing one point after another, and watching what was chosen.
 #include "input/tuner.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // io_uring: reads, and the opening of files before them, without a thread for each. Waking goes
 // through an eventfd that the ring reads from.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <liburing.h>
 #include <sys/eventfd.h>
 

@@ -3,7 +3,7 @@
 // and decay the gradient, and write elements. step.h has what they differ in.
 #include "ops/update.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // What has come is answered once, and as urgently as its caller wants.
 #include "rpc/callee.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <exception>

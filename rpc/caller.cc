@@ -2,7 +2,7 @@
 // A call waits in the queue, leaves, and is answered; it may be given up in each of these states.
 #include "rpc/caller.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Attempts: begun, broken, begun again, and ended.
 #include "rpc/connector.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public API over the loop: checks what the user gave, hands it over, waits for answers.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <mutex>
 

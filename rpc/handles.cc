@@ -2,7 +2,7 @@
 // Handles ask the loop, and are told by it.
 #include "rpc/handles.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/home_process.h"
 #include "rpc/node.h"

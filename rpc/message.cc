@@ -2,7 +2,7 @@
 // Who keeps a message's bytes.
 #include "rpc/message.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::rpc {
 namespace {

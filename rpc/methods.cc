@@ -2,7 +2,7 @@
 // A table from hashes to handlers.
 #include "rpc/methods.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::rpc {
 

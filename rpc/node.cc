@@ -2,7 +2,7 @@
 // Links: who greets whom, and how they end.
 #include "rpc/node.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Admission: the checks in the order in which their answers help most.
 #include "scheduler/admission.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

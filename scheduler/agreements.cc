@@ -2,7 +2,7 @@
 // Answers to what workers declare, and to those who come to a barrier.
 #include "scheduler/agreements.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Who has come to which barrier.
 #include "scheduler/barrier.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // What is told of a checkpoint, and what has come of it.
 #include "scheduler/checkpoint_attempt.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Which events are written down, and how.
 #include "scheduler/chronicle.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <variant>

@@ -2,7 +2,7 @@
 // Who may come, and what it hears.
 #include "scheduler/comebacks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>

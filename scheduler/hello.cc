@@ -2,7 +2,7 @@
 // What can be told without knowing who is in the job.
 #include "scheduler/hello.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/address.h"
 #include "van/greeting.h"

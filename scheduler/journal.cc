@@ -4,7 +4,7 @@
 // are little-endian.
 #include "scheduler/journal.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <optional>

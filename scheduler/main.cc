@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stretto-scheduler: the program. Flags first, then STRETTO_* and DMLC_* variables.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gflags/gflags.h>
 #include <unistd.h>
 

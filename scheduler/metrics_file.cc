@@ -2,7 +2,7 @@
 // A job does not end because its metrics cannot be written: that is said once.
 #include "scheduler/metrics_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <span>

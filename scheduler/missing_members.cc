@@ -2,7 +2,7 @@
 // The words of a job that waits for its members.
 #include "scheduler/missing_members.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/clock.h"
 #include "common/log.h"

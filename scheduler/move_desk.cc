@@ -2,7 +2,7 @@
 // Questions, answers and farewells.
 #include "scheduler/move_desk.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -2,7 +2,7 @@
 // Requests, processes that come or do not, and answers.
 #include "scheduler/moves.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

@@ -2,7 +2,7 @@
 // One answer for one question; long lists come in pages.
 #include "scheduler/observers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

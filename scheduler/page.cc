@@ -4,7 +4,7 @@
 // pages cannot set.
 #include "scheduler/page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <httplib.h>
 #include <scheduler/page_files.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 // Which are free, and of those the best, one after the other.
 #include "scheduler/place_choice.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

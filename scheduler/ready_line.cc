@@ -2,7 +2,7 @@
 // A line for each change, and the end of the descriptor.
 #include "scheduler/ready_line.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

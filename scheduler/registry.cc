@@ -2,7 +2,7 @@
 // First come, all compared.
 #include "scheduler/registry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

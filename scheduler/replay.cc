@@ -2,7 +2,7 @@
 // Records to events.
 #include "scheduler/replay.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Messages become events, and orders become messages.
 #include "scheduler/scheduler.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>

@@ -2,7 +2,7 @@
 // Losses and arrivals of servers, in the next view.
 #include "scheduler/server_places.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/clock.h"
 

@@ -2,7 +2,7 @@
 // Who may be missing for a while, and who comes instead.
 #include "scheduler/server_returns.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

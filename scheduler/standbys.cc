@@ -2,7 +2,7 @@
 // Places are ranks: two servers have each, of which one serves.
 #include "scheduler/standbys.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto {
 namespace {

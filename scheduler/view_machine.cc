@@ -3,7 +3,7 @@
 // break an invariant, and what makes no sense is refused or has no effect.
 #include "scheduler/view_machine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <type_traits>

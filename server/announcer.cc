@@ -2,7 +2,7 @@
 // A value is a lease: it goes to all who wait for it without a copy.
 #include "server/announcer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto {
 namespace {

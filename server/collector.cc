@@ -2,7 +2,7 @@
 // From shares to sums: adopted, decoded, added.
 #include "server/collector.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

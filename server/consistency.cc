@@ -2,7 +2,7 @@
 // Rounds are sets of workers: each is in one once.
 #include "server/consistency.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // A question, and the ways in which it comes to nothing.
 #include "server/handing_over.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/log.h"
 #include "common/move_order.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stretto-server: the program: one thread and one endpoint a shard.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gflags/gflags.h>
 
 #include <algorithm>

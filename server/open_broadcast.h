@@ -3,7 +3,7 @@
 // to a value. Knows no bytes.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <utility>

@@ -2,7 +2,7 @@
 // Part p of a tensor lies in slot (first + p) modulo all, as the scheduler places them.
 #include "server/owned_slots.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/check.h"
 #include "ops/update.h"

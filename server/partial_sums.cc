@@ -2,7 +2,7 @@
 // A sum is a set of makers: no maker twice, and nobody taken out.
 #include "server/partial_sums.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 // Counting ports.
 #include "server/ports.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

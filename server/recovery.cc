@@ -2,7 +2,7 @@
 // The last round that anybody has seen the end of, and its value.
 #include "server/recovery.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -2,7 +2,7 @@
 // Nothing is applied before all of it is there.
 #include "server/replica_receiver.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 // Who stands by for whom, and what waits for that.
 #include "server/replication.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

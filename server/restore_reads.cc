@@ -2,7 +2,7 @@
 // The disk's thread opens and reads, in the order in which the loop asked for it.
 #include "server/restore_reads.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <atomic>
 #include <new>

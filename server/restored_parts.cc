@@ -2,7 +2,7 @@
 // From entries to parts.
 #include "server/restored_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "checkpoint/carry_over.h"
 

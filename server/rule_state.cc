@@ -2,7 +2,7 @@
 // The memory of a rule as one run of bytes.
 #include "server/rule_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // What a shard does with each frame.
 #include "server/shard.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>

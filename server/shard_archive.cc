@@ -2,7 +2,7 @@
 // What was saved, and what is.
 #include "server/shard_archive.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,7 @@
 // change before their turn.
 #include "server/shard_checkpoint.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // Who sits out, by the numbers of barriers.
 #include "server/sitting_out.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

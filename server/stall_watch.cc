@@ -2,7 +2,7 @@
 // By the age of the oldest wait for each part.
 #include "server/stall_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // From updates to values: published, or applied by a rule.
 #include "server/store.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // Questions, answers and the values that come back.
 #include "server/taking_over.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

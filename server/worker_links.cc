@@ -2,7 +2,7 @@
 // The greeting of a worker: hello, and welcome or a refusal that says why.
 #include "server/worker_links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // Slices are copied to where the whole frame is to be: often the user's own tensor.
 #include "van/assembly.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

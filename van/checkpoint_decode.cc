@@ -2,7 +2,7 @@
 // One function for each message.
 #include "van/checkpoint_decode.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/text.h"
 #include "van/control.pb.h"

@@ -2,7 +2,7 @@
 // A frame's checksum is made, and compared.
 #include "van/checksum.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

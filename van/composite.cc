@@ -4,7 +4,7 @@
 // A link has a number of the composite's, and behind it a part and that part's number.
 #include "van/composite.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One function for each message. Everything that a message says is checked here, before anybody
 // acts on it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // The door: nobody comes in with another protocol or another job's token.
 #include "van/greeting.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

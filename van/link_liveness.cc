@@ -2,7 +2,7 @@
 // The three ways in which a path is dead.
 #include "van/link_liveness.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // A link is made, a claim is proved, a session goes on.
 #include "van/link_mender.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <random>

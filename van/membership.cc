@@ -2,7 +2,7 @@
 // The states of a membership and what moves it between them.
 #include "van/membership.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <unordered_map>

@@ -2,7 +2,7 @@
 // A frame's way in: decoded, accepted, taken, delivered.
 #include "van/receiver.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "van/checksum.h"
 #include "van/control_codec.h"

@@ -2,7 +2,7 @@
 // The words for a search that was in vain.
 #include "van/scheduler_search.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/clock.h"
 

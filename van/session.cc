@@ -2,7 +2,7 @@
 // Frames are numbered as they leave; what comes must be the next one.
 #include "van/session.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/check.h"
 

@@ -2,7 +2,7 @@
 // Pieces are bounded; numbers are held against what is known by whoever expects them.
 #include "van/state_decode.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "van/checkpoint_decode.h"
 #include "van/control.pb.h"

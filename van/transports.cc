@@ -2,7 +2,7 @@
 // The choice of a transport.
 #include "van/transports.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Reading a header that came from outside: every field that later code relies on is checked here.
 #include "van/wire.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 

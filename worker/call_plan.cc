@@ -2,7 +2,7 @@
 // Calls as blocks, blocks as parts, each with its tree.
 #include "worker/call_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>

@@ -2,7 +2,7 @@
 // The caller's thread writes what its worker attaches: it waits anyway, and the memory is its own.
 #include "stretto/checkpoints.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <deque>

@@ -2,7 +2,7 @@
 // A part's encodings; memory of users may lie anywhere, codecs want whole floats.
 #include "worker/coder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <vector>

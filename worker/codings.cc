@@ -2,7 +2,7 @@
 // Work for the coder, and what it leads to.
 #include "worker/codings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // From a specification to a tensor with owners.
 #include "worker/declarations.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -2,7 +2,7 @@
 // Who is chosen MemberView knows; here tensors follow.
 #include "worker/elastic_members.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

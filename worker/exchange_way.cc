@@ -2,7 +2,7 @@
 // What is alike for all ways.
 #include "worker/exchange_way.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto {
 

@@ -2,7 +2,7 @@
 // What is begun, given up and late.
 #include "worker/exchanges.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "worker/not_finite.h"
 

@@ -2,7 +2,7 @@
 // Calls of a group, from the user's words to what the loop is given.
 #include "stretto/group.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

@@ -2,7 +2,7 @@
 // Numbers of calls, and what comes before its call.
 #include "worker/group_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

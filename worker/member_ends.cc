@@ -2,7 +2,7 @@
 // Who cannot go on, from which round.
 #include "worker/member_ends.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

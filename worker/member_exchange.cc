@@ -2,7 +2,7 @@
 // Who knows which tensor, and whose frame it is.
 #include "worker/member_exchange.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

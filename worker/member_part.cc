@@ -2,7 +2,7 @@
 // In jobs of fixed size sums are made in the memory of the operation; in elastic ones beside it.
 #include "worker/member_part.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

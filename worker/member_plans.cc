@@ -2,7 +2,7 @@
 // Rates of workers become those of machines; a change of plan is told to who reads the log.
 #include "worker/member_plans.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // What a Reduction says, carried out.
 #include "worker/member_rounds.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

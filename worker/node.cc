@@ -2,7 +2,7 @@
 // Joining, leaving, and what ends a worker.
 #include "worker/node.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

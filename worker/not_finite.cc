@@ -2,7 +2,7 @@
 // Words for it, and what follows.
 #include "worker/not_finite.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cmath>

@@ -2,7 +2,7 @@
 // From a number and a deadline to the end of the ticket.
 #include "worker/operations.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Calls among workers, answers, and who does not answer.
 #include "worker/peer_links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // What may be begun, who is told, and whose answer it is.
 #include "worker/program_work.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // What can be shown, and what there is room for.
 #include "worker/reports.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // What leaves for a part, what comes for it, and what follows.
 #include "worker/server_exchange.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

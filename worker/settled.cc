@@ -2,7 +2,7 @@
 // Servers or workers, and which trees to begin with.
 #include "worker/settled.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 // Calls, answers, successors, and who does not answer.
 #include "worker/shard_links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

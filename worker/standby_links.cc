@@ -2,7 +2,7 @@
 // A call, and what comes of it before anybody needs the link.
 #include "worker/standby_links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Writing a block, and reading one that may be anything.
 #include "worker/state_block.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

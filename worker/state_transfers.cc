@@ -2,7 +2,7 @@
 // Asking for one piece after another, and believing no answer.
 #include "worker/state_transfers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

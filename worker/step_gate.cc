@@ -2,7 +2,7 @@
 // A question, its answer, and the step before which shards are told.
 #include "worker/step_gate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // Pieces in turn from each who was in, which newcomers listen to; again until none lacks any.
 #include "stretto/step_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

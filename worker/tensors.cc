@@ -2,7 +2,7 @@
 // Declared tensors, and what asks for one that is not.
 #include "worker/tensors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

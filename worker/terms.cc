@@ -2,7 +2,7 @@
 // One plan after the other, at the rounds that are for that.
 #include "worker/terms.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // States and system calls, in few groups.
 #include "worker/thread_rest.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

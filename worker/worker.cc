@@ -2,7 +2,7 @@
 // The public API over the loop: checks what the user gave, hands it over, waits for answers.
 #include "stretto/worker.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 #include <utility>

@@ -2,7 +2,7 @@
 // Digits come from the file of the digits example; clusters are drawn from a fixed seed.
 #include "examples/converge/tasks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

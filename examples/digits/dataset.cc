@@ -2,7 +2,7 @@
 // Reads the digits line by line. The file is the user's, so every refusal says where and what.
 #include "examples/digits/dataset.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

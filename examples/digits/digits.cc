@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a classifier of handwritten digits on several workers at once. Each has its own shard of
 // the samples; how they wait for one another is one flag (--mode). Read main first.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stretto/parameters.h>
 
 #include <array>

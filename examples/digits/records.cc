@@ -2,7 +2,7 @@
 // Records are written under another name first, and then given theirs at once.
 #include "examples/digits/records.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

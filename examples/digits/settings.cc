@@ -2,7 +2,7 @@
 // The flags, and the limits that their values must keep.
 #include "examples/digits/settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gflags/gflags.h>
 
 #include <filesystem>

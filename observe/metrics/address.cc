@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose port is which, and what is said when a port cannot be had.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/log.h"
 #include "observe/metrics/endpoint.h"

@@ -2,7 +2,7 @@
 // prometheus-cpp's exposer over a board. It reports failure by exceptions, which end here.
 #include "observe/metrics/endpoint.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <prometheus/client_metric.h>
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>

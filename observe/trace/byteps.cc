@@ -3,7 +3,7 @@
 #include "observe/trace/byteps.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

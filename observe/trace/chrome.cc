@@ -2,7 +2,7 @@
 // Rows are packed greedily: a span goes to the first row of its group that is free again.
 #include "observe/trace/chrome.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fmt/ostream.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Back from JSON, event by event, so that a large file needs no memory but for its records. Nothing
 // in the file is trusted.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <exception>

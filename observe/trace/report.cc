@@ -2,7 +2,7 @@
 // Texts of an analysis.
 #include "observe/trace/report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

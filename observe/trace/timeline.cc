@@ -2,7 +2,7 @@
 // Names, limits of sense, and the identity of what flows.
 #include "observe/trace/timeline.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::trace {
 

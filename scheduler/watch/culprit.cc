@@ -3,7 +3,7 @@
 // waits for nobody, or has met all. Then they wait for one another, in different calls.
 #include "scheduler/watch/culprit.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

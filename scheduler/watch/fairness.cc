@@ -2,7 +2,7 @@
 // The rules of fairness.h, and what counts as much.
 #include "scheduler/watch/fairness.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // From what workers count in all to windows, and from judgements to words.
 #include "scheduler/watch/input_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Rounds in a window tell a slow worker apart from one that came late.
 #include "scheduler/watch/overview.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 // Questions go when they are answered and old, or given up.
 #include "scheduler/watch/stacks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/clock.h"
 

@@ -2,7 +2,7 @@
 // A judgement is said when it has lasted, so that news that cross on their way blame nobody.
 #include "scheduler/watch/standstill_watch.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

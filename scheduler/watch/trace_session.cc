@@ -3,7 +3,7 @@
 // its end.
 #include "scheduler/watch/trace_session.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 // are.
 #include "scheduler/watch/whereabouts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto {
 namespace {

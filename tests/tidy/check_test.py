@@ -139,15 +139,22 @@ class Budget(Tree):
     def test_record_writes_rows_and_keeps_reasons(self):
         tests = {"a/listed": 25, "a/of/one": 12, "a/small": 5, "a/new": 9, "a/tiny": 6}
         self.after(tests)
-        self.assertIn("had options", self.run_tool("budget", "--record", status=1))
+        self.assertIn("failed or had options", self.run_tool("budget", "--record", status=1))
         self.after(tests, steps="30.0 release-build\n35.5 release-tests\n0.1 budget\n")
         self.run_tool("budget", "--record")
         rows = [line.split(maxsplit=2)
                 for line in (self.root / "tests/budget.txt").read_text().splitlines()]
+        self.assertGreater(float(rows.pop(1)[0]), 0)
         self.assertEqual(rows, [
-            ["#", "SPDX-License-Identifier:", "Apache-2.0"], ["80.0", "all-steps"],
-            ["50.0", "release-tests"], ["30.0", "a/of/*", "They compile."],
-            ["25.0", "a/listed", "It starts many programs."], ["9.0", "a/new"]])
+            ["#", "SPDX-License-Identifier:", "Apache-2.0"], ["80.00", "all-steps"],
+            ["50.00", "release-tests"], ["30.00", "a/of/*", "They compile."],
+            ["25.00", "a/listed", "It starts many programs."], ["9.00", "a/new"]])
+
+    def test_slower_host_gets_more_seconds(self):
+        self.write("tests/budget.txt", BUDGET + "0.0001 reference-work\n")
+        self.after({"a/listed": 99, "a/new": 99}, steps="99 release-build\n99 release-tests\n")
+        self.write("tests/budget.txt", BUDGET + "1000 reference-work\n")
+        self.assertIn("a/listed took 31.0", self.after({"a/listed": 31}, status=1))
 
     def test_without_rows_of_steps_there_is_no_budget(self):
         self.write("tests/budget.txt", "# A comment.\n1 a/listed Why.\n")
@@ -186,6 +193,10 @@ class Check(Tree):
         self.assertIn("a/new took 11.5 processor seconds, and no row", said)
         self.assertRegex(said, r"(?m)^ *11\.5 s +2\.0 s  tsan +a/new$")
         self.assertEqual(said.splitlines()[-1], "check: FAILED: budget")
+
+    def test_failed_run_is_not_compared_with_the_budget(self):
+        self.stand_in("tools/lint", "exit 1")
+        self.assertNotIn("budget", self.run_tool("check", status=1))
 
 
 if __name__ == "__main__":

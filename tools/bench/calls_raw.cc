@@ -2,7 +2,7 @@
 // What a call costs at least: bytes in memory that two processes share, and a futex that each wakes
 // the other by; a TCP connection; libzmq as a server of many uses it, with an I/O thread at each
 // end. Who has nothing to do sleeps in the kernel.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

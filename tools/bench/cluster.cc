@@ -2,7 +2,7 @@
 // The command line of stretto-launch, and the two pipes that the workers inherit through it.
 #include "tools/bench/cluster.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include "common/config.h"

@@ -4,7 +4,7 @@
 // writes.
 #include "ops/codec.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <random>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker that exchanges tensors as fast as it can. In synchronous rounds every worker must take
 // part equally often, so rank 0 decides how often, and tells the others through the servers.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

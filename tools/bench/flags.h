@@ -3,7 +3,7 @@
 // because it has one set of flags for a whole program, and each benchmark has its own.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

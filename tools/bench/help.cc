@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --help prints.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tools/bench/settings.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at every process of a cluster twice; its workers have joined and wait for a pipe to end.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"

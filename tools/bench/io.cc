@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modelled devices: the grid, the tuner and what it is compared with, as rows.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

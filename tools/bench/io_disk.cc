@@ -2,7 +2,7 @@
 // Keeps reads in flight, and counts.
 #include "tools/bench/io_disk.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 // A disk that others use too is faster at some times than at others. So each setting of the grid is
 // measured next to one that stays the same, and counted relative to it; and what is compared in the
 // end takes turns.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Processes that are forked, move to their host and never execute anything else.
 #include "tools/bench/lab_exchange.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <vector>

@@ -3,7 +3,7 @@
 // have to be forwarded and every host sees every other on one subnet.
 #include "tools/bench/lab_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // All limits by turns, several times, so that a disturbance does not meet one of them alone.
 #include "tools/bench/limits.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/now.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring in shared memory: one thread copies pieces in, another copies them out, each through a
 // mapping of its own as in two processes. Who has nothing to do waits by futex.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plain sockets over loopback, one connection: a thread that writes and one that reads.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libzmq over loopback, a context at each end as in two processes: each with an I/O thread besides
 // the thread that sends or receives.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <thread>
 #include <vector>

@@ -2,7 +2,7 @@
 // Layers by formula, as the parts that convolutional networks are made of. Pure.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>

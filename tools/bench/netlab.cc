@@ -3,7 +3,7 @@
 #include "tools/bench/netlab.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the lab, then measures in turns: raw TCP, every mode, and again; so that what else the
 // machine does meanwhile meets all alike.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

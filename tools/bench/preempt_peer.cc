@@ -3,7 +3,7 @@
 // message is a push too, and its answer a value of as many bytes.
 #include "tools/bench/preempt_peer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

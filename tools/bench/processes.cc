@@ -2,7 +2,7 @@
 // Reads /proc, and the kernel's CPU clocks, which tick in nanoseconds where /proc has hundredths.
 #include "tools/bench/processes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

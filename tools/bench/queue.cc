@@ -2,7 +2,7 @@
 // A pick by the number of links, and by the number of urgencies that wait for one link; and
 // steering by the number of frames that wait, each of a tag of its own; and what a seat costs among
 // other endpoints of the host, which are this program's own. No sockets, one thread.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 // keep a number of messages in flight. Each measures for a time of its own, after a warm-up.
 #include "tools/bench/raw_exchange.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <malloc.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Writes as large as the kernel takes; the receiving end measures.
 #include "tools/bench/raw_stream.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <string>

@@ -2,7 +2,7 @@
 // Record: one result, as named values in order; a line of JSON, or a row of a table. Pure.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // What it costs not to lose anything, row by row; exchanges by turns with and without.
 #include "tools/bench/recover.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/now.h"

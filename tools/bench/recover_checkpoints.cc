@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints: what writing one costs the steps, and how fast it and a restore are beside plain
 // writes and reads of the same folder, each in its turn.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

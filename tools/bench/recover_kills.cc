@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that are killed at any moment of a job that steps on and on.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>

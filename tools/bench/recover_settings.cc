@@ -2,7 +2,7 @@
 // The flags of recover, and the limits of what they may say.
 #include "tools/bench/recover_settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

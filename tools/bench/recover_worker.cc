@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker of a job of `recover`: steps that exchange one tensor after another, and what it takes
 // for them to go on.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

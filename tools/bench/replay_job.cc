@@ -3,7 +3,7 @@
 // Each host has all of its ports to itself, so the scheduler's is always the same.
 #include "tools/bench/replay_job.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <cstdio>

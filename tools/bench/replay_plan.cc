@@ -2,7 +2,7 @@
 // From the original's rates and times to the lab's.
 #include "tools/bench/replay_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

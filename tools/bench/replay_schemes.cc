@@ -2,7 +2,7 @@
 // The table of schemes.
 #include "tools/bench/replay_schemes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // The flags of replay, and the limits of what they may say.
 #include "tools/bench/replay_settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tools/bench/models.h"
 #include "tools/bench/replay_plan.h"

@@ -3,7 +3,7 @@
 // there and back, as in programs that fuse.
 #include "tools/bench/replay_traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

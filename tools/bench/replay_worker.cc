@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sleeps where a processor would compute: forward through the layers, each when its tensors are
 // there, and backward, after which each gradient leaves.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Reads whole reports only: each was written at once, and is smaller than a pipe takes at once.
 #include "tools/bench/report_pipe.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include "tools/bench/system.h"

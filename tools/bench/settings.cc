@@ -2,7 +2,7 @@
 // Which flags each benchmark has, and what they may say.
 #include "tools/bench/settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 // everything.
 #include "tools/bench/supervised.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 // Apart from the transport's own, so that what Stretto adds cannot hide in the limit.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zmq.h>
 
 #include <array>

@@ -2,7 +2,7 @@
 // Stripes have no offsets: each begins where the one before it ends.
 #include "tools/checkpoint/attached_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

@@ -2,7 +2,7 @@
 // Reading a folder and removing from it.
 #include "tools/checkpoint/commands.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

@@ -2,7 +2,7 @@
 // Which checkpoint, which tensors, then entry by entry.
 #include "tools/checkpoint/export.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 // A tensor is exported whole or not at all.
 #include "tools/checkpoint/export_plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

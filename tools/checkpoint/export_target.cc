@@ -2,7 +2,7 @@
 // A draft, its sync, its rename; for a file and for a folder.
 #include "tools/checkpoint/export_target.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // What is kept is in proportion to the entries that there are, never to what a file claims.
 #include "tools/checkpoint/inventory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 // Names of any bytes as fields of JSON, as spec_json.h has those of tensors.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

@@ -3,7 +3,7 @@
 // that no number of a file overflows.
 #include "tools/checkpoint/part_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <string_view>

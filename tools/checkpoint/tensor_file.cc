@@ -2,7 +2,7 @@
 // safetensors: github.com/huggingface/safetensors, "Format"; numpy: NEP 1, and numpy.lib.format.
 #include "tools/checkpoint/tensor_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

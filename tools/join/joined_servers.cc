@@ -2,7 +2,7 @@
 // From news to lines.
 #include "tools/join/joined_servers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>

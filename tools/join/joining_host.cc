@@ -3,7 +3,7 @@
 #include "tools/join/joining_host.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>

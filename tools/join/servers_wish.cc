@@ -2,7 +2,7 @@
 // Flags of a few words, and what is told over what is set.
 #include "tools/join/servers_wish.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

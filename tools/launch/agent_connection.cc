@@ -2,7 +2,7 @@
 // A link and its carrier, which end one after the other, and the words for why.
 #include "tools/launch/agent_connection.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 // The one pass over the words, and what each flag means for the plan.
 #include "tools/launch/arguments.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <filesystem>

@@ -2,7 +2,7 @@
 // One function for each thing that can be wrong.
 #include "tools/launch/check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 // From a plan and a member to a command, and from commands to text.
 #include "tools/launch/command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Refusals first: by the job, by its hosts, by who runs there.
 #include "tools/launch/departure.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::launch {
 namespace {

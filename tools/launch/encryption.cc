@@ -2,7 +2,7 @@
 // ssh encrypts what goes to agents; mpirun and srun do not.
 #include "tools/launch/encryption.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/config.h"
 #include "common/job_secret.h"

@@ -2,7 +2,7 @@
 // From a plan and a member to that member's variables.
 #include "tools/launch/environment.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // The words for ends, and the way back from an error line to what it says.
 #include "tools/launch/evidence.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // Orders into frames, frames into events, and the words for what went wrong on the way.
 #include "tools/launch/far_host.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

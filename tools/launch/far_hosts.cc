@@ -2,7 +2,7 @@
 // One carrier for each host, or one mpirun for all; then the same for each of them.
 #include "tools/launch/far_hosts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // The table of spellings.
 #include "tools/launch/flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

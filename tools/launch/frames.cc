@@ -2,7 +2,7 @@
 // Numbers in little endian, texts behind their lengths; every length is checked before it is used.
 #include "tools/launch/frames.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

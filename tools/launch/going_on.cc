@@ -2,7 +2,7 @@
 // Words that are awaited, and that have come.
 #include "tools/launch/going_on.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // Signals to those who run there, and what has become of them.
 #include "tools/launch/host_notices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // From the texts of host lists and host files to hosts and slots.
 #include "tools/launch/hosts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

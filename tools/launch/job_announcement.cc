@@ -2,7 +2,7 @@
 // What is known of a job, into its file.
 #include "tools/launch/job_announcement.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ctime>
 

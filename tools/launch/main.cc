@@ -3,7 +3,7 @@
 // outcome; and the agent that does the same for it on another host.
 #include <errno.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 #include <unistd.h>
 

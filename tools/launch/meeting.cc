@@ -2,7 +2,7 @@
 // An interface if one is named; else what the connections that agents came by tell.
 #include "tools/launch/meeting.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

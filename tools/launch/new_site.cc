@@ -2,7 +2,7 @@
 // Hosts by what runs there.
 #include "tools/launch/new_site.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 // Reads the kernel's list of our children.
 #include "tools/launch/orphans.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -3,7 +3,7 @@
 #include "tools/launch/output_relay.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 // From hosts and slots to a site for each member.
 #include "tools/launch/placement.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // Who takes part in a launch, and what each is called.
 #include "tools/launch/plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::launch {
 

@@ -3,7 +3,7 @@
 #include "tools/launch/runner.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -3,7 +3,7 @@
 #include "tools/launch/scheduler_seat.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 // The rules of supervision: what is told becomes evidence, and each step of the lifecycle orders.
 #include "tools/launch/supervisor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>

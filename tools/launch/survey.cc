@@ -2,7 +2,7 @@
 // Far hosts that are only asked.
 #include "tools/launch/survey.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

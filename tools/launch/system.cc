@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>

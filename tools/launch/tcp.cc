@@ -3,7 +3,7 @@
 #include "tools/launch/tcp.h"
 
 #include <errno.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 // Votes first, then the order of ends.
 #include "tools/launch/verdict.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // By name, by process, by address.
 #include "tools/trace/attach.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>

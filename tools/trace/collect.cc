@@ -2,7 +2,7 @@
 // What a scheduler answers is checked as any peer's word is.
 #include "tools/trace/collect.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // A Van on the tool's own thread, stepped until the answer is there.
 #include "tools/trace/observer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <deque>

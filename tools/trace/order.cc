@@ -2,7 +2,7 @@
 // A chain of computations, each of which needs the tensor that the program waited for before it.
 #include "tools/trace/order.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "stretto/order.h"
 

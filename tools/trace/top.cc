@@ -2,7 +2,7 @@
 // A row for each node; who holds the others up stands out.
 #include "tools/trace/top.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stretto-top: who is in a running job and how each one does, again and again in a terminal; once
 // where stdout is none.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gflags/gflags.h>
 #include <unistd.h>
 

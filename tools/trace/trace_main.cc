@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stretto-trace: traces a running job, joins traces that were kept in files, and analyses them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gflags/gflags.h>
 
 #include <cerrno>

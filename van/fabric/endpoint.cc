@@ -2,7 +2,7 @@
 // Calls of libfabric, and nothing that knows of links or frames.
 #include "van/fabric/endpoint.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>

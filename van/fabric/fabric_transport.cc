@@ -3,7 +3,7 @@
 // happened to gets its turn, a bounded number of frames a poll.
 #include "van/fabric/fabric_transport.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // What lines go through: banner, introductions, silence, end.
 #include "van/fabric/name_exchange.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cerrno>

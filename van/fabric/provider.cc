@@ -2,7 +2,7 @@
 // What we ask of a provider.
 #include "van/fabric/provider.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>

@@ -2,7 +2,7 @@
 // Messages out and in.
 #include "van/fabric/traffic.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <rdma/fi_errno.h>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "van/host/process.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

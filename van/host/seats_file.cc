@@ -4,7 +4,7 @@
 #include "van/host/seats_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 // Addresses are host:port as everywhere; the host is any word, and means nothing here.
 #include "van/inproc/directory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "common/config.h"
 

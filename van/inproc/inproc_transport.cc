@@ -2,7 +2,7 @@
 // An endpoint: it puts frames into other endpoints' mailboxes and empties its own.
 #include "van/inproc/inproc_transport.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <unordered_map>
 #include <utility>

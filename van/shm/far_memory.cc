@@ -2,7 +2,7 @@
 // Everything here is a peer's word, and is held against the limits and the memory itself.
 #include "van/shm/far_memory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::shm {
 namespace {

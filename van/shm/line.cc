@@ -4,7 +4,7 @@
 // other, and nobody sleeps over a frame.
 #include "van/shm/line.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

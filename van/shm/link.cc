@@ -2,7 +2,7 @@
 // Frames out (send, lend, collect) and in (receive, take), and the end of a link.
 #include "van/shm/link.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cstring>

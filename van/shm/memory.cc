@@ -3,7 +3,7 @@
 #include "van/shm/memory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 // The loop over links: whose ring has something gets a turn, a bounded number of frames a poll.
 #include "van/shm/shm_transport.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

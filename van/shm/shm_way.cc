@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory as one of several ways to an endpoint: its addresses without their scheme.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "van/shm/shm_transport.h"
 

@@ -3,7 +3,7 @@
 // MSG_DONTWAIT itself: our ends of sockets are ours alone, and nobody can make them block.
 #include "van/shm/socket.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -3,7 +3,7 @@
 // ours.
 #include "van/zmq/address.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace stretto::zmq {
 namespace {

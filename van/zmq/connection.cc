@@ -2,7 +2,7 @@
 // Reading into shared memory what is small, and right into its place what is large.
 #include "van/zmq/connection.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 

@@ -2,7 +2,7 @@
 // From an address to a connection that is open.
 #include "van/zmq/dialer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstring>

@@ -2,7 +2,7 @@
 // getaddrinfo, for IPv4.
 #include "van/zmq/name_lookup.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netdb.h>
 #include <sys/socket.h>
 

@@ -2,7 +2,7 @@
 // Who comes and whom we go to, what they say, and when they are hung up on.
 #include "van/zmq/zmq_links.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

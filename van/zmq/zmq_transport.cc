@@ -3,7 +3,7 @@
 // poll.
 #include "van/zmq/zmq_transport.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // An update is what the rule does to parameters that are zero; every rule is linear in its rate.
 #include "worker/training/optimizer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

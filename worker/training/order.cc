@@ -2,7 +2,7 @@
 // Orders that need no model. Every one of them ends up as ranks, and a priority is minus a rank.
 #include "stretto/order.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

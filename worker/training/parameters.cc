@@ -3,7 +3,7 @@
 // with a model's tensors and a worker.
 #include "stretto/parameters.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cassert>

@@ -2,7 +2,7 @@
 // The formulas of rate_rule.h.
 #include "stretto/rate_rule.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

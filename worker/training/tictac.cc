@@ -2,7 +2,7 @@
 // Orders made from a model's graph: by layers, and TicTac's two. In its words, for a transfer that
 // is still outstanding: M is its time, P the computation that it alone still holds up, and M+ the
 // least time of transfers together that a computation needs of which it is one.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 // grpc-unary BYTES INFLIGHT SECONDS DESCRIPTOR: the load of `stretto-bench rpc` by gRPC over TCP,
 // which that starts; it writes its report to the descriptor. One call at a time is a blocking one;
 // several, and all answers, go through completion queues, with one thread at each end.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grpcpp/grpcpp.h>
 
 #include <cstdlib>
