@@ -24,10 +24,9 @@ class Distributed(jobs.PythonTest):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        script = jobs.HERE / "distributed_failing_worker.py"
-        return [self.start(f"rank {rank}", [sys.executable, script, how], RANK=rank,
-                           WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
-                           **variables)
+        return [self.forked(f"rank {rank}", "distributed_failing_worker.py", how, RANK=rank,
+                            WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                            **variables)
                 for rank in range(size)]
 
     def assert_all_end(self):

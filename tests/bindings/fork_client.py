@@ -22,10 +22,25 @@ def pass_on(server, number):
         server.send(bytes([number]))
 
 
+def number_from(server):
+    """What the server sends next."""
+    answer = server.recv(4)
+    if len(answer) != 4:
+        sys.exit("fork_client.py: the fork server ended before the program")
+    return int.from_bytes(answer, "little")
+
+
+def name_process(process):
+    """The name of this process ends with the program's process (PythonTest.process_of)."""
+    with open("/proc/self/comm", "w", encoding="ascii") as name:
+        name.write(f"fork {process}")
+
+
 def main():
     """Hands the program over, and ends as it ends."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server.connect(f"{sys.argv[1]}/{int(os.environ.get('STRETTO_RANK', 0)) % 2}")
+    rank = os.environ.get("STRETTO_RANK", os.environ.get("RANK", "0"))
+    server.connect(f"{sys.argv[1]}/{int(rank) % 2}")
     umask = os.umask(0)
     request = {"arguments": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd(),
                "umask": umask, "mark": os.environ.get(MARK, "")}
@@ -35,10 +50,8 @@ def main():
     for number in PASSED_ON:
         signal.signal(number, lambda number, _: pass_on(server, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    answer = server.recv(4)
-    if len(answer) != 4:
-        sys.exit("fork_client.py: the fork server ended before the program")
-    status = int.from_bytes(answer, "little")
+    name_process(number_from(server))
+    status = number_from(server)
     if os.WIFSIGNALED(status):
         if os.WTERMSIG(status) in PASSED_ON:
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)

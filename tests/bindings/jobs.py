@@ -69,6 +69,14 @@ def fork_servers():
     return folder.name
 
 
+def fork(**variables):
+    """The command that runs a program in a fork, with these variables in its environment."""
+    unused = [name for name in variables if name.startswith(("PYTHON", "OMP_"))]
+    if unused:
+        raise ValueError(f"{unused} are for an interpreter's start: give forks=False")
+    return (BASE_PYTHON, "-IS", HERE / "fork_client.py", fork_servers())
+
+
 class PythonTest(cluster.ClusterTest):
     """A test that starts Python programs which see our packages."""
 
@@ -79,15 +87,24 @@ class PythonTest(cluster.ClusterTest):
 
     def python(self, script, *arguments, workers=2, servers=2, flags=(), forks=True, **variables):
         """Starts a job whose workers run a script of this folder: in forks of one interpreter, or
-        each in its own, where the test looks at a worker's process or stops it."""
-        python = (sys.executable,)
-        if forks:
-            unused = [name for name in variables if name.startswith(("PYTHON", "OMP_"))]
-            if unused:
-                raise ValueError(f"{unused} are for an interpreter's start: give forks=False")
-            python = (BASE_PYTHON, "-IS", HERE / "fork_client.py", fork_servers())
+        each in its own, where the test looks at a worker's process."""
+        python = fork(**variables) if forks else (sys.executable,)
         return self.launch(*python, HERE / script, *arguments, workers=workers, servers=servers,
                            flags=flags, **variables)
+
+    def forked(self, name, script, *arguments, **variables):
+        """Starts a script of this folder outside of any job, in a fork as python() does."""
+        return self.start(name, [*fork(**variables), HERE / script, *arguments], **variables)
+
+    @staticmethod
+    def process_of(member):
+        """The process of a member that python() runs in a fork, for SIGSTOP and SIGCONT, by its
+        client's process."""
+        while True:
+            name = pathlib.Path(f"/proc/{member}/comm").read_text(encoding="ascii")
+            if name.startswith("fork "):
+                return int(name.removeprefix("fork "))
+            threading.Event().wait(0.01)
 
     def alone(self, *words, **variables):
         """Starts one Python process outside of any job."""

@@ -27,7 +27,7 @@ class Returning(jobs.PythonTest):
         """Worker 1, until the others have gone on without it."""
         for number in range(3):
             job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$", jobs.TORCH_PATIENCE)
-        stopped = job.member("worker 1")
+        stopped = Returning.process_of(job.member("worker 1"))
         os.kill(stopped, signal.SIGSTOP)
         job.expect(r"\[worker 0\] step \d+ rank \d of 2$")
         return stopped
@@ -38,7 +38,7 @@ class Returning(jobs.PythonTest):
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
             job = self.python("returning_worker.py", way, until, workers="1:3", flags=flags,
-                              forks=False, STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
+                              STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
             stopped = self.stop_one(job)
             os.kill(stopped, signal.SIGCONT)
             job.expect(r"\[worker 1\] stretto: this worker is in the job again")
@@ -78,7 +78,7 @@ class Returning(jobs.PythonTest):
     def test_where_the_scheduler_is_gone_nobody_waits_for_it(self):
         with tempfile.TemporaryDirectory() as folder:
             job = self.python("returning_worker.py", "loop", os.path.join(folder, "stop"),
-                              forks=False, workers="1:3", STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
+                              workers="1:3", STRETTO_DEAD_AFTER_S=DEAD_AFTER_S)
             stopped = self.stop_one(job)
             os.kill(job.member("scheduler"), signal.SIGKILL)
             os.kill(stopped, signal.SIGCONT)
