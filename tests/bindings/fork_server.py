@@ -6,8 +6,9 @@ of a processor otherwise.
 
 fork_client.py stands for such a program where a job is started: it hands over its arguments,
 environment, folder and standard streams, and ends as the program ends. The client passes signals
-on, all but SIGSTOP: its name ends with the number of the process to stop. If the client ends first, the server kills the program's process
-group. The name of a fork's main thread begins with the mark of its test (cluster.MARK).
+on, all but SIGSTOP: its name ends with the number of the process to stop. If the client ends first,
+the server kills the program's process group. The name of a fork's main thread begins with the mark
+of its test (cluster.MARK).
 """
 
 import array
