@@ -56,6 +56,8 @@ class Tree(unittest.TestCase):
         for name in ("budget", "check", "common.sh", "measure", "run-tests"):
             shutil.copy(TOOLS / name, self.root / "tools")
         self.write("tests/budget.txt", BUDGET)
+        budget = self.root / "tools/budget"  # Its work is not what is tested.
+        budget.write_text(budget.read_text().replace("range(400000)", "range(4000)"))
 
     def write(self, path, text):
         (self.root / path).write_text(text)
