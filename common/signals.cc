@@ -36,12 +36,13 @@ SignalWatcher::~SignalWatcher() {
 
 void SignalWatcher::watch(const std::function<void(int)>& on_signal) const {
   std::array<pollfd, 2> fds{{{signal_fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
-  while (poll(fds.data(), fds.size(), -1) < 0) {
+  while (true) {
+    if (poll(fds.data(), fds.size(), -1) < 0) continue;
+    if (fds[1].revents != 0) return;
+    signalfd_siginfo info{};
+    if (read(signal_fd_, &info, sizeof info) != sizeof info) return;
+    on_signal(static_cast<int>(info.ssi_signo));
   }
-  if ((fds[0].revents & POLLIN) == 0) return;
-  signalfd_siginfo info{};
-  if (read(signal_fd_, &info, sizeof info) != sizeof info) return;
-  on_signal(static_cast<int>(info.ssi_signo));
 }
 
 void ignore_file_limit() { std::signal(SIGXFSZ, SIG_IGN); }

@@ -31,8 +31,8 @@ void ignore_file_limit();
 /// Thread: any.
 class SignalWatcher {
  public:
-  /// `on_signal(number)` runs once, on the watcher's thread, at the first SIGINT or SIGTERM since
-  /// they were blocked.
+  /// Each SIGINT and SIGTERM since they were blocked is a call of `on_signal(number)` on the
+  /// watcher's thread. The kernel merges equal signals that are pending.
   SignalWatcher(const SignalBlock& block, std::function<void(int)> on_signal);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;

@@ -15,6 +15,7 @@ REPLICATING = cluster.BUILD / "tests" / "replicating"
 RETURNING = cluster.BUILD / "tests" / "returning"
 TOKEN = "the token of a test of servers that move"
 STARTED = r"\[launcher\] server (\d+) is started, to have the place of server (\d+)"
+FOREVER = 600  # Seconds; more than any test waits.
 HAS_PLACE = r"server (\d+) has given its place to server (\d+)"
 
 
@@ -168,11 +169,12 @@ class ServersMove(cluster.ClusterTest):
 
     def test_a_second_signal_ends_a_server_that_waits(self):
         job = self.launch(RETURNING, "--steps", 100_000, workers=2, servers=2,
-                          flags=("--restarts", 3), STRETTO_DRAIN_S=60)
+                          flags=("--restarts", 3), STRETTO_DRAIN_S=FOREVER,
+                          STRETTO_DEAD_AFTER_S=FOREVER)  # Only the signal can end it.
         job.expect(r"\[worker 0\] step=")
         source = job.members()["server 0"]
         os.kill(source, signal.SIGTERM)
-        os.kill(source, signal.SIGTERM)  # Who sends it twice at once means one.
+        os.kill(source, signal.SIGTERM)  # Two signals within a second count as one.
         comes = self.started(job, "server 2")
         os.kill(comes, signal.SIGSTOP)
         self.goes_on(job)
