@@ -410,7 +410,7 @@ Result<Config> config_from(const Environment& environment, Role role) {
   reader.number({"STRETTO_SCHEDULER_LIFE"}, config.scheduler_return.life, 1, kMostWorkers + 1);
   reader.number({"STRETTO_SCHEDULER_RESTARTS"}, config.scheduler_return.restarts, 0, kMostWorkers);
   reader.seconds({"STRETTO_SCHEDULER_ABSENCE_S"}, config.scheduler_return.absence);
-  config.starter = reader.text({"STRETTO_STARTER"}).value_or("");
+  config.starter = reader.text({"STRETTO_STARTED_BY"}).value_or("");
   if (!reader.status().ok()) return reader.status();
   if (Status status = check(config); !status.ok()) return status;
   return config;
@@ -470,7 +470,7 @@ Status check(const Config& config) {
   if (Status status = check_token_length(config.token); !status.ok()) return status;
   if (Status status = check_encryption(config); !status.ok()) return status;
   if (const auto starter = Starter::named(config.starter); !starter.ok()) {
-    return {starter.status().code(), "STRETTO_STARTER is " + starter.status().cause()};
+    return {starter.status().code(), "STRETTO_STARTED_BY is " + starter.status().cause()};
   }
   const auto nodes = config.workers + std::uint64_t{config.server_processes()} * config.shards;
   if (nodes > kMaxNodes) {

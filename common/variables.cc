@@ -30,7 +30,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_RANK",
     "STRETTO_SCHEDULER",
     "STRETTO_JOB_TOKEN",
-    "STRETTO_STARTER",
+    "STRETTO_STARTED_BY",
     "STRETTO_BIND_HOST",
     "STRETTO_MACHINE",
     "STRETTO_NODE_HOST",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The launcher as users meet it: real processes, real signals, real pipes.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -98,6 +99,28 @@ TEST_F(LaunchProcess, LogsHoldWhatEachProcessSaid) {
   EXPECT_EQ(Outcome::sorted_lines(file("deep/logs/worker-1.log")), (Words{"err 1", "out 1"}));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "deep/logs/scheduler-0.log"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "deep/logs/server-0.log"));
+}
+
+TEST_F(LaunchProcess, UnknownVariableOfEnvIsNamed) {
+  const Outcome outcome = run({"--env", "STRETTO_TRANSPROT=zmq", script("worker", "true")});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.errors, testing::HasSubstr("STRETTO_TRANSPROT is set, which nothing of "
+                                                 "Stretto reads; is STRETTO_TRANSPORT meant?"));
+}
+
+TEST_F(LaunchProcess, MembersKeepStarterOfUser) {
+  const Outcome outcome = run({"--env", "STRETTO_STARTER=ssh -4",
+                               script("worker", "echo $STRETTO_STARTER, $STRETTO_STARTED_BY")});
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("\\] ssh -4, [0-9]+:[0-9]+:"));
+}
+
+TEST_F(LaunchProcess, LogsOfEarlierJobAreKept) {
+  const std::string logs = folder_ / "logs";
+  EXPECT_EQ(run({"--log-dir", logs, script("first", "echo first")}).status, 0);
+  EXPECT_EQ(run({"--log-dir", logs, script("second", "echo second")}).status, 0);
+  EXPECT_THAT(file("logs/worker-0.log"),
+              testing::MatchesRegex("first\n--- process started at [0-9TZ:-]+ ---\nsecond\n"));
 }
 
 TEST_F(LaunchProcess, MembersInheritNoLogs) {

@@ -40,7 +40,7 @@ constexpr std::string_view kAssigned[] = {
     "STRETTO_SCHEDULER_JOURNAL",
     "STRETTO_SCHEDULER_LIFE",
     "STRETTO_SCHEDULER_RESTARTS",
-    "STRETTO_STARTER",
+    "STRETTO_STARTED_BY",
 };
 
 // Names, or their beginnings, of what belongs to one host, login or step.

@@ -64,7 +64,7 @@ supervision (seconds)
   --grace S          between the notice to end (SIGTERM) and SIGKILL (default 20)
 
 output
-  --log-dir DIR      also write each process's output to DIR/ROLE-RANK.log
+  --log-dir DIR      also append each process's output to DIR/ROLE-RANK.log
   --dry-run          print what would be started, and start nothing
   --check            look whether it could be started: programs, versions, limits
   --help, --version

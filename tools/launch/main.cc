@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "common/build_version.h"
 #include "common/clock.h"
@@ -63,8 +66,10 @@ Variables environment() {
 
 // What was set in vain; of the processes of the job nobody says it again.
 void warn_of_variables(const Plan& plan, const Variables& inherited) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : inherited) names.push_back(name);
+  std::set<std::string> found;
+  for (const auto& [name, value] : inherited) found.insert(name);
+  for (const auto& [name, value] : plan.added_environment) found.insert(name);
+  const std::vector<std::string> names(found.begin(), found.end());
   for (const auto& sentences : {unread_variables(names), overridden(plan, inherited)}) {
     for (const std::string& sentence : sentences) {
       std::fprintf(stderr, "[launcher] warning: %s\n", sentence.c_str());
@@ -286,6 +291,7 @@ int launch(std::span<const std::string> arguments) {
     case Action::kAgent:
       return run_agent(inherited, SteadyClock());
     case Action::kPrint:
+      warn_of_variables(*plan, inherited);
       return print_manifests(*plan, inherited);
     case Action::kHelp:
       std::fputs(std::string(help_text()).c_str(), stdout);

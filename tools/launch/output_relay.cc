@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include "common/check.h"
 
@@ -25,13 +28,22 @@ bool same_file(int a, int b) {
          first.st_ino == second.st_ino;
 }
 
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
 }  // namespace
 
-OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members, Logs logs,
-                         OnLine on_line)
+OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
+                         std::string log_directory, OnLine on_line)
     : poller_(poller),
       members_(members),
-      logs_(std::move(logs)),
+      log_directory_(std::move(log_directory)),
       on_line_(std::move(on_line)),
       outputs_(members.size()) {
   sinks_.reserve(2);
@@ -42,28 +54,34 @@ OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members, 
 }
 
 Status OutputRelay::prepare() {
-  if (logs_.directory.empty()) return {};
+  if (log_directory_.empty()) return {};
   std::error_code error;
-  std::filesystem::create_directories(logs_.directory, error);
+  std::filesystem::create_directories(log_directory_, error);
   if (!error) return {};
-  return {Code::kInvalidArgument, fmt::format("cannot create the log directory '{}': {}",
-                                              logs_.directory, error.message())};
+  return {Code::kInvalidArgument,
+          fmt::format("cannot create the log directory '{}': {}", log_directory_, error.message())};
 }
 
 void OutputRelay::open(std::size_t member) {
   STRETTO_CHECK(!has(member));
   outputs_[member] = std::make_unique<Output>();
   outputs_[member]->prefix = fmt::format("[{}] ", label_of(members_[member]));
-  if (!logs_.directory.empty()) open_log(member);
+  if (!log_directory_.empty()) open_log(member);
 }
 
 void OutputRelay::open_log(std::size_t member) {
-  const std::string path = fmt::format("{}/{}-{}.log", logs_.directory,
+  const std::string path = fmt::format("{}/{}-{}.log", log_directory_,
                                        name_of(members_[member].role), members_[member].rank);
-  // Closed on exec: no member holds the logs of others open.
-  outputs_[member]->log.reset(std::fopen(path.c_str(), logs_.go_on ? "ae" : "we"));
-  if (outputs_[member]->log == nullptr) {
-    say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
+  // Appended to: an earlier job, or an earlier process of this rank, may have written there. Closed
+  // on exec: no member holds the logs of others open.
+  auto& log = outputs_[member]->log;
+  log.reset(std::fopen(path.c_str(), "ae"));
+  if (log == nullptr) {
+    return say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
+  }
+  struct stat file {};
+  if (::fstat(::fileno(log.get()), &file) == 0 && file.st_size > 0) {
+    std::fputs(fmt::format("--- process started at {} ---\n", utc_now()).c_str(), log.get());
   }
 }
 
@@ -102,7 +120,7 @@ void OutputRelay::flush_log(std::size_t member) {
   say(
       fmt::format("warning: cannot write the log of {} any more: {}; make room in '{}', or name "
                   "another folder (--log-dir); its lines still come here",
-                  label_of(members_[member]), why, logs_.directory));
+                  label_of(members_[member]), why, log_directory_));
 }
 
 void OutputRelay::write() {

@@ -27,13 +27,9 @@ class OutputRelay {
   /// A line of a member's, as it is passed on.
   using OnLine = std::function<void(std::size_t member, std::string_view line)>;
 
-  /// Where each member's output is also written.
-  struct Logs {
-    std::string directory;  ///< Empty: nowhere.
-    bool go_on = false;     ///< Behind what is there, of the same job.
-  };
-
-  OutputRelay(Poller& poller, const std::vector<JobMember>& members, Logs logs, OnLine on_line);
+  /// Each member's output is also appended to a file in `log_directory`, if that is not empty.
+  OutputRelay(Poller& poller, const std::vector<JobMember>& members, std::string log_directory,
+              OnLine on_line);
 
   /// Makes the folder for logs, if there is to be one.
   Status prepare();
@@ -77,7 +73,7 @@ class OutputRelay {
 
   Poller& poller_;
   const std::vector<JobMember> members_;
-  const Logs logs_;
+  const std::string log_directory_;
   const OnLine on_line_;
   std::vector<OutputQueue> sinks_;  // stdout and stderr, or one if both are the same file.
   std::vector<bool> watched_;

@@ -163,7 +163,7 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
       supervisor_(members_, limits_of(plan, seat_), clock.now(), sizing_of(plan), spares_in(plan),
                   plan.restarts),
       signals_(signals),
-      relay_(poller_, members_, {plan.log_directory, !first},
+      relay_(poller_, members_, plan.log_directory,
              [this](std::size_t member, std::string_view line) {
                std::optional<Statement> said = statement_of(line, members_[member]);
                if (!said) return;

@@ -92,7 +92,7 @@ int failure_of(const Descriptor& failure) {
 
 // By that name whatever it starts itself knows whether this process is there.
 Variables with_starter(Variables variables) {
-  variables["STRETTO_STARTER"] = Starter::own_name();
+  variables["STRETTO_STARTED_BY"] = Starter::own_name();
   return variables;
 }
 
