@@ -4,6 +4,7 @@
 in no step at all ("late").
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -28,6 +29,15 @@ def helper(waits):
     """A loader of data, which ends when it is told to."""
     print("helper", flush=True)
     waits.recv()
+
+
+def deadlock(says):
+    """Waits in native code, where no handler of Python's runs."""
+    libc = ctypes.CDLL(None)
+    mutex = ctypes.create_string_buffer(64)
+    libc.pthread_mutex_lock(mutex)
+    says.send("locked")
+    libc.pthread_mutex_lock(mutex)
 
 
 def loop(told):
@@ -66,14 +76,22 @@ def parallel():
 
 
 def with_helper():
-    """The notice is for this process, and not for its children."""
-    ours, theirs = multiprocessing.Pipe()
-    child = multiprocessing.get_context("fork").Process(target=helper, args=(theirs,))
+    """The notice is for this process, and not for its children, which SIGTERM ends."""
+    forks = multiprocessing.get_context("fork")
     if number == 1:
+        leaving.watch()
+        ours, theirs = multiprocessing.Pipe()
+        child = forks.Process(target=helper, args=(theirs,))
         child.start()
         ours.send("end")
         child.join()
         assert child.exitcode == 0, child.exitcode
+        child = forks.Process(target=deadlock, args=(theirs,))
+        child.start()
+        ours.recv()
+        child.terminate()
+        child.join()
+        assert child.exitcode == -signal.SIGTERM, child.exitcode
     loop(tell)
 
 

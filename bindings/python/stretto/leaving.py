@@ -32,6 +32,18 @@ def watch():
         signal.signal(signal.SIGTERM, _on_notice)
 
 
+def _forget_in_child():
+    """A child has no place in the job that its parent has joined: SIGTERM ends it."""
+    global _told
+    _told = None
+    has_joined = session.is_initialized() and session.current().has_joined
+    if has_joined and signal.getsignal(signal.SIGTERM) is _on_notice:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
 def _on_notice(number, frame):
     del frame
     global _told
