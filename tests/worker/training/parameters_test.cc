@@ -352,7 +352,8 @@ TEST(Parameters, SayWhatIsWrong) {
       EXPECT_THAT(own.compensate(places).cause(), HasSubstr("gradient 0 has 3 elements"));
     }
     EXPECT_THAT(Parameters::open(worker, {{"", first}}).status().cause(), HasSubstr("name"));
-    Parameters weights = Parameters::open(worker, {{"w", first}}).or_exit();
+    EXPECT_EQ(ParameterOptions().mode, Mode::kSync);
+    Parameters weights = Parameters::open(worker, {{"w", first}}, {.mode = Mode::kEager}).or_exit();
     Floats unchanged(4, 1);
     const std::span<float> theirs[] = {unchanged};
     EXPECT_EQ(weights.compensate(theirs).code(), Code::kInvalidArgument);

@@ -36,7 +36,7 @@ namespace stretto {
 /// kEagerAsync      the values asked for when the step     what had come by then, and all our own
 ///                  began are here
 struct ParameterOptions {
-  Mode mode = Mode::kEager;
+  Mode mode = Mode::kSync;
   std::uint32_t bound = 3;  ///< kBounded: steps that a worker may be ahead of the slowest.
   /// The optimizer: kSgd, kMomentum, kAdam or kAdagrad. In mode kSync it works on the mean of the
   /// gradients, at each worker alike. In the others each worker has one of its own, and its updates
