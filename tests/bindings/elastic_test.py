@@ -140,8 +140,17 @@ class Samplers(unittest.TestCase):
         self.assertEqual(sampler.processed_here, 0)
         sampler.record_indices([0, 1, 2, 3])
         self.assertEqual((sampler.processed_here, sampler.processed_num), (8, 8))
+        sampler.record_indices([])
+        sampler.record_indices([-1, 11, 12])  # Of those only one is in the dataset.
+        sampler.record_indices({11})
+        sampler.record_indices(torch.tensor([11]))
+        self.assertEqual((sampler.processed_here, sampler.processed_num), (8, 8))
+        with self.assertRaisesRegex(ValueError, "not of the type float64"):
+            sampler.record_indices([8.5])
+        sampler.record_indices(iter([8, 9]))
+        self.assertEqual((sampler.processed_here, sampler.processed_num), (10, 10))
         sampler.reset()
-        self.assertEqual(list(sampler), [8, 9, 10, 11])
+        self.assertEqual(list(sampler), [10, 11])
         sampler.set_epoch(1)
         self.assertEqual(len(sampler), 12)
 

@@ -188,6 +188,19 @@ class Exchange(unittest.TestCase):
                          (self.size - 1, 5000 * self.size))
         self.assertEqual(bps.broadcast_object((1, None), root_rank=0, name="pair"), (1, None))
 
+    def test_roots_that_are_no_workers(self):
+        model = torch.nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for root in (-1, self.size, 1.0, None):
+            for call in (lambda root: st.broadcast(torch.ones(2), root),
+                         lambda root: st.broadcast_(torch.ones(2), root),
+                         lambda root: st.broadcast(torch.ones(2), root, "named"),
+                         lambda root: st.broadcast_parameters(model.state_dict(), root),
+                         lambda root: st.broadcast_optimizer_state(optimizer, root),
+                         lambda root: st.broadcast_object(1, root)):
+                with self.assertRaisesRegex(ValueError, "the root's rank is .*; there are ranks 0"):
+                    call(root)
+
     def test_allgather(self):
         mine = torch.full((self.rank, 2), self.rank, dtype=torch.int16)
         rows = [[rank] * 2 for rank in range(self.size) for _ in range(rank)]

@@ -120,6 +120,7 @@ def broadcast_alike(params, root_rank, prefix, facts, label=None):
     pairs = named_tensors(params)
     for name, tensor in pairs:
         wire.check(tensor, f"tensor '{name}'")
+    exchange.check_root(root_rank)
     now = session.current()
     if keeping.may_go_on() or now.is_new or now.elastic:
         now.alike.update((f"{prefix}{name}", tensor.detach()) for name, tensor in pairs)
@@ -136,6 +137,7 @@ def broadcast_alike(params, root_rank, prefix, facts, label=None):
 def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -> Any:
     """The object that the worker `root_rank` gives; what the others give does not matter. See
     stretto.torch.objects for what can travel: nothing is unpickled. All must call it."""
+    exchange.check_root(root_rank)
     now = session.current()
     if now.alone:
         return obj
@@ -297,6 +299,7 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
     ValueError for LBFGS, whose state is no tensors by parameter."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
+    exchange.check_root(root_rank)
     now = session.current()
     if now.alone:
         return

@@ -3,6 +3,7 @@
 
 import hashlib
 import numbers
+import operator
 import weakref
 
 import torch
@@ -248,8 +249,16 @@ def gradient_name(name):
     return None if name is None else f"{name}.gradient"
 
 
-def _check_root(root, size):
-    if not isinstance(root, numbers.Integral) or not 0 <= root < size:
+def check_root(root):
+    """ValueError unless there is such a worker."""
+    now = session.current()
+    # In an elastic job the workers find out together which of them are left.
+    size = now.seats if now.alone or now.elastic else now.size
+    try:
+        exists = 0 <= operator.index(root) < size
+    except TypeError:
+        exists = False
+    if not exists:
         raise ValueError(f"the root's rank is {root!r}; there are ranks 0 to {size - 1}")
 
 
@@ -257,9 +266,9 @@ def begin_broadcast(tensor, root, name, compared=True):
     """Begins to make `tensor` what it is at the worker `root`, in place; returns the handle.
     `compared` as in begin(). In an elastic job it has ended when this returns."""
     wire.check(tensor)
+    check_root(root)
     now = session.current()
     if now.alone:
-        _check_root(root, now.seats)
         return Handle(done.Done(), tensor)
     data = tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
     direct = tensor.is_cpu and data.data_ptr() == tensor.data_ptr()
@@ -269,11 +278,9 @@ def begin_broadcast(tensor, root, name, compared=True):
             tensor.copy_(values)
 
     if now.elastic:
-        _check_root(root, now.seats)
         store(from_root(root, name,
                         lambda is_root: begin_copy(data, root, is_root, name, compared).wait()))
         return Handle(done.Done(), tensor)
-    _check_root(root, now.size)
     copy = begin_copy(data, root, now.rank == root, name, compared)
     return Handle(copy, tensor, None if direct else lambda: store(data))
 

@@ -100,6 +100,7 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
 
 
 def _begin_broadcast(tensor, root, name, compared):
+    exchanges.check_root(root)
     if not compared:
         exchanges.check_unnamed(tensor, name)
     return exchanges.begin_broadcast(tensor, root, name, compared)

@@ -5,8 +5,6 @@ allgather and broadcast over all workers are tensors with names, as all that str
 what is of some workers, or has no such tensor, are calls of a group.
 """
 
-import numbers
-
 import torch
 
 from stretto import session, unfinished
@@ -186,10 +184,7 @@ def gather_work(kind, name, tensors, process_set):
 
 def check_root(root_rank, process_set):
     """ValueError unless there is such a worker."""
-    now = session.current()
-    size = now.seats if now.elastic else now.size  # Who is left is found out together.
-    if not isinstance(root_rank, numbers.Integral) or not 0 <= root_rank < size:
-        raise ValueError(f"the root's rank is {root_rank!r}; there are ranks 0 to {size - 1}")
+    exchange.check_root(root_rank)
     if process_set is not global_process_set and root_rank not in process_set.ranks:
         raise ValueError(f"the root's rank is {root_rank}, as in the job; the process set has "
                          f"ranks {process_set.ranks}")

@@ -2,7 +2,7 @@
 """ElasticSampler: divides what is left of an epoch among the workers that are in."""
 
 import weakref
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Sized, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Sized, Tuple
 
 import numpy
 import torch
@@ -70,11 +70,20 @@ class ElasticSampler(torch.utils.data.Sampler):
                                                                         len(ends) - 1)]
         self._recorded[first:last] = True
 
-    def record_indices(self, indices: Sequence[int]) -> None:
-        """Samples with these indices were processed, of this worker's part."""
-        chosen = set(indices)
-        self._recorded |= numpy.fromiter((index in chosen for index in self.indices), dtype=bool,
-                                         count=self.num_samples)
+    def record_indices(self, indices: Iterable[int]) -> None:
+        """Samples with these indices were processed, of this worker's part. ValueError for what is
+        no whole number."""
+        if self._by_index is None:
+            mine = numpy.array(self.indices, dtype=int)
+            order = numpy.argsort(mine, kind="stable")
+            self._by_index = mine[order], order
+        values, places = self._by_index
+        chosen = numpy.array(list(indices))
+        if len(chosen) and chosen.dtype.kind not in "iu":
+            raise ValueError(f"indices are whole numbers, and not of the type {chosen.dtype}")
+        for first, last in zip(numpy.searchsorted(values, chosen, side="left"),
+                               numpy.searchsorted(values, chosen, side="right")):
+            self._recorded[places[first:last]] = True  # More than one where the part was padded.
 
     def reset(self) -> None:
         """Divides what has not been processed among those who are in now. A TorchState does so by
@@ -198,6 +207,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.num_samples = len(self.indices)
         self.total_size = self.num_samples * self.num_replicas
         self._recorded = numpy.zeros(self.num_samples, dtype=bool)
+        self._by_index: Optional[Tuple[Any, Any]] = None  # Indices in order, and their places.
         self._ends = [0]
         if self._per_step is not None:
             sizes = [len(self._step_of(self.rank, step)) for step in range(self._steps())]
