@@ -118,15 +118,15 @@ class Budget(Tree):
         return self.run_tool("budget", status=status)
 
     def test_what_keeps_to_it_passes(self):
-        tests = {"a/listed": 29, "a/of/one": 44, "a/small": 10, "a/new": 10}
+        tests = {"a/listed": 40, "a/of/one": 59, "a/small": 15, "a/new": 15}
         self.assertEqual(self.after(tests), "")
 
     def test_what_exceeds_it_is_named(self):
-        for tests, said in (({"a/listed": 31}, "a/listed took 31.0"),
-                            ({"a/of/one": 46}, "a/of/one took 46.0"),
-                            ({"a/small": 11}, "row gives no reason"),
-                            ({"a/small": 13}, "a/small took 13.0"),
-                            ({"a/new": 11}, "a/new took 11.0 processor seconds, and no row")):
+        for tests, said in (({"a/listed": 41}, "a/listed took 41.0"),
+                            ({"a/of/one": 61}, "a/of/one took 61.0"),
+                            ({"a/small": 16}, "row gives no reason"),
+                            ({"a/small": 17}, "a/small took 17.0"),
+                            ({"a/new": 16}, "a/new took 16.0 processor seconds, and no row")):
             with self.subTest(tests=tests):
                 self.assertIn(said, self.after(tests, status=1))
 
@@ -148,7 +148,7 @@ class Budget(Tree):
                 for line in (self.root / "tests/budget.txt").read_text().splitlines()]
         self.assertGreater(float(rows.pop(1)[0]), 0)
         self.assertEqual(rows, [
-            ["#", "SPDX-License-Identifier:", "Apache-2.0"], ["80.00", "all-steps"],
+            ["#", "SPDX-License-Identifier:", "Apache-2.0"], ["100.00", "all-steps"],
             ["50.00", "release-tests"], ["30.00", "a/of/*", "They compile."],
             ["25.00", "a/listed", "It starts many programs."], ["9.00", "a/new"]])
 
@@ -156,7 +156,7 @@ class Budget(Tree):
         self.write("tests/budget.txt", BUDGET + "0.0001 reference-work\n")
         self.after({"a/listed": 99, "a/new": 99}, steps="99 release-build\n99 release-tests\n")
         self.write("tests/budget.txt", BUDGET + "1000 reference-work\n")
-        self.assertIn("a/listed took 31.0", self.after({"a/listed": 31}, status=1))
+        self.assertIn("a/listed took 41.0", self.after({"a/listed": 41}, status=1))
 
     def test_without_rows_of_steps_there_is_no_budget(self):
         self.write("tests/budget.txt", "# A comment.\n1 a/listed Why.\n")
@@ -176,7 +176,7 @@ class Check(Tree):
         self.stand_in("bin/cmake", f"[ $2 != check ] || exec {sys.executable} -c '{BURN}'")
         self.stand_in("tools/lint", f"echo '{LINTED}'")
         self.stand_in("tools/run-tests",
-                      f"echo '{RAN}\n{SLOW}'; echo '2.0 11.5 a/new' >build/check/$1-times")
+                      f"echo '{RAN}\n{SLOW}'; echo '2.0 15.5 a/new' >build/check/$1-times")
 
     def test_changed_tells_what_it_left_out(self):
         said = self.run_tool("check", "--changed").splitlines()
@@ -192,8 +192,8 @@ class Check(Tree):
         self.assertNotIn("budget", self.run_tool("check", "--quick"))
         self.assertNotIn("budget", self.run_tool("check", "--all"))
         said = self.run_tool("check", status=1)
-        self.assertIn("a/new took 11.5 processor seconds, and no row", said)
-        self.assertRegex(said, r"(?m)^ *11\.5 s +2\.0 s  tsan +a/new$")
+        self.assertIn("a/new took 15.5 processor seconds, and no row", said)
+        self.assertRegex(said, r"(?m)^ *15\.5 s +2\.0 s  tsan +a/new$")
         self.assertEqual(said.splitlines()[-1], "check: FAILED: budget")
 
     def test_failed_run_is_not_compared_with_the_budget(self):

@@ -48,6 +48,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._seats: Optional[Tuple[int, ...]] = None  # Whose division it is; None: of ranks.
         self._processed: Dict[int, int] = {}  # Of their parts, as was last agreed, by seat.
         self._per_step: Optional[int] = None  # Samples of all workers together.
+        self._by_index: Optional[Tuple[Any, Any]] = None  # Indices in order, and their places.
         self._divide()
         note_divider(self)
 
@@ -78,7 +79,7 @@ class ElasticSampler(torch.utils.data.Sampler):
             order = numpy.argsort(mine, kind="stable")
             self._by_index = mine[order], order
         values, places = self._by_index
-        chosen = numpy.array(list(indices))
+        chosen: Any = numpy.array(list(indices))
         if len(chosen) and chosen.dtype.kind not in "iu":
             raise ValueError(f"indices are whole numbers, and not of the type {chosen.dtype}")
         for first, last in zip(numpy.searchsorted(values, chosen, side="left"),
@@ -207,7 +208,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.num_samples = len(self.indices)
         self.total_size = self.num_samples * self.num_replicas
         self._recorded = numpy.zeros(self.num_samples, dtype=bool)
-        self._by_index: Optional[Tuple[Any, Any]] = None  # Indices in order, and their places.
+        self._by_index = None
         self._ends = [0]
         if self._per_step is not None:
             sizes = [len(self._step_of(self.rank, step)) for step in range(self._steps())]
