@@ -82,8 +82,9 @@ class ElasticSampler(torch.utils.data.Sampler):
         chosen: Any = numpy.array(list(indices))
         if len(chosen) and chosen.dtype.kind not in "iu":
             raise ValueError(f"indices are whole numbers, and not of the type {chosen.dtype}")
-        for first, last in zip(numpy.searchsorted(values, chosen, side="left"),
-                               numpy.searchsorted(values, chosen, side="right")):
+        firsts: Any = numpy.searchsorted(values, chosen, side="left")
+        lasts: Any = numpy.searchsorted(values, chosen, side="right")
+        for first, last in zip(firsts, lasts):
             self._recorded[places[first:last]] = True  # More than one where the part was padded.
 
     def reset(self) -> None:
