@@ -40,6 +40,7 @@ class Composite final : public Transport {
   Copied copied() const override;
   void set_dead_after(Duration limit) override;
   bool is_local(LinkId link) const override;
+  std::optional<RoundTrips> round_trips(LinkId link) const override;
   bool is_made(LinkId link) const override;
   bool ends_with_process(LinkId link) const override;
   bool lingers() const override;
@@ -209,6 +210,12 @@ void Composite::set_dead_after(Duration limit) {
 bool Composite::is_local(LinkId link) const {
   const auto found = places_.find(link);
   return found != places_.end() && found->second.part->transport->is_local(found->second.link);
+}
+
+std::optional<Transport::RoundTrips> Composite::round_trips(LinkId link) const {
+  const auto found = places_.find(link);
+  if (found == places_.end()) return std::nullopt;
+  return found->second.part->transport->round_trips(found->second.link);
 }
 
 bool Composite::is_made(LinkId link) const {

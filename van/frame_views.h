@@ -165,16 +165,16 @@ struct DoneFrame {
   }
 };
 
-/// What one end of a link knows of the path, told along with its credit.
+/// What one end of a link tells along with its credit.
 struct CreditFrame {
-  std::uint64_t round_trip_ns = 0;  ///< The least seen of late; 0: none was seen.
+  std::uint64_t grant = 0;  ///< Bytes that the receiver of this may have in flight; 0: no limit.
   std::uint64_t loop_wait_ns = 0;  ///< Of the sender's loop for a processor; 0: none, or not known.
 
   static CreditFrame of(const Header& header) {
-    return {.round_trip_ns = header.version, .loop_wait_ns = header.base};
+    return {.grant = header.version, .loop_wait_ns = header.base};
   }
   void put_into(Header& header) const {
-    header.version = round_trip_ns;
+    header.version = grant;
     header.base = loop_wait_ns;
   }
 };

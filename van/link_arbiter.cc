@@ -45,7 +45,7 @@ bool LinkArbiter::is_before(LinkId link, LinkId other) const {
 std::optional<LinkId> LinkArbiter::most_urgent(const SendWindows& windows, Among among) {
   const auto most_urgent = [&](const ReadyLinks& ready, bool shaped) {
     return ready.most_urgent(last_served_, [&windows, shaped](const Offer& offer) {
-      return windows.fits(shaped, offer.room, offer.bulk);
+      return windows.fits(shaped, offer.room, offer.urgent);
     });
   };
   const std::optional<LinkId> plain = most_urgent(plain_, false);

@@ -66,7 +66,7 @@ template <typename Look>
 void LinkArbiter::by_age(const SendWindows& windows, Among among, const Look& look) const {
   const auto fits = [&](bool shaped) {
     return [&windows, shaped](const Offer& offer) {
-      return windows.fits(shaped, offer.room, offer.bulk);
+      return windows.fits(shaped, offer.room, offer.urgent);
     };
   };
   plain_.by_age(fits(false), look);

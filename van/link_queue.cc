@@ -91,7 +91,7 @@ void LinkQueue::resume(Lane::iterator frame) {
 
 Frame& LinkQueue::turn(const Slicing& slicing) {
   Frame& urgent = Lanes::frames(lanes_.begin()).front();
-  if (!nested_ || urgent.sent > 0 || urgent.payload.size() <= slicing.quantum_of(urgent)) {
+  if (!nested_ || urgent.sent > 0 || urgent.payload.size() <= slicing.quantum()) {
     return urgent;
   }
   const auto lane = lanes_.find(nested_->urgency);

@@ -26,13 +26,13 @@ class LinkWindow {
  public:
   explicit LinkWindow(std::uint64_t window_bytes) { set_window(window_bytes); }
 
-  void set_window(std::uint64_t bytes) { ordinary_.window_bytes = bulk_.window_bytes = bytes; }
-  void set_bounds(const Bounds& ordinary, const Bounds& bulk) {
-    ordinary_ = ordinary;
-    bulk_ = bulk;
+  void set_window(std::uint64_t bytes) { latency_.window_bytes = throughput_.window_bytes = bytes; }
+  void set_bounds(const Bounds& latency, const Bounds& throughput) {
+    latency_ = latency;
+    throughput_ = throughput;
   }
 
-  /// `wide`: it had the window of bulk.
+  /// `wide`: in throughput mode.
   void note_sent(std::uint64_t bytes, bool wide) {
     sent_bytes_ += bytes;
     if (wide) wide_end_bytes_ = sent_bytes_;
@@ -57,22 +57,21 @@ class LinkWindow {
   std::uint64_t here() const { return sent_bytes_ - gone_bytes(); }
   /// True while some of that went wide.
   bool is_wide_here() const { return wide_end_bytes_ > gone_bytes(); }
-  /// For a slice that wants so much room. Bulk goes wide unless it yields; the rest while something
-  /// that went wide is in flight.
-  bool has_room(std::uint64_t room, bool bulk, bool yields) const {
-    const bool wide = bulk ? !yields : wide_end_bytes_ > credited_bytes_;
-    return stretto::has_room(in_flight(), room, (wide ? bulk_ : ordinary_).window_bytes);
+  /// For a slice that wants so much room. In latency mode an urgent one has the window of
+  /// throughput mode while something that was sent in that is in flight.
+  bool has_room(std::uint64_t room, bool urgent, bool latency_mode) const {
+    const bool wide = !latency_mode || (urgent && wide_end_bytes_ > credited_bytes_);
+    return stretto::has_room(in_flight(), room, (wide ? throughput_ : latency_).window_bytes);
   }
-  /// Without what holds for all links.
-  Slicing slicing() const {
-    return {.quantum_bytes = ordinary_.quantum_bytes, .bulk_quantum_bytes = bulk_.quantum_bytes};
+  std::uint64_t quantum_bytes(bool latency_mode) const {
+    return (latency_mode ? latency_ : throughput_).quantum_bytes;
   }
 
  private:
   std::uint64_t gone_bytes() const { return std::max(credited_bytes_, departed_bytes_); }
 
-  Bounds ordinary_;
-  Bounds bulk_;
+  Bounds latency_;
+  Bounds throughput_;
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t wide_end_bytes_ = 0;  // Sent when the last wide slice had gone, itself included.
   std::uint64_t credited_bytes_ = 0;

@@ -7,10 +7,12 @@
 #include <map>
 #include <optional>
 
+#include "van/downlink.h"
 #include "van/host/yielding.h"
 #include "van/path.h"
 #include "van/recent_urgency.h"
 #include "van/send_queue.h"
+#include "van/window_plan.h"
 
 namespace stretto {
 
@@ -23,28 +25,32 @@ class Pacer {
   void set_limit(std::uint64_t window_bytes) { limit_bytes_ = window_bytes; }
 
   void add_link(LinkId link, Time now);
-  void remove_link(LinkId link) { paths_.erase(link); }
+  void remove_link(LinkId link);
 
   /// Time has passed: what has left this host by now makes room for others.
   void on_time(Time now);
-  /// The slice to submit now; none if nothing may go. A link whose round trip is to be seen
-  /// waits until all that shares the way out has arrived, and with it all that is less urgent; not
-  /// for long, and all of them together not more than one part in twenty of the time.
+  /// The slice to submit now; none if nothing may go.
   std::optional<SendQueue::Pick> next(Time now);
   /// True if the last next() found what only time, and no credit, may let go.
-  bool held_back() const {
-    return queue_.held_back() || ((shut_ || yields_) && queue_.waiting() > 0);
-  }
+  bool held_back() const { return queue_.held_back() || (yields_ && queue_.waiting() > 0); }
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);
-  /// The same slice is of this frame: after what is urgent, bulk yields for a while.
-  void note_urgency(const Frame& frame, Time now);
-  void on_credit(LinkId link, std::uint64_t taken_bytes, Time now);
-  /// What one end tells the other of the path between them, in a credit frame: the least round
-  /// trip that it has seen of late, and how long its loop waits for a processor.
-  void tell(LinkId link, wire::Header& credit) const;
-  void hear(LinkId link, const wire::Header& credit);
+  /// The same slice, of so many bytes, is of this frame: after an urgent one, latency mode lasts
+  /// for a while.
+  void note_urgency(const Frame& frame, std::uint64_t bytes, Time now);
+  /// `ask()` is what the kernel has seen of the link's round trips.
+  template <typename Ask>
+  void on_credit(LinkId link, std::uint64_t taken_bytes, Time now, const Ask& ask);
+  /// Data has come: `urgent` if its sender says so.
+  void on_data(LinkId link, std::uint64_t bytes, std::int32_t priority, bool urgent, Time now);
+  bool is_urgent(const Frame& frame) const {
+    return links_.contains(frame.link) && urgency_.is_urgent(frame.urgency(), frame.bulk);
+  }
+  /// What one end tells the other in a credit frame: the window that this receiver grants, whether
+  /// urgent data comes, and how long the loop waits for a processor.
+  void tell(LinkId link, wire::Header& credit, Time now);
+  void hear(LinkId link, const wire::Header& credit, Time now);
   /// How long this end's loop waits for a processor when it does.
   void set_own_wait(Duration wait) { own_wait_ = wait; }
 
@@ -57,30 +63,53 @@ class Pacer {
   const Path* find(LinkId link) const;
 
  private:
-  Bounds limited(std::uint64_t window_bytes, std::uint64_t quantum_bytes) const;
-  Bounds bounds_of(const Path& path) const;
-  Bounds bulk_bounds_of(const Path& path) const;
-  bool waits_for_quiet(Path& path, Time now);
-  void let_bulk_yield(Time now);
-  void shape(LinkId link, const Path& path);
+  struct Shaped {
+    Path path;
+    Duration waits{};         // For processors, of the loops at both ends.
+    std::uint64_t grant = 0;  // The far end's; 0: no limit.
+    std::uint64_t credit_step_bytes = 0;
+    std::uint64_t asked_bytes = 0;  // Sent when a credit was asked for.
+
+    PathEstimate estimate_at(double rate) const { return estimate(rate, path.round_trip(), waits); }
+    // The grant is of queue: what is on the way without a queue comes to it.
+    std::uint64_t granted() const {
+      const PathEstimate own = estimate_at(path.rate());
+      return grant == 0 ? 0 : grant + own.product_bytes + own.wait_bytes;
+    }
+  };
+
+  void note_taken(LinkId link, std::uint64_t taken_bytes, Time now);
+  PathEstimate estimate_of(const Shaped& link) const;
+  Bounds limited(const Bounds& bounds) const;
+  void choose_mode(Time now);
+  void shape(LinkId id, Shaped& link);
   void shape_all(Time now);
 
   SendQueue& queue_;
-  std::map<LinkId, Path> paths_;
-  PathSums sums_;  // Of those with bytes in flight.
+  std::map<LinkId, Shaped> links_;
+  DeliveryRate uplink_{std::chrono::milliseconds(500)};  // Of all links together.
+  PathEstimate estimate_;                                // The same, while bytes are in flight.
   std::uint64_t taken_bytes_ = 0;
+  std::size_t busy_links_ = 0;  // Have bytes in flight.
   host::HostShare share_;
   host::Yielding yielding_;
   bool yields_ = false;  // The last next() found only what has to wait for another process.
   RecentUrgency urgency_;
-  Time other_urgent_until_ = {};  // Of other processes.
+  RecentUrgency coming_;  // Of what comes.
+  Downlink downlink_;
+  Time other_urgent_until_ = {};  // Of other processes, and at far ends.
   bool may_grow_ = false;         // Others have more of the host's window than their parts.
   Duration own_wait_{};
-  bool shut_ = false;     // A probe waits for an empty way out,
-  Time shut_since_ = {};  // since then.
-  Time shut_again_ = {};  // None does before.
   std::uint64_t limit_bytes_ = 8 << 20;
   Time shaped_all_at_ = {};
 };
+
+template <typename Ask>
+void Pacer::on_credit(LinkId link, std::uint64_t taken_bytes, Time now, const Ask& ask) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) return;
+  if (found->second.path.wants_packets(now)) found->second.path.note_packets(ask(), now);
+  note_taken(link, taken_bytes, now);
+}
 
 }  // namespace stretto

@@ -23,17 +23,17 @@ void ReadyLinks::offer(LinkId link, const Offer& offer) {
   if (is_new) {
     by_urgency_.insert({offer.urgency, link});
     by_age_.insert({offer.oldest, link});
-    rooms_[offer.bulk ? 1 : 0].insert(offer.room);
+    rooms_[offer.urgent ? 1 : 0].insert(offer.room);
     return;
   }
   const Offer before = std::exchange(found->second, offer);
   if (before == offer) return;
   rekey(by_urgency_, {before.urgency, link}, {offer.urgency, link});
   rekey(by_age_, {before.oldest, link}, {offer.oldest, link});
-  if (before.room == offer.room && before.bulk == offer.bulk) return;
-  auto& rooms = rooms_[before.bulk ? 1 : 0];
+  if (before.room == offer.room && before.urgent == offer.urgent) return;
+  auto& rooms = rooms_[before.urgent ? 1 : 0];
   rooms.erase(rooms.find(before.room));
-  rooms_[offer.bulk ? 1 : 0].insert(offer.room);
+  rooms_[offer.urgent ? 1 : 0].insert(offer.room);
 }
 
 void ReadyLinks::withdraw(LinkId link) {
@@ -42,7 +42,7 @@ void ReadyLinks::withdraw(LinkId link) {
   const Offer& offer = found->second;
   by_urgency_.erase({offer.urgency, link});
   by_age_.erase({offer.oldest, link});
-  auto& rooms = rooms_[offer.bulk ? 1 : 0];
+  auto& rooms = rooms_[offer.urgent ? 1 : 0];
   rooms.erase(rooms.find(offer.room));
   offers_.erase(found);
   STRETTO_CHECK(by_urgency_.size() == offers_.size() && by_age_.size() == offers_.size());

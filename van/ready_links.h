@@ -22,7 +22,7 @@ class ReadyLinks {
     Urgency urgency;           ///< Of its most urgent frame.
     std::uint64_t oldest = 0;  ///< Order of the frame that has waited longest.
     std::uint64_t room = 0;    ///< Bytes that must be left of the window of all.
-    bool bulk = false;
+    bool urgent = false;       ///< In latency mode.
     friend bool operator==(const Offer&, const Offer&) = default;
   };
 
@@ -32,7 +32,7 @@ class ReadyLinks {
   void offer(LinkId link, const Offer& offer);
   void withdraw(LinkId link);
 
-  /// Whether any may fit: `fits` is true of an offer, and of all of the same bulk that want less
+  /// Whether any may fit: `fits` is true of an offer, and of all that are as urgent and want less
   /// room.
   template <typename Fits>
   bool any(const Fits& fits) const;
@@ -48,14 +48,14 @@ class ReadyLinks {
   std::unordered_map<LinkId, Offer> offers_;
   std::set<std::pair<Urgency, LinkId>> by_urgency_;
   std::set<std::pair<std::uint64_t, LinkId>> by_age_;
-  std::multiset<std::uint64_t> rooms_[2];  // Of what is not bulk, and of bulk.
+  std::multiset<std::uint64_t> rooms_[2];  // Of what is not urgent, and of what is.
 };
 
 template <typename Fits>
 bool ReadyLinks::any(const Fits& fits) const {
-  for (const bool bulk : {false, true}) {
-    const auto& rooms = rooms_[bulk ? 1 : 0];
-    if (!rooms.empty() && fits(Offer{.urgency = {}, .room = *rooms.begin(), .bulk = bulk})) {
+  for (const bool urgent : {false, true}) {
+    const auto& rooms = rooms_[urgent ? 1 : 0];
+    if (!rooms.empty() && fits(Offer{.urgency = {}, .room = *rooms.begin(), .urgent = urgent})) {
       return true;
     }
   }

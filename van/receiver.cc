@@ -74,9 +74,12 @@ Status Receiver::accept(LinkId id, LinkState& link, const wire::Header& header) 
     return {Code::kMalformed,
             fmt::format("{} bytes are credited, more than were sent", header.credit)};
   }
-  if (header.kind == wire::Kind::kCredit) sender_.pacer().hear(id, header);
+  if (header.kind == wire::Kind::kCredit) {
+    sender_.pacer().hear(id, header, parts_.clock.now());
+  }
   if (link.session.note_received(header)) {
-    sender_.pacer().on_credit(id, header.credit, parts_.clock.now());
+    sender_.pacer().on_credit(id, header.credit, parts_.clock.now(),
+                              [&] { return parts_.transport.round_trips(link.carrier); });
   }
   return {};
 }
@@ -88,6 +91,8 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
                              (header.flags & wire::kCreditNow) != 0);
     parts_.counters.data_bytes_in += payload.size();
     sender_.note_owed(id, link);
+    sender_.pacer().on_data(id, wire::kHeaderBytes + payload.size(), header.priority,
+                            (header.flags & wire::kUrgent) != 0, parts_.clock.now());
   }
   if (header.kind == wire::Kind::kControl && link.session.outlives()) {
     link.session.owed().hear();

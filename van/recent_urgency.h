@@ -1,40 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecentUrgency: whether something urgent is to be expected, by what was sent of late. Nobody can
-// tell when the first one comes; but who sends one mostly sends others.
+// RecentUrgency: whether urgent frames are to be expected, by what was sent recently. Nothing tells
+// when the first one comes; but a program that sends one mostly sends others.
 #pragma once
 
 #include <optional>
 
+#include "common/greatest.h"
 #include "van/lane.h"
-#include "van/path.h"
 
 namespace stretto {
 
-/// Urgent is what is no bulk, and more urgent than all bulk of late; where there was none, than
-/// what asks for nothing. Gradients have priorities among themselves, and are not urgent for that:
-/// bulk says that it may wait. Thread: loop. Pure: told the time, it answers.
+/// A frame is urgent if it is more urgent than all background of the last 10 to 20 s. Background is
+/// what is declared bulk, what asks for nothing (priority 0 or less, no deadline), and urgent
+/// frames where these are too many: more than an eighth of all bytes, and more than a megabyte.
+/// Thread: loop. Pure: told the time, it answers.
 class RecentUrgency {
  public:
-  // A slice of such a frame leaves.
-  void note_bulk(const Urgency& urgency, Time now);
-  void note_other(const Urgency& urgency, Time now);
-  /// True while the next urgent one is to be expected: for twice the longest gap of late between
+  /// So many bytes of a frame leave.
+  void note(const Urgency& urgency, bool bulk, std::uint64_t bytes, Time now);
+  /// True while the next urgent frame is to be expected: for twice the longest recent gap between
   /// two, at least kLeast. After a gap of more than kLongestGap the next one is not expected.
   bool lasts(Time now) const { return now < until_; }
-  /// The highest of what has been urgent since it lasts.
+  bool is_urgent(const Urgency& urgency, bool bulk) const {
+    return !bulk && urgency < Urgency{} && urgency < background();
+  }
+  /// What a frame must exceed to be urgent.
+  Urgency background() const;
+  /// The highest priority of what has been urgent since it lasts.
   std::int32_t priority() const { return priority_; }
 
   static constexpr Duration kLeast = 1s;
   static constexpr Duration kLongestGap = 10s;
 
  private:
-  void forget_old_bulk(Time now);
-  bool is_urgent(const Urgency& urgency) const;
+  // Of the time since since_, and of the same length before that.
+  struct Sent {
+    std::optional<Urgency> background;  // The most urgent.
+    std::uint64_t bytes = 0;
+    // Of what is no bulk, and asks for something: what was urgent, and what was not.
+    std::uint64_t urgent_bytes = 0;
+    std::uint64_t asking_bytes = 0;
+  };
 
-  // The most urgent bulk since bulk_since_, and in the time of the same length before that.
-  std::optional<Urgency> bulk_;
-  std::optional<Urgency> bulk_before_;
-  Time bulk_since_ = {};
+  void forget_old(Time now);
+  bool are_many(std::uint64_t Sent::*bytes) const;
+  void note_urgent(const Urgency& urgency, Time now);
+
+  Sent sent_;
+  Sent before_;
+  Time since_ = {};
   Greatest gaps_{std::chrono::minutes(1)};  // In seconds.
   std::optional<Time> last_;
   Time until_ = {};

@@ -46,12 +46,13 @@ void SendQueue::offer(LinkId id, const SendWindows::Link& link, const LinkQueue&
   if (link.full || !queue.has_data()) return arbiter_.withdraw(id);
   const Frame& frame = queue.lanes().first();
   const std::uint64_t room = windows_.slicing_of(link).room_of(frame);
-  if (!windows_.has_room(link, room, frame.bulk)) return arbiter_.withdraw(id);
+  const bool urgent = windows_.is_urgent(frame);
+  if (!windows_.has_room(link, room, urgent)) return arbiter_.withdraw(id);
   arbiter_.offer(id, link.shaped,
                  {.urgency = queue.lanes().most_urgent(),
                   .oldest = queue.lanes().longest_order(),
                   .room = room,
-                  .bulk = frame.bulk});
+                  .urgent = urgent});
 }
 
 // ---- what goes
@@ -99,7 +100,7 @@ std::optional<SendQueue::Pick> SendQueue::next_aged(Among among) {
   if (oldest == nullptr) return std::nullopt;
   LinkQueue& queue = *backlog_.find(link);
   const bool crowded = queue.must_begin(*oldest, slicing);
-  const std::uint64_t charge = crowded ? wire::kHeaderBytes + slicing.quantum_of(*oldest)
+  const std::uint64_t charge = crowded ? wire::kHeaderBytes + slicing.quantum()
                                        : pick_of(link, queue, *oldest, slicing).charge();
   if (!arbiter_.is_aged(charge)) return std::nullopt;
   if (crowded) {  // What is paused gives its place up, and who waits goes right after its end.
@@ -114,7 +115,7 @@ std::optional<SendQueue::Pick> SendQueue::next_aged(Among among) {
 
 void SendQueue::taken(const Pick& pick) {
   if (pick.control) return backlog_.pop_control(pick.link);
-  windows_.note_sent(pick.link, pick.charge(), pick.frame->bulk);
+  windows_.note_sent(pick.link, pick.charge());
   arbiter_.served(pick.link, pick.charge());
   backlog_.taken(pick.link, *pick.frame, {pick.offset, pick.bytes, pick.last});
 }

@@ -15,12 +15,12 @@ bool has_room(std::uint64_t in_flight, std::uint64_t room, std::uint64_t window)
 
 SendWindows::SendWindows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
     : link_window_bytes_(link_window_bytes) {
-  for (Pool& pool : pools_) pool.window_bytes = pool.bulk_window_bytes = total_window_bytes;
+  for (Pool& pool : pools_) pool.latency_bytes = pool.throughput_bytes = total_window_bytes;
 }
 
 void SendWindows::set(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
   link_window_bytes_ = link_window_bytes;
-  pools_[0].window_bytes = pools_[0].bulk_window_bytes = total_window_bytes;
+  pools_[0].latency_bytes = pools_[0].throughput_bytes = total_window_bytes;
   for (auto& [id, link] : links_) {
     if (!link.shaped) link.window.set_window(link_window_bytes);
     touch(id, link);
@@ -32,20 +32,20 @@ void SendWindows::set_largest_slice(std::uint64_t bytes) {
   for (auto& [id, link] : links_) touch(id, link);
 }
 
-void SendWindows::set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes) {
-  pools_[1].window_bytes = bytes;
-  pools_[1].bulk_window_bytes = bulk_bytes;
+void SendWindows::set_shaped(std::uint64_t latency_bytes, std::uint64_t throughput_bytes) {
+  pools_[1].latency_bytes = latency_bytes;
+  pools_[1].throughput_bytes = throughput_bytes;
 }
 
-void SendWindows::set_bulk_yields(bool yields) {
-  if (yields == std::exchange(bulk_yields_, yields)) return;
+void SendWindows::set_latency_mode(const std::optional<Urgency>& above) {
+  if (above == std::exchange(above_, above)) return;
   for (auto& [id, link] : links_) touch(id, link);
 }
 
-void SendWindows::shape(LinkId id, const Bounds& ordinary, const Bounds& bulk) {
+void SendWindows::shape(LinkId id, const Bounds& latency, const Bounds& throughput) {
   Link* link = links_.find(id);
   if (link == nullptr) return;
-  link->window.set_bounds(ordinary, bulk);
+  link->window.set_bounds(latency, throughput);
   touch(id, *link);
   if (link->shaped) return;
   pool_of(*link).leave(*link);
@@ -84,10 +84,10 @@ void SendWindows::Pool::recount(Link& link, std::uint64_t before) {
   wide_links = wide ? wide_links + 1 : wide_links - 1;
 }
 
-void SendWindows::note_sent(LinkId id, std::uint64_t bytes, bool bulk) {
+void SendWindows::note_sent(LinkId id, std::uint64_t bytes) {
   Link& link = links_.at(id);
   const std::uint64_t before = link.window.here();
-  link.window.note_sent(bytes, bulk && !bulk_yields_);
+  link.window.note_sent(bytes, !above_);
   pool_of(link).recount(link, before);
   touch(id, link);
 }
@@ -118,16 +118,14 @@ void SendWindows::set_full(LinkId id, bool full) {
 }
 
 Slicing SendWindows::slicing_of(const Link& link) const {
-  Slicing slicing = link.window.slicing();
-  slicing.largest_bytes = largest_slice_bytes_;
-  if (bulk_yields_) slicing.bulk_quantum_bytes = slicing.quantum_bytes;
-  return slicing;
+  return {.quantum_bytes = link.window.quantum_bytes(above_.has_value()),
+          .largest_bytes = largest_slice_bytes_};
 }
 
-bool SendWindows::fits(bool shaped, std::uint64_t room, bool bulk) const {
+bool SendWindows::fits(bool shaped, std::uint64_t room, bool urgent) const {
   const Pool& pool = pools_[shaped ? 1 : 0];
-  const bool wide = bulk ? !bulk_yields_ : pool.wide_links > 0;
-  return stretto::has_room(pool.here, room, wide ? pool.bulk_window_bytes : pool.window_bytes);
+  const bool wide = !above_ || (urgent && pool.wide_links > 0);
+  return stretto::has_room(pool.here, room, wide ? pool.throughput_bytes : pool.latency_bytes);
 }
 
 std::uint64_t SendWindows::in_flight(LinkId link) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,14 +32,14 @@ class SendWindows {
 
   /// For links that have not been shaped, those there are and those to come.
   void set(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
-  /// The link's own; `bulk` holds for bulk frames, and its window for the others too while some of
-  /// those are in flight, since nothing is gained by waiting for them here. Shaped links have a
-  /// window of their own for all of them together.
-  void shape(LinkId link, const Bounds& ordinary, const Bounds& bulk);
-  void set_shaped(std::uint64_t bytes, std::uint64_t bulk_bytes);
-  /// While bulk yields it leaves as the others do, in their slices and with their windows. What has
-  /// left before keeps its window open for the others, not for bulk.
-  void set_bulk_yields(bool yields);
+  /// The link's own, in latency mode and in throughput mode. Shaped links have a window of their
+  /// own for all of them together.
+  void shape(LinkId link, const Bounds& latency, const Bounds& throughput);
+  void set_shaped(std::uint64_t latency_bytes, std::uint64_t throughput_bytes);
+  /// Latency mode, in which frames more urgent than `above` that are no bulk are urgent; none:
+  /// throughput mode. What was sent in throughput mode keeps its window open for urgent frames:
+  /// nothing is gained by waiting for it here.
+  void set_latency_mode(const std::optional<Urgency>& above);
   /// No slice is larger, on any link. Without it a frame may leave whole.
   void set_largest_slice(std::uint64_t bytes);
 
@@ -48,7 +49,7 @@ class SendWindows {
   /// Null if it is not there.
   const Link* find(LinkId link) const { return links_.find(link); }
 
-  void note_sent(LinkId link, std::uint64_t bytes, bool bulk);
+  void note_sent(LinkId link, std::uint64_t bytes);
   /// The far end says how many bytes it has taken in all. False if that is more than were sent:
   /// the far end is not to be believed.
   bool credited(LinkId link, std::uint64_t taken_bytes);
@@ -58,12 +59,15 @@ class SendWindows {
   void set_full(LinkId link, bool full);
 
   Slicing slicing_of(const Link& link) const;
+  bool is_urgent(const Frame& frame) const {
+    return above_ && !frame.bulk && frame.urgency() < *above_;
+  }
   /// True if the link's own window has so much room.
-  bool has_room(const Link& link, std::uint64_t room, bool bulk) const {
-    return link.window.has_room(room, bulk, bulk_yields_);
+  bool has_room(const Link& link, std::uint64_t room, bool urgent) const {
+    return link.window.has_room(room, urgent, above_.has_value());
   }
   /// True if the window of all links, shaped or not, has so much room.
-  bool fits(bool shaped, std::uint64_t room, bool bulk) const;
+  bool fits(bool shaped, std::uint64_t room, bool urgent) const;
 
   std::uint64_t in_flight(LinkId link) const;
   std::uint64_t in_flight() const;
@@ -81,8 +85,8 @@ class SendWindows {
  private:
   // Of all links that were not shaped, and of all that were.
   struct Pool {
-    std::uint64_t window_bytes = 0;
-    std::uint64_t bulk_window_bytes = 0;
+    std::uint64_t latency_bytes = 0;
+    std::uint64_t throughput_bytes = 0;
     std::uint64_t here = 0;      // Sum of LinkWindow::here.
     std::size_t wide_links = 0;  // Those that count as wide.
 
@@ -97,7 +101,7 @@ class SendWindows {
 
   std::uint64_t link_window_bytes_;
   std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
-  bool bulk_yields_ = false;
+  std::optional<Urgency> above_;  // In latency mode.
   Pool pools_[2];
   LinkTable<Link> links_;
   std::vector<LinkId> changed_;

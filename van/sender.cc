@@ -185,8 +185,11 @@ wire::Header Sender::stamp(const Session& session, const SendQueue::Pick& pick, 
   const bool push_ends =
       frame.header.kind == wire::Kind::kPush && pick.last && !is_abandoned(frame.header);
   session.stamp(header, pick.control, push_ends);
-  if (header.kind == wire::Kind::kCredit) pacer_.tell(pick.link, header);
+  if (header.kind == wire::Kind::kCredit) pacer_.tell(pick.link, header, now);
   header.deadline = time_left(frame.deadline, now);
+  if (!pick.control && pacer_.is_urgent(frame)) {
+    header.flags = static_cast<std::uint16_t>(header.flags | wire::kUrgent);
+  }
   if (!pick.control && pacer_.wants_credit(pick.link, pick.charge())) {
     header.flags = static_cast<std::uint16_t>(header.flags | wire::kCreditNow);
   }
@@ -247,7 +250,7 @@ void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire
   const std::uint64_t left = pick.last ? pick.frame->tag : 0;
   if (data) parts_.counters.data_bytes_out += pick.bytes;
   parts_.trace.left(session.peer(), session.marks(), pick);
-  if (data) pacer_.note_urgency(*pick.frame, now);
+  if (data) pacer_.note_urgency(*pick.frame, pick.charge(), now);
   queue_.taken(pick);
   if (data) pacer_.on_sent(id, pick.charge(), now);
   if (left != 0) handler.on_left(id, left);

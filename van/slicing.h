@@ -21,17 +21,14 @@ struct Slice {
 /// Pure.
 struct Slicing {
   std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
-  std::uint64_t bulk_quantum_bytes = wire::kMaxPayloadBytes;
   std::uint64_t largest_bytes = wire::kMaxPayloadBytes;  ///< No slice is larger.
 
   /// With the quarter that may go with it, a slice is no larger than the largest.
-  std::uint64_t quantum_of(const Frame& frame) const {
-    return std::min(frame.bulk ? bulk_quantum_bytes : quantum_bytes, largest_bytes / 5 * 4);
-  }
+  std::uint64_t quantum() const { return std::min(quantum_bytes, largest_bytes / 5 * 4); }
   /// What a window must have left for the frame's next slice. Room for half of one is room enough:
   /// so a window is used whatever it is a multiple of.
   std::uint64_t room_of(const Frame& frame) const {
-    const std::uint64_t slice = std::min<std::uint64_t>(frame.payload.size(), quantum_of(frame));
+    const std::uint64_t slice = std::min<std::uint64_t>(frame.payload.size(), quantum());
     return (wire::kHeaderBytes + slice) / 2;
   }
   /// True if the far end would have to hold one beginning more than it takes: it holds those of
@@ -42,7 +39,7 @@ struct Slicing {
   /// The next one. A rest that is little more than a quantum goes with it. Beginnings cost the far
   /// end memory.
   Slice slice_of(const Frame& frame, std::size_t begun) const {
-    const std::uint64_t quantum = quantum_of(frame);
+    const std::uint64_t quantum = this->quantum();
     const std::uint64_t left =
         frame.payload.size() - std::min<std::uint64_t>(frame.sent, frame.payload.size());
     const bool last =

@@ -14,12 +14,20 @@ namespace {
 
 constexpr std::uint8_t kEstablished = 1;  // TCP_ESTABLISHED.
 
+std::optional<tcp_info> info_of(int descriptor, socklen_t& size) {
+  tcp_info info{};
+  size = sizeof info;
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  return info;
+}
+
 }  // namespace
 
 std::optional<PathSigns> path_signs(int descriptor) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  socklen_t size = 0;
+  const std::optional<tcp_info> found = info_of(descriptor, size);
+  if (!found) return std::nullopt;
+  const tcp_info& info = *found;
   PathSigns signs;
   if (info.tcpi_state != kEstablished) return signs;  // Its end is in flight, and will be told.
   signs.acked_bytes = info.tcpi_bytes_acked;
@@ -35,6 +43,16 @@ std::optional<PathSigns> path_signs(int descriptor) {
     signs.unanswered = std::max<std::uint32_t>(info.tcpi_probes, info.tcpi_retransmits);
   }
   return signs;
+}
+
+std::optional<Transport::RoundTrips> round_trips_of(int descriptor) {
+  socklen_t size = 0;
+  const std::optional<tcp_info> info = info_of(descriptor, size);
+  const bool tells = info && size >= offsetof(tcp_info, tcpi_min_rtt) + sizeof info->tcpi_min_rtt;
+  constexpr std::uint32_t kUnknown = ~0U;
+  if (!tells || info->tcpi_min_rtt == kUnknown || info->tcpi_rtt == 0) return std::nullopt;
+  return Transport::RoundTrips{.least = std::chrono::microseconds(info->tcpi_min_rtt),
+                               .smoothed = std::chrono::microseconds(info->tcpi_rtt)};
 }
 
 void keep_alive(int descriptor) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "van/link_liveness.h"
+#include "van/transport.h"
 
 namespace stretto {
 
@@ -18,6 +19,8 @@ inline constexpr int kKeepAliveTries = 127;
 
 /// None if the descriptor is no TCP connection. Thread: any.
 std::optional<PathSigns> path_signs(int descriptor);
+/// None if the descriptor is no TCP connection, or nothing was acknowledged yet. Thread: any.
+std::optional<Transport::RoundTrips> round_trips_of(int descriptor);
 /// Lets a connection of ours ask as above.
 void keep_alive(int descriptor);
 /// For a path that is dead: closing the connection tells the far end at once, by a reset, which is

@@ -107,6 +107,13 @@ class Transport {
   virtual bool is_local(LinkId) const { return false; }
   /// False while a link that this end makes waits for its far end: nothing has arrived there yet.
   virtual bool is_made(LinkId) const { return true; }
+  /// Of the link's packets, as the kernel measures them: they end where a relay does.
+  struct RoundTrips {
+    Duration least{};
+    Duration smoothed{};  ///< Of recent ones, with what they waited in queues (RFC 6298).
+  };
+  /// None if no kernel's connection carries the link.
+  virtual std::optional<RoundTrips> round_trips(LinkId) const { return std::nullopt; }
   /// True if only the far end's process can end the link: no network lies between that could.
   virtual bool ends_with_process(LinkId) const { return false; }
 

@@ -17,7 +17,7 @@
 namespace stretto::wire {
 
 inline constexpr std::uint32_t kMagic = 0x4F525453;  // "STRO", read as little-endian bytes.
-inline constexpr std::uint16_t kProtocol = 4;
+inline constexpr std::uint16_t kProtocol = 5;
 inline constexpr std::size_t kHeaderBytes = 128;
 /// Largest payload that any frame may carry; an endpoint may ask for less.
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
@@ -58,11 +58,13 @@ enum Flags : std::uint16_t {
   kAgain = 1024,      ///< push: it went to another server before, and may have counted there.
   kUncounted = 128,   ///< push with kAbsent: a mean does not count it.
   kIsValue = 512,     ///< up: the bytes are the round's value, which was made before a loss.
+  kUrgent = 2048,     ///< data: more urgent than all that its sender sends otherwise. credit: such
+                      ///< data comes to its sender.
   kOfGroup = 256,     ///< up, down: of a call of a group's members, `version` is its number.
 };
 inline constexpr std::uint16_t kKnownFlags = kWantsValue | kAssign | kAbsent | kAbandoned |
                                              kCreditNow | kProbe | kChecksummed | kUncounted |
-                                             kOfGroup | kIsValue | kAgain;
+                                             kOfGroup | kIsValue | kAgain | kUrgent;
 
 /// A part's name on the wire: which tensor, and which piece of it.
 struct Key {

@@ -168,9 +168,9 @@ class Refusals(Startup):
         self.complete()
 
     def test_wrong_protocol(self):
-        self.greet("speaks protocol 9", "this side speaks 4", "release 9.9.9", protocol=9,
+        self.greet("speaks protocol 9", "this side speaks 5", "release 9.9.9", protocol=9,
                    version="9.9.9")
-        self.greet("speaks protocol 0", "this side speaks 4", protocol=0)
+        self.greet("speaks protocol 0", "this side speaks 5", protocol=0)
         self.complete()
 
     def test_wrong_role_and_rank(self):

@@ -8,7 +8,7 @@ import struct
 
 MORE, LONG, COMMAND = 1, 2, 4
 MAGIC = 0x4F525453
-PROTOCOL = 4
+PROTOCOL = 5
 CONTROL, PUSH, PULL, VALUE, DONE, CREDIT = range(1, 7)
 WORKER, SERVER = 3, 2
 # Fields of wire.Control.body, by their number in control.proto.

@@ -158,7 +158,7 @@ TEST_P(AdmissionRefusal, NamesWhatWasWantedAndWhatWasFound) {
 INSTANTIATE_TEST_SUITE_P(
     All, AdmissionRefusal,
     testing::Values(Refusal{"Protocol", Role::kWorker, [](control::Hello& h) { h.protocol = 9; },
-                            "this side speaks 4", "protocol 9"},
+                            "this side speaks 5", "protocol 9"},
                     Refusal{"Token", Role::kWorker, [](control::Hello& h) { h.token = "x"; },
                             "a different one", "another job token"},
                     Refusal{"SchedulerAsMember", Role::kWorker,

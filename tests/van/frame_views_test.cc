@@ -92,9 +92,9 @@ TEST(FrameViews, ValuesAndDonesTellTheSameOfAPart) {
 
 TEST(FrameViews, CreditTellsOfThePathAndChangesNothingElse) {
   Header header = plain({Kind::kCredit, kCreditNow, 0, 0});
-  CreditFrame{.round_trip_ns = 1000, .loop_wait_ns = 20}.put_into(header);
+  CreditFrame{.grant = 1000, .loop_wait_ns = 20}.put_into(header);
   EXPECT_EQ(encode(header), encode(plain({Kind::kCredit, kCreditNow, 1000, 20})));
-  EXPECT_EQ(CreditFrame::of(header).round_trip_ns, 1000U);
+  EXPECT_EQ(CreditFrame::of(header).grant, 1000U);
   EXPECT_EQ(CreditFrame::of(header).loop_wait_ns, 20U);
 }
 

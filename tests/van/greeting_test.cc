@@ -52,7 +52,7 @@ TEST(Greeting, AnotherProtocolIsRefusedBeforeTheTokenIsLookedAt) {
   hello.token = "wrong";
   const Status status = check_greeting(hello, "secret");
   EXPECT_EQ(status.code(), Code::kRefused);
-  EXPECT_THAT(status.cause(), HasSubstr("protocol 7 (release 9.9), this side speaks 4"));
+  EXPECT_THAT(status.cause(), HasSubstr("protocol 7 (release 9.9), this side speaks 5"));
 }
 
 TEST(Greeting, ARefusalNeverTellsAToken) {

@@ -18,7 +18,7 @@ class LinkArbiterTest : public testing::Test {
   }
   void offer(LinkId link, std::int32_t priority, std::uint64_t oldest) {
     arbiter_.offer(link, link > 1,
-                   {.urgency = {priority}, .oldest = oldest, .room = 200, .bulk = false});
+                   {.urgency = {priority}, .oldest = oldest, .room = 200, .urgent = false});
   }
   LinkId turn(Among among = Among::kAll) {
     arbiter_.begin();
@@ -43,7 +43,7 @@ TEST_F(LinkArbiterTest, EqualsTakeTurnsOverShapedLinksAndOthers) {
 }
 
 TEST_F(LinkArbiterTest, AShutWindowOfShapedLinksHoldsThemBack) {
-  windows_.note_sent(2, 400, false);
+  windows_.note_sent(2, 400);
   offer(3, 1, 1);
   EXPECT_EQ(turn(), 0U);
   EXPECT_TRUE(arbiter_.held_back());
@@ -58,7 +58,7 @@ TEST_F(LinkArbiterTest, AShutWindowOfShapedLinksHoldsThemBack) {
 TEST_F(LinkArbiterTest, ALinkThatIsShapedLeavesTheOthers) {
   offer(1, 0, 1);
   windows_.shape(1, {1000, 100}, {1000, 100});
-  arbiter_.offer(1, true, {.urgency = {0}, .oldest = 1, .room = 200, .bulk = false});
+  arbiter_.offer(1, true, {.urgency = {0}, .oldest = 1, .room = 200, .urgent = false});
   EXPECT_EQ(turn(Among::kUnshaped), 0U);
   EXPECT_EQ(turn(), 1U);
   arbiter_.withdraw(1);

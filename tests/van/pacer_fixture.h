@@ -30,7 +30,7 @@ class PacerFixture : public testing::Test {
     pacer_.on_time(now_);
     while (const auto pick = pacer_.next(now_)) {
       const SendQueue::Pick taken = *pick;
-      pacer_.note_urgency(*taken.frame, now_);
+      pacer_.note_urgency(*taken.frame, taken.charge(), now_);
       queue_.taken(taken);
       pacer_.on_sent(taken.link, taken.charge(), now_);
       bytes += taken.bytes;
@@ -40,7 +40,7 @@ class PacerFixture : public testing::Test {
   }
   void credit(LinkId link) {
     ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
-    pacer_.on_credit(link, queue_.windows().sent(link), now_);
+    pacer_.on_credit(link, queue_.windows().sent(link), now_, [] { return std::nullopt; });
   }
   // A gigabit a second and 100 us, as long as there is something to send.
   void learn(LinkId link, Duration length) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/clock.h"
 #include "tests/van/pacer_fixture.h"
 
 namespace stretto {
@@ -18,60 +19,107 @@ class PacerTest : public fake::PacerFixture {
     }
   }
 
-  // It is long ago that the first link saw its round trip, and the second has much in flight.
-  void keep_second_busy() {
-    learn(1, 300ms);
-    learn(2, 300ms);
-    now_ += 3s;
-    push(2, 1 << 20);
-    send();
-    credit(2);
-    send();
-  }
-
   wire::Header told(LinkId link) {
     wire::Header credit;
-    pacer_.tell(link, credit);
+    pacer_.tell(link, credit, now_);
     return credit;
   }
-  void hear(LinkId link, std::uint64_t round_trip, std::uint64_t wait) {
+  void hear(LinkId link, std::uint64_t grant, std::uint64_t wait, bool urgent = false) {
     wire::Header credit;
-    credit.version = round_trip;
+    credit.version = grant;
     credit.base = wait;
-    pacer_.hear(link, credit);
+    credit.flags = urgent ? wire::kUrgent : 0;
+    pacer_.hear(link, credit, now_);
+  }
+  // How much of link 1 may be in flight, with endless data and no credit.
+  std::uint64_t filled() {
+    push(1, 16 << 20);
+    for (int i = 0; i < 5; ++i, now_ += 1ms) send();
+    return queue_.windows().in_flight(1);
   }
 };
 
-TEST_F(PacerTest, ALinkBeginsWithASmallSliceAndIsCutAfterwards) {
+TEST_F(PacerTest, UnknownLinkHasLittleInFlight) {
   push(1, 1 << 20);
-  const std::uint64_t bytes = send();
-  ASSERT_GE(slices_.size(), 2U);
-  EXPECT_EQ(slices_[0], Path::kProbeBytes) << "to see the round trip";
-  EXPECT_LE(bytes, 128U << 10) << "until more is known, little is in flight";
+  EXPECT_LE(send(), 128U << 10);
 }
 
-TEST_F(PacerTest, SlicesAndWindowsFollowThePath) {
+TEST_F(PacerTest, DataLeavesInSlicesOfAMillisecond) {
   learn(1, 500ms);
   slices_.clear();
-  push(1, 1 << 20);
+  const std::uint64_t bytes = filled();
+  EXPECT_GE(slices_.back(), 80U << 10) << "of the rate that learn() reaches";
+  EXPECT_GE(bytes, 300U << 10);
+  EXPECT_LE(bytes, 640U << 10) << "some milliseconds";
+}
+
+TEST_F(PacerTest, UrgentFrameBeginsLatencyMode) {
+  learn(1, 500ms);
+  push(1, 1000, false, 1);
   send();
-  EXPECT_LE(queue_.windows().in_flight(1), 72U << 10) << "little more than half a millisecond";
+  credit(1);
+  slices_.clear();
+  EXPECT_LE(filled(), 72U << 10) << "little more than half a millisecond";
   EXPECT_LE(slices_.back(), 24U << 10);
 }
 
-TEST_F(PacerTest, BulkHasSlicesAndWindowsOfItsOwn) {
+TEST_F(PacerTest, ReceiverOfUrgentDataSlowsItsSenders) {
   learn(1, 500ms);
-  slices_.clear();
-  push(1, 4 << 20, true);
-  send();
-  now_ += 2ms;
-  send();  // By now the common window knows that this link is busy.
-  EXPECT_GE(slices_.back(), 80U << 10) << "about a millisecond";
-  EXPECT_GE(queue_.windows().in_flight(1), 300U << 10);
-  EXPECT_LE(queue_.windows().in_flight(1), 600U << 10) << "some milliseconds";
+  EXPECT_EQ(told(1).flags & wire::kUrgent, 0);
+  pacer_.on_data(1, 4096, 5, true, now_);
+  EXPECT_NE(told(2).flags & wire::kUrgent, 0) << "each of its senders is told";
+  hear(2, 0, 0, true);
+  EXPECT_LE(filled(), 128U << 10);
+  now_ += 1s;
+  credit(1);
+  EXPECT_GE(filled(), 300U << 10);
 }
 
-TEST_F(PacerTest, BulkYieldsForAWhileAfterWhatIsUrgentOnAnyPacedLink) {
+TEST_F(PacerTest, GrantBoundsWindowAndSlices) {
+  learn(1, 500ms);
+  hear(1, 40'000, 0);
+  credit(1);
+  slices_.clear();
+  const double product = 1.25 * pacer_.find(1)->rate() * seconds(pacer_.find(1)->round_trip());
+  EXPECT_LE(static_cast<double>(filled()), 40e3 + product + (64 << 10) / 2);
+  EXPECT_LE(largest_slice(), 72U << 10);
+  hear(1, ~0ULL, 0);
+  credit(1);
+  EXPECT_GE(filled(), 300U << 10);
+}
+
+// The far end of link 2 has gone; its sender has yet to hear that it is alone.
+TEST_F(PacerTest, TinyGrantStopsNoLink) {
+  learn(1, 500ms);
+  hear(1, 1, 0);
+  for (int i = 0; i < 10; ++i) {
+    push(1, 1 << 20);
+    credit(1);
+    EXPECT_GT(send(), 0U);
+    now_ += 1ms;
+  }
+}
+
+TEST_F(PacerTest, TellsWhatItGrants) {
+  EXPECT_EQ(told(1).version, 0U);
+  for (int i = 0; i < 1000; ++i, now_ += 134us) pacer_.on_data(1 + i % 2, 16'000, 0, false, now_);
+  EXPECT_NEAR(static_cast<double>(told(1).version), 250e3, 50e3) << "of 119 MB/s";
+}
+
+// Both links were busy; then the second is alone, and has the whole uplink at once.
+TEST_F(PacerTest, LastLinkOfARoundHasTheWholeWindow) {
+  for (int i = 0; i < 200; ++i) {
+    for (LinkId link : {1U, 2U}) push(link, 256 << 10);
+    const std::uint64_t bytes = send();
+    now_ += 100us + std::chrono::nanoseconds(bytes * 8);
+    for (LinkId link : {1U, 2U}) credit(link);
+  }
+  queue_.cancel(kTag);
+  EXPECT_LT(pacer_.find(1)->rate(), 80e6);
+  EXPECT_GE(filled(), 300U << 10);
+}
+
+TEST_F(PacerTest, LatencyModeLastsForAWhile) {
   learn(1, 500ms);
   queue_.add_link(3);  // Within this host: it is not paced.
   const auto slice = [this] {
@@ -85,38 +133,12 @@ TEST_F(PacerTest, BulkYieldsForAWhileAfterWhatIsUrgentOnAnyPacedLink) {
   push(1, 8 << 20, true);
   EXPECT_GE(slice(), 80U << 10);
   push(3, 64, false, 1);
-  EXPECT_GE(slice(), 80U << 10) << "nobody waits there for what the host sends to others";
+  EXPECT_GE(slice(), 80U << 10) << "nothing waits there for what the host sends to others";
   push(2, 64, false, 1);
   EXPECT_LE(slice(), 24U << 10);
   EXPECT_LE(queue_.windows().in_flight(1), 72U << 10);
   now_ += RecentUrgency::kLeast;
   EXPECT_GE(slice(), 80U << 10);
-}
-
-TEST_F(PacerTest, TheWindowShutsUntilTheRoundTripHasBeenSeenAnew) {
-  learn(1, 500ms);
-  push(1, 1 << 20);
-  send();
-  now_ += 3s;
-  credit(1);
-  slices_.clear();
-  send();
-  ASSERT_FALSE(slices_.empty());
-  EXPECT_EQ(slices_[0], Path::kProbeBytes);
-}
-
-// Both links are busy, and one wants to see its round trip anew.
-TEST_F(PacerTest, ARoundTripIsSeenWhereNothingElseIsOnTheWay) {
-  keep_second_busy();
-  ASSERT_GT(queue_.windows().in_flight(2), 0U);
-  push(1, 1 << 20);
-  slices_.clear();
-  EXPECT_EQ(send(), 0U) << "it waits, and so does the other";
-  EXPECT_TRUE(pacer_.held_back());
-  credit(2);
-  send();
-  ASSERT_FALSE(slices_.empty());
-  EXPECT_EQ(slices_[0], Path::kProbeBytes);
 }
 
 TEST_F(PacerTest, AFarEndThatNeverTookAnythingDoesNotHoldUpTheOther) {
@@ -136,7 +158,7 @@ TEST_F(PacerTest, AFarEndThatSeemsSlowHoldsUpTheOtherOnlyForAMoment) {
   send();
   now_ += 10s;
   ASSERT_TRUE(queue_.windows().credited(2, 1));
-  pacer_.on_credit(2, 1, now_);
+  pacer_.on_credit(2, 1, now_, [] { return std::nullopt; });
   ASSERT_LT(pacer_.find(2)->rate(), 1.0) << "a byte in ten seconds";
   std::uint64_t sent = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -148,51 +170,14 @@ TEST_F(PacerTest, AFarEndThatSeemsSlowHoldsUpTheOtherOnlyForAMoment) {
   EXPECT_GE(sent, 1800U * (16U << 10));
 }
 
-TEST_F(PacerTest, ManyLinksTakeLittleOfTheTimeForTheirProbes) {
-  for (LinkId link = 3; link <= 60; ++link) {
-    queue_.add_link(link);
-    pacer_.add_link(link, now_);
-  }
-  std::uint64_t sent = 0;
-  int idle = 0;
-  for (int turn = 0; turn < 1000; ++turn) {  // 20 ms there and back.
-    for (LinkId link = 1; link <= 60; ++link) {
-      if (queue_.waiting(link) == 0) push(link, 64 << 10);
-    }
-    const std::uint64_t bytes = send();
-    idle += bytes < 8192 ? 1 : 0;
-    sent += bytes;
-    now_ += 20ms;
-    for (LinkId link = 1; link <= 60; ++link) credit(link);
-  }
-  EXPECT_LE(idle, 150) << "turns in which hardly anything but a probe went";
-  EXPECT_GT(sent, 1000U * (32U << 10));
-}
-
-TEST_F(PacerTest, WhatWaitsForAQuietWayHoldsUpNobodyElse) {
-  keep_second_busy();
-  queue_.add_link(3);  // Within this host: it is not paced.
-  push(1, 1 << 20);
-  push(3, 100);
-  slices_.clear();
-  send();
-  EXPECT_EQ(slices_, std::vector<std::uint32_t>{100});
-  EXPECT_TRUE(pacer_.held_back());
-  queue_.cancel(kTag);
-  for (LinkId link : {1U, 2U})
-    ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
-  while (const auto pick = queue_.next()) queue_.taken(*pick);
-  EXPECT_FALSE(pacer_.held_back()) << "nothing waits any more";
-}
-
-TEST_F(PacerTest, LinksShareTheWindowOfTheWayOut) {
+TEST_F(PacerTest, LinksShareTheWindowOfTheUplink) {
   learn(1, 300ms);
   learn(2, 300ms);
-  for (LinkId link : {1U, 2U}) push(link, 1 << 20);
-  send();
+  push(2, 16 << 20);
+  filled();
   EXPECT_GT(queue_.windows().in_flight(1), 0U);
   EXPECT_GT(queue_.windows().in_flight(2), 0U);
-  EXPECT_LE(queue_.windows().in_flight(), 128U << 10) << "not a window each";
+  EXPECT_LE(queue_.windows().in_flight(), 700U << 10) << "not a window each";
 }
 
 TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
@@ -219,45 +204,25 @@ TEST_F(PacerTest, TheLimitHoldsWhateverThePathCouldTake) {
   EXPECT_LE(queue_.windows().in_flight(1), 4096U + 1024U + 2 * wire::kHeaderBytes);
 }
 
-TEST_F(PacerTest, OneEndTellsTheOtherWhatItHasSeen) {
-  EXPECT_EQ(told(1).version, 0U);
+TEST_F(PacerTest, WindowsMakeUpForLoopsThatWait) {
   learn(1, 300ms);
-  const std::uint64_t seen = told(1).version;
-  EXPECT_GE(seen, 100'000U);
-  hear(1, 50'000, 0);
-  EXPECT_EQ(pacer_.find(1)->round_trip(), 50us);
-  EXPECT_EQ(told(1).version, seen) << "not what it heard";
-  hear(1, ~0ULL, 0);
-  EXPECT_EQ(pacer_.find(1)->round_trip(), 50us) << "an absurd word is none";
-  hear(77, 1, 1);
-  EXPECT_EQ(told(77).version, 0U);
-}
-
-TEST_F(PacerTest, WindowsMakeUpForWhatBothLoopsWait) {
-  learn(1, 300ms);
-  const std::uint64_t seen = told(1).version;
-  const std::uint64_t before = pacer_.find(1)->window_bytes();
-  const auto more = [&] {
-    const std::uint64_t bytes = pacer_.find(1)->window_bytes() - before;
-    return static_cast<double>(bytes) / pacer_.find(1)->rate();
-  };
-  pacer_.set_own_wait(200us);
-  EXPECT_EQ(told(1).base, 200'000U);
-  hear(1, seen, 300'000);
-  EXPECT_NEAR(more(), 500e-6, 1e-7);
-  hear(1, seen, 20'000'000);
-  EXPECT_NEAR(more(), 1e-3, 1e-7) << "no more, or urgent frames would wait for it";
-  hear(1, seen, ~0ULL);
-  EXPECT_NEAR(more(), 1e-3, 1e-7) << "an absurd word is none";
-  pacer_.set_own_wait(0us);
-  hear(1, seen, 0);
-  EXPECT_EQ(pacer_.find(1)->window_bytes(), before);
+  const std::uint64_t before = filled();
+  pacer_.set_own_wait(700us);
+  EXPECT_EQ(told(1).base, 700'000U);
+  hear(1, 0, 300'000);
+  credit(1);
+  const auto more = static_cast<double>(filled() - before);
+  EXPECT_NEAR(more / pacer_.find(1)->rate(), 1e-3, 1.1e-3) << "to a slice";
+  EXPECT_GT(more, 0);
+  hear(1, 0, ~0ULL);
+  credit(1);
+  EXPECT_GE(filled(), before) << "an absurd word is none";
 }
 
 TEST_F(PacerTest, CreditIsAskedForOnlyOfPathsThatItPaces) {
-  EXPECT_TRUE(pacer_.wants_credit(1, 1000));
+  EXPECT_TRUE(pacer_.wants_credit(1, 32 << 10));
   pacer_.remove_link(1);
-  EXPECT_FALSE(pacer_.wants_credit(1, 1000));
+  EXPECT_FALSE(pacer_.wants_credit(1, 32 << 10));
   EXPECT_EQ(pacer_.find(1), nullptr);
   EXPECT_NE(pacer_.find(2), nullptr);
 }

@@ -9,9 +9,9 @@ namespace {
 
 class RecentUrgencyTest : public testing::Test {
  protected:
-  void bulk(std::int32_t priority) { urgency_.note_bulk({priority}, now_); }
+  void bulk(std::int32_t priority) { urgency_.note({priority}, true, 100'000, now_); }
   void send(std::int32_t priority, Time deadline = Time::max()) {
-    urgency_.note_other({priority, deadline}, now_);
+    urgency_.note({priority, deadline}, false, 100, now_);
   }
   bool lasts() const { return urgency_.lasts(now_); }
   /// One every so often; how long the last one is remembered, to half a second.
@@ -35,6 +35,35 @@ TEST_F(RecentUrgencyTest, NothingIsExpectedUntilSomethingUrgentWasSent) {
   send(0);
   EXPECT_FALSE(lasts()) << "it asks for nothing that bulk does not";
   send(1);
+  EXPECT_TRUE(lasts());
+}
+
+TEST_F(RecentUrgencyTest, FramesThatAskForNothingAreNotUrgent) {
+  for (std::int32_t layer = 50; layer > 0; --layer) send(-layer);
+  send(0);
+  EXPECT_FALSE(lasts());
+}
+
+// Undeclared gradients with priorities: the first of them look urgent.
+TEST_F(RecentUrgencyTest, ManyBytesAreNotUrgent) {
+  for (int i = 0; i < 20; ++i) {
+    urgency_.note({7}, false, 100'000, now_);
+    now_ += 1ms;
+  }
+  EXPECT_FALSE(lasts());
+  EXPECT_EQ(urgency_.background().priority, 7);
+  send(7);
+  EXPECT_FALSE(lasts());
+  send(8);
+  EXPECT_TRUE(lasts());
+}
+
+TEST_F(RecentUrgencyTest, FewBytesBesideManyAreUrgent) {
+  for (int i = 0; i < 1000; ++i) {
+    bulk(0);
+    urgency_.note({7}, false, 10'000, now_);
+    now_ += 1ms;
+  }
   EXPECT_TRUE(lasts());
 }
 

@@ -16,10 +16,11 @@ namespace {
 
 constexpr std::uint64_t kLinkWindow = 20'000;
 constexpr std::uint64_t kTotalWindow = 70'000;
-constexpr std::uint64_t kShapedWindow = 30'000;
-constexpr std::uint64_t kShapedBulkWindow = 50'000;
-constexpr Bounds kOrdinary{.window_bytes = 15'000, .quantum_bytes = 4'000};
-constexpr Bounds kBulk{.window_bytes = 25'000, .quantum_bytes = 9'000};
+constexpr std::uint64_t kShapedLatency = 30'000;
+constexpr std::uint64_t kShapedThroughput = 50'000;
+constexpr Bounds kLatency{.window_bytes = 15'000, .quantum_bytes = 4'000};
+constexpr Bounds kThroughput{.window_bytes = 25'000, .quantum_bytes = 9'000};
+constexpr Urgency kModelBackground{1};
 constexpr std::uint64_t kLookAfter = 128 << 10;
 constexpr std::uint64_t kShare = 32;
 
@@ -61,7 +62,7 @@ class Model {
  public:
   std::map<LinkId, ModelLink> links;
   std::uint64_t orders = 0;
-  bool bulk_yields = false;
+  bool latency_mode = false;
 
   void push(LinkId id, ModelFrame frame) {
     frame.order = ++orders;
@@ -130,17 +131,20 @@ class Model {
     }
   }
 
-  std::uint64_t quantum(const ModelLink& link, bool bulk) const {
+  std::uint64_t quantum(const ModelLink& link) const {
     if (!link.shaped) return wire::kMaxPayloadBytes / 5 * 4;
-    return bulk && !bulk_yields ? kBulk.quantum_bytes : kOrdinary.quantum_bytes;
+    return latency_mode ? kLatency.quantum_bytes : kThroughput.quantum_bytes;
+  }
+  bool is_urgent(const ModelFrame& frame) const {
+    return latency_mode && !frame.bulk && frame.urgency < kModelBackground;
   }
   bool may_go(const ModelLink& link) const {
     if (link.full || link.lanes.empty()) return false;
     const ModelFrame& frame = link.lanes.begin()->second.front();
-    const std::uint64_t half =
-        (wire::kHeaderBytes + std::min(frame.bytes, quantum(link, frame.bulk))) / 2;
-    const bool wide = frame.bulk ? !bulk_yields : link.wide_end > link.credited;
-    const auto& bounds = wide ? kBulk : kOrdinary;
+    const std::uint64_t half = (wire::kHeaderBytes + std::min(frame.bytes, quantum(link))) / 2;
+    const bool urgent = is_urgent(frame);
+    const bool wide = !latency_mode || (urgent && link.wide_end > link.credited);
+    const auto& bounds = wide ? kThroughput : kLatency;
     const std::uint64_t own = link.shaped ? bounds.window_bytes : kLinkWindow;
     if (!model_has_room(link.sent - link.credited, half, own)) return false;
     std::uint64_t pooled = 0;
@@ -150,12 +154,12 @@ class Model {
       pooled += other.sent - other.credited;
       pools_wide = pools_wide || other.wide_end > other.credited;
     }
-    if (frame.bulk) pools_wide = !bulk_yields;
-    const std::uint64_t shaped = pools_wide ? kShapedBulkWindow : kShapedWindow;
+    pools_wide = !latency_mode || (urgent && pools_wide);
+    const std::uint64_t shaped = pools_wide ? kShapedThroughput : kShapedLatency;
     return model_has_room(pooled, half, link.shaped ? shaped : kTotalWindow);
   }
   ModelPick pick_of(LinkId id, const ModelLink& link, const ModelFrame& frame) const {
-    const std::uint64_t most = quantum(link, frame.bulk);
+    const std::uint64_t most = quantum(link);
     const std::uint64_t left = frame.bytes - std::min(frame.sent, frame.bytes);
     const bool last = left <= most + most / 4;
     return {id, frame.order, last ? left : most, false, last};
@@ -192,7 +196,7 @@ class Model {
       ModelFrame& frame = lane->second.front();
       if (frame.order != pick.order) continue;
       link.sent += wire::kHeaderBytes + pick.bytes;
-      if (frame.bulk && !bulk_yields) link.wide_end = link.sent;
+      if (!latency_mode) link.wide_end = link.sent;
       since_oldest_ += wire::kHeaderBytes + pick.bytes;
       last_ = pick.link;
       frame.sent += pick.bytes;
@@ -225,7 +229,7 @@ class Model {
 class Both {
  public:
   explicit Both(unsigned seed) : random_(seed) {
-    queue_.windows().set_shaped(kShapedWindow, kShapedBulkWindow);
+    queue_.windows().set_shaped(kShapedLatency, kShapedThroughput);
     for (LinkId id = 1; id <= kLinks; ++id) add(id);
   }
   void step() {
@@ -273,8 +277,9 @@ class Both {
         EXPECT_TRUE(queue_.windows().credited(id, link.credited));
         return;
       case 12:
-        model_.bulk_yields = below(2) == 0;
-        return queue_.windows().set_bulk_yields(model_.bulk_yields);
+        model_.latency_mode = below(2) == 0;
+        return queue_.windows().set_latency_mode(
+            model_.latency_mode ? std::optional(kModelBackground) : std::nullopt);
       default:
         return push(id, tag);
     }
@@ -309,7 +314,7 @@ class Both {
   void add(LinkId id) {
     queue_.add_link(id);
     model_.links[id].shaped = id % 2 == 0;
-    if (id % 2 == 0) queue_.windows().shape(id, kOrdinary, kBulk);
+    if (id % 2 == 0) queue_.windows().shape(id, kLatency, kThroughput);
   }
   void push(LinkId id, std::uint64_t tag) {
     const Urgency urgency = any_urgency();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk has slices and windows of its own, and never makes what is more urgent wait for its turn.
+// Slices and windows of throughput mode and of latency mode, and what changes with the mode.
 #include "tests/sim/sim_network.h"
 #include "tests/van/send_queue_fixture.h"
 
@@ -7,121 +7,111 @@ namespace stretto {
 namespace {
 
 constexpr std::uint64_t kSlice = wire::kHeaderBytes + 64;
-constexpr std::uint64_t kBulkSlice = wire::kHeaderBytes + 256;
+constexpr std::uint64_t kWideSlice = wire::kHeaderBytes + 256;
+constexpr Urgency kBackground{};
 
-Frame bulk(std::int32_t priority, std::uint64_t mark, std::size_t bytes = 256) {
-  Frame made = frame(priority, mark, 1, bytes);
-  made.bulk = true;
-  return made;
+Frame large(std::int32_t priority, std::uint64_t mark, std::size_t bytes = 256) {
+  return frame(priority, mark, 1, bytes);
 }
 
-/// Two slices of 64 bytes may be in flight on a link and on all, of bulk four of 256.
-class SendQueueBulkTest : public SendQueueTest {
+/// In latency mode two slices of 64 bytes may be in flight on a link and on all, in throughput mode
+/// four of 256.
+class SendModesTest : public SendQueueTest {
  protected:
-  SendQueueBulkTest() {
+  SendModesTest() {
     for (LinkId link : {1U, 2U, 3U}) {
-      queue_.windows().shape(link, {2 * kSlice, 64}, {4 * kBulkSlice, 256});
+      queue_.windows().shape(link, {2 * kSlice, 64}, {4 * kWideSlice, 256});
     }
-    queue_.windows().set_shaped(2 * kSlice, 4 * kBulkSlice);
+    queue_.windows().set_shaped(2 * kSlice, 4 * kWideSlice);
   }
 
   void credit(LinkId link) {
     ASSERT_TRUE(queue_.windows().credited(link, queue_.windows().sent(link)));
   }
+  void begin_latency_mode() { queue_.windows().set_latency_mode(kBackground); }
+  void end_latency_mode() { queue_.windows().set_latency_mode(std::nullopt); }
 };
 
-TEST_F(SendQueueBulkTest, LeavesInSlicesOfItsOwn) {
-  queue_.push(1, bulk(0, 1, 1024));
-  queue_.push(1, frame(0, 2, 1, 1024));
-  for (int i = 0; i < 4; ++i) {
-    const auto pick = queue_.next();
-    ASSERT_TRUE(pick);
-    EXPECT_EQ(pick->bytes, 256U);
-    queue_.taken(*pick);
-  }
-  credit(1);
-  const auto pick = queue_.next();
-  ASSERT_TRUE(pick);
-  EXPECT_EQ(pick->bytes, 64U) << "the other one is no bulk";
+TEST_F(SendModesTest, ModeSetsSlices) {
+  queue_.push(1, large(0, 1, 1024));
+  EXPECT_EQ(queue_.next()->bytes, 256U);
+  begin_latency_mode();
+  EXPECT_EQ(queue_.next()->bytes, 64U);
+  end_latency_mode();
+  EXPECT_EQ(queue_.next()->bytes, 256U);
 }
 
-TEST_F(SendQueueBulkTest, FillsItsOwnWindow) {
-  for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, bulk(0, mark));
+TEST_F(SendModesTest, ThroughputModeFillsItsWindow) {
+  for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, large(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2, 3, 4}));
-  EXPECT_EQ(queue_.windows().shaped_in_flight(), 4 * kBulkSlice);
+  EXPECT_EQ(queue_.windows().shaped_in_flight(), 4 * kWideSlice);
 }
 
-TEST_F(SendQueueBulkTest, WhatIsMoreUrgentGoesNextOnAnyLink) {
-  for (std::uint64_t mark = 1; mark <= 8; ++mark) queue_.push(1, bulk(0, mark));
+TEST_F(SendModesTest, LatencyModeFillsItsWindow) {
+  begin_latency_mode();
+  queue_.push(1, large(0, 1, 1024));
+  queue_.push(2, large(0, 2, 1024));
+  EXPECT_EQ(take_all(), (Marks{1, 2})) << "two slices are the window of all links";
+}
+
+TEST_F(SendModesTest, MoreUrgentFrameGoesNextOnAnyLink) {
+  for (std::uint64_t mark = 1; mark <= 8; ++mark) queue_.push(1, large(0, mark));
   EXPECT_EQ(take(), 1U);
   EXPECT_EQ(take(), 2U);
-  EXPECT_EQ(take(), 3U);
   queue_.push(1, frame(1, 21));
   queue_.push(2, frame(2, 22));
-  EXPECT_EQ(take(), 22U) << "more than an ordinary window is in flight, and it does not wait";
+  EXPECT_EQ(take(), 22U);
   EXPECT_EQ(take(), 21U);
 }
 
-TEST_F(SendQueueBulkTest, TheOrdinaryWindowIsBackWhenBulkHasArrived) {
-  queue_.push(1, bulk(0, 1));
-  EXPECT_EQ(take(), 1U);
-  credit(1);
-  for (std::uint64_t mark = 2; mark <= 6; ++mark) queue_.push(1, frame(0, mark));
-  for (std::uint64_t mark = 7; mark <= 9; ++mark) queue_.push(2, frame(0, mark));
-  EXPECT_EQ(take_all(), (Marks{7, 2})) << "of all links together";
-  queue_.remove_link(2);
-  EXPECT_EQ(take_all(), (Marks{3})) << "of this one";
-}
-
-TEST_F(SendQueueBulkTest, BulkThatHasLeftTheHostOpensNoWindowForOtherLinks) {
-  queue_.push(1, bulk(0, 1));
-  EXPECT_EQ(take(), 1U);
-  queue_.windows().departed(1, kBulkSlice);
-  for (std::uint64_t mark = 2; mark <= 5; ++mark) queue_.push(2, frame(0, mark));
-  EXPECT_EQ(take_all(), (Marks{2, 3}));
-}
-
-TEST_F(SendQueueBulkTest, ThatYieldsLeavesAsTheOthersDo) {
-  queue_.windows().set_bulk_yields(true);
-  queue_.push(1, bulk(0, 1, 1024));
-  queue_.push(2, bulk(0, 2, 1024));
-  const auto pick = queue_.next();
-  ASSERT_TRUE(pick);
-  EXPECT_EQ(pick->bytes, 64U);
-  EXPECT_EQ(take_all(), (Marks{1, 2})) << "two slices are the window of all links";
-  queue_.windows().set_bulk_yields(false);
-  EXPECT_EQ(queue_.next()->bytes, 256U) << "what has begun, too";
-}
-
-TEST_F(SendQueueBulkTest, WhatLeftBeforeItYieldsKeepsItsWindowOpenForTheOthersOnly) {
-  for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, bulk(0, mark));
+TEST_F(SendModesTest, UrgentFrameUsesWindowThatWasOpen) {
+  for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, large(0, mark));
   EXPECT_EQ(take(), 1U);
   EXPECT_EQ(take(), 2U);
-  queue_.windows().set_bulk_yields(true);
-  queue_.push(2, bulk(0, 7));
-  EXPECT_EQ(take(), 0U) << "more than the ordinary window is in flight";
+  begin_latency_mode();
+  EXPECT_EQ(take(), 0U) << "more than the window of latency mode is in flight";
   queue_.push(1, frame(1, 21));
   EXPECT_EQ(take_all(), (Marks{21})) << "it would wait twice";
   credit(1);
-  queue_.push(1, frame(1, 22));
-  queue_.push(1, frame(1, 23));
-  queue_.push(1, frame(1, 24));
-  EXPECT_EQ(take_all(), (Marks{22, 23})) << "and now the ordinary window holds for all";
+  for (std::uint64_t mark = 22; mark <= 24; ++mark) queue_.push(1, frame(1, mark));
+  EXPECT_EQ(take_all(), (Marks{22, 23})) << "and now that window holds for all";
 }
 
-/// Whatever happens, in any order: windows hold, and when all has arrived they are the ordinary.
-TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
+TEST_F(SendModesTest, BulkIsNeverUrgent) {
+  queue_.push(1, large(0, 1));
+  queue_.push(1, large(0, 2));
+  EXPECT_EQ(take(), 1U);
+  EXPECT_EQ(take(), 2U);
+  begin_latency_mode();
+  Frame bulk = frame(5, 3);
+  bulk.bulk = true;
+  queue_.push(2, std::move(bulk));
+  EXPECT_EQ(take(), 0U);
+}
+
+TEST_F(SendModesTest, DepartedBytesOpenNoWindow) {
+  queue_.push(1, large(0, 1));
+  EXPECT_EQ(take(), 1U);
+  queue_.windows().departed(1, kWideSlice);
+  begin_latency_mode();
+  for (std::uint64_t mark = 2; mark <= 5; ++mark) queue_.push(2, frame(1, mark));
+  EXPECT_EQ(take_all(), (Marks{2, 3}));
+}
+
+/// Whatever happens, in any order: windows hold, and when all has arrived they are those of the
+/// mode.
+TEST_F(SendModesTest, WindowsHoldUnderRandomUse) {
   sim::Random random(7);
   for (int i = 0; i < 20'000; ++i) {
     const auto link = static_cast<LinkId>(1 + random.below(3));
     const auto priority = static_cast<std::int32_t>(random.below(3));
     if (random.chance(0.4)) {
-      queue_.push(link, random.chance(0.5) ? bulk(priority, 1) : frame(priority, 1));
+      queue_.push(link, random.chance(0.5) ? large(priority, 1) : frame(priority, 1));
     } else if (const auto pick = queue_.next(); pick && random.chance(0.8)) {
       queue_.taken(*pick);
-      ASSERT_LE(queue_.windows().shaped_in_flight(), 5 * kBulkSlice);
+      ASSERT_LE(queue_.windows().shaped_in_flight(), 5 * kWideSlice);
     } else if (random.chance(0.1)) {
-      queue_.windows().set_bulk_yields(random.chance(0.5));
+      random.chance(0.5) ? begin_latency_mode() : end_latency_mode();
     } else if (random.chance(0.5)) {
       queue_.windows().departed(link, random.below(queue_.windows().sent(link) + 1));
     } else {
@@ -135,7 +125,7 @@ TEST_F(SendQueueBulkTest, WindowsHoldUnderRandomUse) {
     for (LinkId link : {1U, 2U, 3U}) credit(link);
   }
   EXPECT_EQ(queue_.windows().shaped_in_flight(), 0U);
-  queue_.windows().set_bulk_yields(false);
+  begin_latency_mode();
   for (std::uint64_t mark = 1; mark <= 6; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
 }

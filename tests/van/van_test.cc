@@ -264,7 +264,7 @@ TEST_F(VanTest, AnotherProtocolIsToldSo) {
   worker_.send_raw(header);
   step();
   EXPECT_THAT(std::get<control::Fault>(worker_.control()).why.cause(),
-              HasSubstr("protocol 1, this side speaks 4"));
+              HasSubstr("protocol 1, this side speaks 5"));
 }
 
 // ---- credit and acks

@@ -52,7 +52,7 @@ Header distinct() {
 
 TEST(Wire, LaysTheHeaderOutAsWrittenDownHere) {
   EXPECT_EQ(hex(encode(distinct())),
-            "53 54 52 4f 04 00 02 04 00 00 03 00 11 12 13 14\n"  // magic ... epoch
+            "53 54 52 4f 05 00 02 04 00 00 03 00 11 12 13 14\n"  // magic ... epoch
             "15 16 17 18 fe ff ff ff 21 22 23 24 25 26 27 28\n"  // sender, priority, key
             "10 00 00 00 35 36 37 38 41 42 43 44 45 46 47 48\n"  // bytes, checksum, version
             "51 52 53 54 55 56 57 58 61 62 63 64 65 66 67 68\n"  // base, sequence
@@ -81,7 +81,8 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(kCreditNow, 16);
   EXPECT_EQ(kProbe, 32);
   EXPECT_EQ(kChecksummed, 64);
-  EXPECT_EQ(kProtocol, 4);
+  EXPECT_EQ(kUrgent, 2048);
+  EXPECT_EQ(kProtocol, 5);
 }
 
 TEST(Wire, ReadsBackWhatWasWritten) {
@@ -132,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Protocol", [](Header& h) { h.protocol = 9; }, 8, Code::kRefused, "protocol 9"},
         Refusal{"KindZero", [](Header& h) { h.kind = Kind{0}; }, 8, Code::kMalformed, "kind 0"},
         Refusal{"KindTwelve", [](Header& h) { h.kind = Kind{12}; }, 8, Code::kMalformed, "kind 12"},
-        Refusal{"Flags", [](Header& h) { h.flags = 2048; }, 8, Code::kMalformed, "flags 0x800"},
+        Refusal{"Flags", [](Header& h) { h.flags = 4096; }, 8, Code::kMalformed, "flags 0x1000"},
         Refusal{"Codec", [](Header& h) { h.codec = 8; }, 8, Code::kMalformed, "codec 8"},
         Refusal{"CodecOfOtherType",
                 [](Header& h) {

@@ -161,7 +161,7 @@ Shaper shaper_for(const LabShape& shape) {
   const std::uint64_t burst = shape.rate_mbit * (128 << 10) / 1000;
   const std::uint64_t queue = shape.rate_mbit * 4'000'000 / 1000;
   Shaper shaper{.rate_mbit = shape.rate_mbit, .burst_bytes = 0, .limit_bytes = 1'000'000};
-  shaper.burst_bytes = std::clamp<std::uint64_t>(burst, 66 << 10, 256 << 10);
+  shaper.burst_bytes = std::clamp<std::uint64_t>(burst, 72 << 10, 256 << 10);
   if (shape.bottleneck == Bottleneck::kHost) {
     shaper.limit_bytes = std::clamp<std::uint64_t>(queue, 256'000, 40'000'000);
   }

@@ -20,8 +20,7 @@ enum Word : std::size_t {
   kHere,
   kRate,
   kProduct,
-  kLate,
-  kBulkLate,
+  kWait,
   kRecentRate,
   kTaken
 };
@@ -46,8 +45,7 @@ EntryWords HostEntry::words() const {
   words[kHere] = here_bytes;
   words[kRate] = whole(paths.rate);
   words[kProduct] = paths.product_bytes;
-  words[kLate] = paths.late_bytes;
-  words[kBulkLate] = paths.bulk_late_bytes;
+  words[kWait] = paths.wait_bytes;
   words[kRecentRate] = whole(recent_rate);
   words[kTaken] = taken_bytes;
   return words;
@@ -66,8 +64,7 @@ HostEntry HostEntry::of(const EntryWords& words) {
           .here_bytes = bytes(kHere),
           .paths = {.rate = static_cast<double>(bytes(kRate)),
                     .product_bytes = bytes(kProduct),
-                    .late_bytes = bytes(kLate),
-                    .bulk_late_bytes = bytes(kBulkLate)},
+                    .wait_bytes = bytes(kWait)},
           .taken_bytes = words[kTaken],
           .recent_rate = static_cast<double>(bytes(kRecentRate))};
 }

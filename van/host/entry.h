@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "van/path.h"
+#include "van/window_plan.h"
 
 namespace stretto::host {
 
@@ -26,7 +26,7 @@ struct HostEntry {
   bool urgent = false;               ///< Of late it had something urgent,
   std::int32_t urgent_priority = 0;  ///< of this priority at most.
   std::uint64_t here_bytes = 0;      ///< In flight, and not known to have left this host.
-  PathSums paths = {};               ///< Of those with bytes in flight.
+  PathEstimate paths = {};           ///< Of those with bytes in flight.
   std::uint64_t taken_bytes = 0;     ///< What its far ends have taken in all.
   /// Bytes a second that its far ends have taken of late, while data waited all the time; 0: data
   /// did not.

@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "common/greatest.h"
 #include "van/host/entry.h"
 
 namespace stretto::host {

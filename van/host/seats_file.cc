@@ -20,7 +20,7 @@
 namespace stretto::host {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x7374726574746f01;  // "stretto" and the version of the layout.
+constexpr std::uint64_t kMagic = 0x7374726574746f02;  // "stretto" and the version of the layout.
 constexpr int kTries = 10;                            // What a signal interrupts is done again.
 constexpr std::size_t kMostLookedAt = 256;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;

@@ -17,7 +17,7 @@ struct HostShare {
   /// Of the host's window, above 0 and at most 1. More, where others have less in flight than they
   /// might.
   double part = 1;
-  PathSums others;                      ///< Of all of them: the host's window is made of these too.
+  PathEstimate others;                  ///< Of all of them: the host's window is made of these too.
   std::uint64_t others_here_bytes = 0;  ///< Of those whose bytes this endpoint leaves room for.
   /// Data of a lower priority give way to another process of the job: they get `rest_rate` bytes a
   /// second; 0: nobody knows how much that could be.

@@ -46,6 +46,11 @@ class ZmqTransport final : public Transport {
     const Connection* connection = links_.find(link);
     return connection != nullptr && connection->local;
   }
+  std::optional<RoundTrips> round_trips(LinkId link) const override {
+    const Connection* connection = links_.find(link);
+    if (connection == nullptr) return std::nullopt;
+    return round_trips_of(connection->descriptor());
+  }
   bool is_made(LinkId link) const override {
     const Connection* connection = links_.find(link);
     return connection != nullptr && connection->stage() == Connection::Stage::kOpen;

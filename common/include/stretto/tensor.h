@@ -202,9 +202,9 @@ struct TensorOptions {
   /// values travel as they are. f32 only, not in the eager modes, not with kMin, kMax and kProduct.
   /// None: what STRETTO_CODEC says for the tensor's name, or lossless.
   std::optional<CodecSpec> codec = {};
-  /// Contributions and values leave in larger slices, and more of them are in flight, on their way
-  /// to other hosts: a link carries more for less work. What is more urgent still overtakes them,
-  /// but the first of it after a quiet time waits up to some 5 ms for what is in flight.
+  /// Contributions and values are never urgent, whatever their priority: they begin no latency
+  /// mode, in which all data to other hosts leaves in small slices. For tensors whose priorities
+  /// order them among themselves, such as gradients by layer.
   bool bulk = false;
   /// The program's own shape of the elements, as "2x3", with its element type where that travels as
   /// another: printable ASCII, at most 256 bytes. Only compared and shown, so that workers whose

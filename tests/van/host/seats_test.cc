@@ -70,7 +70,7 @@ TEST_F(SeatsTest, OthersAreReadAsTheyWereWritten) {
       .urgent = true,
       .urgent_priority = 5,
       .here_bytes = 6,
-      .paths = {.rate = 7, .product_bytes = 8, .late_bytes = 9, .bulk_late_bytes = 10},
+      .paths = {.rate = 7, .product_bytes = 8, .wait_bytes = 9},
       .recent_rate = 11};
   seats_.write(1, told);
   std::array<HostEntry, kSeats> others;
@@ -97,7 +97,7 @@ TEST_F(SeatsTest, WhatIsReadWasWrittenTogether) {
   std::atomic<bool> stop = false;
   std::thread writer([&] {
     for (std::uint64_t i = 1; !stop; ++i) {
-      seats_.write(0, {.job = i, .here_bytes = i, .paths = {.product_bytes = i, .late_bytes = i}});
+      seats_.write(0, {.job = i, .here_bytes = i, .paths = {.product_bytes = i, .wait_bytes = i}});
     }
   });
   std::uint64_t seen = 0;
@@ -107,7 +107,7 @@ TEST_F(SeatsTest, WhatIsReadWasWrittenTogether) {
     seen += seen < 2 ? 1 : 0;
     EXPECT_EQ(entry->here_bytes, entry->job);
     EXPECT_EQ(entry->paths.product_bytes, entry->job);
-    EXPECT_EQ(entry->paths.late_bytes, entry->job);
+    EXPECT_EQ(entry->paths.wait_bytes, entry->job);
   }
   stop = true;
   writer.join();

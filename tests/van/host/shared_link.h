@@ -107,7 +107,7 @@ class SharedLink {
       const SendQueue::Pick taken = pick;
       const Time now = link_.now_;
       const bool urgent = taken.frame->header.priority != load_.priority;
-      pacer_.note_urgency(*taken.frame, now);
+      pacer_.note_urgency(*taken.frame, taken.charge(), now);
       queue_.taken(taken);
       pacer_.on_sent(kLink, taken.charge(), now);
       const std::uint64_t sent = queue_.windows().sent(kLink);
@@ -123,7 +123,7 @@ class SharedLink {
       if (killed_) return;
       taken_bytes_ = sent;
       EXPECT_TRUE(queue_.windows().credited(kLink, sent));
-      pacer_.on_credit(kLink, sent, link_.now_);
+      pacer_.on_credit(kLink, sent, link_.now_, [] { return std::nullopt; });
       if (urgent) {
         urgent_ms_.push_back(1e3 * seconds(link_.now_ - urgent_sent_.front()));
         urgent_sent_.erase(urgent_sent_.begin());
