@@ -67,9 +67,10 @@ class Preempt(cluster.ClusterTest):
     def test_another_process_yields_too(self):
         rows = self.rows("--processes", 2, "--background", "bulk", "--host_window", "none,urgent")
         self.assertEqual(set(rows), {"preempt bulk none", "preempt bulk urgent"})
-        none, urgent = rows["preempt bulk none"], rows["preempt bulk urgent"]
-        self.assertGreater(none["urgent_p50_ms"], 1.1 * urgent["urgent_p50_ms"])
-        self.assertGreater(urgent["background_gb_per_s"], 0.8 * none["background_gb_per_s"])
+        # Without a window for the host the receiver tells the other process.
+        for row in rows.values():
+            self.assertGreater(row["urgent_first_ms"], 2 * row["urgent_p50_ms"], row)
+            self.assertGreater(row["rate_used"], 0.7, row)
 
     def test_peers_behind_a_router(self):
         rows = self.rows("--background", "plain", "--peers", 2, "--bottleneck", "router",

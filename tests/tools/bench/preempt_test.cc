@@ -182,7 +182,7 @@ TEST(LabPlan, BurstAndQueueFollowTheRateWithinBounds) {
   EXPECT_EQ(shaper(1000, Bottleneck::kHost).burst_bytes, 128U << 10);
   EXPECT_EQ(shaper(1500, Bottleneck::kHost).burst_bytes, 192U << 10);
   EXPECT_EQ(shaper(10'000, Bottleneck::kHost).burst_bytes, 256U << 10);
-  EXPECT_EQ(shaper(10, Bottleneck::kHost).burst_bytes, 66U << 10);
+  EXPECT_EQ(shaper(10, Bottleneck::kHost).burst_bytes, 72U << 10);
   EXPECT_EQ(shaper(500, Bottleneck::kHost).limit_bytes, 2'000'000U);
   EXPECT_EQ(shaper(10, Bottleneck::kHost).limit_bytes, 256'000U);
   EXPECT_EQ(shaper(100, Bottleneck::kRouter).limit_bytes, 1'000'000U);
