@@ -14,7 +14,7 @@ constexpr Duration kArrivalInterval = 10ms;
 constexpr Duration kLongestInterval =
     2 * kArrivalInterval;  // A longer one was idle for a part of its time.
 constexpr Duration kCountEvery = 1ms;
-constexpr Duration kActive = 50ms;  // A sender is active for so long after its last data.
+constexpr Duration kActive = 50ms;  // After its last data a sender counts as active.
 
 }  // namespace
 

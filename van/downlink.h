@@ -16,7 +16,7 @@ namespace stretto {
 /// Thread: loop. Pure.
 class Downlink {
  public:
-  /// So many bytes of data have come from another host.
+  /// `bytes` of data have arrived from another host.
   void on_data(LinkId link, std::uint64_t bytes, Time now);
   void remove(LinkId link) { last_.erase(link); }
   /// The window in bytes that each sender may have now; 0: no limit, since fewer than two send, or

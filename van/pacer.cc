@@ -16,7 +16,7 @@ constexpr Duration kFarUrgentLasts = 100ms;  // or a far end did, which does wit
 constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
 constexpr std::uint64_t kAlignment = 64;       // So that slices are whole elements, and aligned.
 constexpr std::uint64_t kCreditsOfWindow = 4;  // More would bring nothing.
-// A link that had a quarter of the uplink may have all of it at once.
+// A link that used a quarter of the uplink may use all of it immediately.
 constexpr double kLinkGain = 4;
 
 }  // namespace
@@ -127,8 +127,8 @@ void Pacer::hear(LinkId link, const wire::Header& credit, Time now) {
   choose_mode(now);
 }
 
-// A link has the window of the whole uplink: when others of its round have ended, it goes on with
-// all of it at once. A far end that takes much less has no more than four times as long a queue.
+// A link has the window of the whole uplink: when others of its round have ended, it uses
+// the rest immediately. The queue of a slow far end is at most four times as long.
 PathEstimate Pacer::estimate_of(const Shaped& link) const {
   const double own = link.path.rate();
   const double uplink = std::max(uplink_.get() + share_.others.rate, own);

@@ -24,7 +24,7 @@ class Path {
   /// Of `sent_bytes` in all, `slice_bytes` have been submitted now. `more`: more waits for this
   /// path.
   void on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool more, Time now);
-  /// The far end has taken so many bytes in all.
+  /// The far end has taken `taken_bytes` in all.
   void on_credit(std::uint64_t taken_bytes, Time now);
   /// True if the next credit should come with a new measurement of the kernel's.
   bool wants_packets(Time now) const;

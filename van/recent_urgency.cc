@@ -29,11 +29,11 @@ void RecentUrgency::forget_old(Time now) {
 }
 
 Urgency RecentUrgency::background() const {
-  std::optional<Urgency> most;
+  Urgency most;
   for (const Sent* sent : {&sent_, &before_}) {
-    if (sent->background) raise(most, *sent->background);
+    if (sent->background && *sent->background < most) most = *sent->background;
   }
-  return most.value_or(Urgency{});
+  return most;
 }
 
 bool RecentUrgency::are_many(std::uint64_t Sent::*bytes) const {

@@ -16,15 +16,15 @@ namespace stretto {
 /// Thread: loop. Pure: told the time, it answers.
 class RecentUrgency {
  public:
-  /// So many bytes of a frame leave.
+  /// `bytes` of a frame leave.
   void note(const Urgency& urgency, bool bulk, std::uint64_t bytes, Time now);
   /// True while the next urgent frame is to be expected: for twice the longest recent gap between
   /// two, at least kLeast. After a gap of more than kLongestGap the next one is not expected.
   bool lasts(Time now) const { return now < until_; }
   bool is_urgent(const Urgency& urgency, bool bulk) const {
-    return !bulk && urgency < Urgency{} && urgency < background();
+    return !bulk && urgency < background();
   }
-  /// What a frame must exceed to be urgent.
+  /// What a frame must exceed to be urgent; at least what asks for nothing.
   Urgency background() const;
   /// The highest priority of what has been urgent since it lasts.
   std::int32_t priority() const { return priority_; }

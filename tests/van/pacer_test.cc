@@ -88,7 +88,6 @@ TEST_F(PacerTest, GrantBoundsWindowAndSlices) {
   EXPECT_GE(filled(), 300U << 10);
 }
 
-// The far end of link 2 has gone; its sender has yet to hear that it is alone.
 TEST_F(PacerTest, TinyGrantStopsNoLink) {
   learn(1, 500ms);
   hear(1, 1, 0);

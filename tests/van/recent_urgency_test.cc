@@ -45,6 +45,14 @@ TEST_F(RecentUrgencyTest, FramesThatAskForNothingAreNotUrgent) {
 }
 
 // Undeclared gradients with priorities: the first of them look urgent.
+TEST_F(RecentUrgencyTest, LowBulkMakesNothingUrgent) {
+  bulk(-5);
+  send(-1);
+  send(0);
+  EXPECT_FALSE(lasts());
+  EXPECT_EQ(urgency_.background().priority, 0);
+}
+
 TEST_F(RecentUrgencyTest, ManyBytesAreNotUrgent) {
   for (int i = 0; i < 20; ++i) {
     urgency_.note({7}, false, 100'000, now_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Van's credit frames tell besides credit.
+// Grants and loop delays in a Van's credit frames.
 #include <gtest/gtest.h>
 
 #include "tests/van/van_fixture.h"
