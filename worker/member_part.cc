@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/check.h"
+
 namespace stretto {
 namespace {
 
@@ -20,6 +22,7 @@ std::string call_of(bool broadcast, std::uint32_t root) {
 }  // namespace
 
 void MemberPartAt::begin_sum() const {
+  STRETTO_CHECK(current() != nullptr);
   MemberPart& own = state();
   const Operation& operation = *current();
   std::span<const std::byte> source;

@@ -101,7 +101,7 @@ TEST_F(PacerTest, TinyGrantStopsNoLink) {
 
 TEST_F(PacerTest, TellsWhatItGrants) {
   EXPECT_EQ(told(1).version, 0U);
-  for (int i = 0; i < 1000; ++i, now_ += 134us) pacer_.on_data(1 + i % 2, 16'000, 0, false, now_);
+  for (int i = 0; i < 1000; ++i, now_ += 134us) pacer_.on_data(i % 2 == 0 ? 1 : 2, 16'000, 0, false, now_);
   EXPECT_NEAR(static_cast<double>(told(1).version), 250e3, 50e3) << "of 119 MB/s";
 }
 

@@ -61,7 +61,7 @@ TEST(WindowPlan, LoopsThatWaitHaveMoreInFlight) {
 TEST(WindowPlan, GrantsAddUpToOneWindow) {
   for (const double rate : {12e6, 62e6, 119e6, 1.19e9}) {
     const std::uint64_t one = throughput_bounds(path(rate, Duration::zero()), 0).window_bytes;
-    for (const std::size_t senders : {2, 4, 8, 32}) {
+    for (const std::size_t senders : {2U, 4U, 8U, 32U}) {
       const std::uint64_t granted = granted_window(rate, senders);
       EXPECT_LE(senders * granted, one);
       const Bounds bounds = throughput_bounds(path(rate), granted);

@@ -62,16 +62,15 @@ TEST_F(SeatsTest, WhoCannotBeAskedForIsGoneAfterAMinuteOfSilence) {
 TEST_F(SeatsTest, OthersAreReadAsTheyWereWritten) {
   take(1);
   take(2);
-  const HostEntry told{
-      .alive_at = kSeatsNow,
-      .job = 3,
-      .waiting = true,
-      .priority = -4,
-      .urgent = true,
-      .urgent_priority = 5,
-      .here_bytes = 6,
-      .paths = {.rate = 7, .product_bytes = 8, .wait_bytes = 9},
-      .recent_rate = 11};
+  const HostEntry told{.alive_at = kSeatsNow,
+                       .job = 3,
+                       .waiting = true,
+                       .priority = -4,
+                       .urgent = true,
+                       .urgent_priority = 5,
+                       .here_bytes = 6,
+                       .paths = {.rate = 7, .product_bytes = 8, .wait_bytes = 9},
+                       .recent_rate = 11};
   seats_.write(1, told);
   std::array<HostEntry, kSeats> others;
   ASSERT_EQ(seats_.read_others(0, others), 1U);
