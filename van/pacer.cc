@@ -108,7 +108,8 @@ void Pacer::on_data(LinkId link, std::uint64_t bytes, std::int32_t priority, boo
 void Pacer::tell(LinkId link, wire::Header& credit, Time now) {
   if (!links_.contains(link)) return;
   wire::CreditFrame{.grant = downlink_.grant(now),
-                    .loop_wait_ns = static_cast<std::uint64_t>(own_wait_.count())}
+                    .loop_wait_ns = static_cast<std::uint64_t>(own_wait_.count()),
+                    .sent_us = sent_us(now)}
       .put_into(credit);
   if (coming_.lasts(now)) credit.flags = static_cast<std::uint16_t>(credit.flags | wire::kUrgent);
 }
@@ -122,6 +123,7 @@ void Pacer::hear(LinkId link, const wire::Header& credit, Time now) {
     found->second.waits = own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns);
   }
   found->second.grant = std::min(told.grant, limit_bytes_);
+  found->second.returns.note(told.sent_us, now);
   if ((credit.flags & wire::kUrgent) == 0) return;
   other_urgent_until_ = std::max(other_urgent_until_, now + kFarUrgentLasts);
   choose_mode(now);
@@ -173,7 +175,7 @@ void Pacer::shape_all(Time now) {
     fastest = std::max(fastest, link.path.rate());
     granted += link.granted();
     all_granted = all_granted && link.grant > 0;
-    trips += link.path.rate() * seconds(link.path.round_trip());
+    trips += link.path.rate() * seconds(link.delay());
     links.rate += link.path.rate();
     waits = std::max(waits, link.waits);
   }

@@ -11,6 +11,7 @@
 #include "van/host/yielding.h"
 #include "van/path.h"
 #include "van/recent_urgency.h"
+#include "van/return_delay.h"
 #include "van/send_queue.h"
 #include "van/window_plan.h"
 
@@ -65,12 +66,14 @@ class Pacer {
  private:
   struct Shaped {
     Path path;
+    ReturnDelay returns;
     Duration waits{};         // For processors, of the loops at both ends.
     std::uint64_t grant = 0;  // The far end's; 0: no limit.
     std::uint64_t credit_step_bytes = 0;
     std::uint64_t asked_bytes = 0;  // Sent when a credit was asked for.
 
-    PathEstimate estimate_at(double rate) const { return estimate(rate, path.round_trip(), waits); }
+    Duration delay() const { return path.round_trip() + returns.get(); }
+    PathEstimate estimate_at(double rate) const { return estimate(rate, delay(), waits); }
     // The grant is of queue: what is on the way without a queue comes to it.
     std::uint64_t granted() const {
       const PathEstimate own = estimate_at(path.rate());

@@ -97,7 +97,7 @@ struct Header {
   std::uint32_t checksum = 0;  ///< CRC32C of the frame; van/checksum.h.
   /// push, up, down: the round. pull: least version. value: rounds applied. call, answer: the
   /// call's number.
-  /// credit: the least round trip that the sender has seen of late, in nanoseconds; 0: none.
+  /// credit: how many bytes the receiver of this may have in flight; 0: no limit.
   std::uint64_t version = 0;
   /// push: version it was computed from; of a broadcast, also up, the root's rank. value: slowest
   /// round. up and down of a group's call: which call it is (core/group_call.h).
@@ -113,7 +113,9 @@ struct Header {
   std::uint64_t acked = 0;         ///< Pushes of the receiver that have been applied, cumulative.
   std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it. up and down
                                    ///< of a send: its tag.
-  std::uint32_t spread = 0;        ///< value: fastest minus slowest worker, in rounds.
+  /// value: fastest minus slowest worker, in rounds. credit: when it left, in microseconds of the
+  /// sender's clock, modulo 2^32.
+  std::uint32_t spread = 0;
   std::uint32_t contributors = 0;  ///< value: workers whose shares are in the round.
   std::uint64_t deadline =
       0;                     ///< Microseconds until it is wanted, from when it left; 0: no matter.

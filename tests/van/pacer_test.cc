@@ -24,10 +24,12 @@ class PacerTest : public fake::PacerFixture {
     pacer_.tell(link, credit, now_);
     return credit;
   }
-  void hear(LinkId link, std::uint64_t grant, std::uint64_t wait, bool urgent = false) {
+  void hear(LinkId link, std::uint64_t grant, std::uint64_t wait, bool urgent = false,
+            Duration queued = {}) {
     wire::Header credit;
     credit.version = grant;
     credit.base = wait;
+    credit.spread = sent_us(now_ - queued);
     credit.flags = urgent ? wire::kUrgent : 0;
     pacer_.hear(link, credit, now_);
   }
@@ -88,6 +90,18 @@ TEST_F(PacerTest, GrantBoundsWindowAndSlices) {
   EXPECT_GE(filled(), 300U << 10);
 }
 
+// Credits that wait 3 ms behind what their sender sends: as much more is in flight.
+TEST_F(PacerTest, WindowCoversQueueOfCredits) {
+  learn(1, 500ms);
+  hear(1, 0, 0);
+  credit(1);
+  const std::uint64_t before = filled();
+  for (int i = 0; i < 100; ++i) hear(1, 0, 0, false, 3ms);
+  credit(1);
+  const double more = 1.25 * pacer_.find(1)->rate() * 3e-3;
+  EXPECT_NEAR(static_cast<double>(filled() - before), more, more / 4);
+}
+
 TEST_F(PacerTest, TinyGrantStopsNoLink) {
   learn(1, 500ms);
   hear(1, 1, 0);
@@ -101,7 +115,8 @@ TEST_F(PacerTest, TinyGrantStopsNoLink) {
 
 TEST_F(PacerTest, TellsWhatItGrants) {
   EXPECT_EQ(told(1).version, 0U);
-  for (int i = 0; i < 1000; ++i, now_ += 134us) pacer_.on_data(i % 2 == 0 ? 1 : 2, 16'000, 0, false, now_);
+  for (int i = 0; i < 1000; ++i, now_ += 134us)
+    pacer_.on_data(i % 2 == 0 ? 1 : 2, 16'000, 0, false, now_);
   EXPECT_NEAR(static_cast<double>(told(1).version), 250e3, 50e3) << "of 119 MB/s";
 }
 
