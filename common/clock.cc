@@ -11,14 +11,17 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/descriptor.h"
+
 namespace stretto {
 
+// The file stays open: a look is one system call in place of three. A child of fork() that looked
+// before sees its parent's account.
 Duration SteadyClock::waited() const {
-  const int file = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return Duration::zero();
+  thread_local const Descriptor file(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return Duration::zero();
   char text[96];
-  const ssize_t bytes = ::read(file, text, sizeof(text));
-  ::close(file);
+  const ssize_t bytes = ::pread(file.get(), text, sizeof(text), 0);
   if (bytes <= 0) return Duration::zero();
   std::string_view rest(text, static_cast<std::size_t>(bytes));
   rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));

@@ -11,6 +11,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShapeAllEvery = 500us;
+constexpr Duration kLookEvery = 1ms;         // Whether other processes have made room.
 constexpr Duration kOtherUrgentLasts = 1s;   // After another process told of something urgent,
 constexpr Duration kFarUrgentLasts = 100ms;  // or a far end did, which does with each credit.
 constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
@@ -50,6 +51,13 @@ std::optional<SendQueue::Pick> Pacer::next(Time now) {
   if (!held || pick->aged) return pick;
   yields_ = true;
   return queue_.next(Among::kUnshaped);
+}
+
+Time Pacer::next_look(Time now) const {
+  const bool yields = yields_ && queue_.waiting() > 0;
+  if (yields || (queue_.held_back() && share_.part < 1)) return now + kLookEvery;
+  if (!queue_.held_back()) return Time::max();
+  return std::max(departs_at_, shaped_all_at_ + kShapeAllEvery);
 }
 
 bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
@@ -168,9 +176,11 @@ void Pacer::shape_all(Time now) {
   double fastest = 0;
   std::uint64_t granted = 0;
   bool all_granted = true;
+  departs_at_ = Time::max();
   for (auto& [id, link] : links_) {
     const Bounds bounds = throughput_bounds(estimate_of(link), link.granted());
     queue_.windows().departed(id, link.path.departed_bytes(bounds.window_bytes, now));
+    departs_at_ = std::min(departs_at_, link.path.departs_at());
     if (link.path.is_idle() && !queue_.backlog().has_data(id)) continue;
     fastest = std::max(fastest, link.path.rate());
     granted += link.granted();

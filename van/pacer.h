@@ -32,8 +32,9 @@ class Pacer {
   void on_time(Time now);
   /// The slice to submit now; none if nothing may go.
   std::optional<SendQueue::Pick> next(Time now);
-  /// True if the last next() found what only time, and no credit, may let go.
-  bool held_back() const { return queue_.held_back() || (yields_ && queue_.waiting() > 0); }
+  /// When the last next() may find more without a credit: other processes of the host have given
+  /// way, or what this one sent has left the host. Time::max(): nothing waits for time.
+  Time next_look(Time now) const;
   /// A slice of data is about to go: true if the far end should tell at once that it has come.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);
@@ -105,6 +106,7 @@ class Pacer {
   Duration own_wait_{};
   std::uint64_t limit_bytes_ = 8 << 20;
   Time shaped_all_at_ = {};
+  Time departs_at_ = Time::max();  // The next that is in flight, as of then.
 };
 
 template <typename Ask>

@@ -67,9 +67,12 @@ std::uint64_t Path::departed_bytes(std::uint64_t window_bytes, Time now) {
     const std::chrono::duration<double> needed(2 * static_cast<double>(most) / rate());
     if (needed < kMostDrain) drain = std::chrono::duration_cast<Duration>(needed);
   }
+  departs_at_ = Time::max();
   for (const Slice& slice : in_flight_) {
-    if (now - slice.sent_at < drain) break;
+    departs_at_ = slice.sent_at + drain;
+    if (departs_at_ > now) break;
     departed_bytes_ = std::max(departed_bytes_, slice.end_bytes);
+    departs_at_ = Time::max();
   }
   return std::max(departed_bytes_, taken_bytes_);
 }

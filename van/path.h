@@ -34,6 +34,8 @@ class Path {
   /// Of what was sent, what has left this host for sure by now: even all that may be queued here
   /// would have been sent since. `window_bytes` may be in flight.
   std::uint64_t departed_bytes(std::uint64_t window_bytes, Time now);
+  /// When departed_bytes() will say more without a credit; Time::max(): nothing is in flight.
+  Time departs_at() const { return departs_at_; }
 
   /// What the far end has taken in all.
   std::uint64_t taken_bytes() const { return taken_bytes_; }
@@ -56,6 +58,7 @@ class Path {
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;
   std::uint64_t departed_bytes_ = 0;
+  Time departs_at_ = Time::max();
   DeliveryRate rate_{std::chrono::milliseconds(250)};
   Transport::RoundTrips packets_;
   std::optional<Time> asked_at_;

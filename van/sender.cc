@@ -11,8 +11,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kHeldBack = 1ms;     // Until it is looked again whether others have made room.
-constexpr std::size_t kMostNested = 2;  // Frames that interrupt one another,
+constexpr std::size_t kMostNested = 2;               // Frames that interrupt one another,
 constexpr std::uint64_t kLargestNested = 512 << 10;  // and those up to this are not begun in vain.
 
 bool is_abandoned(const wire::Header& header) { return (header.flags & wire::kAbandoned) != 0; }
@@ -166,9 +165,7 @@ void Sender::look_at_waits(bool has_polled) {
 }
 
 Time Sender::next_due() const {
-  Time due = debts_.due();
-  if (pacer_.held_back()) due = std::min(due, parts_.clock.now() + kHeldBack);
-  return due;
+  return std::min(debts_.due(), pacer_.next_look(parts_.clock.now()));
 }
 
 wire::Header Sender::stamp(const Session& session, const SendQueue::Pick& pick, Time now) {

@@ -21,7 +21,9 @@ namespace {
 
 constexpr int kReadsATurn = 16;
 // Read beyond a large payload by the call that ends it: heads and small frames that follow.
-constexpr std::size_t kBeyondPayload = 16 << 10;
+constexpr std::size_t kBeyondPayload = 4096;
+// Messages after a large payload that are read like its neighbours.
+constexpr int kNearLarge = 8;
 // Memory that a connection keeps for the starts of messages.
 constexpr std::size_t kMostKept = 4096;
 // Reads of what is thrown away when we hang up.
@@ -153,6 +155,7 @@ Intake::Got Connection::next() {
   using enum Intake::Got;
   for (;;) {
     Intake::Got got = unread_.empty() ? kNothing : intake_.take(unread_);
+    if (got == kFrame && near_large_ > 0) --near_large_;
     if (got != kNothing) return got;
     if (drained_ || reads_left_-- == 0) return kNothing;
     got = receive();
@@ -170,7 +173,9 @@ Intake::Got Connection::receive() {
   }
   const std::span<std::byte> gap = intake_.gap();
   std::span<std::byte> room = scratch_.subspan(unread_.size());
-  if (!gap.empty()) room = room.first(std::min(room.size(), kBeyondPayload));
+  // Of a large payload only what comes with its head is copied.
+  if (!gap.empty()) near_large_ = kNearLarge;
+  if (near_large_ > 0) room = room.first(std::min(room.size(), kBeyondPayload));
   STRETTO_CHECK(!room.empty() && (gap.empty() || unread_.empty()));
   std::array<iovec, 2> into = {iovec{gap.data(), gap.size()}, iovec{room.data(), room.size()}};
   msghdr message{};

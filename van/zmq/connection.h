@@ -131,6 +131,7 @@ class Connection {
   std::span<const std::byte> unread_;  // what was read into it and not taken.
   std::uint64_t received_bytes_ = 0;
   int reads_left_ = 0;
+  int near_large_ = 0;  // So many more messages are read with little beside them.
   bool drained_ = false;
   bool finished_ = false;  // Nothing more will come.
   bool ended_ = false;

@@ -17,9 +17,7 @@ Transport::Sent Departures::send(LinkId link, const wire::Header& header, const 
     if (connection->batch.full() && connection->flush()) write(*connection);
     return connection->broken ? kBroken : kTaken;
   }
-  if (connection->flush()) write(*connection);
-  if (connection->broken) return kBroken;
-  if (connection->full) return kFull;
+  connection->flush();  // What waits to leave together goes first, by the same call.
   connection->outlet().add(header, payload);
   write(*connection);
   return connection->broken ? kBroken : kTaken;

@@ -96,8 +96,9 @@ class SharedLink {
       if (window_.must_tell(queue_.waiting() > 0, now)) {
         window_.tell(pacer_.entry(now), now);
       }
-      if (!pacer_.held_back() || std::exchange(looks_again_, true)) return;
-      link_.at(now + std::chrono::milliseconds(1), [this] {
+      const Time next_look = pacer_.next_look(now);
+      if (next_look == Time::max() || std::exchange(looks_again_, true)) return;
+      link_.at(std::max(next_look, now), [this] {
         looks_again_ = false;
         pump();
       });
