@@ -173,6 +173,7 @@ void Pacer::shape_all(Time now) {
   PathEstimate links;
   Duration waits{};
   double trips = 0;
+  double queued = 0;
   double fastest = 0;
   std::uint64_t granted = 0;
   bool all_granted = true;
@@ -185,13 +186,17 @@ void Pacer::shape_all(Time now) {
     fastest = std::max(fastest, link.path.rate());
     granted += link.granted();
     all_granted = all_granted && link.grant > 0;
-    trips += link.path.rate() * seconds(link.delay());
+    trips += link.path.rate() * seconds(link.path.round_trip());
+    queued += link.path.rate() * seconds(link.returns.get());
     links.rate += link.path.rate();
     waits = std::max(waits, link.waits);
   }
-  const std::chrono::duration<double> mean(links.rate > 0 ? trips / links.rate : 0);
+  const auto mean = [&links](double sum) {
+    const std::chrono::duration<double> each(links.rate > 0 ? sum / links.rate : 0);
+    return std::chrono::duration_cast<Duration>(each);
+  };
   const double rate = std::max(uplink_.get(), fastest);
-  PathEstimate all = estimate(rate, std::chrono::duration_cast<Duration>(mean), waits);
+  PathEstimate all = estimate(rate, mean(trips), mean(queued), waits);
   estimate_ = links.rate > 0 ? all : PathEstimate();
   all += share_.others;
   const Bounds latency = limited(latency_bounds(all));

@@ -73,12 +73,13 @@ class Pacer {
     std::uint64_t credit_step_bytes = 0;
     std::uint64_t asked_bytes = 0;  // Sent when a credit was asked for.
 
-    Duration delay() const { return path.round_trip() + returns.get(); }
-    PathEstimate estimate_at(double rate) const { return estimate(rate, delay(), waits); }
+    PathEstimate estimate_at(double rate) const {
+      return estimate(rate, path.round_trip(), returns.get(), waits);
+    }
     // The grant is of queue: what is on the way without a queue comes to it.
     std::uint64_t granted() const {
       const PathEstimate own = estimate_at(path.rate());
-      return grant == 0 ? 0 : grant + own.product_bytes + own.wait_bytes;
+      return grant == 0 ? 0 : grant + own.product_bytes + own.wait_bytes + own.queue_bytes;
     }
   };
 

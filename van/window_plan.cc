@@ -23,7 +23,8 @@ constexpr double kLeastThroughputSlice = 64 << 10;
 constexpr double kFirstSlice = 32 << 10;  // While nothing is known.
 constexpr std::uint64_t kPage = 4096;
 
-constexpr double kGain = 1.25;                     // So that a rate that has grown is noticed.
+// So that a rate that has grown is noticed, and a queue of credits that grows.
+constexpr double kGain = 1.25;
 constexpr std::uint64_t kLatencyPartOfGrant = 10;  // As latency windows are to others.
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
@@ -38,10 +39,11 @@ std::uint64_t latency_slice(double rate) {
 
 }  // namespace
 
-PathEstimate estimate(double rate, Duration round_trip, Duration waits) {
+PathEstimate estimate(double rate, Duration round_trip, Duration queued, Duration waits) {
   return {.rate = rate,
           .product_bytes = whole(kGain * rate * seconds(round_trip)),
-          .wait_bytes = whole(rate * std::min(seconds(waits), kMostWait))};
+          .wait_bytes = whole(rate * std::min(seconds(waits), kMostWait)),
+          .queue_bytes = whole(kGain * rate * seconds(queued))};
 }
 
 // Credits come late where programs take turns on few cores: a slice more costs a fast path little.
@@ -59,7 +61,7 @@ Bounds throughput_bounds(const PathEstimate& path, std::uint64_t granted) {
                whole_pages(std::max(kLeastThroughputSlice, path.rate * kThroughputSlice)));
   const double late = path.rate * (kThroughputWindow + kLateCredit);
   const std::uint64_t wanted =
-      std::max(whole(late) + path.product_bytes + path.wait_bytes, 2 * slice);
+      std::max(whole(late) + path.product_bytes + path.wait_bytes + path.queue_bytes, 2 * slice);
   if (granted == 0 || granted >= wanted) return {.window_bytes = wanted, .quantum_bytes = slice};
   const std::uint64_t half = whole_pages(std::max(kLeastSlice, static_cast<double>(granted) / 2));
   return {.window_bytes = granted, .quantum_bytes = std::min(slice, half)};

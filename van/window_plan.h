@@ -21,18 +21,22 @@ struct PathEstimate {
   double rate = 0;                  ///< Bytes a second; 0: not known.
   std::uint64_t product_bytes = 0;  ///< Rate times least round trip, with room to grow.
   std::uint64_t wait_bytes = 0;     ///< Rate times how long loops wait for processors.
+  /// Rate times how long credits wait behind data on their way back.
+  std::uint64_t queue_bytes = 0;
 
   PathEstimate& operator+=(const PathEstimate& other) {
     rate += other.rate;
     product_bytes += other.product_bytes;
     wait_bytes += other.wait_bytes;
+    queue_bytes += other.queue_bytes;
     return *this;
   }
 };
 
-/// `waits`: how long the loops at both ends wait for a processor when they do: credits come so much
-/// later.
-PathEstimate estimate(double rate, Duration round_trip, Duration waits);
+/// `queued`: how long credits wait behind data on their way back. `waits`: how long the loops at
+/// both ends wait for a processor when they do: credits come so much later.
+PathEstimate estimate(double rate, Duration round_trip, Duration queued, Duration waits);
+/// Credits that wait count nothing here: both directions would make up for each other's queue.
 Bounds latency_bounds(const PathEstimate& path);
 /// `granted`: what the receiver grants, in bytes of queue, to which what the sender has on the way
 /// without a queue comes; 0: the sender shares it with no other.

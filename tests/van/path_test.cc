@@ -25,7 +25,7 @@ class Pipe {
     const Time end = now_ + length;
     while (now_ < end) {
       const Bounds bounds =
-          latency_bounds(estimate(path.rate(), path.round_trip(), Duration::zero()));
+          latency_bounds(estimate(path.rate(), path.round_trip(), Duration::zero(), Duration::zero()));
       while (sent_ - taken_ + bounds.quantum_bytes / 2 <= bounds.window_bytes) {
         send(bounds.quantum_bytes, true);
       }

@@ -8,7 +8,7 @@ namespace stretto {
 namespace {
 
 PathEstimate path(double rate, Duration round_trip = 100us) {
-  return estimate(rate, round_trip, Duration::zero());
+  return estimate(rate, round_trip, Duration::zero(), Duration::zero());
 }
 
 double milliseconds(std::uint64_t bytes, double rate) {
@@ -50,11 +50,20 @@ TEST(WindowPlan, ThroughputWindowIsFourMilliseconds) {
 
 TEST(WindowPlan, LoopsThatWaitHaveMoreInFlight) {
   const auto more = [](Duration waits) {
-    const Bounds bounds = latency_bounds(estimate(119e6, 100us, waits));
+    const Bounds bounds = latency_bounds(estimate(119e6, 100us, Duration::zero(), waits));
     return milliseconds(bounds.window_bytes - latency_bounds(path(119e6)).window_bytes, 119e6);
   };
   EXPECT_NEAR(more(500us), 0.5, 0.01);
   EXPECT_NEAR(more(20ms), 1, 0.01) << "no more, or urgent frames would wait for it";
+}
+
+TEST(WindowPlan, ThroughputWindowCoversCredits) {
+  const PathEstimate waits = estimate(119e6, 100us, 3ms, Duration::zero());
+  EXPECT_EQ(latency_bounds(waits).window_bytes, latency_bounds(path(119e6, 100us)).window_bytes);
+  const auto window = [](const PathEstimate& path) {
+    return static_cast<double>(throughput_bounds(path, 0).window_bytes);
+  };
+  EXPECT_NEAR(window(waits) - window(path(119e6, 100us)), 1.25 * 119e6 * 3e-3, 8192);
 }
 
 // What all senders have in flight is what their receiver has itself, for any number of them.

@@ -22,7 +22,8 @@ enum Word : std::size_t {
   kProduct,
   kWait,
   kRecentRate,
-  kTaken
+  kTaken,
+  kQueue
 };
 
 std::uint64_t whole(double bytes) {
@@ -48,6 +49,7 @@ EntryWords HostEntry::words() const {
   words[kWait] = paths.wait_bytes;
   words[kRecentRate] = whole(recent_rate);
   words[kTaken] = taken_bytes;
+  words[kQueue] = paths.queue_bytes;
   return words;
 }
 
@@ -64,7 +66,8 @@ HostEntry HostEntry::of(const EntryWords& words) {
           .here_bytes = bytes(kHere),
           .paths = {.rate = static_cast<double>(bytes(kRate)),
                     .product_bytes = bytes(kProduct),
-                    .wait_bytes = bytes(kWait)},
+                    .wait_bytes = bytes(kWait),
+                    .queue_bytes = bytes(kQueue)},
           .taken_bytes = words[kTaken],
           .recent_rate = static_cast<double>(bytes(kRecentRate))};
 }

@@ -69,7 +69,7 @@ TEST_F(SeatsTest, OthersAreReadAsTheyWereWritten) {
                        .urgent = true,
                        .urgent_priority = 5,
                        .here_bytes = 6,
-                       .paths = {.rate = 7, .product_bytes = 8, .wait_bytes = 9},
+                       .paths = {.rate = 7, .product_bytes = 8, .wait_bytes = 9, .queue_bytes = 10},
                        .recent_rate = 11};
   seats_.write(1, told);
   std::array<HostEntry, kSeats> others;
