@@ -18,10 +18,10 @@ namespace stretto {
 // The file stays open: a look is one system call in place of three. A child of fork() that looked
 // before sees its parent's account.
 Duration SteadyClock::waited() const {
-  thread_local const Descriptor file(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return Duration::zero();
+  thread_local const Descriptor kFile(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+  if (!kFile.is_open()) return Duration::zero();
   char text[96];
-  const ssize_t bytes = ::pread(file.get(), text, sizeof(text), 0);
+  const ssize_t bytes = ::pread(kFile.get(), text, sizeof(text), 0);
   if (bytes <= 0) return Duration::zero();
   std::string_view rest(text, static_cast<std::size_t>(bytes));
   rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));

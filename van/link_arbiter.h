@@ -36,6 +36,9 @@ class LinkArbiter {
   template <typename Look>
   void by_age(const SendWindows& windows, Among among, const Look& look) const;
 
+  /// The first data after a pause is this link's, which has the first turn of equals. Where members
+  /// begin together, each with another peer, no downlink is left out at first.
+  void begin_turns(LinkId link) { last_served_ = link - 1; }
   /// A slice of data of this link has left.
   void served(LinkId link, std::uint64_t charge);
   /// So much has left since the longest waiting had its turn that it is worth looking for it.

@@ -11,7 +11,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShapeAllEvery = 500us;
-constexpr Duration kLookEvery = 1ms;         // Whether other processes have made room.
+constexpr Duration kShareLookEvery = 1ms;    // Whether other processes have made room.
 constexpr Duration kOtherUrgentLasts = 1s;   // After another process told of something urgent,
 constexpr Duration kFarUrgentLasts = 100ms;  // or a far end did, which does with each credit.
 constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
@@ -19,6 +19,16 @@ constexpr std::uint64_t kAlignment = 64;       // So that slices are whole eleme
 constexpr std::uint64_t kCreditsOfWindow = 4;  // More would bring nothing.
 // A link that used a quarter of the uplink may use all of it immediately.
 constexpr double kLinkGain = 4;
+
+// A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,
+// and rates of those who share a way out follow windows: whatever they are they stay so. A process
+// that has less than its part takes a little more, until it has that (`may_grow`).
+Bounds limited(const Bounds& bounds, std::uint64_t limit_bytes, bool may_grow) {
+  const std::uint64_t most = std::max(limit_bytes / 4, kAlignment) / kAlignment * kAlignment;
+  const std::uint64_t wanted = may_grow ? bounds.window_bytes / 4 * 5 : bounds.window_bytes;
+  return {.window_bytes = std::min(wanted, limit_bytes),
+          .quantum_bytes = std::min(bounds.quantum_bytes, most)};
+}
 
 }  // namespace
 
@@ -55,7 +65,7 @@ std::optional<SendQueue::Pick> Pacer::next(Time now) {
 
 Time Pacer::next_look(Time now) const {
   const bool yields = yields_ && queue_.waiting() > 0;
-  if (yields || (queue_.held_back() && share_.part < 1)) return now + kLookEvery;
+  if (yields || (queue_.held_back() && share_.part < 1)) return now + kShareLookEvery;
   if (!queue_.held_back()) return Time::max();
   return std::max(departs_at_, shaped_all_at_ + kShapeAllEvery);
 }
@@ -146,24 +156,15 @@ PathEstimate Pacer::estimate_of(const Shaped& link) const {
   return link.estimate_at(rate);
 }
 
-// A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,
-// and rates of those who share a way out follow windows: whatever they are they stay so. A process
-// that has less than its part takes a little more, until it has that.
-Bounds Pacer::limited(const Bounds& bounds) const {
-  const std::uint64_t most = std::max(limit_bytes_ / 4, kAlignment) / kAlignment * kAlignment;
-  const std::uint64_t wanted = may_grow_ ? bounds.window_bytes / 4 * 5 : bounds.window_bytes;
-  return {.window_bytes = std::min(wanted, limit_bytes_),
-          .quantum_bytes = std::min(bounds.quantum_bytes, most)};
-}
-
 void Pacer::shape(LinkId id, Shaped& link) {
   const PathEstimate path = estimate_of(link);
-  Bounds latency = limited(latency_bounds(path));
+  Bounds latency = limited(latency_bounds(path), limit_bytes_, may_grow_);
   link.credit_step_bytes = latency.window_bytes / kCreditsOfWindow;
   if (link.grant > 0) {
     latency = limit_latency(latency, link.grant, link.estimate_at(link.path.rate()));
   }
-  queue_.windows().shape(id, latency, limited(throughput_bounds(path, link.granted())));
+  queue_.windows().shape(id, latency,
+                         limited(throughput_bounds(path, link.granted()), limit_bytes_, may_grow_));
 }
 
 // What has left this host must not count: a slow far end does not hold up the others. The least
@@ -199,9 +200,9 @@ void Pacer::shape_all(Time now) {
   PathEstimate all = estimate(rate, mean(trips), mean(queued), waits);
   estimate_ = links.rate > 0 ? all : PathEstimate();
   all += share_.others;
-  const Bounds latency = limited(latency_bounds(all));
+  const Bounds latency = limited(latency_bounds(all), limit_bytes_, may_grow_);
   if (!all_granted) granted = 0;
-  const Bounds throughput = limited(throughput_bounds(all, granted));
+  const Bounds throughput = limited(throughput_bounds(all, granted), limit_bytes_, may_grow_);
   const std::uint64_t latency_part = share_.of(std::min(latency.window_bytes, limit_bytes_));
   const std::uint64_t throughput_part = share_.of(std::min(throughput.window_bytes, limit_bytes_));
   queue_.windows().set_shaped(latency_part, throughput_part);

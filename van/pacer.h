@@ -85,7 +85,6 @@ class Pacer {
 
   void note_taken(LinkId link, std::uint64_t taken_bytes, Time now);
   PathEstimate estimate_of(const Shaped& link) const;
-  Bounds limited(const Bounds& bounds) const;
   void choose_mode(Time now);
   void shape(LinkId id, Shaped& link);
   void shape_all(Time now);

@@ -33,7 +33,10 @@ class SendQueue {
 
   /// Waits for its turn. Data frames obey urgency and windows; control frames go before all data
   /// of their link, in order, whatever the windows say, and whole.
-  void push(LinkId link, Frame frame) { backlog_.push(link, std::move(frame)); }
+  void push(LinkId link, Frame frame) {
+    if (waiting() == 0) arbiter_.begin_turns(link);
+    backlog_.push(link, std::move(frame));
+  }
   void push_control(LinkId link, Frame frame) { backlog_.push_control(link, std::move(frame)); }
 
   // For data frames that still wait, by their tag: see Backlog.

@@ -116,12 +116,8 @@ Status check_overlap(const MemberCall& call, Place self) {
 /// The parts of one member's plan, block by block.
 class CallPlanner {
  public:
-  CallPlanner(const MemberCall& call, const GroupTrees& trees, Place self, const PartSizes& sizes)
-      : call_(call),
-        trees_(trees),
-        self_(self),
-        part_bytes_(sizes.most_bytes),
-        last_bytes_(sizes.last_bytes) {}
+  CallPlanner(const MemberCall& call, const GroupTrees& trees, Place self, std::uint32_t part_bytes)
+      : call_(call), trees_(trees), self_(self), part_bytes_(part_bytes) {}
 
   /// A block whose parts all go by this tree.
   void add(Place block, const Tree& tree, std::span<const std::byte> source,
@@ -138,29 +134,18 @@ class CallPlanner {
     const std::uint64_t equal = (target.size() + lines - 1) / lines * 64;
     const std::uint64_t bytes_of_part =
         std::min<std::uint64_t>(part_bytes_, std::max(kLeastPartBytes, equal));
-    const std::uint64_t last = std::min<std::uint64_t>(last_bytes_, bytes_of_part);
-    too_many_ = target.size() / last >> wire::GroupFrame::kPartBits != 0;
+    too_many_ = target.size() / bytes_of_part >> wire::GroupFrame::kPartBits != 0;
     if (too_many_) return;
-    // The last part of each class is cut again.
-    const std::uint64_t parts = (target.size() + bytes_of_part - 1) / bytes_of_part;
-    const std::uint64_t cut_again = std::min<std::uint64_t>(strategy.classes().size(), parts);
-    const std::uint64_t large = last == bytes_of_part ? parts : parts - cut_again;
-    const std::uint64_t large_bytes = std::min<std::uint64_t>(large * bytes_of_part, target.size());
-    const std::uint64_t small = (target.size() - large_bytes + last - 1) / last;
-    const std::vector<std::uint16_t> dealt = strategy.deal(large + small);
+    const std::vector<std::uint16_t> dealt =
+        strategy.deal((target.size() + bytes_of_part - 1) / bytes_of_part);
     // With a tree of each class every member is a leaf somewhere, and its call is heard of. With
     // few parts one that is above others may wait for them, and they elsewhere for it.
     meets_ = dealt.size() >= strategy.classes().size() ||
              (!dealt.empty() && is_star_of_first(strategy.classes()[dealt.front()].tree));
-    const auto add_part = [&](std::size_t index, std::size_t from, std::size_t bytes) {
+    cut(target.size(), bytes_of_part, [&](std::size_t index, std::size_t from, std::size_t bytes) {
       push(0, index, strategy.classes()[dealt[index]].tree, kNobody, piece(source, from, bytes),
            piece(target, from, bytes));
-    };
-    cut(large_bytes, bytes_of_part, add_part);
-    cut(target.size() - large_bytes, last,
-        [&](std::size_t index, std::size_t from, std::size_t bytes) {
-          add_part(large + index, large_bytes + from, bytes);
-        });
+    });
   }
   /// From one member to another; from this one to itself it is a copy.
   void pair(Place from, Place to, std::span<const std::byte> source, std::span<std::byte> target) {
@@ -239,7 +224,6 @@ class CallPlanner {
   const GroupTrees& trees_;
   const Place self_;
   const std::uint32_t part_bytes_;
-  const std::uint32_t last_bytes_;
   std::uint64_t call_bits_ = call_.call.packed();
   CallPlan plan_;
   bool too_many_ = false;
@@ -270,13 +254,6 @@ Tree GroupTrees::pair(Place from, Place to) const {
 }
 
 // ---- calls
-
-PartSizes PartSizes::of(std::uint32_t part_bytes, std::span<const std::uint32_t> machines) {
-  constexpr std::uint32_t kLeastLast = 64 << 10;
-  const bool apart = std::ranges::adjacent_find(machines, std::not_equal_to()) != machines.end();
-  const std::uint32_t last = apart ? std::min(part_bytes, kLeastLast) : part_bytes;
-  return {.most_bytes = part_bytes, .last_bytes = last};
-}
 
 Status check(const MemberCall& call, std::uint32_t members, Place self) {
   const GroupCall& what = call.call;
@@ -323,8 +300,8 @@ Status check(const MemberCall& call, std::uint32_t members, Place self) {
 }
 
 Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, Place self,
-                         const PartSizes& sizes) {
-  CallPlanner planner(call, trees, self, sizes);
+                         std::uint32_t part_bytes) {
+  CallPlanner planner(call, trees, self, part_bytes);
   const std::uint32_t members = trees.members();
   const Place root = call.call.root;
   const std::size_t bytes = call.call.bytes();

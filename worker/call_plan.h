@@ -71,20 +71,9 @@ struct CallPlan {
 /// Why a call cannot be made in a group of so many, or ok: root, reduction and sizes of memory.
 Status check(const MemberCall& call, std::uint32_t members, collective::Place self);
 
-/// How a call's memory is cut. The same at all members.
-struct PartSizes {
-  std::uint32_t most_bytes = 0;
-  /// Of the last parts of a sum or broadcast: nothing follows that would travel while these are
-  /// summed and come back. Where links are fast they are as large as others.
-  std::uint32_t last_bytes = 0;
-
-  /// `machines`: on which each member is.
-  static PartSizes of(std::uint32_t part_bytes, std::span<const std::uint32_t> machines);
-};
-
-/// Of a call that has been checked. kInvalidArgument if there would be more parts than can be
-/// named.
+/// Of a call that has been checked. A part has at most `part_bytes`. kInvalidArgument if there
+/// would be more parts than can be named.
 Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, collective::Place self,
-                         const PartSizes& sizes);
+                         std::uint32_t part_bytes);
 
 }  // namespace stretto

@@ -25,11 +25,11 @@ CallPart* OpenCall::find(std::uint32_t key, Place from) {
 }
 
 GroupState::GroupState(collective::Strategy strategy, collective::Reduction::Order sums_in,
-                       const PartSizes& sizes)
+                       std::uint32_t part_bytes)
     : trees(std::move(strategy)),
       order(sums_in),
-      part_sizes(sizes),
-      ahead_bytes(std::min(kAheadBytes, kAheadParts * sizes.most_bytes)),
+      most_part_bytes(part_bytes),
+      ahead_bytes(std::min(kAheadBytes, kAheadParts * part_bytes)),
       ahead_(trees.members(),
              CallsAhead(ahead_bytes / std::max<std::size_t>(trees.members() - 1, 1))) {}
 

@@ -81,7 +81,7 @@ class GroupState {
   static constexpr std::size_t kMostEarlyFrames = std::size_t{1} << 20;
 
   GroupState(collective::Strategy strategy, collective::Reduction::Order sums_in,
-             const PartSizes& sizes);
+             std::uint32_t part_bytes);
 
   /// Numbers this member's next call.
   CallId begin(const MemberCall& call);
@@ -115,7 +115,7 @@ class GroupState {
 
   const GroupTrees trees;
   const collective::Reduction::Order order;
-  const PartSizes part_sizes;
+  const std::uint32_t most_part_bytes;
   const std::size_t ahead_bytes;  ///< What others together may give ahead.
   std::map<CallId, std::shared_ptr<OpenCall>> open;
   std::map<collective::Place, Status> gone = {};  ///< Who sends and receives no more, and why.

@@ -48,7 +48,7 @@ void MemberCalls::start(const At& at, const OperationPtr& operation) {
   const MemberCall& wanted = *operation->call;
   GroupState& state = at.state();
   Result<CallPlan> plan =
-      plan_of(wanted, state.trees, at.known.members.self, state.part_sizes);
+      plan_of(wanted, state.trees, at.known.members.self, state.most_part_bytes);
   if (!plan.ok()) return outcomes_.end(operation, plan.status());
   const OpenCallPtr call = open(at, operation, *std::move(plan));
   const std::uint64_t number = call->id.number;

@@ -67,9 +67,8 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
       members_.try_emplace(tensor.id, tensor, *std::move(places), *strategy).first->second;
   if (chosen) known.terms.emplace(plan, *strategy);
   if (tensor.is_group) {
-    known.group = std::make_unique<GroupState>(
-        *strategy, order_of(tensor.spec),
-        PartSizes::of(roster.settings.part_bytes, known.members.machines));
+    known.group =
+        std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
   }
   if (!tensor.spec.options.close.waits_for_all()) QuorumExchange::prepare(tensor, known);
   for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);

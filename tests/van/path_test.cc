@@ -24,8 +24,8 @@ class Pipe {
   void run(Duration length) {
     const Time end = now_ + length;
     while (now_ < end) {
-      const Bounds bounds =
-          latency_bounds(estimate(path.rate(), path.round_trip(), Duration::zero(), Duration::zero()));
+      const Bounds bounds = latency_bounds(
+          estimate(path.rate(), path.round_trip(), Duration::zero(), Duration::zero()));
       while (sent_ - taken_ + bounds.quantum_bytes / 2 <= bounds.window_bytes) {
         send(bounds.quantum_bytes, true);
       }

@@ -64,7 +64,9 @@ class Model {
   std::uint64_t orders = 0;
   bool latency_mode = false;
 
-  void push(LinkId id, ModelFrame frame) {
+  /// `nothing_waits`: neither data nor control, of any link.
+  void push(LinkId id, ModelFrame frame, bool nothing_waits) {
+    if (nothing_waits) last_ = id - 1;
     frame.order = ++orders;
     links.at(id).lanes[frame.urgency].push_back(frame);
   }
@@ -325,7 +327,8 @@ class Both {
     frame.payload = Buffer::allocate(bytes);
     frame.tag = tag;
     frame.bulk = below(3) == 0;
-    model_.push(id, {.urgency = urgency, .bytes = bytes, .tag = tag, .bulk = frame.bulk});
+    model_.push(id, {.urgency = urgency, .bytes = bytes, .tag = tag, .bulk = frame.bulk},
+                queue_.waiting() == 0);
     queue_.push(id, std::move(frame));
   }
 

@@ -33,6 +33,13 @@ TEST_F(SendQueueTest, EqualsTakeTurnsOverTheLinksAndKeepTheirOrderWithinOne) {
   EXPECT_EQ(take_all(), (Marks{10, 20, 30, 11, 21, 31, 12, 22, 32}));
 }
 
+TEST_F(SendQueueTest, FirstFrameAfterPauseHasFirstTurn) {
+  for (LinkId first : {2U, 3U, 1U}) {
+    for (LinkId i = 0; i < 3; ++i) queue_.push((first + i - 1) % 3 + 1, frame(0, first + i));
+    EXPECT_EQ(take_all(), (Marks{first, first + 1, first + 2}));
+  }
+}
+
 TEST_F(SendQueueTest, ALinkThatIsAlwaysFullOfWorkDoesNotStarveItsEquals) {
   for (std::uint64_t i = 1; i <= 100; ++i) queue_.push(1, frame(0, i));
   EXPECT_EQ(take(), 1U);

@@ -66,15 +66,13 @@ TEST_P(CallPlans, OfAllMembersMeet) {
              std::set<collective::Place>>
         children;
     std::map<std::uint32_t, std::size_t> sizes;
-    const PartSizes sizes_of_parts{kBytesOfPart,
-                                   elements == 5000 ? kBytesOfPart : kBytesOfPart / 4};
     for (collective::Place self = 0; self < param.members; ++self) {
       Caller caller = caller_of(param.kind, elements, param.members, self);
       caller.call.source = caller.source;
       caller.call.target = caller.target;
       ASSERT_TRUE(check(caller.call, param.members, self).ok())
           << check(caller.call, param.members, self).text();
-      const Result<CallPlan> plan = plan_of(caller.call, trees, self, sizes_of_parts);
+      const Result<CallPlan> plan = plan_of(caller.call, trees, self, kBytesOfPart);
       ASSERT_TRUE(plan.ok()) << plan.status().text();
       std::size_t wanted = 0;  // What comes to this member.
       for (const PlannedPart& part : plan->parts) {
@@ -119,31 +117,9 @@ TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
   const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
                         .source = data,
                         .target = data};
-  const CallPlan plan = *plan_of(call, trees, 0, PartSizes{1U << 20, 1U << 20});
+  const CallPlan plan = *plan_of(call, trees, 0, 1U << 20);
   ASSERT_EQ(plan.parts.size(), 4U);
   for (const PlannedPart& part : plan.parts) EXPECT_EQ(part.target.size(), 16384U);
-}
-
-// Members on several machines: the end of a sum is not as late as a large part is long.
-TEST(CallPlan, LastPartsAreSmallBetweenMachines) {
-  constexpr std::uint32_t kPart = 256 << 10;
-  const std::vector<std::uint32_t> apart = {0, 0, 1};
-  EXPECT_EQ(PartSizes::of(kPart, apart).last_bytes, 64U << 10);
-  EXPECT_EQ(PartSizes::of(4096, apart).last_bytes, 4096U);
-  EXPECT_EQ(PartSizes::of(kPart, Machines(3)).last_bytes, kPart);
-  const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(2)));
-  std::vector<std::byte> data(5 * kPart + 64);
-  const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
-                        .source = data,
-                        .target = data};
-  std::vector<std::size_t> sizes;
-  for (const PlannedPart& part : plan_of(call, trees, 0, PartSizes::of(kPart, apart))->parts) {
-    sizes.push_back(part.target.size());
-  }
-  std::vector<std::size_t> wanted(4, kPart);
-  wanted.insert(wanted.end(), 4, kPart / 4);
-  wanted.push_back(64);
-  EXPECT_EQ(sizes, wanted);
 }
 
 // Where few parts go by other trees than a star, one member could wait for those below it while all
@@ -156,7 +132,7 @@ TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
       MemberCall call = caller.call;
       call.source = caller.source;
       call.target = std::span(const_cast<std::byte*>(caller.target.data()), caller.target.size());
-      const CallPlan plan = *plan_of(call, trees, 2, PartSizes{kBytesOfPart, kBytesOfPart});
+      const CallPlan plan = *plan_of(call, trees, 2, kBytesOfPart);
       return plan.parts.back().key == wire::GroupFrame::key_part(kMostGroupPlaces, 0);
     };
     EXPECT_TRUE(meets(0) && meets(1) && meets(3 * kBytesOfPart)) << name_of(exchange);
@@ -170,8 +146,7 @@ TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
   const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
   const MemberCall call{
       .call = {.kind = CallKind::kReduce, .elements = huge.size()}, .source = huge, .target = huge};
-  EXPECT_THAT(plan_of(call, trees, 0, PartSizes{64, 64}).status().text(),
-              HasSubstr("STRETTO_PART_BYTES"));
+  EXPECT_THAT(plan_of(call, trees, 0, 64).status().text(), HasSubstr("STRETTO_PART_BYTES"));
 }
 
 TEST(CallPlan, WhatCannotBeCalledIsSaid) {

@@ -21,8 +21,7 @@ class GroupStateTest : public testing::Test {
   static GroupState make(std::uint32_t members, std::uint32_t part_bytes = kPartBytes) {
     const std::vector<std::uint32_t> machines(members);
     return {*collective::strategy_of(plan_of(Exchange::kDirect), machines),
-            collective::Reduction::Order::kArrival,
-            {part_bytes, part_bytes}};
+            collective::Reduction::Order::kArrival, part_bytes};
   }
   static GroupState::Early early(std::size_t bytes) {
     return {.from = 1, .frame = {}, .payload = Buffer::allocate(bytes)};
