@@ -10,9 +10,9 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLasts = 10s;              // To twice as long.
-constexpr std::uint64_t kMostUrgent = 8;      // More than one byte in so many is no exception,
-constexpr std::uint64_t kFewBytes = 1 << 20;  // unless all of it is little.
+constexpr Duration kLasts = 10s;               // To twice as long.
+constexpr std::uint64_t kMostUrgent = 8;       // More than one byte in so many is no exception,
+constexpr std::uint64_t kFewBytes = 64 << 20;  // unless all of it is little, for any link.
 
 void raise(std::optional<Urgency>& most, const Urgency& urgency) {
   if (!most || urgency < *most) most = urgency;

@@ -12,7 +12,7 @@ namespace stretto {
 
 /// A frame is urgent if it is more urgent than all background of the last 10 to 20 s. Background is
 /// what is declared bulk, what asks for nothing (priority 0 or less, no deadline), and urgent
-/// frames where these are too many: more than an eighth of all bytes, and more than a megabyte.
+/// frames where these are too many: more than an eighth of all bytes, and more than 64 MiB.
 /// Thread: loop. Pure: told the time, it answers.
 class RecentUrgency {
  public:

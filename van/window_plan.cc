@@ -14,18 +14,19 @@ constexpr double kLatencySlice = 150e-6;
 constexpr double kLeastLatencySlice = 50e-6;  // On fast paths no less than this,
 constexpr double kMostOfSlow = 64 << 10;      // where one of kLatencySlice would be larger.
 constexpr double kLateCredit = 60e-6;         // Beyond the round trip.
-constexpr double kThroughputSlice = 1e-3;
-constexpr double kThroughputWindow = 4e-3;
+constexpr double kThroughputSlice = 0.5e-3;
+constexpr double kThroughputWindow = 3e-3;
 constexpr double kMostWait = 1e-3;  // Of loops for processors, that a window makes up for.
 // Bytes.
 constexpr double kLeastSlice = 16 << 10;  // Below, headers and wake-ups are felt.
 constexpr double kLeastThroughputSlice = 64 << 10;
-constexpr double kFirstSlice = 32 << 10;  // While nothing is known.
+constexpr double kFirstSlice = 32 << 10;        // While nothing is known.
+constexpr double kLeastGrantedSlice = 8 << 10;  // Where many send to one.
 constexpr std::uint64_t kPage = 4096;
 
 // So that a rate that has grown is noticed, and a queue of credits that grows.
 constexpr double kGain = 1.25;
-constexpr std::uint64_t kLatencyPartOfGrant = 10;  // As latency windows are to others.
+constexpr std::uint64_t kLatencyPartOfGrant = 5;  // As latency windows are to others.
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
 
@@ -73,8 +74,10 @@ std::uint64_t granted_window(double rate, std::size_t senders) {
 
 Bounds limit_latency(Bounds bounds, std::uint64_t granted, const PathEstimate& path) {
   const std::uint64_t most = granted / kLatencyPartOfGrant + path.product_bytes + path.wait_bytes;
+  const double part = static_cast<double>(granted) / kLatencyPartOfGrant;
+  const std::uint64_t slice = whole_pages(std::clamp(part, kLeastGrantedSlice, kLeastSlice));
   return {.window_bytes = std::min(bounds.window_bytes, most),
-          .quantum_bytes = std::min(bounds.quantum_bytes, whole(kLeastSlice))};
+          .quantum_bytes = std::min(bounds.quantum_bytes, slice)};
 }
 
 }  // namespace stretto

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Window plan: from what is known of a path, or of all paths out of a host, to how much may be in
 // flight and in what slices. In latency mode an urgent frame waits for one slice of a seventh of a
-// millisecond and a window of two; in throughput mode for four milliseconds, which cost a quarter
-// of the work and bridge late credits.
+// millisecond and a window of two; in throughput mode for three milliseconds, which cost a third of
+// the work and bridge late credits.
 //
 // Where two hosts send to each other, the sums of the windows in both directions should be equal:
 // with unequal windows the direction of the lesser one is idle for a part of the time (Zhang,

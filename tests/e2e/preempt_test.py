@@ -17,7 +17,8 @@ BENCH = cluster.BIN / "stretto-bench"
 KEYS = {"mode", "background", "rate_mbit", "urgent_first_ms", "urgent_p50_ms", "urgent_p95_ms",
         "urgent_max_ms", "background_cpu_s_per_gb", "unloaded_cpu_s_per_gb",
         "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "rate_used", "transport",
-        "peers", "processes", "host_window", "bottleneck", "raw_tcp_gb_per_s", "goodput_ratio"}
+        "peers", "processes", "host_window", "bottleneck", "raw_tcp_gb_per_s", "goodput_ratio",
+        "direction", "urgent_peer"}
 
 
 class Preempt(cluster.ClusterTest):
@@ -71,6 +72,22 @@ class Preempt(cluster.ClusterTest):
         for row in rows.values():
             self.assertGreater(row["urgent_first_ms"], 2 * row["urgent_p50_ms"], row)
             self.assertGreater(row["rate_used"], 0.7, row)
+
+    def test_many_send_to_one_receiver(self):
+        for peer in ("busy", "idle"):
+            [row] = self.rows("--background", "plain", "--peers", 4, "--direction", "in",
+                              "--urgent_peer", peer, "--rate_mbit", 400,
+                              "--background_bytes", "4M").values()
+            self.assertEqual((row["direction"], row["urgent_peer"]), ("in", peer))
+            # In line with 16 MB of all it would wait for a third of a second.
+            self.assertLess(row["urgent_p50_ms"], 50)
+            self.assertGreater(row["rate_used"], 0.7, row)
+
+    def test_background_goes_both_ways(self):
+        [row] = self.rows("--background", "plain", "--direction", "both", "--rate_mbit", 400,
+                          "--background_bytes", "4M").values()
+        self.assertLess(row["urgent_p50_ms"], 50)
+        self.assertGreater(row["rate_used"], 0.5, row)
 
     def test_peers_behind_a_router(self):
         rows = self.rows("--background", "plain", "--peers", 2, "--bottleneck", "router",

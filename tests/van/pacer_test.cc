@@ -46,13 +46,13 @@ TEST_F(PacerTest, UnknownLinkHasLittleInFlight) {
   EXPECT_LE(send(), 128U << 10);
 }
 
-TEST_F(PacerTest, DataLeavesInSlicesOfAMillisecond) {
+TEST_F(PacerTest, DataLeavesInThroughputMode) {
   learn(1, 500ms);
   slices_.clear();
   const std::uint64_t bytes = filled();
-  EXPECT_GE(slices_.back(), 80U << 10) << "of the rate that learn() reaches";
-  EXPECT_GE(bytes, 300U << 10);
-  EXPECT_LE(bytes, 640U << 10) << "some milliseconds";
+  EXPECT_GE(slices_.back(), 60U << 10) << "of the rate that learn() reaches";
+  EXPECT_GE(bytes, 240U << 10);
+  EXPECT_LE(bytes, 480U << 10) << "some milliseconds";
 }
 
 TEST_F(PacerTest, UrgentFrameBeginsLatencyMode) {
@@ -74,7 +74,7 @@ TEST_F(PacerTest, ReceiverOfUrgentDataSlowsItsSenders) {
   EXPECT_LE(filled(), 128U << 10);
   now_ += 1s;
   credit(1);
-  EXPECT_GE(filled(), 300U << 10);
+  EXPECT_GE(filled(), 240U << 10);
 }
 
 TEST_F(PacerTest, GrantBoundsWindowAndSlices) {
@@ -87,7 +87,7 @@ TEST_F(PacerTest, GrantBoundsWindowAndSlices) {
   EXPECT_LE(largest_slice(), 72U << 10);
   hear(1, ~0ULL, 0);
   credit(1);
-  EXPECT_GE(filled(), 300U << 10);
+  EXPECT_GE(filled(), 240U << 10);
 }
 
 // Credits that wait 3 ms behind what their sender sends: as much more is in flight.
@@ -117,7 +117,7 @@ TEST_F(PacerTest, TellsWhatItGrants) {
   EXPECT_EQ(told(1).version, 0U);
   for (int i = 0; i < 1000; ++i, now_ += 134us)
     pacer_.on_data(i % 2 == 0 ? 1 : 2, 16'000, 0, false, now_);
-  EXPECT_NEAR(static_cast<double>(told(1).version), 250e3, 50e3) << "of 119 MB/s";
+  EXPECT_NEAR(static_cast<double>(told(1).version), 185e3, 40e3) << "of 119 MB/s";
 }
 
 // Both links were busy; then the second is alone, and has the whole uplink at once.
@@ -130,7 +130,7 @@ TEST_F(PacerTest, LastLinkOfARoundHasTheWholeWindow) {
   }
   queue_.cancel(kTag);
   EXPECT_LT(pacer_.find(1)->rate(), 80e6);
-  EXPECT_GE(filled(), 300U << 10);
+  EXPECT_GE(filled(), 240U << 10);
 }
 
 TEST_F(PacerTest, LatencyModeLastsForAWhile) {
@@ -145,14 +145,14 @@ TEST_F(PacerTest, LatencyModeLastsForAWhile) {
     return slices_.empty() ? 0 : slices_.front();
   };
   push(1, 8 << 20, true);
-  EXPECT_GE(slice(), 80U << 10);
+  EXPECT_GE(slice(), 60U << 10);
   push(3, 64, false, 1);
-  EXPECT_GE(slice(), 80U << 10) << "nothing waits there for what the host sends to others";
+  EXPECT_GE(slice(), 60U << 10) << "nothing waits there for what the host sends to others";
   push(2, 64, false, 1);
   EXPECT_LE(slice(), 24U << 10);
   EXPECT_LE(queue_.windows().in_flight(1), 72U << 10);
   now_ += RecentUrgency::kLeast;
-  EXPECT_GE(slice(), 80U << 10);
+  EXPECT_GE(slice(), 60U << 10);
 }
 
 TEST_F(PacerTest, AFarEndThatNeverTookAnythingDoesNotHoldUpTheOther) {

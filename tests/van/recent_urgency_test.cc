@@ -54,11 +54,11 @@ TEST_F(RecentUrgencyTest, LowBulkMakesNothingUrgent) {
 }
 
 TEST_F(RecentUrgencyTest, ManyBytesAreNotUrgent) {
-  for (int i = 0; i < 20; ++i) {
-    urgency_.note({7}, false, 100'000, now_);
+  for (int i = 0; i < 40; ++i) {
+    urgency_.note({7}, false, 2'000'000, now_);
     now_ += 1ms;
+    EXPECT_EQ(lasts(), i < 33) << "64 MiB";
   }
-  EXPECT_FALSE(lasts());
   EXPECT_EQ(urgency_.background().priority, 7);
   send(7);
   EXPECT_FALSE(lasts());

@@ -41,10 +41,10 @@ TEST(WindowPlan, LongPathHasItsProductInFlight) {
   EXPECT_LT(static_cast<double>(bounds.window_bytes), 1.5 * product);
 }
 
-TEST(WindowPlan, ThroughputWindowIsFourMilliseconds) {
+TEST(WindowPlan, ThroughputWindowIsThreeMilliseconds) {
   const Bounds bounds = throughput_bounds(path(119e6), 0);
-  EXPECT_NEAR(milliseconds(bounds.quantum_bytes, 119e6), 1, 0.1);
-  EXPECT_NEAR(milliseconds(bounds.window_bytes, 119e6), 4.2, 0.2);
+  EXPECT_NEAR(milliseconds(bounds.quantum_bytes, 119e6), 0.55, 0.05);
+  EXPECT_NEAR(milliseconds(bounds.window_bytes, 119e6), 3.2, 0.2);
   EXPECT_EQ(throughput_bounds(path(12e6), 0).quantum_bytes, 64U << 10) << "slow paths, too";
 }
 
@@ -85,7 +85,10 @@ TEST(WindowPlan, GrantEnlargesNoWindow) {
   EXPECT_EQ(throughput_bounds(path(12e6), 1 << 30).window_bytes, own.window_bytes);
   const Bounds latency = latency_bounds(path(119e6));
   EXPECT_EQ(limit_latency(latency, 1 << 30, {}).window_bytes, latency.window_bytes);
-  EXPECT_LE(limit_latency(latency, 64 << 10, {}).window_bytes, 8U << 10);
+  const Bounds limited = limit_latency(latency, 64 << 10, {});
+  EXPECT_LE(limited.window_bytes, 16U << 10);
+  EXPECT_LE(limited.quantum_bytes, 16U << 10);
+  EXPECT_EQ(limit_latency(latency, 16 << 10, {}).quantum_bytes, 8U << 10);
 }
 
 }  // namespace

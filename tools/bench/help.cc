@@ -101,6 +101,9 @@ rpc
 preempt
   --rate_mbit N         of the shaped link (1000)
   --peers N             receivers, which share it (1)
+  --direction out|in|both  of the background: from the sender, from all peers to it, or both (out)
+  --urgent_peer busy|idle  with background of peers: whether the one that answers urgent messages
+                        sends some too (busy)
   --bottleneck host|router   shaped at the sender, or behind a router's queue of 1 MB (host)
   --background_bytes N  in flight to each peer at any time (64M), in parts of --part_bytes (256K)
   --urgent_bytes N      of the urgent message and of its answer (4096)

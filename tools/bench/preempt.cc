@@ -83,6 +83,7 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
     answers += report.answers;
   }
   const double gb_per_s = median_over(rounds, goodput);
+  const std::uint64_t ways = wanted.direction == Direction::kBoth ? 2 : 1;
   Record record;
   record.text("name", "preempt")
       .text("mode", mode)
@@ -93,6 +94,8 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
       .text("transport", wanted.fabric ? "fabric" : "zmq")
       .count("peers", wanted.lab.peers)
       .text("bottleneck", name_of(wanted.lab.bottleneck))
+      .text("direction", name_of(wanted.direction))
+      .text("urgent_peer", wanted.urgent_peer_is_busy ? "busy" : "idle")
       .count("background_bytes", wanted.background_bytes)
       .count("part_bytes", wanted.part_bytes)
       .count("urgent_bytes", wanted.urgent_bytes)
@@ -110,8 +113,8 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
       .real("unloaded_cpu_s_per_gb",
             median_over(rounds, [](const Report& report) { return report.alone_cpu_s_per_gb; }))
       .real("raw_tcp_gb_per_s", raw_gb_per_s)
-      .real("goodput_ratio", gb_per_s / raw_gb_per_s)
-      .real("rate_used", gb_per_s * 8e3 / static_cast<double>(wanted.lab.rate_mbit))
+      .real("goodput_ratio", gb_per_s / raw_gb_per_s / static_cast<double>(ways))
+      .real("rate_used", gb_per_s * 8e3 / static_cast<double>(wanted.lab.rate_mbit * ways))
       .text("congestion", "cubic");
   return record;
 }
@@ -121,11 +124,12 @@ void describe(const Settings& settings, Output& output) {
   const Shaper shaper = shaper_for(wanted.lab);
   output.title(fmt::format(
       "preempt: urgent messages of {} bytes, and {} bytes of background in flight to each of {} "
-      "peer(s), over a link of {} Mbit/s (tbf burst {}, limit {}, at the {}); TCP with cubic; "
+      "peer(s), direction {}, over a link of {} Mbit/s (tbf burst {}, limit {}, at the {}); TCP "
+      "with cubic; "
       "medians of {} round(s) of {} s",
-      wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, wanted.lab.rate_mbit,
-      shaper.burst_bytes, shaper.limit_bytes, name_of(wanted.lab.bottleneck), settings.repeats,
-      settings.seconds));
+      wanted.urgent_bytes, wanted.background_bytes, wanted.lab.peers, name_of(wanted.direction),
+      wanted.lab.rate_mbit, shaper.burst_bytes, shaper.limit_bytes, name_of(wanted.lab.bottleneck),
+      settings.repeats, settings.seconds));
   output.columns({"mode", "background", "processes", "host_window", "urgent_first_ms",
                   "urgent_p50_ms", "urgent_p95_ms", "urgent_max_ms", "unloaded_p50_ms",
                   "background_gb_per_s", "unloaded_gb_per_s", "raw_tcp_gb_per_s", "goodput_ratio",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The background is pushes of a part each, one more for each that is acknowledged; the urgent
-// message is a push too, and its answer a value of as many bytes.
+// message is a push too, and its answer a value of as many bytes. A further push asks a peer for
+// its background.
 #include "tools/bench/preempt_peer.h"
 
 #include <fmt/core.h>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t kBackground = 1;  // Tensors.
 constexpr std::uint32_t kUrgentTensor = 2;
+constexpr std::uint32_t kStartTensor = 3;
 constexpr std::int32_t kUrgentPriority = 10;
 constexpr NodeId kSender = 2;
 constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by their links.
@@ -60,14 +62,44 @@ wire::Header header_of(wire::Kind kind, std::uint32_t tensor, std::int32_t prior
 
 Buffer zeros(std::size_t bytes) { return Buffer::copy_of(std::vector<std::byte>(bytes)); }
 
+/// Endless pushes, so many bytes in flight on each link. Thread: loop.
+class BackgroundPushes {
+ public:
+  BackgroundPushes(const PreemptSettings& settings, Background kind)
+      : part_bytes_(settings.part_bytes), bulk_(kind == Background::kBulk) {
+    bytes_ = zeros(settings.background_bytes);
+  }
+
+  void start(Van& van, LinkId link) {
+    for (std::size_t sent = 0; sent + part_bytes_ <= bytes_.size(); sent += part_bytes_) {
+      push_part(van, link);
+    }
+  }
+  /// A part of it has been acknowledged.
+  void push_part(Van& van, LinkId link) {
+    if (next_ + part_bytes_ > bytes_.size()) next_ = 0;
+    van.send(link, header_of(wire::Kind::kPush, kBackground, 0), bytes_.slice(next_, part_bytes_),
+             {.bulk = bulk_});
+    next_ += part_bytes_;
+  }
+
+ private:
+  const std::size_t part_bytes_;
+  const bool bulk_;
+  Buffer bytes_;
+  std::size_t next_ = 0;  // Where in them the next part begins.
+};
+
 /// Thread: loop.
 class VanReceiver final : public Van::Handler {
  public:
+  VanReceiver(const PreemptSettings& settings, const PreemptCase& way)
+      : settings_(settings), way_(way), background_(settings, way.background) {}
+
   /// The address.
-  Result<std::string> listen(const PreemptSettings& settings, Preemption mode,
-                             const std::string& host) {
+  Result<std::string> listen(const std::string& host) {
     Result<std::unique_ptr<Van>> van =
-        make_van(settings, mode, kReceiver, host, clock_, HostPolicy::kNone);
+        make_van(settings_, way_.mode, kReceiver, host, clock_, HostPolicy::kNone);
     if (!van.ok()) return van.status();
     van_ = *std::move(van);
     return van_->listen(fmt::format("{}:0", host));
@@ -87,13 +119,17 @@ class VanReceiver final : public Van::Handler {
   }
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
     van_->ack(link, header.push_sequence, false);
+    if (header.key.tensor == kStartTensor) return background_.start(*van_, link);
     if (header.key.tensor != kUrgentTensor) return;
     van_->send(link, header_of(wire::Kind::kValue, kUrgentTensor, header.priority),
                std::move(payload));
   }
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId link, wire::PushName) override { background_.push_part(*van_, link); }
   void on_broken(LinkId, const Status&) override { over_ = true; }
 
+  const PreemptSettings& settings_;
+  const PreemptCase way_;
+  BackgroundPushes background_;
   SteadyClock clock_;
   std::unique_ptr<Van> van_;
   bool over_ = false;
@@ -105,7 +141,7 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
   VanLoadSender(const PreemptSettings& settings, const PreemptCase& way)
       : settings_(settings),
         way_(way),
-        background_(zeros(settings.background_bytes)),
+        background_(settings, way.background),
         urgent_(zeros(settings.urgent_bytes)) {}
 
   Status connect(std::span<const std::string> addresses) {
@@ -130,10 +166,10 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
 
   Status start_background() override {
     for (const LinkId link : links_) {
-      for (std::uint64_t sent = 0; sent + settings_.part_bytes <= settings_.background_bytes;
-           sent += settings_.part_bytes) {
-        push_part(link);
-      }
+      if (settings_.direction != Direction::kIn) background_.start(*van_, link);
+      if (settings_.direction == Direction::kOut) continue;
+      if (link == links_.front() && !settings_.urgent_peer_is_busy) continue;
+      van_->send(link, header_of(wire::Kind::kPush, kStartTensor, 0), zeros(1));
     }
     return status_;
   }
@@ -152,32 +188,30 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
   }
 
  private:
-  void push_part(LinkId link) {
-    if (next_ + settings_.part_bytes > background_.size()) next_ = 0;
-    van_->send(link, header_of(wire::Kind::kPush, kBackground, 0),
-               background_.slice(next_, settings_.part_bytes),
-               {.bulk = way_.background == Background::kBulk});
-    next_ += settings_.part_bytes;
-  }
-
   void on_control(LinkId link, const control::Message& message) override {
     if (!control::is<control::Welcome>(message)) return;
     van_->links().admit(link, kReceiver);
     ++welcomed_;
   }
-  void on_data(LinkId, const wire::Header&, Buffer) override { ++answered_; }
+  void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
+    if (header.key.tensor == kUrgentTensor) {
+      ++answered_;
+      return;
+    }
+    van_->ack(link, header.push_sequence, false);
+    delivered_bytes_ += payload.size();
+  }
   void on_acked(LinkId link, wire::PushName push) override {
     if (push.key.tensor != kBackground) return;
     delivered_bytes_ += settings_.part_bytes;
-    push_part(link);
+    background_.push_part(*van_, link);
   }
   void on_broken(LinkId, const Status& why) override { status_ = why; }
 
   const PreemptSettings& settings_;
   PreemptCase way_;
-  Buffer background_;
+  BackgroundPushes background_;
   Buffer urgent_;
-  std::uint64_t next_ = 0;  // Where in the background the next part begins.
   SteadyClock clock_;
   std::unique_ptr<Van> van_;
   std::unique_ptr<Alarm> alarm_;  // Wakes the van at the moment, which it would wait beyond.
@@ -191,8 +225,8 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
 Status receive_by_van(const PreemptSettings& settings, const PreemptCase& way,
                       const std::string& host,
                       const std::function<Status(const std::string& address)>& tell) {
-  VanReceiver receiver;
-  const Result<std::string> address = receiver.listen(settings, way.mode, host);
+  VanReceiver receiver(settings, way);
+  const Result<std::string> address = receiver.listen(host);
   if (!address.ok()) return address.status();
   if (Status status = tell(*address); !status.ok()) return status;
   receiver.run();

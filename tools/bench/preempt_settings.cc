@@ -2,6 +2,7 @@
 // The flags of preempt, and the limits of what they may say.
 #include "tools/bench/preempt_settings.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stretto::bench {
@@ -20,6 +21,9 @@ constexpr std::pair<std::string_view, HostPolicy> kHostPolicies[] = {
     {"none", HostPolicy::kNone}, {"fair", HostPolicy::kFair}, {"urgent", HostPolicy::kUrgent}};
 constexpr std::pair<std::string_view, Bottleneck> kBottlenecks[] = {
     {"host", Bottleneck::kHost}, {"router", Bottleneck::kRouter}};
+constexpr std::pair<std::string_view, Direction> kDirections[] = {
+    {"out", Direction::kOut}, {"in", Direction::kIn}, {"both", Direction::kBoth}};
+constexpr std::pair<std::string_view, bool> kPeerLoads[] = {{"busy", true}, {"idle", false}};
 // Namespaces stand for hosts: there is no shared memory between them.
 constexpr std::pair<std::string_view, bool> kNetworks[] = {
     {"auto", false}, {"zmq", false}, {"fabric", true}};
@@ -29,6 +33,9 @@ constexpr std::pair<std::string_view, bool> kNetworks[] = {
 std::string_view name_of(Preemption mode) { return word_for<Preemption>(kModes, mode); }
 std::string_view name_of(Background background) {
   return word_for<Background>(kBackgrounds, background);
+}
+std::string_view name_of(Direction direction) {
+  return word_for<Direction>(kDirections, direction);
 }
 std::string_view name_of(Bottleneck bottleneck) {
   return word_for<Bottleneck>(kBottlenecks, bottleneck);
@@ -67,6 +74,8 @@ std::vector<Flag> preempt_flags(PreemptSettings& settings) {
       {"processes", false,
        [&settings](const std::string& text) { return read_list(text, 1, 2, settings.processes); }},
       choices_flag<HostPolicy>("host_window", kHostPolicies, settings.policies),
+      choice_flag<Direction>("direction", kDirections, settings.direction),
+      choice_flag<bool>("urgent_peer", kPeerLoads, settings.urgent_peer_is_busy),
       choice_flag<bool>("transport", kNetworks, settings.fabric)};
 }
 
@@ -76,6 +85,14 @@ Status check_preempt(const PreemptSettings& settings) {
         fmt::format("--background_bytes is {}, wanted at least one part of {} bytes; "
                     "--part_bytes sets that",
                     settings.background_bytes, settings.part_bytes));
+  }
+  const bool in = settings.direction != Direction::kOut;
+  if (!settings.urgent_peer_is_busy && (!in || settings.lab.peers < 2)) {
+    return invalid("--urgent_peer is idle, wanted --direction in or both, and --peers 2 or more");
+  }
+  const bool paired = std::ranges::any_of(settings.processes, [](auto each) { return each > 1; });
+  if (in && paired) {
+    return invalid("--processes is 2, wanted --direction out: background of peers comes to one");
   }
   return {};
 }

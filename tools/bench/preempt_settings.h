@@ -26,6 +26,13 @@ enum class Background : std::uint8_t {
   kPlain  ///< In small slices: what a program that declares nothing has.
 };
 std::string_view name_of(Background background);
+/// Which ends send the background.
+enum class Direction : std::uint8_t {
+  kOut,  ///< The sender, to all peers.
+  kIn,   ///< All peers, to the sender.
+  kBoth
+};
+std::string_view name_of(Direction direction);
 std::string_view name_of(Bottleneck bottleneck);
 
 std::string_view name_of(HostPolicy policy);
@@ -47,6 +54,9 @@ struct PreemptSettings {
   std::vector<Background> backgrounds{Background::kBulk, Background::kPlain};
   std::vector<std::uint64_t> processes{1};
   std::vector<HostPolicy> policies{HostPolicy::kUrgent};
+  Direction direction = Direction::kOut;
+  /// The first peer, which answers urgent messages, sends background too where peers do.
+  bool urgent_peer_is_busy = true;
   bool fabric = false;  ///< Over libfabric instead of ZeroMQ.
 };
 

@@ -57,6 +57,10 @@ TEST(PreemptFlags, SayWhatIsMeasured) {
   EXPECT_EQ(preempt.urgent_bytes, 100U);
   EXPECT_TRUE(settings->json);
   EXPECT_EQ(settings->seconds, 0.5);
+  const auto in = preempt_settings({"--direction", "in", "--urgent_peer", "idle", "--peers", "4"});
+  ASSERT_TRUE(in.ok()) << in.status().text();
+  EXPECT_EQ(in->preempt.direction, Direction::kIn);
+  EXPECT_FALSE(in->preempt.urgent_peer_is_busy);
 }
 
 TEST(PreemptFlags, ByDefaultStrettoAsItIs) {
@@ -109,6 +113,9 @@ TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
       {{"--processes", "3"}, "--processes is '3', wanted a whole number from 1 to 2"},
       {{"--host_window", "all"}, "--host_window is 'all', wanted none, fair or urgent"},
       {{"--workers", "2"}, "unknown flag --workers"},
+      {{"--direction", "up"}, "--direction is 'up', wanted out, in or both"},
+      {{"--urgent_peer", "idle"}, "wanted --direction in or both, and --peers 2 or more"},
+      {{"--direction", "in", "--processes", "2"}, "--processes is 2, wanted --direction out"},
       {{"--background_bytes", "128K"}, "wanted at least one part of 262144 bytes"}};
   for (const auto& [words, cause] : cases) {
     const auto settings = preempt_settings(words);
