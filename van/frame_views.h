@@ -169,7 +169,7 @@ struct DoneFrame {
 struct CreditFrame {
   std::uint64_t grant = 0;  ///< Bytes that the receiver of this may have in flight; 0: no limit.
   std::uint64_t loop_wait_ns = 0;  ///< Of the sender's loop for a processor; 0: none, or not known.
-  std::uint32_t sent_us = 0;       ///< When it left, in microseconds of the sender's clock.
+  std::uint32_t sent_us = 0;  ///< When it left, in microseconds of the sender's clock; 0: not told.
 
   static CreditFrame of(const Header& header) {
     return {.grant = header.version, .loop_wait_ns = header.base, .sent_us = header.spread};

@@ -67,7 +67,8 @@ Time Pacer::next_look(Time now) const {
   const bool yields = yields_ && queue_.waiting() > 0;
   if (yields || (queue_.held_back() && share_.part < 1)) return now + kShareLookEvery;
   if (!queue_.held_back()) return Time::max();
-  return std::max(departs_at_, shaped_all_at_ + kShapeAllEvery);
+  const Time looked = shaped_all_at_ + kShapeAllEvery;
+  return departs_at_ == Time::max() ? looked : std::max(departs_at_, looked);
 }
 
 bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
@@ -141,7 +142,7 @@ void Pacer::hear(LinkId link, const wire::Header& credit, Time now) {
     found->second.waits = own_wait_ + std::chrono::nanoseconds(told.loop_wait_ns);
   }
   found->second.grant = std::min(told.grant, limit_bytes_);
-  found->second.returns.note(told.sent_us, now);
+  if (told.sent_us != 0) found->second.returns.note(told.sent_us, now);
   if ((credit.flags & wire::kUrgent) == 0) return;
   other_urgent_until_ = std::max(other_urgent_until_, now + kFarUrgentLasts);
   choose_mode(now);

@@ -106,7 +106,7 @@ class Pacer {
   Duration own_wait_{};
   std::uint64_t limit_bytes_ = 8 << 20;
   Time shaped_all_at_ = {};
-  Time departs_at_ = Time::max();  // The next that is in flight, as of then.
+  Time departs_at_ = Time::max();  // The next of what was in flight then.
 };
 
 template <typename Ask>

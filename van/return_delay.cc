@@ -15,8 +15,8 @@ constexpr int kWeight = 8;                     // Of what was known, beside one 
 }  // namespace
 
 std::uint32_t sent_us(Time now) {
-  return static_cast<std::uint32_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count());
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
+  return std::max(static_cast<std::uint32_t>(us.count()), 1U);
 }
 
 void ReturnDelay::note(std::uint32_t sent, Time now) {

@@ -30,7 +30,7 @@ class ReturnDelay {
   Duration queued_{};
 };
 
-/// What ReturnDelay::note() takes at the far end.
+/// What ReturnDelay::note() takes at the far end; never 0.
 std::uint32_t sent_us(Time now);
 
 }  // namespace stretto

@@ -120,6 +120,7 @@ bool Sender::has_sent_again(LinkId id) {
   STRETTO_CHECK(link != nullptr);
   while (const KeptFrames::Kept* kept = link->session.next_again()) {
     wire::Header header = kept->header;
+    if (header.kind == wire::Kind::kCredit) pacer_.tell(id, header, parts_.clock.now());
     if (link->gives_checksums) wire::add_checksum(header, kept->payload.bytes());
     if (parts_.transport.try_send(link->carrier, header, kept->payload) !=
         Transport::Sent::kTaken) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "common/clock.h"
 #include "tests/van/pacer_fixture.h"
 
@@ -100,6 +102,47 @@ TEST_F(PacerTest, WindowCoversQueueOfCredits) {
   credit(1);
   const double more = 1.25 * pacer_.find(1)->rate() * 3e-3;
   EXPECT_NEAR(static_cast<double>(filled() - before), more, more / 4);
+}
+
+// The first link's far end takes nothing: the pacer has the loop look until the other has its turn.
+TEST_F(PacerTest, SlowFarEndHoldsNoOtherLink) {
+  learn(1, 500ms);
+  learn(2, 500ms);
+  now_ += 5s;
+  push(2, 1 << 20, false, -5);
+  push(1, 4 << 20);
+  send();
+  const std::uint64_t before = queue_.windows().in_flight(2);  // Of what waited longest.
+  const Time begun = now_;
+  while (queue_.windows().in_flight(2) == before) {
+    const Time next = pacer_.next_look(now_);
+    ASSERT_LT(next, begun + 1s);
+    now_ = std::max(next, now_ + 1us);
+    send();
+  }
+  EXPECT_LE(now_ - begun, 100ms);
+}
+
+// A far end may tell anything, early, late or twice: data flows, and windows have their limit.
+TEST_F(PacerTest, ForgedCreditsStopNoLink) {
+  std::mt19937_64 random(7);
+  pacer_.set_limit(1 << 20);
+  learn(1, 500ms);
+  for (int i = 0; i < 2000; ++i) {
+    wire::Header told;
+    told.version = random() >> random() % 64;
+    told.base = random() >> random() % 64;
+    told.spread = static_cast<std::uint32_t>(random());
+    told.flags = random() % 2 == 0 ? wire::kUrgent : 0;
+    pacer_.hear(1, told, now_);
+    if (queue_.waiting(1) == 0) push(1, 4 << 20);
+    now_ += std::chrono::microseconds(random() % 3000);
+    credit(1);
+    const std::uint64_t sent = queue_.windows().sent(1);
+    send();
+    EXPECT_GT(queue_.windows().sent(1), sent);
+    EXPECT_LE(queue_.windows().in_flight(1), 1U << 20);
+  }
 }
 
 TEST_F(PacerTest, TinyGrantStopsNoLink) {

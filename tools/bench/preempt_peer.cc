@@ -166,10 +166,12 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
 
   Status start_background() override {
     for (const LinkId link : links_) {
-      if (settings_.direction != Direction::kIn) background_.start(*van_, link);
-      if (settings_.direction == Direction::kOut) continue;
+      if (settings_.direction == Direction::kOut) break;
       if (link == links_.front() && !settings_.urgent_peer_is_busy) continue;
       van_->send(link, header_of(wire::Kind::kPush, kStartTensor, 0), zeros(1));
+    }
+    for (const LinkId link : links_) {
+      if (settings_.direction != Direction::kIn) background_.start(*van_, link);
     }
     return status_;
   }

@@ -9,8 +9,7 @@
 
 namespace stretto::host {
 
-/// Words of an entry in shared memory. What is not used yet is zero; there is room for what
-/// policies over iterations would tell: bytes of an iteration, sent of these, its period.
+/// Words of an entry in shared memory. What is not used yet is zero.
 inline constexpr std::size_t kEntryWords = 13;
 using EntryWords = std::array<std::uint64_t, kEntryWords>;
 

@@ -24,6 +24,7 @@ constexpr int kReadsATurn = 16;
 constexpr std::size_t kBeyondPayload = 4096;
 // Messages after a large payload that are read like its neighbours.
 constexpr int kNearLarge = 8;
+constexpr std::size_t kLeastLarge = 32 << 10;
 // Memory that a connection keeps for the starts of messages.
 constexpr std::size_t kMostKept = 4096;
 // Reads of what is thrown away when we hang up.
@@ -174,8 +175,9 @@ Intake::Got Connection::receive() {
   const std::span<std::byte> gap = intake_.gap();
   std::span<std::byte> room = scratch_.subspan(unread_.size());
   // Of a large payload only what comes with its head is copied.
-  if (!gap.empty()) near_large_ = kNearLarge;
-  if (near_large_ > 0) room = room.first(std::min(room.size(), kBeyondPayload));
+  if (gap.size() >= kLeastLarge) near_large_ = kNearLarge;
+  const bool small_is_begun = gap.empty() && !unread_.empty();
+  if (near_large_ > 0 && !small_is_begun) room = room.first(std::min(room.size(), kBeyondPayload));
   STRETTO_CHECK(!room.empty() && (gap.empty() || unread_.empty()));
   std::array<iovec, 2> into = {iovec{gap.data(), gap.size()}, iovec{room.data(), room.size()}};
   msghdr message{};
