@@ -9,7 +9,7 @@ namespace {
 
 class ReturnDelayTest : public testing::Test {
  protected:
-  /// Credits come for so long, one each millisecond, `ahead` of this end's clock and after `delay`.
+  /// A credit comes each millisecond, `delay` after it left. The far end's clock is `ahead`.
   void receive(Duration delay, Duration length, Duration ahead = {}) {
     for (const Time end = now_ + length; now_ < end; now_ += 1ms) {
       delay_.note(sent_us(now_ + ahead - delay), now_);
