@@ -110,9 +110,9 @@ struct Header {
   /// The receiver's frames that have come in this session, so that it need not keep them; 0: it
   /// ends with its link.
   std::uint64_t received = 0;
-  std::uint64_t acked = 0;         ///< Pushes of the receiver that have been applied, cumulative.
-  std::uint64_t own_applied = 0;   ///< value: the receiver's own rounds that are in it. up and down
-                                   ///< of a send: its tag.
+  std::uint64_t acked = 0;        ///< Pushes of the receiver that have been applied, cumulative.
+  std::uint64_t own_applied = 0;  ///< value: the receiver's own rounds that are in it. up and down
+                                  ///< of a send: its tag.
   /// value: fastest minus slowest worker, in rounds. credit: when it left, in microseconds of the
   /// sender's clock, modulo 2^32.
   std::uint32_t spread = 0;
