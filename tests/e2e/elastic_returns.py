@@ -31,6 +31,11 @@ class ElasticReturns(cluster.ClusterTest):
     def runTest(self):
         """Not run as a test."""
 
+    flags = ("--restarts", 50, "--replicas", 2)
+    variables = {"STRETTO_DEAD_AFTER_S": DEAD_AFTER}
+    pause_ms = 0
+    kinds = ("server", "server", "worker", "worker", "both", "scheduler")
+
     def begin(self, dice, folder):
         """A job of two or three workers, in modes by chance; its servers stand by already."""
         self.folder, self.servers = folder, dice.randrange(1, 3)
@@ -41,11 +46,10 @@ class ElasticReturns(cluster.ClusterTest):
         program = ["/bin/sh", "-c", f'exec "$@" --commits {folder}/commits-$STRETTO_RANK', "-",
                    endurance_job.ENDURING, "--until", f"{folder}/until", "--ledger",
                    f"{folder}/ledger", "--modes", ",".join(modes), "--elements",
-                   64 * dice.choice((10, 300, 3000))]
+                   64 * dice.choice((10, 300, 3000)), "--pause_ms", self.pause_ms]
         job = self.launch(*program, workers=f"1:{workers}", servers=self.servers,
-                          flags=("--restarts", 50, "--replicas", 2),
-                          STRETTO_DEAD_AFTER_S=DEAD_AFTER,
-                          STRETTO_TRANSPORT=dice.choice(("auto", "zmq")))
+                          flags=self.flags, STRETTO_TRANSPORT=dice.choice(("auto", "zmq")),
+                          **self.variables)
         self.came = 0  # Schedulers, to which all had come.
         self.workers = list(range(workers))
         self.serving = list(range(self.servers))  # The number of who serves, by place.
@@ -72,7 +76,7 @@ class ElasticReturns(cluster.ClusterTest):
 
     def strike(self, job, dice, totals):
         """One fault of a worker, of a server, or of one of each, and what follows."""
-        kind = dice.choice(("server", "server", "worker", "worker", "both", "scheduler"))
+        kind = dice.choice(self.kinds)
         with_scheduler = kind == "scheduler" or dice.random() < 0.3
         place, lost = dice.randrange(self.servers), dice.choice(self.workers)
         stops = dice.random() < 0.15

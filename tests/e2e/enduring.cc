@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,7 @@ DEFINE_string(commits, "", "A file to which the time of each round's end is adde
 DEFINE_string(modes, "sync",
               "A tensor for each of them; ring and the like: sync, by that exchange");
 DEFINE_int64(elements, 6400, "Elements of each tensor; a multiple of 64");
+DEFINE_int64(pause_ms, 0, "Milliseconds from the end of a round to the next round");
 
 namespace stretto {
 namespace {
@@ -279,6 +281,7 @@ void run() {
     for (Series& one : series) one.end(round);
     own.acknowledged = round;
     note_commit(commits);
+    std::this_thread::sleep_for(std::chrono::milliseconds(FLAGS_pause_ms));
     if (round % kStopEvery != 0) continue;
     std::uint64_t digest = 0;
     for (Series& one : series) digest ^= one.take_digest();
