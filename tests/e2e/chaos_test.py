@@ -5,11 +5,13 @@ none of which hangs or is blamed on somebody innocent; and that it would notice.
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 import again
 import cluster
@@ -17,9 +19,11 @@ import elastic_losses
 import elastic_returns
 import endurance
 import endurance_plan
+import fault_kinds
 import mixtures
 import moves
 import returns
+import soak
 import storm
 
 HERE = ("--starters", "local", "--parallel", "3")
@@ -56,6 +60,36 @@ class Mixtures(unittest.TestCase):
         for number in range(2):
             text, error = mixtures.local(5, number, False)
             self.assertEqual(error, "", text)
+
+
+class Kinds(unittest.TestCase):
+    """One fault a job, by kinds."""
+
+    def one(self, kind, number):
+        return fault_kinds.judged(fault_kinds.Trial(), kind, random.Random(f"5.{number}"),
+                                  lambda test: getattr(test, kind)())
+
+    def test_each_outcome_is_judged(self):
+        for number, kind in enumerate(("kill", "plain_kill", "launcher_ends", "few_files")):
+            result = self.one(kind, number)
+            self.assertEqual(result.error, "", f"{kind}: {result.faults}")
+
+    def test_another_outcome_is_an_error(self):
+        with unittest.mock.patch.object(fault_kinds.Plain, "victims", ("worker 0",)), \
+                unittest.mock.patch.object(fault_kinds.Trial, "named", return_value=False):
+            self.assertIn("names none of ('worker 0',)", self.one("plain_kill", 0).error)
+
+
+class Soak(unittest.TestCase):
+    """One job with a fault every few seconds."""
+
+    def test_new_processes_have_no_logs_open(self):
+        test, totals = soak.Soak(), returns.Standstills()
+        test.setUp()
+        self.addCleanup(test.doCleanups)
+        test.one(types.SimpleNamespace(minutes=0.05, every=0.5, seed=5), totals)
+        self.assertTrue(totals.fine() and totals.faults, totals)
+        self.assertEqual(set(test.inherited), {0})
 
 
 class ComeBack(unittest.TestCase):
