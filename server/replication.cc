@@ -91,7 +91,9 @@ void Replication::answer_callers(const Roster& roster, const Member& self, Time 
     } else if (serves_us) {
       receiver_.begin(caller.link, roster.settings.elastic());
       van_.links().admit(caller.link, caller.node);
-      van_.send_control(caller.link, control::Welcome{.node = caller.node, .rank = self.rank});
+      van_.send_control(
+          caller.link,
+          control::Welcome{.node = caller.node, .rank = self.rank, .padding = kPathProofBytes});
     } else if (caller.node > roster.newest()) {
       callers_.push_back(caller);
     } else {

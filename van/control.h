@@ -49,6 +49,7 @@ struct Hello {
   /// its scheduler that it knows of. 0: it comes to join.
   std::uint64_t job = 0;
   std::uint32_t life = 0;
+  std::size_t padding = 0;  ///< Bytes that prove the path between members: kPathProofBytes.
 };
 
 /// In place of a hello: this link is to carry a session that there is.
@@ -58,20 +59,23 @@ struct Resume {
   std::uint64_t session = 0;   ///< Its name.
   std::uint32_t link = 0;      ///< How many links it has had, this one included.
   std::uint64_t received = 0;  ///< Frames of the session that the sender has.
+  std::size_t padding = 0;     ///< As in a Hello.
 };
 
 /// The answer.
 struct Resumed {
   std::uint64_t received = 0;
+  std::size_t padding = 0;  ///< As in the Resume.
 };
 
 /// The answer to an accepted hello.
 struct Welcome {
   NodeId node = 0;  ///< The receiver's identity.
   Rank rank = 0;
-  std::uint64_t job = 0;   ///< No other job has this number.
-  std::uint32_t life = 0;  ///< Of the scheduler: each process of it has a greater one.
-  bool stands_by = false;  ///< Heard by a server that serves nobody yet: another one follows.
+  std::uint64_t job = 0;    ///< No other job has this number.
+  std::uint32_t life = 0;   ///< Of the scheduler: each process of it has a greater one.
+  bool stands_by = false;   ///< Heard by a server that serves nobody yet: another one follows.
+  std::size_t padding = 0;  ///< As in a Hello.
 };
 
 /// An error on one link or one tensor. After a fault with tensor 0 and no name the link ends.

@@ -50,7 +50,8 @@ Result<Message> from(const wire::Hello& hello) {
                        .machine = hello.machine(),
                        .session = hello.session(),
                        .job = hello.job(),
-                       .life = hello.life()});
+                       .life = hello.life(),
+                       .padding = hello.padding().size()});
 }
 
 Result<Message> from(const wire::Resume& claim) {
@@ -58,11 +59,12 @@ Result<Message> from(const wire::Resume& claim) {
                         .token = claim.token(),
                         .session = claim.session(),
                         .link = claim.link(),
-                        .received = claim.received()});
+                        .received = claim.received(),
+                        .padding = claim.padding().size()});
 }
 
 Result<Message> from(const wire::Resumed& answer) {
-  return Message(Resumed{.received = answer.received()});
+  return Message(Resumed{.received = answer.received(), .padding = answer.padding().size()});
 }
 
 Result<Message> from(const wire::Welcome& welcome) {
@@ -74,7 +76,8 @@ Result<Message> from(const wire::Welcome& welcome) {
                          .rank = static_cast<Rank>(welcome.rank()),
                          .job = welcome.job(),
                          .life = welcome.life(),
-                         .stands_by = welcome.stands_by()});
+                         .stands_by = welcome.stands_by(),
+                         .padding = welcome.padding().size()});
 }
 
 Result<Message> from(const wire::Fault& fault) {

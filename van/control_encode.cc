@@ -16,8 +16,6 @@ std::uint32_t number_of(Enum value) {
   return static_cast<std::uint32_t>(value);
 }
 
-// ---- members
-
 void write(const Hello& hello, wire::Control& message) {
   wire::Hello& out = *message.mutable_hello();
   out.set_protocol(hello.protocol);
@@ -36,6 +34,7 @@ void write(const Hello& hello, wire::Control& message) {
   out.set_machine(hello.machine);
   out.set_job(hello.job);
   out.set_life(hello.life);
+  out.set_padding(std::string(hello.padding, '\0'));
 }
 
 void write(const Resume& claim, wire::Control& message) {
@@ -45,10 +44,12 @@ void write(const Resume& claim, wire::Control& message) {
   out.set_session(claim.session);
   out.set_link(claim.link);
   out.set_received(claim.received);
+  out.set_padding(std::string(claim.padding, '\0'));
 }
 
 void write(const Resumed& answer, wire::Control& message) {
   message.mutable_resumed()->set_received(answer.received);
+  message.mutable_resumed()->set_padding(std::string(answer.padding, '\0'));
 }
 
 void write(const Welcome& welcome, wire::Control& message) {
@@ -57,6 +58,7 @@ void write(const Welcome& welcome, wire::Control& message) {
   message.mutable_welcome()->set_job(welcome.job);
   message.mutable_welcome()->set_life(welcome.life);
   message.mutable_welcome()->set_stands_by(welcome.stands_by);
+  message.mutable_welcome()->set_padding(std::string(welcome.padding, '\0'));
 }
 
 void write(const Fault& fault, wire::Control& message) {
@@ -449,8 +451,6 @@ void write(const Heartbeat& beat, wire::Control& message) {
     each.set_why(chosen.why);
   }
 }
-
-// ---- those who look on
 
 void write(const TraceCommand& command, wire::Control& message) {
   wire::TraceCommand& out = *message.mutable_trace_command();

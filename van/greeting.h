@@ -17,6 +17,11 @@ namespace stretto {
 /// Largest control message that is decoded before its link is admitted.
 inline constexpr std::size_t kMaxGreetingBytes = std::size_t{8} << 10;
 
+/// Padding of the handshakes between members, in bytes: more than a packet carries. A path that
+/// loses large packets completes no handshake, so no link over it is made or reconnected. Links to
+/// the scheduler have none: they carry small messages.
+inline constexpr std::size_t kPathProofBytes = 4096;
+
 /// What everybody says of themselves: protocol, token, role, host and release.
 control::Hello introduction(Role role, const std::string& token);
 

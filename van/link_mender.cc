@@ -11,14 +11,14 @@
 #include "common/token.h"
 #include "van/checksum.h"
 #include "van/control_codec.h"
+#include "van/greeting.h"
 #include "van/van.h"
 
 namespace stretto {
 namespace {
 
 constexpr Duration kLookAtAnswersEvery = 100ms;
-constexpr Duration kCalls = 1s;            // Whoever calls waits for some seconds in all.
-constexpr std::size_t kProbeBytes = 4096;  // More than a packet holds.
+constexpr Duration kCalls = 1s;  // Whoever calls waits for some seconds in all.
 
 // A link of a job's member broke. The cause may be at this end and silence its other links, too,
 // which the scheduler then hears; but where nothing is to be sent nothing would show. The link to
@@ -38,7 +38,8 @@ void probe_idle_links(const Sender::Parts& parts, Sender& sender) {
     }
   });
   if (!is_member) return;
-  const Buffer probe = control::encode(control::LinkReport{.cause = std::string(kProbeBytes, '.')});
+  const Buffer probe =
+      control::encode(control::LinkReport{.cause = std::string(kPathProofBytes, '.')});
   for (const LinkId id : idle) sender.queue_control(id, probe);
 }
 
@@ -164,11 +165,13 @@ void LinkMender::connect() {
       continue;
     }
     parted_.attempted(id, *attempt);
+    const bool to_scheduler = link->session.peer() == kSchedulerNode;
     const control::Resume claim{.protocol = wire::kProtocol,
                                 .token = link->token,
                                 .session = link->session.name(),
                                 .link = ++link->links,
-                                .received = link->session.received()};
+                                .received = link->session.received(),
+                                .padding = to_scheduler ? 0 : kPathProofBytes};
     const Transport::Sent sent =
         sender_.greet(*attempt, control::encode(claim), link->gives_checksums);
     if (sent == Transport::Sent::kFull) {
@@ -304,8 +307,8 @@ Status LinkMender::on_resume(LinkId carrier, NodeId node, const control::Resume&
   }
   link->links = claim.link;
   take_from(carrier, id, *link);
-  sender_.greet(carrier, control::encode(control::Resumed{.received = link->session.received()}),
-                link->gives_checksums);
+  const control::Resumed answer{.received = link->session.received(), .padding = claim.padding};
+  sender_.greet(carrier, control::encode(answer), link->gives_checksums);
   carry_on(id, *link, carrier);
   return {};
 }

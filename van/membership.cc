@@ -171,6 +171,7 @@ control::Hello Membership::hello() const {
   hello.address = self_.address;
   hello.shard = self_.shard;
   hello.shards = config_.shards;
+  if (node_ != 0) hello.padding = kPathProofBytes;  // To another member than the scheduler.
   hello.machine = config_.machine == 0 ? this_machine() : config_.machine;
   return hello;
 }
@@ -279,7 +280,9 @@ void Membership::lose_scheduler(Status why) {
     return fail(std::move(why).with_peer("scheduler"), State::kCutOff);
   }
   heartbeats_.end();
-  scheduler_.await(std::move(why), settings().scheduler_absence, hello());
+  control::Hello to_scheduler = hello();
+  to_scheduler.padding = 0;
+  scheduler_.await(std::move(why), settings().scheduler_absence, std::move(to_scheduler));
 }
 
 void Membership::tick() {

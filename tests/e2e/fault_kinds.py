@@ -423,20 +423,23 @@ class Result:
     kind: str
     faults: list
     error: str
+    has_effect: bool
     seconds: float
 
 
 def judged(test, kind, dice, run):
-    began, error = time.monotonic(), ""
+    began, error, has_effect = time.monotonic(), "", True
     test.dice = dice
     test.setUp()
     try:
         run(test)
     except (AssertionError, OSError, subprocess.SubprocessError) as found:
         error = str(found)
+    except host_faults.NoEffect:
+        has_effect = False
     finally:
         test.doCleanups()
-    return Result(kind, test.faults, error, time.monotonic() - began)
+    return Result(kind, test.faults, error, has_effect, time.monotonic() - began)
 
 
 def over_hosts(seed, numbers):
@@ -474,8 +477,10 @@ def campaign(options):
             if result.error or options.verbose:
                 print(f"{number}: {result.kind}: {', '.join(result.faults)}: {result.seconds:.1f} "
                       f"s: {result.error or 'as expected'}", flush=True)
-    failed = sum(bool(result.error) for results in by_kind.values() for result in results)
-    report = {"faults": options.faults, "unexpected": failed} | {
+    results = [result for results in by_kind.values() for result in results]
+    failed = sum(bool(result.error) for result in results)
+    report = {"faults": sum(result.has_effect for result in results), "unexpected": failed,
+              "without_effect": sum(not result.has_effect for result in results)} | {
         kind: f"{sum(not result.error for result in results)} of {len(results)}, "
               f"{max(result.seconds for result in results):.1f} s at most"
         for kind, results in by_kind.items()}

@@ -236,13 +236,23 @@ std::vector<Golden> of_comebacks() {
                                    .empty = 1}},
        "a2021a0801100218033806420205074a08080510061802200150045801"},
       {"BarrierThatHasOpened", Barrier{.number = 3, .opened = true}, "420408034001"},
-      {"HelloAgain", Hello{.protocol = 4, .node = 9, .job = 5, .life = 2},
-       "0a12080418033809790500000000000000800102"},
+      {"HelloAgain", Hello{.protocol = 4, .node = 9, .job = 5, .life = 2, .padding = 3},
+       "0a180804180338097905000000000000008001028a0103000000"},
+      {"Resume",
+       Resume{.protocol = 3,
+              .token = "ab",
+              .session = 0x0102030405060708,
+              .link = 2,
+              .received = 3,
+              .padding = 2},
+       "b20117080312026162190807060504030201200228033202"
+       "0000"},
+      {"Resumed", Resumed{.received = 4, .padding = 2}, "ba0106080412020000"},
       {"WelcomeOfALaterScheduler", Welcome{.node = 3, .rank = 1, .job = 5, .life = 2},
        "120f08031001190500000000000000"
        "2002"},
-      {"WelcomeOfWhoStandsBy", Welcome{.node = 3, .rank = 1, .stands_by = true},
-       "1206080310012801"},
+      {"WelcomeOfWhoStandsBy", Welcome{.node = 3, .rank = 1, .stands_by = true, .padding = 1},
+       "1209080310012801320100"},
   };
 }
 
@@ -287,11 +297,6 @@ std::vector<Golden> of_signs_and_sights() {
        "aa01540a4e0a01751001180820013001397b14ae47e17a843f41cdccccccccccec3f51cdcccccccc"
        "ccec3f592b8716d9cef7ef3f613a8c30e28e79453e7a14080511000000000000004031cdcccccccc"
        "ccec3f10011802"},
-      {"Resume",
-       Resume{
-           .protocol = 3, .token = "ab", .session = 0x0102030405060708, .link = 2, .received = 3},
-       "b2011308031202616219080706050403020120022803"},
-      {"Resumed", Resumed{.received = 4}, "ba01020804"},
       {"AtStep", AtStep{.number = 2, .step = 9, .checkpoint = true, .held_us = 5},
        "c201080802100918012005"},
       {"TakeIn", TakeIn{.step = 9, .barriers = 3, .nodes = {7, 8}}, "ca0108080910031a020708"},

@@ -151,6 +151,36 @@ TEST_F(SilentLinksTest, AfterAResetTheWholePatienceIsThere) {
   EXPECT_FALSE(heard());
 }
 
+// Small frames alone, as acknowledgments are.
+class SmallFramesTest : public SilentLinksTest {
+ protected:
+  void chat(Duration time) {
+    for (const Time end = clock_.now() + time; clock_.now() < end && !heard(); turn()) {
+      if (worker_.queue().idle()) worker_.send_control(link_, fake::leave());
+      if (shard_.queue().idle()) shard_.send_control(near_shard_, fake::leave());
+    }
+  }
+  bool survives_reset(bool there, bool back) {
+    chat(300ms);
+    silence(there, back, kLargeBytes);
+    chat(kDeadAfter);
+    EXPECT_FALSE(heard()) << "small frames pass";
+    EXPECT_TRUE(network_.cut("worker", "shard"));
+    chat(2 * kDeadAfter);
+    return !heard();
+  }
+};
+
+TEST_F(SmallFramesTest, ReconnectSucceedsAfterReset) { EXPECT_TRUE(survives_reset(false, false)); }
+
+TEST_F(SmallFramesTest, ReconnectNeedsLargePacketsToAcceptor) {
+  EXPECT_FALSE(survives_reset(true, false));
+}
+
+TEST_F(SmallFramesTest, ReconnectNeedsLargePacketsToCaller) {
+  EXPECT_FALSE(survives_reset(false, true));
+}
+
 TEST_F(SilentLinksTest, WhoLosesItsLinkAndFindsItAgainIsToldOf) {
   talk(300ms);
   EXPECT_TRUE(shard_.links().take_news().empty());
