@@ -31,6 +31,7 @@ void ReadyLine::step(Duration wait) {
   if (changes_.losses) tell_losses();
   if (descriptor_ >= 0 && changes_.moves) tell_moves();
   if (descriptor_ >= 0 && changes_.replacements) tell_replacements();
+  if (descriptor_ >= 0 && changes_.leavers) tell_leavers();
   if (descriptor_ >= 0 && changes_.guests) tell_guests();
   if (descriptor_ >= 0 && changes_.saved) tell_saved();
 }
@@ -69,6 +70,15 @@ void ReadyLine::tell_replacements() {
     if (told_replacements_.contains(number)) continue;
     if (!settles(say(fmt::format("{}{}{}", kJoinedBegin, number, kJoinedEnd)))) return;
     told_replacements_.insert(number);
+  }
+}
+
+void ReadyLine::tell_leavers() {
+  const std::vector<Rank>& numbers = changes_.leavers();
+  while (told_leavers_ < numbers.size()) {
+    const Rank number = numbers[told_leavers_];
+    if (!settles(say(fmt::format("{}{}{}", kJoinedBegin, number, kLeftEnd)))) return;
+    ++told_leavers_;
   }
 }
 

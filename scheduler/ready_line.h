@@ -32,11 +32,15 @@ class ReadyLine final : public Agent {
     std::function<const std::vector<LossNews>&()> losses;  ///< In order.
     std::function<const std::vector<MoveOrder>&()> moves;  ///< The same.
     std::function<std::vector<Rank>()> replacements;       ///< That are in, by their numbers.
+    std::function<const std::vector<Rank>&()> leavers;     ///< Workers that have left, in order.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
-    bool none() const { return !losses && !moves && !replacements && !guests && !saved && !life; }
+    bool none() const {
+      const bool of_members = losses || moves || replacements || leavers || guests;
+      return !of_members && !saved && !life;
+    }
   };
   /// Guests are told of at least as often.
   static constexpr Duration kGuestsEvery = 1s;
@@ -69,6 +73,7 @@ class ReadyLine final : public Agent {
   void tell_losses();
   void tell_moves();
   void tell_replacements();
+  void tell_leavers();
   void tell_guests();
   void tell_saved();
   void tell_life();
@@ -83,6 +88,7 @@ class ReadyLine final : public Agent {
   std::size_t told_losses_ = 0;
   std::size_t told_moves_ = 0;
   std::set<Rank> told_replacements_;
+  std::size_t told_leavers_ = 0;
   std::uint32_t told_guests_ = 0;
   std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};

@@ -25,8 +25,8 @@ class LosingTest(cluster.ClusterTest):
         self.addCleanup(folder.cleanup)
         self.until = os.path.join(folder.name, "stop")
 
-    def begin(self, workers, flags=(), **variables):
-        job = self.launch(LOSING, "--until", self.until, "--exchange", self.exchange,
+    def begin(self, workers, flags=(), wrapper=(), **variables):
+        job = self.launch(*wrapper, LOSING, "--until", self.until, "--exchange", self.exchange,
                           workers=workers, flags=flags, **variables)
         for number in range(3):
             job.expect(rf"\[worker {number}\] round 10$")
@@ -88,6 +88,13 @@ class Losses(LosingTest):
         self.stop()
         print(f"longest wait for a sum, with two kills at once: "
               f"{self.done(job, ('worker 2',))} ms")
+
+    def test_workers_may_fail_after_they_have_left(self):
+        ends = ('"$@" || exit; case $STRETTO_RANK in 0) kill -KILL $$;; 1) exit 3;; esac')
+        job = self.begin("1:3", wrapper=("/bin/sh", "-c", ends, "worker"))
+        self.stop()
+        self.done(job, ("worker 0", "worker 1", "worker 2"))
+        self.assertNotIn("that it had lost", job.output())
 
     def test_one_that_stands_still_is_left_behind(self):
         job = self.begin("2:3", STRETTO_DEAD_AFTER_S=2)

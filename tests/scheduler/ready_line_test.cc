@@ -123,6 +123,7 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
       ReadyLine::Changes{.losses = {},
                          .moves = {},
                          .replacements = {},
+                         .leavers = {},
                          .guests = {},
                          .saved = [&saved] { return saved; },
                          .life = {}});
@@ -149,8 +150,13 @@ TEST(ReadyLine, ShowsItsLifeFromTheBeginAndAgainAndAgain) {
   sim::VirtualClock clock;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kUnawaited; }, clock,
-      ReadyLine::Changes{
-          .losses = {}, .moves = {}, .replacements = {}, .guests = {}, .saved = {}, .life = 1s});
+      ReadyLine::Changes{.losses = {},
+                         .moves = {},
+                         .replacements = {},
+                         .leavers = {},
+                         .guests = {},
+                         .saved = {},
+                         .life = 1s});
   line.step(0ns);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
@@ -169,6 +175,7 @@ class ReadyLineElastic : public testing::Test {
         ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
                            .moves = {},
                            .replacements = [this] { return replacements_; },
+                           .leavers = [this]() -> const std::vector<Rank>& { return leavers_; },
                            .guests = [this] { return guests_; },
                            .saved = {},
                            .life = {}});
@@ -190,6 +197,7 @@ class ReadyLineElastic : public testing::Test {
   sim::VirtualClock clock_;
   std::vector<LossNews> lost_;
   std::vector<Rank> replacements_;
+  std::vector<Rank> leavers_;
   std::uint32_t guests_ = 0;
   std::optional<ReadyLine> line_;
 };
@@ -222,6 +230,17 @@ TEST_F(ReadyLineElastic, SaysOnceWhichReplacementHasJoined) {
   EXPECT_FALSE(joined_in("worker  has joined"));
   EXPECT_FALSE(joined_in("worker has joined"));
   EXPECT_FALSE(joined_in("the job goes on without worker 2"));
+}
+
+TEST_F(ReadyLineElastic, TellsOnceWhichWorkersHaveLeft) {
+  leavers_ = {2, 0};
+  EXPECT_EQ(said(), "worker 2 has left in order\nworker 0 has left in order\n");
+  leavers_.push_back(1);
+  EXPECT_EQ(said(), "worker 1 has left in order\n");
+  EXPECT_EQ(said(), "-");
+  EXPECT_EQ(left_in("worker 14 has left in order"), 14U);
+  EXPECT_FALSE(left_in("worker 14 has joined"));
+  EXPECT_FALSE(left_in("worker  has left in order"));
 }
 
 TEST_F(ReadyLineElastic, SaysAgainAndAgainHowManyGuestsThereAre) {

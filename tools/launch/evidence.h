@@ -57,6 +57,7 @@ struct Witness {
   bool spare = false;   ///< To be started if another is lost: the job does without it.
   bool again = false;   ///< It was lost, and has come again: the job may be done before it is in.
   bool joined = false;  ///< A worker that was started later, by the scheduler's word.
+  bool left = false;    ///< A worker that has left in order, by the scheduler's word.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.

@@ -30,12 +30,28 @@ bool has_servers_replaced(GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn || GoingOn::servers_stand_by(sizing);
 }
 
+// Without `member`, at least `least` workers have ended well, or may yet.
+bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::uint32_t least) {
+  std::uint32_t enough = evidence.guests;
+  for (std::size_t other = 0; other < evidence.members.size(); ++other) {
+    const Witness& witness = evidence.members[other];
+    const bool counts = witness.succeeded() || (evidence.is_alive(other) && !witness.forgiven);
+    enough += other != member && witness.member.role == Role::kWorker && counts;
+  }
+  return enough >= least;
+}
+
 bool is_lost_replacement(const Witness& witness, GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn && witness.member.role == Role::kServer &&
          witness.returned > 0;
 }
 
 }  // namespace
+
+bool GoingOn::has_left(const JobEvidence& evidence, const Witness& witness) const {
+  const bool may_leave = witness.member.role == Role::kWorker && is_elastic(sizing_);
+  return may_leave && (witness.left || is_done(evidence));
+}
 
 bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
   std::uint32_t used = 0;
@@ -54,9 +70,9 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
   const bool its_kind = witness.member.role == Role::kWorker
                             ? is_elastic(sizing_)
                             : has_servers_replaced(sizing_) || witness.comes_for;
-  const bool may_go_on =
-      its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
-      (evidence.has_scheduler() || ((witness.spare || witness.again) && is_done(evidence)));
+  const bool may_go_on = its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
+                         (evidence.has_scheduler() || has_left(evidence, witness) ||
+                          ((witness.spare || witness.again) && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
 }
 
@@ -67,6 +83,14 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
   if (evidence.is_alive(member)) ends_by_[member] = now + again_;
   return fmt::format("{} {}; the job goes on without it", label_of(witness.member),
                      witness.exit ? witness.exit->text() : "is lost");
+}
+
+std::string GoingOn::take_end_of_leaver(JobEvidence& evidence, std::size_t member) {
+  Witness& witness = evidence.members.at(member);
+  if (!witness.left || std::exchange(witness.forgiven, true)) return {};
+  witness.word_due.reset();
+  return fmt::format("warning: {} {} after it had left in order; the job goes on",
+                     label_of(witness.member), witness.exit ? witness.exit->text() : "is lost");
 }
 
 std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
@@ -169,7 +193,8 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (witness.word_due && !none_comes && scheduler_is_replaced(evidence)) {
       witness.word_due = now + word_;  // From when there is somebody to say it.
     }
-    if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
+    const bool left = has_left(evidence, witness);
+    if (!witness.word_due || (now < *witness.word_due && !none_comes && !left)) continue;
     witness.word_due.reset();
     // The scheduler did not know a replacement that ended before it joined.
     const bool is_left = returns_ == 0 || scheduler_returns(evidence);
@@ -177,11 +202,12 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
       forgiven.push_back(member);
       continue;
     }
-    const bool done_without = (witness.spare || witness.again) && is_done(evidence);
+    const bool done_without = ((witness.spare || witness.again) && is_done(evidence)) ||
+                              (left && are_enough_without(evidence, member, least_workers_));
     const bool server = witness.member.role == Role::kServer;
     const bool spare =
         server ? servers_stand_by(sizing_) || witness.comes_for.has_value() : witness.spare;
-    if (done_without || (spare && !none_comes)) forgiven.push_back(member);
+    if (done_without || (spare && !left && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;
 }
@@ -243,7 +269,8 @@ std::string GoingOn::farewell(const JobEvidence& evidence) {
   std::string names;
   std::size_t count = 0;
   for (const Witness& witness : evidence.members) {
-    if (!witness.forgiven || witness.member.role != Role::kWorker) continue;
+    const bool lost = witness.forgiven && !witness.left;
+    if (!lost || witness.member.role != Role::kWorker) continue;
     ++count;
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", label_of(witness.member),
                          witness.exit ? fmt::format(" ({})", witness.exit->text()) : "");

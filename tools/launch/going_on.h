@@ -41,6 +41,7 @@ class GoingOn {
         word_(limits.word),
         returns_(limits.returns),
         places_(limits.places),
+        least_workers_(limits.least_workers),
         sizing_(sizing),
         restarts_(restarts) {}
 
@@ -50,6 +51,8 @@ class GoingOn {
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// A worker that has left in order has failed since, and is not missed. Empty: it has not left.
+  static std::string take_end_of_leaver(JobEvidence& evidence, std::size_t member);
   /// The same of a server that nobody comes for: it is to end soon.
   std::string drop(JobEvidence& evidence, std::size_t member, Time now);
   /// The scheduler may be run again, if it is lost.
@@ -91,6 +94,8 @@ class GoingOn {
   static std::string farewell(const JobEvidence& evidence);
 
  private:
+  // A worker of an elastic job that needs it no more: it has left, or the job is done.
+  bool has_left(const JobEvidence& evidence, const Witness& witness) const;
   // When a replacement that has not joined is killed; none: it has joined, or the job runs.
   std::optional<Time> replacement_due(const JobEvidence& evidence, std::size_t member) const;
 
@@ -99,6 +104,7 @@ class GoingOn {
   const Duration word_;
   const std::uint32_t returns_;
   const std::uint32_t places_;
+  const std::uint32_t least_workers_;
   const Sizing sizing_;
   std::uint32_t restarts_;
   Time guests_until_ = {};               // So long the word about them is good.

@@ -19,6 +19,7 @@
 #include "common/member_end.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/guest_servers.h"
+#include "tools/launch/member_news.h"
 #include "tools/launch/new_site.h"
 #include "tools/launch/system.h"
 
@@ -53,6 +54,7 @@ GoingOn::Sizing sizing_of(const Plan& plan) {
 Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   Limits limits = plan.limits;
   limits.returns = seat.restarts_left();
+  limits.least_workers = plan.least_workers;
   limits.places = guest_servers(plan).empty() ? 0 : plan.servers;
   return limits;
 }
@@ -323,6 +325,7 @@ void Runner::on_ready(std::string_view text) {
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
     note_joined(supervisor_, joined_in(line));
+    react(note_left(supervisor_, left_in(line), clock_.now()));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;

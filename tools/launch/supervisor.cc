@@ -73,6 +73,10 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   if (evidence.members[member].member.role == Role::kServer) {
     return lose_server(going_on, evidence, member, now, reaction);
   }
+  if (std::string news = GoingOn::take_end_of_leaver(evidence, member); !news.empty()) {
+    reaction.notes.push_back(std::move(news));
+    return;
+  }
   std::string news = going_on.take_word(evidence, member, now);
   if (news.empty()) return;
   if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
@@ -437,53 +441,6 @@ AttemptOutcome Supervisor::outcome() const {
   outcome.by_program = is_by_program(outcome.verdict, evidence_);
   outcome.replaced = replaced_in(evidence_) - told_by_;  // The job has not gone on by these.
   return outcome;
-}
-
-Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
-  JobEvidence& evidence = supervisor.evidence_;
-  Reaction reaction;
-  evidence.record_reuse(wanted.member);
-  evidence.members[wanted.member].comes_for = wanted.instead_of;
-  reaction.restarts.push_back(wanted);
-  reaction.notes.push_back(fmt::format("{} is started, to have the place of {}",
-                                       label_of(evidence.members[wanted.member].member),
-                                       label_of(evidence.members[wanted.instead_of].member)));
-  return reaction;
-}
-
-void note_joined(Supervisor& supervisor, std::optional<Rank> worker) {
-  for (Witness& witness : supervisor.evidence_.members) {
-    if (worker && witness.member == JobMember{Role::kWorker, *worker}) witness.joined = true;
-  }
-}
-
-bool runs(const Supervisor& supervisor) {
-  const bool gathered = supervisor.losses_.gathered() && supervisor.evidence_.has_scheduler();
-  return supervisor.may_start() && gathered;
-}
-
-Reaction replace_left(const Supervisor& supervisor, std::size_t member) {
-  Reaction reaction;
-  const JobEvidence& evidence = supervisor.evidence();
-  const auto spare = GoingOn::spare(evidence);
-  if (!spare || !runs(supervisor)) return reaction;
-  reaction.restarts.push_back({.member = *spare, .instead_of = member});
-  reaction.notes.push_back(fmt::format("{} has left; {} is started for it",
-                                       label_of(evidence.members[member].member),
-                                       label_of(evidence.members[*spare].member)));
-  return reaction;
-}
-
-Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
-  const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
-    const bool moved = witness.member.role == Role::kServer && witness.forgiven;
-    const bool ended = witness.life == Witness::Life::kEnded && !moved;
-    const bool runs = witness.life == Witness::Life::kAlive;
-    // Whom the scheduler misses may be gone with its host.
-    const bool missed = runs && (witness.awaited || witness.told || witness.forgiven);
-    return ended || missed;
-  });
-  return all_run ? limits.silence : limits.late_silence;
 }
 
 }  // namespace stretto::launch

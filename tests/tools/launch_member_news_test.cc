@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// News of members that end after they have left an elastic job in order: in virtual time.
+#include "tests/tools/launch_supervisor_fixture.h"
+
+namespace stretto::launch::supervised {
+namespace {
+
+class MemberNewsTest : public SupervisorFixture {
+ protected:
+  MemberNewsTest() : SupervisorFixture(GoingOn::Sizing::kElastic, 2) {}
+
+  Reaction leaves(Rank worker) { return note_left(supervisor_, worker, now_); }
+  int status() const { return supervisor_.outcome().verdict.exit_status; }
+};
+
+TEST_F(MemberNewsTest, LeaverMayBeKilledWhileOthersWork) {
+  run_all();
+  EXPECT_TRUE(leaves(0).notes.empty());
+  const Reaction ended = end({{kFirstWorker, kKilled}});
+  EXPECT_EQ(ended.notes, std::vector<std::string>{"warning: worker 0 killed by SIGKILL after it "
+                                                  "had left in order; the job goes on"});
+  EXPECT_TRUE(ended.restarts.empty()) << "it is not lost, so no worker replaces it";
+  EXPECT_FALSE(supervisor_.deadline());
+  EXPECT_TRUE(end({{kSecondWorker, kFine}}).notes.empty()) << "the job has lost no worker";
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+TEST_F(MemberNewsTest, NewsOfLeavingMayFollowTheEnd) {
+  run_all();
+  EXPECT_TRUE(end({{kFirstWorker, kStatus3}}).notes.empty());
+  EXPECT_EQ(leaves(0).notes,
+            std::vector<std::string>{"warning: worker 0 exited with status 3 after "
+                                     "it had left in order; the job goes on"});
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+TEST_F(MemberNewsTest, LeaverMayFailAfterTheScheduler) {
+  run_all();
+  leaves(0);
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  EXPECT_TRUE(end({{kFirstWorker, kStatus3}}).orders.empty());
+  end({{kSecondWorker, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+// A scheduler that ends with 0 has seen each worker leave, whatever its launcher has read of it.
+TEST_F(MemberNewsTest, WorkerOfDoneJobMayFailUnannounced) {
+  run_all();
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  end({{kFirstWorker, kKilled}});
+  end({{kSecondWorker, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+TEST_F(MemberNewsTest, TooFewWorkersThatEndWellFailTheJob) {
+  run_all();
+  leaves(0);
+  leaves(1);
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  end({{kFirstWorker, kKilled}});
+  end({{kSecondWorker, kStatus3}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 3) << "worker 0 could be spared, and worker 1 could not";
+}
+
+TEST_F(MemberNewsTest, HostOfLeaverMayBeLost) {
+  run_all();
+  leaves(0);
+  const std::vector<std::size_t> gone{kFirstWorker};
+  const Reaction lost = supervisor_.on_host_lost(gone, {Code::kNetwork, "b is lost"}, now_, now_);
+  EXPECT_TRUE(lost.orders.empty());
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+class MemberNewsFixedTest : public SupervisorFixture {};
+
+TEST_F(MemberNewsFixedTest, EachWorkerOfFixedJobMustEndWell) {
+  run_all();
+  note_left(supervisor_, 0, now_);
+  end({{kFirstWorker, kStatus3}});
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 3);
+}
+
+}  // namespace
+}  // namespace stretto::launch::supervised
