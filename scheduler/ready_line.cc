@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -28,9 +29,10 @@ void ReadyLine::step(Duration wait) {
   if (changes_.life) tell_life();
   if (descriptor_ >= 0) tell_gathering();
   if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
-  if (changes_.losses) tell_losses();
+  // First: a launcher must not end one that has joined when another worker comes again.
+  if (changes_.replacements) tell_replacements();
+  if (descriptor_ >= 0 && changes_.losses) tell_losses();
   if (descriptor_ >= 0 && changes_.moves) tell_moves();
-  if (descriptor_ >= 0 && changes_.replacements) tell_replacements();
   if (descriptor_ >= 0 && changes_.leavers) tell_leavers();
   if (descriptor_ >= 0 && changes_.guests) tell_guests();
   if (descriptor_ >= 0 && changes_.saved) tell_saved();
@@ -66,7 +68,11 @@ void ReadyLine::tell_moves() {
 }
 
 void ReadyLine::tell_replacements() {
-  for (const Rank number : changes_.replacements()) {
+  const std::vector<Rank> numbers = changes_.replacements();
+  // A launcher may start another process of a number once the one before has ended.
+  std::erase_if(told_replacements_,
+                [&](Rank number) { return std::ranges::find(numbers, number) == numbers.end(); });
+  for (const Rank number : numbers) {
     if (told_replacements_.contains(number)) continue;
     if (!settles(say(fmt::format("{}{}{}", kJoinedBegin, number, kJoinedEnd)))) return;
     told_replacements_.insert(number);

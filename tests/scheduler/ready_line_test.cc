@@ -226,6 +226,8 @@ TEST_F(ReadyLineElastic, SaysOnceWhichReplacementHasJoined) {
   EXPECT_EQ(said(), "worker 3 has joined\n");
   replacements_ = {};
   EXPECT_EQ(said(), "-");
+  replacements_ = {4};
+  EXPECT_EQ(said(), "worker 4 has joined\n") << "another process of that number";
   EXPECT_EQ(joined_in("worker 14 has joined"), 14U);
   EXPECT_FALSE(joined_in("worker  has joined"));
   EXPECT_FALSE(joined_in("worker has joined"));

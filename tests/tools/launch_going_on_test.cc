@@ -234,6 +234,14 @@ class LaunchReplacing : public SupervisorFixture {
 
   static constexpr std::size_t kFirstSpare = 4;
   static constexpr std::size_t kSecondSpare = 5;
+
+  // Both workers are lost and live on; the first spare is started for the first of them.
+  void lose_both() {
+    supervisor_.on_loss_news(kFirstWorker, false, now_);
+    supervisor_.on_spawned(kFirstSpare);
+    supervisor_.on_loss_news(kSecondWorker, false, now_);
+    supervisor_.on_spawned(kSecondSpare);
+  }
 };
 
 TEST_F(LaunchReplacing, OneThatComesWhenTheJobIsDoneIsNotMissed) {
@@ -300,6 +308,59 @@ TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+}
+
+// The scheduler would refuse the replacement, and each refusal would use up a restart.
+TEST_F(LaunchReplacing, WorkerThatReturnsEndsItsReplacement) {
+  run_all();
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  const Reaction back = supervisor_.on_loss_news(kFirstWorker, true, now_);
+  EXPECT_EQ(back.orders, to({kFirstSpare}, SIGKILL, Scope::kGroup));
+  EXPECT_EQ(back.notes,
+            (std::vector<std::string>{
+                "worker 0 is in the job again",
+                "sent SIGKILL to worker 2: it has not joined, and another worker has its place"}));
+  const Reaction ended = end({{kFirstSpare, kKilled}});
+  EXPECT_TRUE(ended.restarts.empty() && ended.notes.empty());
+  EXPECT_FALSE(supervisor_.deadline());
+  // The same number is free for the next loss.
+  now_ += 100s;
+  const Reaction lost = supervisor_.on_loss_news(kFirstWorker, false, now_);
+  EXPECT_EQ(lost.restarts, (std::vector<Restart>{{kFirstSpare, kFirstWorker}}));
+  supervisor_.on_spawned(kFirstSpare);
+  note_joined(supervisor_, 2);
+  end({{kFirstWorker, kKilled}});
+  end({{kFirstSpare, kFine}, {kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+  EXPECT_EQ(supervisor_.outcome().replaced, 1U) << "the ended replacement does not count";
+}
+
+TEST_F(LaunchReplacing, ReplacementThatHasJoinedStays) {
+  run_all();
+  lose_both();
+  note_joined(supervisor_, 2);
+  // Worker 2 was started for worker 0, and has joined: worker 3 has no place then.
+  EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, true, now_).orders,
+            to({kSecondSpare}, SIGKILL, Scope::kGroup));
+}
+
+TEST_F(LaunchReplacing, ReplacementsStayWhileThereArePlaces) {
+  run_all();
+  lose_both();
+  EXPECT_EQ(supervisor_.on_loss_news(kSecondWorker, true, now_).orders,
+            to({kSecondSpare}, SIGKILL, Scope::kGroup));
+  EXPECT_TRUE(supervisor_.evidence().is_alive(kFirstSpare));
+}
+
+TEST_F(LaunchReplacing, GuestInThePlaceEndsTheReplacement) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  EXPECT_EQ(supervisor_.on_guests(1, now_).orders, to({kFirstSpare}, SIGKILL, Scope::kGroup));
+  EXPECT_TRUE(supervisor_.on_guests(1, now_).orders.empty()) << "it ends already";
 }
 
 TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {

@@ -54,10 +54,12 @@ struct Witness {
   explicit Witness(const JobMember& who) : member(who) {}
 
   JobMember member;
-  bool spare = false;   ///< To be started if another is lost: the job does without it.
-  bool again = false;   ///< It was lost, and has come again: the job may be done before it is in.
-  bool joined = false;  ///< A worker that was started later, by the scheduler's word.
-  bool left = false;    ///< A worker that has left in order, by the scheduler's word.
+  bool spare = false;     ///< To be started if another is lost: the job does without it.
+  bool again = false;     ///< It was lost, and has come again: the job may be done before it is in.
+  bool joined = false;    ///< A worker that was started later, by the scheduler's word.
+  bool left = false;      ///< A worker that has left in order, by the scheduler's word.
+  bool unneeded = false;  ///< A replacement whose place another worker has: it ends, and is spare.
+  std::optional<std::size_t> replaces;   ///< It was started for this worker.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.

@@ -155,17 +155,41 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
   return returns;
 }
 
-void GoingOn::replace(std::size_t member, Time now) {
+void GoingOn::replace(JobEvidence& evidence, std::size_t member, std::size_t replacement,
+                      Time now) {
+  evidence.members.at(replacement).replaces = member;
   if (const auto runs = ends_by_.find(member); runs != ends_by_.end()) runs->second = now + settle_;
 }
 
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
-  if (!witness.forgiven || !evidence.is_alive(member)) return {};  // The next word is of its end.
+  const bool ends = witness.told || !evidence.is_alive(member);
+  if (!witness.forgiven || ends) return {};  // The next word is of its end.
   witness.forgiven = false;
   witness.again = true;
   ends_by_.erase(member);
   return fmt::format("{} is in the job again", label_of(witness.member));
+}
+
+std::optional<std::size_t> GoingOn::take_unneeded(JobEvidence& evidence,
+                                                  std::optional<std::size_t> returned) {
+  std::size_t places = 0;
+  std::size_t taken = evidence.guests;
+  std::optional<std::size_t> found;
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    const Witness& witness = evidence.members[member];
+    if (witness.member.role != Role::kWorker) continue;
+    places += witness.spare ? 0 : 1;
+    if (!evidence.is_alive(member) || witness.forgiven || witness.left || witness.told) continue;
+    ++taken;
+    const bool waits = witness.spare && !witness.joined;
+    const bool is_first = !found || (returned && witness.replaces == returned);
+    if (waits && is_first) found = member;
+  }
+  if (taken <= places || !found) return std::nullopt;
+  evidence.members[*found].unneeded = true;
+  evidence.members[*found].told = true;
+  return found;
 }
 
 void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now) {

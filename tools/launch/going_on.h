@@ -71,10 +71,14 @@ class GoingOn {
   /// and what the user should read.
   static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence,
                                                                        bool all);
-  /// Another is started in its place, and it is to end.
-  void replace(std::size_t member, Time now);
+  /// `replacement` is started for this member, which is to end.
+  void replace(JobEvidence& evidence, std::size_t member, std::size_t replacement, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.
   std::string take_back(JobEvidence& evidence, std::size_t member);
+  /// Workers that are in leave no place for this replacement, which has not joined: it ends, and
+  /// may be started for another worker. The one of `returned` comes first. None: all have places.
+  static std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
+                                                  std::optional<std::size_t> returned);
   /// So many workers are in that were started elsewhere. Where all that were started here have
   /// ended the job lasts as long as that is said again and again.
   void take_guests(JobEvidence& evidence, std::uint32_t guests, Time now);

@@ -81,10 +81,20 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   if (news.empty()) return;
   if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
     reaction.restarts.push_back({.member = *spare, .instead_of = member});
-    going_on.replace(member, now);
+    going_on.replace(evidence, member, *spare, now);
     news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
   }
   reaction.notes.push_back(std::move(news));
+}
+
+// K does not count a replacement for which no place is left: the scheduler would refuse it.
+void end_unneeded(JobEvidence& evidence, std::optional<std::size_t> returned, Reaction& reaction) {
+  while (const auto member = GoingOn::take_unneeded(evidence, returned)) {
+    reaction.orders.push_back({*member, SIGKILL, SignalOrder::Scope::kGroup});
+    reaction.notes.push_back(
+        fmt::format("sent SIGKILL to {}: it has not joined, and another worker has its place",
+                    label_of(evidence.members[*member].member)));
+  }
 }
 
 // Members that have ended and are awaited: all, so that the job goes on; or the scheduler alone, so
@@ -215,6 +225,7 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
   } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));
+    end_unneeded(evidence_, member, reaction);
   } else if (!lifecycle_.stop_signal()) {
     go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
   }
@@ -224,7 +235,10 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
 
 Reaction Supervisor::on_guests(std::uint32_t guests, Time now) {
   going_on_.take_guests(evidence_, guests, now);
-  return on_time(now);
+  Reaction reaction;
+  end_unneeded(evidence_, std::nullopt, reaction);
+  append(reaction, on_time(now));
+  return reaction;
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
@@ -250,6 +264,7 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
     reaction.orders.push_back({ended.member, signal, SignalOrder::Scope::kGroup});
     await_orphans_ = lifecycle_.stop_signal().has_value();
   }
+  if (evidence_.members[ended.member].unneeded) evidence_.record_reuse(ended.member);
   const Role role = evidence_.members[ended.member].member.role;
   if (lifecycle_.phase() == Phase::kStarting && role == Role::kScheduler) {
     evidence_.record_loss(
