@@ -96,6 +96,16 @@ class Losses(LosingTest):
         self.done(job, ("worker 0", "worker 1", "worker 2"))
         self.assertNotIn("that it had lost", job.output())
 
+    def test_sigterm_to_the_launcher_lets_workers_leave(self):
+        job = self.begin("2:3", wrapper=("/bin/sh", "-c", 'exec "$@" --leaves', "worker"))
+        job.send(signal.SIGTERM)
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assertEqual([line for line in job.lines_of("launcher") if line.startswith("sent ")],
+                         ["sent SIGTERM to worker 0, worker 1, worker 2; SIGKILL follows after "
+                          "20 s"])
+        self.assert_nobody_left()
+
     def test_one_that_stands_still_is_left_behind(self):
         job = self.begin("2:3", STRETTO_DEAD_AFTER_S=2)
         os.kill(job.members()["worker 1"], signal.SIGSTOP)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // News of members that end after they have left an elastic job in order: in virtual time.
+#include <algorithm>
+
 #include "tests/tools/launch_supervisor_fixture.h"
 
 namespace stretto::launch::supervised {
@@ -78,6 +80,55 @@ TEST_F(MemberNewsTest, HostOfLeaverMayBeLost) {
   end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(status(), 0);
+}
+
+// ---- SIGTERM to the launcher
+
+TEST_F(MemberNewsTest, SigtermGoesToWorkersFirst) {
+  run_all();
+  const Reaction told = signal(SIGTERM);
+  EXPECT_EQ(told.orders, to({kSecondWorker, kFirstWorker}, SIGTERM, Scope::kProcess));
+  EXPECT_EQ(told.notes, std::vector<std::string>{
+                            "sent SIGTERM to worker 0, worker 1; SIGKILL follows after 20 s"});
+  leaves(0);
+  leaves(1);
+  EXPECT_TRUE(end({{kFirstWorker, kFine}, {kSecondWorker, kFine}}).orders.empty());
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+  EXPECT_TRUE(supervisor_.outcome().interrupted);
+}
+
+TEST_F(MemberNewsTest, ServersAreStoppedAfterTheLastWorker) {
+  run_all();
+  signal(SIGTERM);
+  end({{kFirstWorker, kTerminated}, {kSecondWorker, kTerminated}});
+  const Reaction stop = wait();
+  EXPECT_EQ(elapsed(), Limits().settle);
+  EXPECT_TRUE(std::ranges::count(stop.orders, SignalOrder{kServer, SIGTERM, Scope::kProcess}));
+  EXPECT_TRUE(std::ranges::count(stop.orders, SignalOrder{kScheduler, SIGTERM, Scope::kProcess}));
+  EXPECT_EQ(stop.notes, std::vector<std::string>{
+                            "sent SIGTERM to scheduler, server 0; SIGKILL follows after 17 s"});
+  end({{kServer, kTerminated}, {kScheduler, {false, 1}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 128 + SIGTERM);
+}
+
+TEST_F(MemberNewsTest, LateWorkersAreKilledAfterTheGrace) {
+  run_all();
+  signal(SIGTERM);
+  end({{kFirstWorker, kFine}});
+  const Reaction late = wait();
+  EXPECT_EQ(elapsed(), Limits().grace);
+  EXPECT_TRUE(std::ranges::count(late.orders, SignalOrder{kSecondWorker, SIGKILL, Scope::kGroup}));
+  EXPECT_EQ(late.notes, (std::vector<std::string>{
+                            "sent SIGKILL to worker 1",
+                            "sent SIGTERM to scheduler, server 0; SIGKILL follows after 5 s"}));
+}
+
+TEST_F(MemberNewsTest, SigtermGoesToAllBeforeWorkersJoined) {
+  start_all();
+  EXPECT_EQ(signal(SIGTERM).orders.size(), 4U);
 }
 
 class MemberNewsFixedTest : public SupervisorFixture {};

@@ -146,16 +146,23 @@ bool JobEvidence::failed() const {
                      [](const Witness& witness) { return witness.failed_by_itself(); });
 }
 
+bool JobEvidence::workers_ended() const {
+  return std::ranges::none_of(members, [](const Witness& witness) {
+    return witness.life == Life::kAlive && witness.member.role == Role::kWorker;
+  });
+}
+
 bool JobEvidence::all_ended() const {
   return std::none_of(members.begin(), members.end(),
                       [](const Witness& witness) { return witness.life == Life::kAlive; });
 }
 
-std::string JobEvidence::alive_names() const {
+std::string JobEvidence::alive_names(const std::function<bool(const JobMember&)>& wanted) const {
   std::string names;
   std::size_t count = 0;
   for (const Witness& witness : members) {
-    if (witness.life != Life::kAlive || ++count > kMaxNames) continue;
+    const bool counts = witness.life == Life::kAlive && (!wanted || wanted(witness.member));
+    if (!counts || ++count > kMaxNames) continue;
     if (!names.empty()) names += ", ";
     names += label_of(witness.member);
   }

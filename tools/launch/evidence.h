@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -112,9 +113,10 @@ struct JobEvidence {
   bool failed() const;
   /// The scheduler runs, or another is run in its place.
   bool has_scheduler() const;
+  bool workers_ended() const;
   bool all_ended() const;
-  /// "worker 0, worker 1 and 3 more".
-  std::string alive_names() const;
+  /// "worker 0, worker 1 and 3 more": members that run, or those of them that `wanted` names.
+  std::string alive_names(const std::function<bool(const JobMember&)>& wanted = {}) const;
 };
 
 }  // namespace stretto::launch

@@ -45,6 +45,7 @@ class GoingOn {
         sizing_(sizing),
         restarts_(restarts) {}
 
+  bool elastic() const { return is_elastic(sizing_); }
   /// Limits::places.
   std::uint32_t places() const { return places_; }
   /// This member has ended or was lost, in a job that had come together.

@@ -15,6 +15,8 @@
 namespace stretto::launch {
 namespace {
 
+using Tenths = std::chrono::duration<std::int64_t, std::deci>;  // Of a second.
+
 // A process that was left behind may come for who has ended.
 bool looks_for_absent(const Lifecycle& lifecycle, std::size_t orphans) {
   return lifecycle.phase() == Lifecycle::Phase::kRunning && orphans == 0;
@@ -59,7 +61,9 @@ int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
   if (!exit.by_signal) return 0;
   if (!lifecycle.stop_signal()) return SIGKILL;
   const int told = *lifecycle.stop_signal();
-  const bool alone = lifecycle.phase() == Lifecycle::Phase::kStopping && told != SIGINT;
+  const bool told_now = lifecycle.phase() == Lifecycle::Phase::kStopping ||
+                        lifecycle.phase() == Lifecycle::Phase::kLeaving;
+  const bool alone = told_now && told != SIGINT;
   return alone && exit.number == told ? told : 0;
 }
 
@@ -113,6 +117,42 @@ bool another_serves(const Witness& witness, bool gathered, const GoingOn& going_
   const bool stand_by = gathered && going_on.may_lose_hosts(Role::kServer);
   const bool was_to_come = witness.spare || witness.comes_for.has_value();
   return witness.member.role == Role::kServer && (was_to_come || stand_by);
+}
+
+// Workers, which come last, are told first: else they would fail of servers that have gone already,
+// and end by that instead of by the notice. SIGINT goes where a terminal sends it, to everybody in
+// the group. Other notices go to the process alone: helpers such as data loaders must work on while
+// it finishes its step. In the phase leaving workers alone are told; servers and scheduler follow,
+// and workers that still run have had their time.
+void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
+                Reaction& reaction) {
+  const int signal = lifecycle.stop_signal().value();
+  const bool workers_first = lifecycle.phase() == Lifecycle::Phase::kLeaving;
+  const bool had_time = before == Lifecycle::Phase::kLeaving;
+  const auto is_worker = [](const JobMember& member) { return member.role == Role::kWorker; };
+  const auto is_told = [&](const JobMember& member) {
+    return is_worker(member) ? !had_time : !workers_first;
+  };
+  if (const std::string late = evidence.alive_names(is_worker); had_time && !late.empty())
+    reaction.notes.push_back(fmt::format("sent SIGKILL to {}", late));
+  for (std::size_t i = evidence.members.size(); i-- > 0;) {
+    Witness& witness = evidence.members[i];
+    if (witness.life == Witness::Life::kUnborn) continue;
+    const bool kills = had_time && is_worker(witness.member) && evidence.is_alive(i);
+    const bool alone = evidence.is_alive(i) && signal != SIGINT && !kills;
+    if (kills || !workers_first || is_worker(witness.member)) {
+      reaction.orders.push_back(
+          {i, kills ? SIGKILL : signal,
+           alone ? SignalOrder::Scope::kProcess : SignalOrder::Scope::kGroup});
+    }
+    // A scheduler that is silent, or talks nonsense, has failed before.
+    if (evidence.is_alive(i) && witness.lost.ok()) witness.told = true;
+  }
+  if (const std::string told = evidence.alive_names(is_told); !told.empty()) {
+    reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
+                                         signal_name(signal), told,
+                                         seconds(std::chrono::ceil<Tenths>(lifecycle.grace()))));
+  }
 }
 
 bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
@@ -290,7 +330,9 @@ Reaction Supervisor::on_notice(int signal, Time now) {
       witness.said.reset();
     }
   }
-  return on_signal(signal, now);
+  if (!evidence_.interrupt) evidence_.interrupt = signal;
+  lifecycle_.on_notice(signal);
+  return on_time(now);
 }
 
 Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time now) {
@@ -341,6 +383,8 @@ Lifecycle::Facts Supervisor::facts() const {
           .hopeless = hopeless_,
           .all_ended = evidence_.all_ended(),
           .workers_succeeded = evidence_.workers_succeeded() && !evidence_.guests_go_on(),
+          .may_leave = going_on_.elastic() && losses_.gathered(),
+          .workers_ended = evidence_.workers_ended(),
           .orphans_awaited = await_orphans_ && orphans_ > 0};
 }
 
@@ -397,7 +441,10 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
             "warning: still running {} s after the {}: {}", seconds(lifecycle_.patience(before)),
             before == Phase::kSettling ? "first failure" : "last worker", evidence_.alive_names()));
       }
-      stop(reaction);
+      order_stop(evidence_, lifecycle_, before, reaction);
+      return;
+    case Step::kStopWorkers:
+      order_stop(evidence_, lifecycle_, before, reaction);
       return;
     case Step::kKill:
       for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
@@ -411,28 +458,6 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
     case Step::kAbandon:
       reaction.notes.push_back("warning: the kernel does not end " + evidence_.alive_names());
       return;
-  }
-}
-
-// Workers, which come last, are told first: else they would fail of servers that have gone already,
-// and end by that instead of by the notice. SIGINT goes where a terminal sends it, to everybody in
-// the group. Other notices go to the process alone: helpers such as data loaders must work on while
-// it finishes its step.
-void Supervisor::stop(Reaction& reaction) {
-  const int signal = lifecycle_.stop_signal().value();
-  for (std::size_t i = evidence_.members.size(); i-- > 0;) {
-    Witness& witness = evidence_.members[i];
-    if (witness.life == Witness::Life::kUnborn) continue;
-    const bool alone = evidence_.is_alive(i) && signal != SIGINT;
-    reaction.orders.push_back(
-        {i, signal, alone ? SignalOrder::Scope::kProcess : SignalOrder::Scope::kGroup});
-    // A scheduler that is silent, or talks nonsense, has failed before.
-    if (evidence_.is_alive(i) && witness.lost.ok()) witness.told = true;
-  }
-  if (!evidence_.all_ended()) {
-    reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
-                                         signal_name(signal), evidence_.alive_names(),
-                                         seconds(limits_.grace)));
   }
 }
 

@@ -121,7 +121,6 @@ class Supervisor {
   void take_losses(Time now);
   std::string news();
   void take(Step step, Phase before, Reaction& reaction);
-  void stop(Reaction& reaction);
 
   const Limits limits_;
   JobEvidence evidence_;
