@@ -108,6 +108,16 @@ inline std::optional<std::uint32_t> joined_in(std::string_view line) {
   return worker_before(kJoinedEnd, line);
 }
 
+/// An elastic job that has not come together awaits another process for this worker, whose process
+/// has ended.
+inline constexpr std::string_view kMissedBegin = "another is awaited for worker ";
+
+/// The number of that worker; none: the line says nothing like that.
+inline std::optional<std::uint32_t> missed_in(std::string_view line) {
+  if (!line.starts_with(kMissedBegin)) return std::nullopt;
+  return whole_number(line.substr(kMissedBegin.size()));
+}
+
 /// The number of the worker that a line says has left; none: it says nothing like that.
 inline std::optional<std::uint32_t> left_in(std::string_view line) {
   return worker_before(kLeftEnd, line);

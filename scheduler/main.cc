@@ -153,6 +153,9 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
   }
   if (config.job.elastic()) {
     changes.replacements = [&] { return replacements_in(scheduler.view(), config); };
+    changes.missed = [&scheduler]() -> const std::vector<Rank>& {
+      return scheduler.watch().missed_workers();
+    };
     changes.leavers = [&scheduler]() -> const std::vector<Rank>& {
       return scheduler.watch().left_workers();
     };

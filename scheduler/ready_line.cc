@@ -27,6 +27,7 @@ void ReadyLine::step(Duration wait) {
   agent_.step(wait);
   if (descriptor_ < 0) return;
   if (changes_.life) tell_life();
+  if (descriptor_ >= 0 && changes_.missed) tell_missed();
   if (descriptor_ >= 0) tell_gathering();
   if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
   // First: a launcher must not end one that has joined when another worker comes again.
@@ -48,6 +49,14 @@ void ReadyLine::tell_saved() {
   const std::optional<std::uint64_t> saved = changes_.saved();
   if (!saved || saved == told_saved_) return;
   if (settles(say(fmt::format("{}{}", kSavedBegin, *saved)))) told_saved_ = saved;
+}
+
+void ReadyLine::tell_missed() {
+  const std::vector<Rank>& missed = changes_.missed();
+  while (told_missed_ < missed.size()) {
+    if (!settles(say(fmt::format("{}{}", kMissedBegin, missed[told_missed_])))) return;
+    ++told_missed_;
+  }
 }
 
 void ReadyLine::tell_losses() {

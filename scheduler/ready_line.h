@@ -37,8 +37,11 @@ class ReadyLine final : public Agent {
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
+    /// Workers that ended before all had come, and for which others are awaited, in order.
+    std::function<const std::vector<Rank>&()> missed;
+
     bool none() const {
-      const bool of_members = losses || moves || replacements || leavers || guests;
+      const bool of_members = missed || losses || moves || replacements || leavers || guests;
       return !of_members && !saved && !life;
     }
   };
@@ -70,6 +73,7 @@ class ReadyLine final : public Agent {
 
   Said say(std::string_view text) const;
   void tell_gathering();
+  void tell_missed();
   void tell_losses();
   void tell_moves();
   void tell_replacements();
@@ -89,6 +93,7 @@ class ReadyLine final : public Agent {
   std::size_t told_moves_ = 0;
   std::set<Rank> told_replacements_;
   std::size_t told_leavers_ = 0;
+  std::size_t told_missed_ = 0;
   std::uint32_t told_guests_ = 0;
   std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};

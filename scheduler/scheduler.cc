@@ -227,6 +227,7 @@ void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
     const std::vector<MemberEnd> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
+    missing_.await_again(ends, machine_, watch_, [this](const Gone& gone) { happened(gone); });
     replacements_.end(ends, machine_, watch_, [this](const Lost& lost) { happened(lost); });
     for (const NodeId node : comebacks_.end_with(ends)) {
       happened(Gone{.node = node, .cause = "its process has ended"});

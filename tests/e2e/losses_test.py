@@ -89,6 +89,15 @@ class Losses(LosingTest):
         print(f"longest wait for a sum, with two kills at once: "
               f"{self.done(job, ('worker 2',))} ms")
 
+    def test_a_worker_is_run_again_before_all_have_joined(self):
+        dies = 'if [ $STRETTO_RANK = 1 ] && mkdir "$0"; then kill -KILL $$; fi; exec "$@"'
+        job = self.begin("2:3", ("--restarts", "1"),
+                         ("/bin/sh", "-c", dies, os.path.dirname(self.until) + "/died"))
+        self.stop()
+        self.done(job, ("worker 0", "worker 1", "worker 2"))
+        job.expect("worker 1 killed by SIGKILL before all workers had joined; another is started "
+                   "in its place$")
+
     def test_workers_may_fail_after_they_have_left(self):
         ends = ('"$@" || exit; case $STRETTO_RANK in 0) kill -KILL $$;; 1) exit 3;; esac')
         job = self.begin("1:3", wrapper=("/bin/sh", "-c", ends, "worker"))

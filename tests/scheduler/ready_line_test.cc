@@ -126,7 +126,8 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
                          .leavers = {},
                          .guests = {},
                          .saved = [&saved] { return saved; },
-                         .life = {}});
+                         .life = {},
+                         .missed = {}});
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "all are here\n");
   for (const std::uint64_t step : {0ULL, 300ULL, 18446744073709551615ULL}) {
@@ -156,13 +157,34 @@ TEST(ReadyLine, ShowsItsLifeFromTheBeginAndAgainAndAgain) {
                          .leavers = {},
                          .guests = {},
                          .saved = {},
-                         .life = 1s});
+                         .life = 1s,
+                         .missed = {}});
   line.step(0ns);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
   clock.advance_to(clock.now() + 1s);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
+  ::close(ends[0]);
+}
+
+TEST(ReadyLine, TellsOfMissedWorkersBeforeAllHaveCome) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  const sim::VirtualClock clock;
+  std::vector<Rank> missed{3};
+  ReadyLine::Changes changes;
+  changes.missed = [&missed]() -> const std::vector<Rank>& { return missed; };
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kAwaited; }, clock, changes);
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "another is awaited for worker 3\nworkers wait\n");
+  missed.push_back(3);
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "another is awaited for worker 3\n");
+  EXPECT_EQ(missed_in("another is awaited for worker 13"), 13U);
+  EXPECT_FALSE(missed_in("another is awaited for worker "));
   ::close(ends[0]);
 }
 
@@ -178,7 +200,8 @@ class ReadyLineElastic : public testing::Test {
                            .leavers = [this]() -> const std::vector<Rank>& { return leavers_; },
                            .guests = [this] { return guests_; },
                            .saved = {},
-                           .life = {}});
+                           .life = {},
+                           .missed = {}});
     ASSERT_EQ(said(), "all are here\n");
   }
   void TearDown() override { ::close(ends_[0]); }

@@ -82,6 +82,58 @@ TEST_F(MemberNewsTest, HostOfLeaverMayBeLost) {
   EXPECT_EQ(status(), 0);
 }
 
+// ---- workers that end before all have joined
+
+TEST_F(MemberNewsTest, WorkerIsRunAgainBeforeAllHaveJoined) {
+  start_all();
+  gather(Gathering::kAwaited);
+  EXPECT_TRUE(end({{kFirstWorker, kKilled}}).notes.empty());
+  const Reaction again = note_missed(supervisor_, 0, now_);
+  EXPECT_EQ(again.restarts, (std::vector<Restart>{{kFirstWorker, kFirstWorker}}));
+  EXPECT_EQ(again.notes,
+            std::vector<std::string>{"worker 0 killed by SIGKILL before all workers had joined; "
+                                     "another is started in its place"});
+  supervisor_.on_spawned(kFirstWorker);
+  EXPECT_FALSE(supervisor_.deadline());
+  gather(Gathering::kComplete);
+  // One of two restarts is left.
+  end({{kFirstWorker, kKilled}});
+  EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts,
+            (std::vector<Restart>{{4, kFirstWorker}}));
+  supervisor_.on_spawned(4);
+  end({{kSecondWorker, kKilled}});
+  EXPECT_TRUE(supervisor_.on_loss_news(kSecondWorker, false, now_).restarts.empty());
+}
+
+TEST_F(MemberNewsTest, FailureCountsOnceRestartsAreUsedUp) {
+  start_all();
+  for (int restart = 0; restart < 2; ++restart) {
+    end({{kFirstWorker, kStatus3}});
+    ASSERT_EQ(note_missed(supervisor_, 0, now_).restarts.size(), 1U);
+    supervisor_.on_spawned(kFirstWorker);
+  }
+  const Reaction failed = end({{kFirstWorker, kStatus3}});
+  ASSERT_EQ(failed.notes.size(), 1U);
+  EXPECT_EQ(failed.notes[0],
+            "worker 0 exited with status 3; the others have 1 s to end by themselves");
+}
+
+TEST_F(MemberNewsTest, NewsOfLossMayComeInsteadOfAPlace) {
+  start_all();
+  end({{kFirstWorker, kKilled}});
+  gather(Gathering::kComplete);  // All had joined, and the launcher reads of it later.
+  EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts,
+            (std::vector<Restart>{{4, kFirstWorker}}));
+}
+
+TEST_F(MemberNewsTest, SchedulerThatSaysNothingFailsTheJob) {
+  start_all();
+  end({{kFirstWorker, kKilled}});
+  EXPECT_FALSE(wait().notes.empty());
+  EXPECT_EQ(elapsed(), Limits().word);
+  EXPECT_TRUE(note_missed(supervisor_, 0, now_).restarts.empty()) << "too late";
+}
+
 // ---- SIGTERM to the launcher
 
 TEST_F(MemberNewsTest, SigtermGoesToWorkersFirst) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "tools/launch/spare_workers.h"
 
 namespace stretto::launch {
 namespace {
@@ -55,7 +56,9 @@ bool GoingOn::has_left(const JobEvidence& evidence, const Witness& witness) cons
 
 bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
   std::uint32_t used = 0;
-  for (const Witness& witness : evidence.members) used += witness.returned + witness.awaited;
+  for (const Witness& witness : evidence.members) {
+    if (witness.member.role != Role::kWorker) used += witness.returned + witness.awaited;
+  }
   return used < returns_;
 }
 
@@ -74,6 +77,15 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
                          (evidence.has_scheduler() || has_left(evidence, witness) ||
                           ((witness.spare || witness.again) && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
+}
+
+void GoingOn::await_another(JobEvidence& evidence, std::size_t member, Time now) const {
+  Witness& witness = evidence.members[member];
+  const bool failed = witness.exit && witness.exit->failed() && !witness.told;
+  const bool its_kind = witness.member.role == Role::kWorker && elastic();
+  if (failed && its_kind && evidence.is_alive(kScheduler) && spare_worker(evidence)) {
+    witness.word_due = now + word_;
+  }
 }
 
 std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time now) {
@@ -171,27 +183,6 @@ std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   return fmt::format("{} is in the job again", label_of(witness.member));
 }
 
-std::optional<std::size_t> GoingOn::take_unneeded(JobEvidence& evidence,
-                                                  std::optional<std::size_t> returned) {
-  std::size_t places = 0;
-  std::size_t taken = evidence.guests;
-  std::optional<std::size_t> found;
-  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
-    if (witness.member.role != Role::kWorker) continue;
-    places += witness.spare ? 0 : 1;
-    if (!evidence.is_alive(member) || witness.forgiven || witness.left || witness.told) continue;
-    ++taken;
-    const bool waits = witness.spare && !witness.joined;
-    const bool is_first = !found || (returned && witness.replaces == returned);
-    if (waits && is_first) found = member;
-  }
-  if (taken <= places || !found) return std::nullopt;
-  evidence.members[*found].unneeded = true;
-  evidence.members[*found].told = true;
-  return found;
-}
-
 void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now) {
   evidence.guests = guests;
   guests_until_ = now + word_;
@@ -234,15 +225,6 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (done_without || (spare && !left && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;
-}
-
-std::optional<std::size_t> GoingOn::spare(const JobEvidence& evidence) {
-  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
-    const bool is_free = witness.spare && witness.life == Witness::Life::kUnborn;
-    if (is_free && witness.member.role == Role::kWorker && witness.lost.ok()) return member;
-  }
-  return std::nullopt;
 }
 
 std::optional<Time> GoingOn::replacement_due(const JobEvidence& evidence,

@@ -50,6 +50,9 @@ class GoingOn {
   std::uint32_t places() const { return places_; }
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
+  /// This member has ended in a job that had not come together: the scheduler of an elastic job may
+  /// await another process for it, if a restart is left.
+  void await_another(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
   /// A worker that has left in order has failed since, and is not missed. Empty: it has not left.
@@ -76,10 +79,6 @@ class GoingOn {
   void replace(JobEvidence& evidence, std::size_t member, std::size_t replacement, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.
   std::string take_back(JobEvidence& evidence, std::size_t member);
-  /// Workers that are in leave no place for this replacement, which has not joined: it ends, and
-  /// may be started for another worker. The one of `returned` comes first. None: all have places.
-  static std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
-                                                  std::optional<std::size_t> returned);
   /// So many workers are in that were started elsewhere. Where all that were started here have
   /// ended the job lasts as long as that is said again and again.
   void take_guests(JobEvidence& evidence, std::uint32_t guests, Time now);
@@ -87,8 +86,6 @@ class GoingOn {
   /// that were started for others and have not come in, and of servers that have ended before they
   /// stood by: the job does without them. These.
   std::vector<std::size_t> look(JobEvidence& evidence, Time now);
-  /// A worker is lost for good: who is to be started for it, if somebody is left.
-  static std::optional<std::size_t> spare(const JobEvidence& evidence);
 
   /// Who still runs though the job has gone on without it for long, or is done. A replacement that
   /// has not joined a job that is done has Limits::settle to end by itself.

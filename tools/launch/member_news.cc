@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "tools/launch/spare_workers.h"
+
 namespace stretto::launch {
 
 Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
@@ -33,6 +35,20 @@ Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now)
   return worker ? supervisor.on_time(now) : Reaction();
 }
 
+Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now) {
+  std::vector<Witness>& members = supervisor.evidence_.members;
+  Reaction reaction;
+  for (std::size_t member = 0; worker && member < members.size(); ++member) {
+    const bool awaits = members[member].word_due && supervisor.may_start();
+    if (members[member].member != JobMember{Role::kWorker, *worker} || !awaits) continue;
+    std::string note = run_again_before_all_joined(supervisor.evidence_, member);
+    if (note.empty()) return supervisor.on_time(now);
+    reaction.restarts.push_back({.member = member, .instead_of = member});
+    reaction.notes.push_back(std::move(note));
+  }
+  return reaction;
+}
+
 bool runs(const Supervisor& supervisor) {
   const bool gathered = supervisor.losses_.gathered() && supervisor.evidence_.has_scheduler();
   return supervisor.may_start() && gathered;
@@ -41,7 +57,7 @@ bool runs(const Supervisor& supervisor) {
 Reaction replace_left(const Supervisor& supervisor, std::size_t member) {
   Reaction reaction;
   const JobEvidence& evidence = supervisor.evidence();
-  const auto spare = GoingOn::spare(evidence);
+  const auto spare = spare_worker(evidence);
   if (!spare || !runs(supervisor)) return reaction;
   reaction.restarts.push_back({.member = *spare, .instead_of = member});
   reaction.notes.push_back(fmt::format("{} has left; {} is started for it",

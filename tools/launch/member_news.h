@@ -17,6 +17,8 @@ Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
 /// The scheduler says that this worker, which was started later than others, has joined.
 void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
 
+/// The scheduler of a job that has not come together awaits another process for this worker.
+Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
 /// The scheduler says that this worker has left the job in order.
 Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
 

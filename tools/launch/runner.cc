@@ -138,6 +138,12 @@ Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const JobSi
   return begin_move(supervisor, {.member = member, .instead_of = from, .site = *site});
 }
 
+Reaction reaction_to_worker_news(std::string_view line, Supervisor& supervisor, Time now) {
+  note_joined(supervisor, joined_in(line));
+  if (const auto missed = missed_in(line)) return note_missed(supervisor, missed, now);
+  return note_left(supervisor, left_in(line), now);
+}
+
 std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members) {
   if (news.server) return index_of(news.number, members);
   const auto found = std::ranges::find(members, JobMember{Role::kWorker, news.number});
@@ -324,8 +330,7 @@ void Runner::on_ready(std::string_view text) {
     const std::size_t index = news && seat_.is_news() ? index_of(*news, members_) : members_.size();
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
-    note_joined(supervisor_, joined_in(line));
-    react(note_left(supervisor_, left_in(line), clock_.now()));
+    react(reaction_to_worker_news(line, supervisor_, clock_.now()));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;
@@ -416,7 +421,8 @@ void Runner::react(const Reaction& reaction) {
   }
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
-    if (restart.member == restart.instead_of) seat_.note_restart();
+    const bool in_place = restart.member == restart.instead_of;
+    if (in_place && members_[restart.member].role != Role::kWorker) seat_.note_restart();
     settle(restart, sites_, placement_, local_ranks_);
     start(restart.member);
   }

@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "tools/launch/guest_servers.h"
+#include "tools/launch/spare_workers.h"
 
 namespace stretto::launch {
 namespace {
@@ -83,7 +84,7 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   }
   std::string news = going_on.take_word(evidence, member, now);
   if (news.empty()) return;
-  if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
+  if (const auto spare = spare_worker(evidence); spare && may_start) {
     reaction.restarts.push_back({.member = *spare, .instead_of = member});
     going_on.replace(evidence, member, *spare, now);
     news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
@@ -93,7 +94,7 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
 
 // K does not count a replacement for which no place is left: the scheduler would refuse it.
 void end_unneeded(JobEvidence& evidence, std::optional<std::size_t> returned, Reaction& reaction) {
-  while (const auto member = GoingOn::take_unneeded(evidence, returned)) {
+  while (const auto member = take_unneeded(evidence, returned)) {
     reaction.orders.push_back({*member, SIGKILL, SignalOrder::Scope::kGroup});
     reaction.notes.push_back(
         fmt::format("sent SIGKILL to {}: it has not joined, and another worker has its place",
@@ -300,6 +301,7 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
   const bool may_return = ended.member != 0 || may_start(0);
   if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
+  if (may_start() && !losses_.gathered()) going_on_.await_another(evidence_, ended.member, now);
   if (const int signal = signal_for_group(ended.exit, lifecycle_); signal != 0) {
     reaction.orders.push_back({ended.member, signal, SignalOrder::Scope::kGroup});
     await_orphans_ = lifecycle_.stop_signal().has_value();

@@ -109,6 +109,7 @@ class Supervisor {
   friend bool runs(const Supervisor& supervisor);
   friend void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
   friend Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
+  friend Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
   friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
   AttemptOutcome outcome() const;  ///< Once over().
 
