@@ -60,6 +60,7 @@ struct Witness {
   bool joined = false;    ///< A worker that was started later, by the scheduler's word.
   bool left = false;      ///< A worker that has left in order, by the scheduler's word.
   bool unneeded = false;  ///< A replacement whose place another worker has: it ends, and is spare.
+  bool unwatched = false;  ///< Its host is silent, and its scheduler hears of it: the job goes on.
   bool spent = false;  ///< A spare that never runs: a worker that had not joined used its restart.
   std::optional<std::size_t> replaces;   ///< It was started for this worker.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
@@ -78,7 +79,7 @@ struct Witness {
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {
-    const bool excused = told || forgiven || word_due || awaited;
+    const bool excused = told || forgiven || word_due || awaited || unwatched;
     return !excused && (!lost.ok() || (exit.has_value() && exit->failed()));
   }
   bool succeeded() const { return exit.has_value() && !exit->failed(); }

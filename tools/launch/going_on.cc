@@ -36,7 +36,8 @@ bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::ui
   std::uint32_t enough = evidence.guests;
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
     const Witness& witness = evidence.members[other];
-    const bool counts = witness.succeeded() || (evidence.is_alive(other) && !witness.forgiven);
+    const bool works = (evidence.is_alive(other) || witness.unwatched) && !witness.forgiven;
+    const bool counts = witness.succeeded() || works || (witness.unwatched && witness.left);
     enough += other != member && witness.member.role == Role::kWorker && counts;
   }
   return enough >= least;
@@ -79,6 +80,12 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
   if (failed && may_go_on) witness.word_due = now + word_;
 }
 
+bool GoingOn::may_go_unwatched(const JobEvidence& evidence, std::size_t member) const {
+  const Witness& witness = evidence.members[member];
+  const bool is_in = !witness.told && !witness.forgiven && (!witness.spare || witness.joined);
+  return elastic() && witness.member.role == Role::kWorker && is_in && evidence.has_scheduler();
+}
+
 void GoingOn::await_another(JobEvidence& evidence, std::size_t member, Time now) const {
   Witness& witness = evidence.members[member];
   const bool failed = witness.exit && witness.exit->failed() && !witness.told;
@@ -101,6 +108,7 @@ std::string GoingOn::take_end_of_leaver(JobEvidence& evidence, std::size_t membe
   Witness& witness = evidence.members.at(member);
   if (!witness.left || std::exchange(witness.forgiven, true)) return {};
   witness.word_due.reset();
+  if (witness.unwatched) return fmt::format("{} has left in order", label_of(witness.member));
   return fmt::format("warning: {} {} after it had left in order; the job goes on",
                      label_of(witness.member), witness.exit ? witness.exit->text() : "is lost");
 }
@@ -209,6 +217,10 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
       witness.word_due = now + word_;  // From when there is somebody to say it.
     }
     const bool left = has_left(evidence, witness);
+    if (witness.unwatched && !witness.forgiven && left) {
+      forgiven.push_back(member);
+      continue;
+    }
     if (!witness.word_due || (now < *witness.word_due && !none_comes && !left)) continue;
     witness.word_due.reset();
     // The scheduler did not know a replacement that ended before it joined.

@@ -50,6 +50,8 @@ class GoingOn {
   std::uint32_t places() const { return places_; }
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
+  /// The host of this worker is silent, and may live: its scheduler says if the worker is lost.
+  bool may_go_unwatched(const JobEvidence& evidence, std::size_t member) const;
   /// This member has ended in a job that had not come together: the scheduler of an elastic job may
   /// await another process for it, if a restart is left.
   void await_another(JobEvidence& evidence, std::size_t member, Time now) const;

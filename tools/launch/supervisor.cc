@@ -3,6 +3,7 @@
 #include "tools/launch/supervisor.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -12,11 +13,10 @@
 #include "common/clock.h"
 #include "tools/launch/guest_servers.h"
 #include "tools/launch/spare_workers.h"
+#include "tools/launch/stop_orders.h"
 
 namespace stretto::launch {
 namespace {
-
-using Tenths = std::chrono::duration<std::int64_t, std::deci>;  // Of a second.
 
 // A process that was left behind may come for who has ended.
 bool looks_for_absent(const Lifecycle& lifecycle, std::size_t orphans) {
@@ -120,40 +120,22 @@ bool another_serves(const Witness& witness, bool gathered, const GoingOn& going_
   return witness.member.role == Role::kServer && (was_to_come || stand_by);
 }
 
-// Workers, which come last, are told first: else they would fail of servers that have gone already,
-// and end by that instead of by the notice. SIGINT goes where a terminal sends it, to everybody in
-// the group. Other notices go to the process alone: helpers such as data loaders must work on while
-// it finishes its step. In the phase leaving workers alone are told; servers and scheduler follow,
-// and workers that still run have had their time.
-void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
-                Reaction& reaction) {
-  const int signal = lifecycle.stop_signal().value();
-  const bool workers_first = lifecycle.phase() == Lifecycle::Phase::kLeaving;
-  const bool had_time = before == Lifecycle::Phase::kLeaving;
-  const auto is_worker = [](const JobMember& member) { return member.role == Role::kWorker; };
-  const auto is_told = [&](const JobMember& member) {
-    return is_worker(member) ? !had_time : !workers_first;
-  };
-  if (const std::string late = evidence.alive_names(is_worker); had_time && !late.empty())
-    reaction.notes.push_back(fmt::format("sent SIGKILL to {}", late));
-  for (std::size_t i = evidence.members.size(); i-- > 0;) {
-    Witness& witness = evidence.members[i];
-    if (witness.life == Witness::Life::kUnborn) continue;
-    const bool kills = had_time && is_worker(witness.member) && evidence.is_alive(i);
-    const bool alone = evidence.is_alive(i) && signal != SIGINT && !kills;
-    if (kills || !workers_first || is_worker(witness.member)) {
-      reaction.orders.push_back(
-          {i, kills ? SIGKILL : signal,
-           alone ? SignalOrder::Scope::kProcess : SignalOrder::Scope::kGroup});
-    }
-    // A scheduler that is silent, or talks nonsense, has failed before.
-    if (evidence.is_alive(i) && witness.lost.ok()) witness.told = true;
-  }
-  if (const std::string told = evidence.alive_names(is_told); !told.empty()) {
-    reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
-                                         signal_name(signal), told,
-                                         seconds(std::chrono::ceil<Tenths>(lifecycle.grace()))));
-  }
+// True: it may live, and the job goes on with it as long as its scheduler does.
+bool lose_with_host(const GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now) {
+  Witness& witness = evidence.members[member];
+  witness.unwatched = going_on.may_go_unwatched(evidence, member);
+  const bool may_lose = going_on.may_lose_hosts(witness.member.role);
+  if (may_lose && !witness.unwatched) going_on.await_word(evidence, member, now);
+  return witness.unwatched;
+}
+
+Reaction news_of_unwatched(const std::vector<std::string>& names, const Status& why) {
+  Reaction reaction;
+  if (names.empty()) return reaction;
+  reaction.notes.push_back(
+      fmt::format("warning: {}; the job goes on with {} as long as the scheduler hears of each",
+                  why.cause(), fmt::join(names, ", ")));
+  return reaction;
 }
 
 bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
@@ -224,6 +206,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
   STRETTO_CHECK(!members.empty());
   const bool unborn = evidence_.members[members.front()].life == Witness::Life::kUnborn;
   why = std::move(why).with_operation(unborn ? "start" : "run");
+  std::vector<std::string> unwatched;
   for (const std::size_t member : members) {
     if (!unborn && !evidence_.is_alive(member)) continue;
     evidence_.record_loss(member, 1, why, since);
@@ -231,12 +214,13 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     Witness& witness = evidence_.members[member];
     witness.awaited = witness.awaited && going_on_.may_lose_hosts(witness.member.role);
     witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
-    if (losses_.gathered() && going_on_.may_lose_hosts(witness.member.role)) {
-      going_on_.await_word(evidence_, member, now);
-    }
+    if (losses_.gathered() && lose_with_host(going_on_, evidence_, member, now))
+      unwatched.push_back(label_of(witness.member));
   }
   if (unborn) hopeless_ = true;
-  return on_time(now);
+  Reaction reaction = news_of_unwatched(unwatched, why);
+  append(reaction, on_time(now));
+  return reaction;
 }
 
 Reaction Supervisor::on_ready() {
@@ -362,6 +346,7 @@ Reaction Supervisor::on_time(Time now) {
     before = lifecycle_.phase();
     take(lifecycle_.step(facts(), now), before, reaction);
   }
+  if (lifecycle_.phase() == Phase::kSettling) stop_latecomers(evidence_, reaction);
   const bool done = met == Phase::kRunning && facts().workers_succeeded;
   if (const std::string lost = GoingOn::farewell(evidence_); done && !lost.empty())
     reaction.notes.push_back(lost);
