@@ -465,7 +465,7 @@ void Runner::finish() {
 void Runner::wait_for_far_hosts() {
   Time until = clock_.now() + plan_.limits.reap + kFarPatience;
   while (!far_.over()) {
-    const bool blocked = relay_.full(0) || relay_.full(1);
+    const bool blocked = !signals_.asked_to_end() && (relay_.full(0) || relay_.full(1));
     if (blocked) until = clock_.now() + plan_.limits.reap + kFarPatience;
     const Time now = clock_.now();
     if (now >= until) break;
