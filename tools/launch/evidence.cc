@@ -3,6 +3,7 @@
 #include "tools/launch/evidence.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <string.h>
 
 #include <algorithm>
@@ -43,8 +44,15 @@ std::string signal_name(int signal) {
 
 std::string Exit::text() const {
   if (by_signal) {
-    return fmt::format("killed by {}{}", signal_name(number),
-                       for_memory ? ", it seems for lack of memory" : "");
+    const std::string_view use = stopped_by == SIGTTIN ? "reads from" : "changes";
+    const std::string why =
+        for_memory   ? ", it seems for lack of memory"
+        : stopped_by ? fmt::format(
+                           " after {} had stopped it: it {} the terminal, which members of a "
+                           "job cannot do; give it input by a file",
+                           signal_name(stopped_by), use)
+                     : "";
+    return fmt::format("killed by {}{}", signal_name(number), why);
   }
   return fmt::format("exited with status {}", number);
 }

@@ -23,6 +23,7 @@ struct Exit {
   bool by_signal = false;
   int number = 0;           ///< Exit status, or the signal.
   bool for_memory = false;  ///< By SIGKILL, as the kernel killed somebody for lack of memory.
+  int stopped_by = 0;       ///< By SIGKILL, as this signal of the terminal had stopped it; or 0.
 
   bool failed() const { return by_signal || number != 0; }
   /// As a shell says it: 128 + signal for a signal.
