@@ -49,6 +49,8 @@ inline constexpr std::string_view kGuestsEnd = " workers are in that have joined
 /// A worker has joined the job after all had come, as a replacement does.
 inline constexpr std::string_view kJoinedBegin = "worker ";
 inline constexpr std::string_view kJoinedEnd = " has joined";
+/// A worker has left an elastic job in order: nothing is missing if its process fails afterwards.
+inline constexpr std::string_view kLeftEnd = " has left in order";
 
 /// None: those are no digits, or not only.
 template <typename Number = std::uint32_t>
@@ -94,11 +96,31 @@ inline std::optional<std::uint64_t> saved_step_in(std::string_view line) {
   return whole_number<std::uint64_t>(line.substr(kSavedBegin.size()));
 }
 
+/// The number in "worker N" and then `end`; none: the line does not read so.
+inline std::optional<std::uint32_t> worker_before(std::string_view end, std::string_view line) {
+  if (!line.starts_with(kJoinedBegin) || !line.ends_with(end)) return std::nullopt;
+  line.remove_suffix(end.size());
+  return whole_number(line.substr(std::min(kJoinedBegin.size(), line.size())));
+}
+
 /// The number of the worker that a line says has joined; none: it says nothing like that.
 inline std::optional<std::uint32_t> joined_in(std::string_view line) {
-  if (!line.starts_with(kJoinedBegin) || !line.ends_with(kJoinedEnd)) return std::nullopt;
-  line.remove_suffix(kJoinedEnd.size());
-  return whole_number(line.substr(std::min(kJoinedBegin.size(), line.size())));
+  return worker_before(kJoinedEnd, line);
+}
+
+/// An elastic job that has not come together awaits another process for this worker, whose process
+/// has ended.
+inline constexpr std::string_view kMissedBegin = "another is awaited for worker ";
+
+/// The number of that worker; none: the line says nothing like that.
+inline std::optional<std::uint32_t> missed_in(std::string_view line) {
+  if (!line.starts_with(kMissedBegin)) return std::nullopt;
+  return whole_number(line.substr(kMissedBegin.size()));
+}
+
+/// The number of the worker that a line says has left; none: it says nothing like that.
+inline std::optional<std::uint32_t> left_in(std::string_view line) {
+  return worker_before(kLeftEnd, line);
 }
 
 /// How many a line says have joined; none: it says nothing like that.

@@ -153,6 +153,12 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
   }
   if (config.job.elastic()) {
     changes.replacements = [&] { return replacements_in(scheduler.view(), config); };
+    changes.missed = [&scheduler]() -> const std::vector<Rank>& {
+      return scheduler.watch().missed_workers();
+    };
+    changes.leavers = [&scheduler]() -> const std::vector<Rank>& {
+      return scheduler.watch().left_workers();
+    };
     changes.guests = [&] { return guests_in(scheduler.view(), config); };
   }
   if (!config.scheduler_return.journal.empty()) changes.life = ReadyLine::kLifeEvery;

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -12,6 +14,23 @@ namespace stretto {
 std::vector<MemberEnd> MissingMembers::note_ends(std::vector<MemberEnd> ends) {
   for (const MemberEnd& end : ends) ended_.emplace(end.role, end.rank);
   return ends;
+}
+
+void MissingMembers::await_again(const std::vector<MemberEnd>& ends, const ViewMachine& machine,
+                                 JobWatch& watch,
+                                 const std::function<void(const Gone&)>& happened) {
+  const bool may_come = config_.job.elastic() && config_.restarts > 0;
+  if (!may_come || machine.phase() != ViewMachine::Phase::kGathering) return;
+  for (const MemberEnd& end : ends) {
+    if (end.role != Role::kWorker) continue;
+    ended_.erase({end.role, end.rank});
+    watch.missed(end.rank);
+    const auto& members = machine.next_view().members;
+    const auto found = std::ranges::find_if(members, [&end](const auto& entry) {
+      return entry.second.role == Role::kWorker && entry.second.rank == end.rank;
+    });
+    if (found != members.end()) happened({.node = found->first, .cause = "its process has ended"});
+  }
 }
 
 TimeOut MissingMembers::look(const ViewMachine& machine, const ProcessEnds* launcher, Time now) {

@@ -2,6 +2,7 @@
 // MissingMembers: what the log says of members that have not joined while a job comes together.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "common/wait_notes.h"
 #include "scheduler/process_ends.h"
 #include "scheduler/view_machine.h"
+#include "scheduler/watch/job_watch.h"
 
 namespace stretto {
 
@@ -23,6 +25,10 @@ class MissingMembers {
 
   /// The processes of these members have ended. Returns them.
   std::vector<MemberEnd> note_ends(std::vector<MemberEnd> ends);
+  /// Workers of an elastic job that has not come together, and whose processes are among these: the
+  /// launcher hears that other processes are awaited for them. Those that had joined go.
+  void await_again(const std::vector<MemberEnd>& ends, const ViewMachine& machine, JobWatch& watch,
+                   const std::function<void(const Gone&)>& happened);
   /// The line that is due now: how long the job waits, and what each missing member does. A
   /// launcher that tells of ends lets it know that all others run; `launcher` may be null.
   std::optional<std::string> take_line(const Admission& admission, const ProcessEnds* launcher,

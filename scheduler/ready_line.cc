@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -26,11 +27,14 @@ void ReadyLine::step(Duration wait) {
   agent_.step(wait);
   if (descriptor_ < 0) return;
   if (changes_.life) tell_life();
+  if (descriptor_ >= 0 && changes_.missed) tell_missed();
   if (descriptor_ >= 0) tell_gathering();
   if (descriptor_ < 0 || told_ != Gathering::kComplete) return;
-  if (changes_.losses) tell_losses();
+  // First: a launcher must not end one that has joined when another worker comes again.
+  if (changes_.replacements) tell_replacements();
+  if (descriptor_ >= 0 && changes_.losses) tell_losses();
   if (descriptor_ >= 0 && changes_.moves) tell_moves();
-  if (descriptor_ >= 0 && changes_.replacements) tell_replacements();
+  if (descriptor_ >= 0 && changes_.leavers) tell_leavers();
   if (descriptor_ >= 0 && changes_.guests) tell_guests();
   if (descriptor_ >= 0 && changes_.saved) tell_saved();
 }
@@ -45,6 +49,14 @@ void ReadyLine::tell_saved() {
   const std::optional<std::uint64_t> saved = changes_.saved();
   if (!saved || saved == told_saved_) return;
   if (settles(say(fmt::format("{}{}", kSavedBegin, *saved)))) told_saved_ = saved;
+}
+
+void ReadyLine::tell_missed() {
+  const std::vector<Rank>& missed = changes_.missed();
+  while (told_missed_ < missed.size()) {
+    if (!settles(say(fmt::format("{}{}", kMissedBegin, missed[told_missed_])))) return;
+    ++told_missed_;
+  }
 }
 
 void ReadyLine::tell_losses() {
@@ -65,10 +77,23 @@ void ReadyLine::tell_moves() {
 }
 
 void ReadyLine::tell_replacements() {
-  for (const Rank number : changes_.replacements()) {
+  const std::vector<Rank> numbers = changes_.replacements();
+  // A launcher may start another process of a number once the one before has ended.
+  std::erase_if(told_replacements_,
+                [&](Rank number) { return std::ranges::find(numbers, number) == numbers.end(); });
+  for (const Rank number : numbers) {
     if (told_replacements_.contains(number)) continue;
     if (!settles(say(fmt::format("{}{}{}", kJoinedBegin, number, kJoinedEnd)))) return;
     told_replacements_.insert(number);
+  }
+}
+
+void ReadyLine::tell_leavers() {
+  const std::vector<Rank>& numbers = changes_.leavers();
+  while (told_leavers_ < numbers.size()) {
+    const Rank number = numbers[told_leavers_];
+    if (!settles(say(fmt::format("{}{}{}", kJoinedBegin, number, kLeftEnd)))) return;
+    ++told_leavers_;
   }
 }
 

@@ -32,11 +32,18 @@ class ReadyLine final : public Agent {
     std::function<const std::vector<LossNews>&()> losses;  ///< In order.
     std::function<const std::vector<MoveOrder>&()> moves;  ///< The same.
     std::function<std::vector<Rank>()> replacements;       ///< That are in, by their numbers.
+    std::function<const std::vector<Rank>&()> leavers;     ///< Workers that have left, in order.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
     std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
-    bool none() const { return !losses && !moves && !replacements && !guests && !saved && !life; }
+    /// Workers that ended before all had come, and for which others are awaited, in order.
+    std::function<const std::vector<Rank>&()> missed;
+
+    bool none() const {
+      const bool of_members = missed || losses || moves || replacements || leavers || guests;
+      return !of_members && !saved && !life;
+    }
   };
   /// Guests are told of at least as often.
   static constexpr Duration kGuestsEvery = 1s;
@@ -66,9 +73,11 @@ class ReadyLine final : public Agent {
 
   Said say(std::string_view text) const;
   void tell_gathering();
+  void tell_missed();
   void tell_losses();
   void tell_moves();
   void tell_replacements();
+  void tell_leavers();
   void tell_guests();
   void tell_saved();
   void tell_life();
@@ -83,6 +92,8 @@ class ReadyLine final : public Agent {
   std::size_t told_losses_ = 0;
   std::size_t told_moves_ = 0;
   std::set<Rank> told_replacements_;
+  std::size_t told_leavers_ = 0;
+  std::size_t told_missed_ = 0;
   std::uint32_t told_guests_ = 0;
   std::optional<std::uint64_t> told_saved_;
   Time guests_due_ = {};

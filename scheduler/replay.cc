@@ -99,6 +99,9 @@ Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, con
     if (has_message(record.kind)) message = message_in(record);
     if (!message.ok()) return message.status();
     if (const auto event = event_of(record, &*message)) {
+      if (const auto* left = std::get_if<Left>(&*event)) {
+        if (const Member* member = to.machine.next_view().find(left->node)) to.watch.left(*member);
+      }
       part_with(to.machine.on(*event, now), to);
       const auto* lost = std::get_if<Lost>(&*event);
       if (lost && lost->replacement) to.watch.lost(*to.machine.next_view().find(lost->node));

@@ -227,6 +227,7 @@ void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
     const std::vector<MemberEnd> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
+    missing_.await_again(ends, machine_, watch_, [this](const Gone& gone) { happened(gone); });
     replacements_.end(ends, machine_, watch_, [this](const Lost& lost) { happened(lost); });
     for (const NodeId node : comebacks_.end_with(ends)) {
       happened(Gone{.node = node, .cause = "its process has ended"});
@@ -393,9 +394,11 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
   onlookers_.remove(link);
   waiting_.remove(link);
   const NodeId node = links_.remove(link);
+  if (node == 0) return;
+  // A worker that has left an elastic job is in no view any more, and the job's end awaits its
+  // link.
   const Member* member = machine_.next_view().find(node);
-  if (member == nullptr) return;
-  if (machine_.phase() == ViewMachine::Phase::kGathering) {
+  if (member != nullptr && machine_.phase() == ViewMachine::Phase::kGathering) {
     log(Level::kWarning, "{} went away before the job began: {}", member->describe(), why.cause());
   }
   happened(Gone{.node = node, .cause = why.cause()});

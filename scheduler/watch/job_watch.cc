@@ -45,7 +45,10 @@ control::Heartbeat JobWatch::answer(const Member& member, const control::Heartbe
   return answer;
 }
 
-void JobWatch::left(const Member& member) { forget(member, false); }
+void JobWatch::left(const Member& member) {
+  forget(member, false);
+  if (member.role == Role::kWorker) left_workers_.push_back(member.number());
+}
 
 void JobWatch::forget(const Member& member, bool lost) {
   snapshot_.left(member.node, lost);

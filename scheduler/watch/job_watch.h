@@ -40,6 +40,11 @@ class JobWatch {
   bool comes_again(const Member& member);
   /// What has been said of lost workers, in that order.
   const std::vector<LossNews>& loss_news() const { return loss_news_; }
+  /// This worker has ended before all had come, and another process is awaited for it.
+  void missed(Rank worker) { missed_workers_.push_back(worker); }
+  const std::vector<Rank>& missed_workers() const { return missed_workers_; }
+  /// The numbers of workers that have left, in that order.
+  const std::vector<Rank>& left_workers() const { return left_workers_; }
   void on_saved(std::uint64_t step) { saved_step_ = step; }
   /// The step of the last checkpoint that this job has made.
   std::optional<std::uint64_t> saved_step() const { return saved_step_; }
@@ -67,6 +72,8 @@ class JobWatch {
   TraceSession trace_;
   Stacks stacks_;
   std::vector<LossNews> loss_news_;
+  std::vector<Rank> left_workers_;
+  std::vector<Rank> missed_workers_;
   std::optional<std::uint64_t> saved_step_;
 };
 

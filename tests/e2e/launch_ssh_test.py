@@ -121,6 +121,20 @@ class Jobs(Hosts):
         job.expect(r"^\[launcher\] worker 1 is lost: nothing heard of the agent on two")
         self.let_go(frozen)  # It finds that its launcher has gone.
 
+    def test_an_elastic_job_outlives_a_frozen_agent(self):
+        """Its scheduler hears of the worker there, also that it leaves."""
+        end = self.lab.folder / "elastic-end"
+        job = self.over(cluster.BUILD / "tests" / "losing", "--until", end,
+                        flags=["--workers", "1:2", "-s", 1])
+        job.expect("round 10$", count=2)
+        frozen = self.agent_of("worker 1")
+        os.kill(frozen, signal.SIGSTOP)
+        self.addCleanup(self.let_go, frozen)
+        end.touch()
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.let_go(frozen)
+
     def test_a_host_without_power_is_named(self):
         job = self.over(cluster.TRAINING, *FOREVER, STRETTO_DEAD_AFTER_S=2)
         job.expect("progress", count=4)

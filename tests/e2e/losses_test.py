@@ -25,8 +25,8 @@ class LosingTest(cluster.ClusterTest):
         self.addCleanup(folder.cleanup)
         self.until = os.path.join(folder.name, "stop")
 
-    def begin(self, workers, flags=(), **variables):
-        job = self.launch(LOSING, "--until", self.until, "--exchange", self.exchange,
+    def begin(self, workers, flags=(), wrapper=(), **variables):
+        job = self.launch(*wrapper, LOSING, "--until", self.until, "--exchange", self.exchange,
                           workers=workers, flags=flags, **variables)
         for number in range(3):
             job.expect(rf"\[worker {number}\] round 10$")
@@ -88,6 +88,32 @@ class Losses(LosingTest):
         self.stop()
         print(f"longest wait for a sum, with two kills at once: "
               f"{self.done(job, ('worker 2',))} ms")
+
+    def test_a_worker_is_run_again_before_all_have_joined(self):
+        dies = 'if [ $STRETTO_RANK = 1 ] && mkdir "$0"; then kill -KILL $$; fi; exec "$@"'
+        job = self.begin("2:3", ("--restarts", "1"),
+                         ("/bin/sh", "-c", dies, os.path.dirname(self.until) + "/died"))
+        self.stop()
+        self.done(job, ("worker 0", "worker 1", "worker 2"))
+        job.expect("worker 1 killed by SIGKILL before all workers had joined; another is started "
+                   "in its place$")
+
+    def test_workers_may_fail_after_they_have_left(self):
+        ends = ('"$@" || exit; case $STRETTO_RANK in 0) kill -KILL $$;; 1) exit 3;; esac')
+        job = self.begin("1:3", wrapper=("/bin/sh", "-c", ends, "worker"))
+        self.stop()
+        self.done(job, ("worker 0", "worker 1", "worker 2"))
+        self.assertNotIn("that it had lost", job.output())
+
+    def test_sigterm_to_the_launcher_lets_workers_leave(self):
+        job = self.begin("2:3", wrapper=("/bin/sh", "-c", 'exec "$@" --leaves', "worker"))
+        job.send(signal.SIGTERM)
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assertEqual([line for line in job.lines_of("launcher") if line.startswith("sent ")],
+                         ["sent SIGTERM to worker 0, worker 1, worker 2; SIGKILL follows after "
+                          "20 s"])
+        self.assert_nobody_left()
 
     def test_one_that_stands_still_is_left_behind(self):
         job = self.begin("2:3", STRETTO_DEAD_AFTER_S=2)

@@ -188,6 +188,15 @@ TEST_F(ElasticReturnsTest, EachSchedulerTellsOfAllLosses) {
   }
 }
 
+TEST_F(ElasticReturnsTest, NextSchedulerKnowsWorkersThatLeft) {
+  gather();
+  second_->say(control::Leave{});
+  step();
+  ASSERT_EQ(life_->scheduler->watch().left_workers(), std::vector<Rank>{1});
+  next_life();
+  EXPECT_EQ(life_->scheduler->watch().left_workers(), std::vector<Rank>{1});
+}
+
 // The suspicion waits until that one has come, or is lost itself.
 TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
   gather();

@@ -43,10 +43,21 @@ class MissingMembersTest : public testing::Test {
     return missing_.take_line(machine_.admission(), launcher, now_).value_or("-");
   }
 
+  /// Those that go.
+  std::vector<NodeId> await_again(const std::vector<MemberEnd>& ends) {
+    std::vector<NodeId> gone;
+    missing_.await_again(ends, machine_, watch_, [&](const Gone& one) {
+      gone.push_back(one.node);
+      machine_.on(one, now_);
+    });
+    return gone;
+  }
+
   Config config_ = fake::config(Role::kScheduler, -1);
   Time now_ = Time(100s);
   ViewMachine machine_{config_, now_};
   MissingMembers missing_{config_, now_};
+  JobWatch watch_{config_};
   std::optional<ProcessEnds> ends_;
 };
 
@@ -67,6 +78,39 @@ TEST_F(MissingMembersTest, NamesEachAndWhatItDoes) {
   now_ += 60s;
   EXPECT_EQ(line(&ends),
             "the job has waited 70 s for its members: worker 1 has ended and had not joined");
+}
+
+class MissingElasticTest : public MissingMembersTest {
+ protected:
+  MissingElasticTest() {
+    config_.job.min_workers = 1;
+    config_.restarts = 1;
+  }
+};
+
+TEST_F(MissingElasticTest, EndedWorkerIsAwaitedAgain) {
+  come(Role::kWorker, 1);
+  const NodeId node = machine_.next_view().members.begin()->first;
+  const std::vector<MemberEnd> ends{{Role::kWorker, 1}, {Role::kServer, 0}, {Role::kWorker, 0}};
+  missing_.note_ends(ends);
+  EXPECT_EQ(await_again(ends), std::vector<NodeId>{node});
+  EXPECT_EQ(watch_.missed_workers(), (std::vector<Rank>{1, 0})) << "joined or not";
+  come(Role::kWorker, 1);
+}
+
+TEST_F(MissingElasticTest, NobodyIsAwaitedInAJobThatRuns) {
+  come(Role::kServer, 0);
+  come(Role::kWorker, 0);
+  come(Role::kWorker, 1);
+  ASSERT_EQ(machine_.phase(), ViewMachine::Phase::kRunning);
+  EXPECT_TRUE(await_again({{Role::kWorker, 1}}).empty());
+  EXPECT_TRUE(watch_.missed_workers().empty());
+}
+
+TEST_F(MissingMembersTest, NobodyIsAwaitedAgainInFixedJobs) {
+  come(Role::kWorker, 1);
+  EXPECT_TRUE(await_again({{Role::kWorker, 1}}).empty());
+  EXPECT_TRUE(watch_.missed_workers().empty());
 }
 
 TEST_F(MissingMembersTest, SaysWhenTheWaitEnds) {

@@ -123,9 +123,11 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
       ReadyLine::Changes{.losses = {},
                          .moves = {},
                          .replacements = {},
+                         .leavers = {},
                          .guests = {},
                          .saved = [&saved] { return saved; },
-                         .life = {}});
+                         .life = {},
+                         .missed = {}});
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "all are here\n");
   for (const std::uint64_t step : {0ULL, 300ULL, 18446744073709551615ULL}) {
@@ -149,14 +151,40 @@ TEST(ReadyLine, ShowsItsLifeFromTheBeginAndAgainAndAgain) {
   sim::VirtualClock clock;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kUnawaited; }, clock,
-      ReadyLine::Changes{
-          .losses = {}, .moves = {}, .replacements = {}, .guests = {}, .saved = {}, .life = 1s});
+      ReadyLine::Changes{.losses = {},
+                         .moves = {},
+                         .replacements = {},
+                         .leavers = {},
+                         .guests = {},
+                         .saved = {},
+                         .life = 1s,
+                         .missed = {}});
   line.step(0ns);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
   clock.advance_to(clock.now() + 1s);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "the scheduler is at work\n");
+  ::close(ends[0]);
+}
+
+TEST(ReadyLine, TellsOfMissedWorkersBeforeAllHaveCome) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ReadyIdle agent;
+  const sim::VirtualClock clock;
+  std::vector<Rank> missed{3};
+  ReadyLine::Changes changes;
+  changes.missed = [&missed]() -> const std::vector<Rank>& { return missed; };
+  ReadyLine line(
+      ends[1], agent, [] { return Gathering::kAwaited; }, clock, changes);
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "another is awaited for worker 3\nworkers wait\n");
+  missed.push_back(3);
+  line.step(0ns);
+  EXPECT_EQ(taken(ends[0]), "another is awaited for worker 3\n");
+  EXPECT_EQ(missed_in("another is awaited for worker 13"), 13U);
+  EXPECT_FALSE(missed_in("another is awaited for worker "));
   ::close(ends[0]);
 }
 
@@ -169,9 +197,11 @@ class ReadyLineElastic : public testing::Test {
         ReadyLine::Changes{.losses = [this]() -> const std::vector<LossNews>& { return lost_; },
                            .moves = {},
                            .replacements = [this] { return replacements_; },
+                           .leavers = [this]() -> const std::vector<Rank>& { return leavers_; },
                            .guests = [this] { return guests_; },
                            .saved = {},
-                           .life = {}});
+                           .life = {},
+                           .missed = {}});
     ASSERT_EQ(said(), "all are here\n");
   }
   void TearDown() override { ::close(ends_[0]); }
@@ -190,6 +220,7 @@ class ReadyLineElastic : public testing::Test {
   sim::VirtualClock clock_;
   std::vector<LossNews> lost_;
   std::vector<Rank> replacements_;
+  std::vector<Rank> leavers_;
   std::uint32_t guests_ = 0;
   std::optional<ReadyLine> line_;
 };
@@ -218,10 +249,23 @@ TEST_F(ReadyLineElastic, SaysOnceWhichReplacementHasJoined) {
   EXPECT_EQ(said(), "worker 3 has joined\n");
   replacements_ = {};
   EXPECT_EQ(said(), "-");
+  replacements_ = {4};
+  EXPECT_EQ(said(), "worker 4 has joined\n") << "another process of that number";
   EXPECT_EQ(joined_in("worker 14 has joined"), 14U);
   EXPECT_FALSE(joined_in("worker  has joined"));
   EXPECT_FALSE(joined_in("worker has joined"));
   EXPECT_FALSE(joined_in("the job goes on without worker 2"));
+}
+
+TEST_F(ReadyLineElastic, TellsOnceWhichWorkersHaveLeft) {
+  leavers_ = {2, 0};
+  EXPECT_EQ(said(), "worker 2 has left in order\nworker 0 has left in order\n");
+  leavers_.push_back(1);
+  EXPECT_EQ(said(), "worker 1 has left in order\n");
+  EXPECT_EQ(said(), "-");
+  EXPECT_EQ(left_in("worker 14 has left in order"), 14U);
+  EXPECT_FALSE(left_in("worker 14 has joined"));
+  EXPECT_FALSE(left_in("worker  has left in order"));
 }
 
 TEST_F(ReadyLineElastic, SaysAgainAndAgainHowManyGuestsThereAre) {

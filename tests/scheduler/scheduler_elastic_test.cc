@@ -78,5 +78,24 @@ TEST_F(ElasticSchedulerTest, WhoseLossEndsTheJobHearsOfItsLoss) {
   EXPECT_TRUE(scheduler_.status().ok());
 }
 
+// A worker that left is in no view when its link ends, and the scheduler waits for each link's end.
+TEST_F(ElasticSchedulerTest, SchedulerEndsWithTheLastLink) {
+  second_.say(control::Leave{});
+  step();
+  second_.break_link();
+  step();
+  first_.say(control::Leave{});
+  step();
+  first_.break_link();
+  step();
+  EXPECT_FALSE(scheduler_.over()) << "the server has yet to go";
+  server_.say(control::Leave{});
+  step();
+  server_.break_link();
+  step();
+  EXPECT_TRUE(scheduler_.over());
+  EXPECT_TRUE(scheduler_.status().ok());
+}
+
 }  // namespace
 }  // namespace stretto

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tools/launch/guest_servers.h"
+#include "tools/launch/member_news.h"
 #include "tools/launch/supervisor.h"
 
 namespace stretto::launch {

@@ -106,6 +106,85 @@ TEST_F(LaunchLifecycle, OnlyALaterInterruptIsASecondOne) {
   expect(kWell, kStart + 6s, Step::kKill, Phase::kKilling);
 }
 
+TEST_F(LaunchLifecycle, SecondSigtermKillsAtOnce) {
+  run();
+  lifecycle_.on_signal(SIGTERM, kStart);
+  expect(kWell, kStart, Step::kStop, Phase::kStopping);
+  lifecycle_.on_signal(SIGTERM, kStart + 1s - 1ns);
+  expect(kWell, kStart + 1s, Step::kNone, Phase::kStopping);
+  lifecycle_.on_signal(SIGTERM, kStart + 2s);
+  expect(kWell, kStart + 2s, Step::kKill, Phase::kKilling);
+}
+
+// A batch system tells each host at another time.
+TEST_F(LaunchLifecycle, NoticesOfHostsAreNoSecondSignal) {
+  run();
+  lifecycle_.on_notice(SIGTERM);
+  expect(kWell, kStart, Step::kStop, Phase::kStopping);
+  lifecycle_.on_notice(SIGTERM);
+  lifecycle_.on_signal(SIGTERM, kStart + 5s);
+  expect(kWell, kStart + 5s, Step::kNone, Phase::kStopping);
+}
+
+class LifecycleLeaving : public LaunchLifecycle {
+ protected:
+  // The launcher gets SIGTERM, and tells the workers alone.
+  void begin() {
+    run();
+    lifecycle_.on_signal(SIGTERM, kStart);
+    expect(kMayLeave, kStart, Step::kStopWorkers, Phase::kLeaving);
+    EXPECT_EQ(lifecycle_.stop_signal(), SIGTERM);
+    EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.grace);
+  }
+
+  static constexpr Facts kMayLeave{.may_leave = true};
+  static constexpr Facts kLeft{.may_leave = true, .workers_ended = true};
+};
+
+TEST_F(LifecycleLeaving, JobEndsByItselfAfterItsWorkers) {
+  begin();
+  expect(kMayLeave, kStart + 1s, Step::kNone, Phase::kLeaving);
+  expect(kLeft, kStart + 2s, Step::kNone, Phase::kLeaving);
+  expect({.all_ended = true, .workers_ended = true}, kStart + 3s, Step::kNone, Phase::kOver);
+}
+
+TEST_F(LifecycleLeaving, ServersAreStoppedSoonAfterWorkers) {
+  begin();
+  expect(kLeft, kStart + 2s, Step::kNone, Phase::kLeaving);
+  expect(kLeft, kStart + 2s + limits_.settle - 1ns, Step::kNone, Phase::kLeaving);
+  expect(kLeft, kStart + 2s + limits_.settle, Step::kStop, Phase::kStopping);
+  EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.grace);
+}
+
+TEST_F(LifecycleLeaving, TotalStopTimeIsBounded) {
+  begin();
+  expect(kMayLeave, kStart + limits_.grace, Step::kStop, Phase::kStopping);
+  expect(kMayLeave, kStart + limits_.grace + 5s, Step::kKill, Phase::kKilling);
+}
+
+TEST_F(LifecycleLeaving, SecondSigtermKillsWorkersToo) {
+  begin();
+  lifecycle_.on_signal(SIGTERM, kStart + 1s);
+  expect(kMayLeave, kStart + 1s, Step::kKill, Phase::kKilling);
+}
+
+TEST_F(LifecycleLeaving, OrphansOfWorkersCountAsWorkers) {
+  begin();
+  Facts orphaned = kLeft;
+  orphaned.orphans_awaited = true;
+  expect(orphaned, kStart + 10s, Step::kNone, Phase::kLeaving);
+  EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.grace);
+}
+
+TEST_F(LifecycleLeaving, OtherSignalsStopAllAtOnce) {
+  for (const int signal : {SIGINT, SIGHUP}) {
+    Lifecycle lifecycle(limits_, kStart);
+    lifecycle.on_ready();
+    lifecycle.on_signal(signal, kStart);
+    EXPECT_EQ(lifecycle.step(kMayLeave, kStart), Step::kStop);
+  }
+}
+
 TEST_F(LaunchLifecycle, OrphansThatWereToldToEndAreWaitedFor) {
   run();
   lifecycle_.on_signal(SIGTERM, kStart);

@@ -57,5 +57,30 @@ TEST_F(LaunchLocalHost, WhoHasEndedHoldsNoDescriptor) {
   EXPECT_EQ(host_.finish(1s), 0U);
 }
 
+// As the kernel does it to a process of another group that reads the terminal.
+TEST_F(LaunchLocalHost, ProcessStoppedByTerminalIsKilled) {
+  start(0, "kill -TTIN $$; exit 0");
+  const Time end = clock_.now() + 60s;
+  while (events_.ended.empty() && clock_.now() < end) {
+    host_.reap_orphans();  // As on SIGCHLD.
+    poller_.turn(10ms);
+  }
+  EXPECT_EQ(events_.ended.at(0).text(),
+            "killed by SIGKILL after SIGTTIN had stopped it: it reads from the terminal, which "
+            "members of a job cannot do; give it input by a file");
+  EXPECT_EQ(host_.finish(1s), 0U);
+}
+
+TEST_F(LaunchLocalHost, OtherStopsKillNothing) {
+  start(0, "(sleep 0.1; kill -CONT $$) & kill -STOP $$; exit 4");
+  const Time end = clock_.now() + 60s;
+  while (events_.ended.empty() && clock_.now() < end) {
+    host_.reap_orphans();
+    poller_.turn(10ms);
+  }
+  EXPECT_EQ(events_.ended.at(0).text(), "exited with status 4");
+  EXPECT_EQ(host_.finish(1s), 0U);
+}
+
 }  // namespace
 }  // namespace stretto::launch

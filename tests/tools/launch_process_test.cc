@@ -294,6 +294,21 @@ TEST_F(LaunchProcess, AReaderThatStopsHidesNoFailure) {
   EXPECT_EQ(finish().status, 3);
 }
 
+// A batch system that stops the job does not wait for a reader that never reads.
+TEST_F(LaunchProcess, SigtermEndsALauncherThatNobodyReads) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const Descriptor reader(ends[0]);
+  Descriptor writer(ends[1]);
+  start({"--grace", "0.1", script("worker", "tell up; exec head -c 8000000 /dev/zero")},
+        writer.get());
+  writer.close();
+  ASSERT_EQ(told(), "up");
+  ::kill(launcher_, SIGTERM);
+  ASSERT_TRUE(await_error("[launcher] sent SIGTERM to"));
+  EXPECT_EQ(finish().status, 128 + SIGTERM);
+}
+
 TEST_F(LaunchProcess, AReaderThatLeavesDoesNotEndTheJob) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

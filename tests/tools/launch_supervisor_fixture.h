@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/launch/member_news.h"
 #include "tools/launch/supervisor.h"
 
 namespace stretto::launch::supervised {
@@ -82,6 +83,7 @@ class SupervisorFixture : public testing::Test {
   static Limits limits_with(std::uint32_t returns) {
     Limits limits;
     limits.returns = returns;
+    limits.least_workers = 1;  // For elastic jobs.
     return limits;
   }
 

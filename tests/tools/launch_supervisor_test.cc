@@ -163,12 +163,21 @@ TEST_F(LaunchSupervisor, SigtermIsForwardedOnceToTheProcessesAlone) {
   EXPECT_EQ(signal(SIGTERM).orders,
             to({kSecondWorker, kFirstWorker, kServer, kScheduler}, SIGTERM, Scope::kProcess))
       << "servers that went first would make workers fail before they are told";
+  now_ += 500ms;
+  EXPECT_TRUE(signal(SIGTERM).orders.empty()) << "the same notice, sent twice";
   now_ += 2s;
-  EXPECT_TRUE(signal(SIGTERM).orders.empty());
   EXPECT_TRUE(signal(SIGHUP).orders.empty());
   now_ = start_;
   wait();
   EXPECT_EQ(elapsed(), 20s);
+}
+
+TEST_F(LaunchSupervisor, SecondSigtermKillsAll) {
+  run_all();
+  signal(SIGTERM);
+  now_ += 1s;
+  EXPECT_EQ(signal(SIGTERM).orders,
+            to({kScheduler, kServer, kFirstWorker, kSecondWorker}, SIGKILL, Scope::kGroup));
 }
 
 TEST_F(LaunchSupervisor, SigintGoesToGroupsAndASecondOneKills) {

@@ -3,6 +3,7 @@
 #include "tools/launch/evidence.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <string.h>
 
 #include <algorithm>
@@ -43,8 +44,15 @@ std::string signal_name(int signal) {
 
 std::string Exit::text() const {
   if (by_signal) {
-    return fmt::format("killed by {}{}", signal_name(number),
-                       for_memory ? ", it seems for lack of memory" : "");
+    const std::string_view use = stopped_by == SIGTTIN ? "reads from" : "changes";
+    const std::string why =
+        for_memory   ? ", it seems for lack of memory"
+        : stopped_by ? fmt::format(
+                           " after {} had stopped it: it {} the terminal, which members of a "
+                           "job cannot do; give it input by a file",
+                           signal_name(stopped_by), use)
+                     : "";
+    return fmt::format("killed by {}{}", signal_name(number), why);
   }
   return fmt::format("exited with status {}", number);
 }
@@ -146,16 +154,23 @@ bool JobEvidence::failed() const {
                      [](const Witness& witness) { return witness.failed_by_itself(); });
 }
 
+bool JobEvidence::workers_ended() const {
+  return std::ranges::none_of(members, [](const Witness& witness) {
+    return witness.life == Life::kAlive && witness.member.role == Role::kWorker;
+  });
+}
+
 bool JobEvidence::all_ended() const {
   return std::none_of(members.begin(), members.end(),
                       [](const Witness& witness) { return witness.life == Life::kAlive; });
 }
 
-std::string JobEvidence::alive_names() const {
+std::string JobEvidence::alive_names(const std::function<bool(const JobMember&)>& wanted) const {
   std::string names;
   std::size_t count = 0;
   for (const Witness& witness : members) {
-    if (witness.life != Life::kAlive || ++count > kMaxNames) continue;
+    const bool counts = witness.life == Life::kAlive && (!wanted || wanted(witness.member));
+    if (!counts || ++count > kMaxNames) continue;
     if (!names.empty()) names += ", ";
     names += label_of(witness.member);
   }

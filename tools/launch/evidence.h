@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ struct Exit {
   bool by_signal = false;
   int number = 0;           ///< Exit status, or the signal.
   bool for_memory = false;  ///< By SIGKILL, as the kernel killed somebody for lack of memory.
+  int stopped_by = 0;       ///< By SIGKILL, as this signal of the terminal had stopped it; or 0.
 
   bool failed() const { return by_signal || number != 0; }
   /// As a shell says it: 128 + signal for a signal.
@@ -54,9 +56,14 @@ struct Witness {
   explicit Witness(const JobMember& who) : member(who) {}
 
   JobMember member;
-  bool spare = false;   ///< To be started if another is lost: the job does without it.
-  bool again = false;   ///< It was lost, and has come again: the job may be done before it is in.
-  bool joined = false;  ///< A worker that was started later, by the scheduler's word.
+  bool spare = false;     ///< To be started if another is lost: the job does without it.
+  bool again = false;     ///< It was lost, and has come again: the job may be done before it is in.
+  bool joined = false;    ///< A worker that was started later, by the scheduler's word.
+  bool left = false;      ///< A worker that has left in order, by the scheduler's word.
+  bool unneeded = false;  ///< A replacement whose place another worker has: it ends, and is spare.
+  bool unwatched = false;  ///< Its host is silent, and its scheduler hears of it: the job goes on.
+  bool spent = false;  ///< A spare that never runs: a worker that had not joined used its restart.
+  std::optional<std::size_t> replaces;   ///< It was started for this worker.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.
@@ -73,7 +80,7 @@ struct Witness {
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {
-    const bool excused = told || forgiven || word_due || awaited;
+    const bool excused = told || forgiven || word_due || awaited || unwatched;
     return !excused && (!lost.ok() || (exit.has_value() && exit->failed()));
   }
   bool succeeded() const { return exit.has_value() && !exit->failed(); }
@@ -109,9 +116,10 @@ struct JobEvidence {
   bool failed() const;
   /// The scheduler runs, or another is run in its place.
   bool has_scheduler() const;
+  bool workers_ended() const;
   bool all_ended() const;
-  /// "worker 0, worker 1 and 3 more".
-  std::string alive_names() const;
+  /// "worker 0, worker 1 and 3 more": members that run, or those of them that `wanted` names.
+  std::string alive_names(const std::function<bool(const JobMember&)>& wanted = {}) const;
 };
 
 }  // namespace stretto::launch

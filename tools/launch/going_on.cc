@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "tools/launch/spare_workers.h"
 
 namespace stretto::launch {
 namespace {
@@ -30,6 +31,18 @@ bool has_servers_replaced(GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn || GoingOn::servers_stand_by(sizing);
 }
 
+// Without `member`, at least `least` workers have ended well, or may yet.
+bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::uint32_t least) {
+  std::uint32_t enough = evidence.guests;
+  for (std::size_t other = 0; other < evidence.members.size(); ++other) {
+    const Witness& witness = evidence.members[other];
+    const bool works = (evidence.is_alive(other) || witness.unwatched) && !witness.forgiven;
+    const bool counts = witness.succeeded() || works || (witness.unwatched && witness.left);
+    enough += other != member && witness.member.role == Role::kWorker && counts;
+  }
+  return enough >= least;
+}
+
 bool is_lost_replacement(const Witness& witness, GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn && witness.member.role == Role::kServer &&
          witness.returned > 0;
@@ -37,9 +50,16 @@ bool is_lost_replacement(const Witness& witness, GoingOn::Sizing sizing) {
 
 }  // namespace
 
+bool GoingOn::has_left(const JobEvidence& evidence, const Witness& witness) const {
+  const bool may_leave = witness.member.role == Role::kWorker && is_elastic(sizing_);
+  return may_leave && (witness.left || is_done(evidence));
+}
+
 bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
   std::uint32_t used = 0;
-  for (const Witness& witness : evidence.members) used += witness.returned + witness.awaited;
+  for (const Witness& witness : evidence.members) {
+    if (witness.member.role != Role::kWorker) used += witness.returned + witness.awaited;
+  }
   return used < returns_;
 }
 
@@ -54,10 +74,25 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
   const bool its_kind = witness.member.role == Role::kWorker
                             ? is_elastic(sizing_)
                             : has_servers_replaced(sizing_) || witness.comes_for;
-  const bool may_go_on =
-      its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
-      (evidence.has_scheduler() || ((witness.spare || witness.again) && is_done(evidence)));
+  const bool may_go_on = its_kind && !witness.told && !witness.forgiven && !witness.awaited &&
+                         (evidence.has_scheduler() || has_left(evidence, witness) ||
+                          ((witness.spare || witness.again) && is_done(evidence)));
   if (failed && may_go_on) witness.word_due = now + word_;
+}
+
+bool GoingOn::may_go_unwatched(const JobEvidence& evidence, std::size_t member) const {
+  const Witness& witness = evidence.members[member];
+  const bool is_in = !witness.told && !witness.forgiven && (!witness.spare || witness.joined);
+  return elastic() && witness.member.role == Role::kWorker && is_in && evidence.has_scheduler();
+}
+
+void GoingOn::await_another(JobEvidence& evidence, std::size_t member, Time now) const {
+  Witness& witness = evidence.members[member];
+  const bool failed = witness.exit && witness.exit->failed() && !witness.told;
+  const bool its_kind = witness.member.role == Role::kWorker && elastic();
+  if (failed && its_kind && evidence.is_alive(kScheduler) && spare_worker(evidence)) {
+    witness.word_due = now + word_;
+  }
 }
 
 std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time now) {
@@ -67,6 +102,15 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
   if (evidence.is_alive(member)) ends_by_[member] = now + again_;
   return fmt::format("{} {}; the job goes on without it", label_of(witness.member),
                      witness.exit ? witness.exit->text() : "is lost");
+}
+
+std::string GoingOn::take_end_of_leaver(JobEvidence& evidence, std::size_t member) {
+  Witness& witness = evidence.members.at(member);
+  if (!witness.left || std::exchange(witness.forgiven, true)) return {};
+  witness.word_due.reset();
+  if (witness.unwatched) return fmt::format("{} has left in order", label_of(witness.member));
+  return fmt::format("warning: {} {} after it had left in order; the job goes on",
+                     label_of(witness.member), witness.exit ? witness.exit->text() : "is lost");
 }
 
 std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
@@ -131,13 +175,16 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
   return returns;
 }
 
-void GoingOn::replace(std::size_t member, Time now) {
+void GoingOn::replace(JobEvidence& evidence, std::size_t member, std::size_t replacement,
+                      Time now) {
+  evidence.members.at(replacement).replaces = member;
   if (const auto runs = ends_by_.find(member); runs != ends_by_.end()) runs->second = now + settle_;
 }
 
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
-  if (!witness.forgiven || !evidence.is_alive(member)) return {};  // The next word is of its end.
+  const bool ends = witness.told || !evidence.is_alive(member);
+  if (!witness.forgiven || ends) return {};  // The next word is of its end.
   witness.forgiven = false;
   witness.again = true;
   ends_by_.erase(member);
@@ -169,7 +216,12 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (witness.word_due && !none_comes && scheduler_is_replaced(evidence)) {
       witness.word_due = now + word_;  // From when there is somebody to say it.
     }
-    if (!witness.word_due || (now < *witness.word_due && !none_comes)) continue;
+    const bool left = has_left(evidence, witness);
+    if (witness.unwatched && !witness.forgiven && left) {
+      forgiven.push_back(member);
+      continue;
+    }
+    if (!witness.word_due || (now < *witness.word_due && !none_comes && !left)) continue;
     witness.word_due.reset();
     // The scheduler did not know a replacement that ended before it joined.
     const bool is_left = returns_ == 0 || scheduler_returns(evidence);
@@ -177,22 +229,14 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
       forgiven.push_back(member);
       continue;
     }
-    const bool done_without = (witness.spare || witness.again) && is_done(evidence);
+    const bool done_without = ((witness.spare || witness.again) && is_done(evidence)) ||
+                              (left && are_enough_without(evidence, member, least_workers_));
     const bool server = witness.member.role == Role::kServer;
     const bool spare =
         server ? servers_stand_by(sizing_) || witness.comes_for.has_value() : witness.spare;
-    if (done_without || (spare && !none_comes)) forgiven.push_back(member);
+    if (done_without || (spare && !left && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;
-}
-
-std::optional<std::size_t> GoingOn::spare(const JobEvidence& evidence) {
-  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
-    const bool is_free = witness.spare && witness.life == Witness::Life::kUnborn;
-    if (is_free && witness.member.role == Role::kWorker && witness.lost.ok()) return member;
-  }
-  return std::nullopt;
 }
 
 std::optional<Time> GoingOn::replacement_due(const JobEvidence& evidence,
@@ -243,7 +287,8 @@ std::string GoingOn::farewell(const JobEvidence& evidence) {
   std::string names;
   std::size_t count = 0;
   for (const Witness& witness : evidence.members) {
-    if (!witness.forgiven || witness.member.role != Role::kWorker) continue;
+    const bool lost = witness.forgiven && !witness.left;
+    if (!lost || witness.member.role != Role::kWorker) continue;
     ++count;
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", label_of(witness.member),
                          witness.exit ? fmt::format(" ({})", witness.exit->text()) : "");

@@ -41,15 +41,24 @@ class GoingOn {
         word_(limits.word),
         returns_(limits.returns),
         places_(limits.places),
+        least_workers_(limits.least_workers),
         sizing_(sizing),
         restarts_(restarts) {}
 
+  bool elastic() const { return is_elastic(sizing_); }
   /// Limits::places.
   std::uint32_t places() const { return places_; }
   /// This member has ended or was lost, in a job that had come together.
   void await_word(JobEvidence& evidence, std::size_t member, Time now) const;
+  /// The host of this worker is silent, and may live: its scheduler says if the worker is lost.
+  bool may_go_unwatched(const JobEvidence& evidence, std::size_t member) const;
+  /// This member has ended in a job that had not come together: the scheduler of an elastic job may
+  /// await another process for it, if a restart is left.
+  void await_another(JobEvidence& evidence, std::size_t member, Time now) const;
   /// The word has come: what the user should read of it, if it is news.
   std::string take_word(JobEvidence& evidence, std::size_t member, Time now);
+  /// A worker that has left in order has failed since, and is not missed. Empty: it has not left.
+  static std::string take_end_of_leaver(JobEvidence& evidence, std::size_t member);
   /// The same of a server that nobody comes for: it is to end soon.
   std::string drop(JobEvidence& evidence, std::size_t member, Time now);
   /// The scheduler may be run again, if it is lost.
@@ -68,8 +77,8 @@ class GoingOn {
   /// and what the user should read.
   static std::vector<std::pair<std::size_t, std::string>> take_returns(JobEvidence& evidence,
                                                                        bool all);
-  /// Another is started in its place, and it is to end.
-  void replace(std::size_t member, Time now);
+  /// `replacement` is started for this member, which is to end.
+  void replace(JobEvidence& evidence, std::size_t member, std::size_t replacement, Time now);
   /// It has come to the job again, and is as others are: what the user should read of it.
   std::string take_back(JobEvidence& evidence, std::size_t member);
   /// So many workers are in that were started elsewhere. Where all that were started here have
@@ -79,8 +88,6 @@ class GoingOn {
   /// that were started for others and have not come in, and of servers that have ended before they
   /// stood by: the job does without them. These.
   std::vector<std::size_t> look(JobEvidence& evidence, Time now);
-  /// A worker is lost for good: who is to be started for it, if somebody is left.
-  static std::optional<std::size_t> spare(const JobEvidence& evidence);
 
   /// Who still runs though the job has gone on without it for long, or is done. A replacement that
   /// has not joined a job that is done has Limits::settle to end by itself.
@@ -91,6 +98,8 @@ class GoingOn {
   static std::string farewell(const JobEvidence& evidence);
 
  private:
+  // A worker of an elastic job that needs it no more: it has left, or the job is done.
+  bool has_left(const JobEvidence& evidence, const Witness& witness) const;
   // When a replacement that has not joined is killed; none: it has joined, or the job runs.
   std::optional<Time> replacement_due(const JobEvidence& evidence, std::size_t member) const;
 
@@ -99,6 +108,7 @@ class GoingOn {
   const Duration word_;
   const std::uint32_t returns_;
   const std::uint32_t places_;
+  const std::uint32_t least_workers_;
   const Sizing sizing_;
   std::uint32_t restarts_;
   Time guests_until_ = {};               // So long the word about them is good.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "tools/launch/member_news.h"
+
 namespace stretto::launch {
 namespace {
 
@@ -112,8 +114,10 @@ void HostNotices::look(std::size_t site, Leaving& host, Time now) {
 void HostNotices::replace(Leaving& host) {
   for (const std::size_t member : host.what.members) {
     const Witness& witness = supervisor_.evidence().members[member];
-    const bool left =
-        witness.member.role == Role::kWorker && witness.succeeded() && !has_finished();
+    const bool ended_after_it_left =
+        witness.left && witness.life == Witness::Life::kEnded;  // However it ended.
+    const bool left = witness.member.role == Role::kWorker &&
+                      (witness.succeeded() || ended_after_it_left) && !has_finished();
     if (left && replaced_.insert(member).second) ways_.react(replace_left(supervisor_, member));
   }
 }

@@ -14,6 +14,8 @@ namespace {
 
 // A terminal and a wrapper may both pass on one Ctrl-C; only a later one is a second.
 constexpr Duration kSecondInterrupt = 1s;
+// For servers and the scheduler to end by a signal, where workers have used up the whole grace.
+constexpr Duration kLastGrace = 5s;
 
 }  // namespace
 
@@ -28,12 +30,17 @@ void Lifecycle::on_gathered() {
 }
 
 void Lifecycle::on_signal(int signal, Time now) {
-  if (!interrupt_) {
-    interrupt_ = signal;
-    interrupted_at_ = now;
-  } else if (signal == SIGINT && now >= interrupted_at_ + kSecondInterrupt) {
-    impatient_ = true;
+  on_notice(signal);
+  if (!asked_) {
+    asked_ = {signal, now};
+    return;
   }
+  const bool again = signal == SIGINT || (signal == SIGTERM && asked_->first == SIGTERM);
+  if (again && now >= asked_->second + kSecondInterrupt) impatient_ = true;
+}
+
+void Lifecycle::on_notice(int signal) {
+  if (!interrupt_) interrupt_ = signal;
 }
 
 Lifecycle::Step Lifecycle::step(const Facts& facts, Time now) {
@@ -41,6 +48,9 @@ Lifecycle::Step Lifecycle::step(const Facts& facts, Time now) {
     case Phase::kStarting:
       return facts.failed || interrupt_ ? stop(now) : Step::kNone;
     case Phase::kRunning:
+      if (interrupt_ == SIGTERM && facts.may_leave && !facts.hopeless && !facts.workers_ended) {
+        return stop_workers(now);
+      }
       if (facts.hopeless || interrupt_) return stop(now);
       if (facts.all_ended) {
         enter(Phase::kOver, std::nullopt);
@@ -55,14 +65,14 @@ Lifecycle::Step Lifecycle::step(const Facts& facts, Time now) {
       if (!facts.all_ended) return late(now) || interrupt_ ? stop(now) : Step::kNone;
       enter(Phase::kOver, std::nullopt);
       return Step::kNone;
+    case Phase::kLeaving:
+      return leave(facts, now);
     case Phase::kStopping:
       if (facts.all_ended && !facts.orphans_awaited) {
         enter(Phase::kOver, std::nullopt);
         return Step::kNone;
       }
-      if (!late(now) && !impatient_) return Step::kNone;
-      enter(Phase::kKilling, now + limits_.reap);
-      return Step::kKill;
+      return late(now) || impatient_ ? kill(now) : Step::kNone;
     case Phase::kKilling:
       if (!facts.all_ended && !late(now)) return Step::kNone;
       enter(Phase::kOver, std::nullopt);
@@ -73,10 +83,42 @@ Lifecycle::Step Lifecycle::step(const Facts& facts, Time now) {
   return Step::kNone;
 }
 
+Lifecycle::Step Lifecycle::stop_workers(Time now) {
+  stop_signal_ = interrupt_;
+  leaving_since_ = now;
+  grace_ = limits_.grace;
+  enter(Phase::kLeaving, now + grace_);
+  return Step::kStopWorkers;
+}
+
+// A job whose workers have left ends by itself.
+Lifecycle::Step Lifecycle::leave(const Facts& facts, Time now) {
+  const bool workers_ended = facts.workers_ended && !facts.orphans_awaited;
+  if (workers_ended && facts.all_ended) {
+    enter(Phase::kOver, std::nullopt);
+    return Step::kNone;
+  }
+  if (impatient_) return kill(now);
+  if (workers_ended && !workers_ended_) {
+    workers_ended_ = true;
+    deadline_ = std::min(*deadline_, now + limits_.settle);
+  }
+  return late(now) ? stop(now) : Step::kNone;
+}
+
 Lifecycle::Step Lifecycle::stop(Time now) {
   stop_signal_ = interrupt_.value_or(SIGTERM);
-  enter(Phase::kStopping, now + limits_.grace);
+  grace_ = limits_.grace;
+  if (phase_ == Phase::kLeaving) {
+    grace_ = std::max(leaving_since_ + limits_.grace - now, std::min(kLastGrace, limits_.grace));
+  }
+  enter(Phase::kStopping, now + grace_);
   return Step::kStop;
+}
+
+Lifecycle::Step Lifecycle::kill(Time now) {
+  enter(Phase::kKilling, now + limits_.reap);
+  return Step::kKill;
 }
 
 void Lifecycle::enter(Phase phase, std::optional<Time> deadline) {

@@ -96,7 +96,18 @@ void LocalHost::balance(std::size_t member, std::size_t stream) {
   }
 }
 
+void LocalHost::kill_stopped() {
+  for (const auto& [member, process] : processes_) {
+    if (!process->child.handle.is_open()) continue;  // It has ended.
+    const std::optional<int> signal = terminal_stop_of(process->child);
+    if (!signal) continue;
+    process->stopped_by = *signal;
+    send_signal(process->child, SIGKILL, SignalOrder::Scope::kGroup);
+  }
+}
+
 bool LocalHost::reap_orphans() {
+  kill_stopped();
   const std::size_t before = orphan_count_;
   orphan_count_ = orphans_.reap();
   return orphan_count_ != before;
@@ -125,7 +136,10 @@ void LocalHost::take_end(std::size_t member) {
   Process& process = *processes_.at(member);
   std::optional<Exit> exit = exit_of(process.child);
   if (!exit) return;
-  if (exit->by_signal && exit->number == SIGKILL) {
+  const bool killed = exit->by_signal && exit->number == SIGKILL;
+  if (killed && process.stopped_by != 0) {
+    exit->stopped_by = process.stopped_by;
+  } else if (killed) {
     exit->for_memory = memory_kills_.explain_one(clock_.now());
   } else {
     memory_kills_.look(clock_.now());

@@ -29,8 +29,8 @@ class LocalHost final : public Host {
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphan_count_; }
 
-  /// SIGCHLD has come: looks after processes that others have left behind. True if their number
-  /// has changed.
+  /// SIGCHLD has come: looks after processes that others have left behind, and kills those that the
+  /// terminal has stopped. True if the number of the former has changed.
   bool reap_orphans();
   /// A child of this process that is supervised by itself.
   void except(pid_t process_id) { orphans_.except(process_id); }
@@ -49,9 +49,11 @@ class LocalHost final : public Host {
   struct Process {
     ChildProcess child;
     std::array<Stream, 2> streams{};  // stdout, stderr.
+    int stopped_by = 0;               // SIGTTIN or SIGTTOU, which is why it is killed; or 0.
   };
 
   void bury(std::size_t member);
+  void kill_stopped();
   void take_ready();
   void take_end(std::size_t member);
   /// Reads once; false if there was nothing to read.

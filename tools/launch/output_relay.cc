@@ -157,7 +157,10 @@ void OutputRelay::flush(Signals& signals) {
       if (!sink.drained()) looks.push_back({sink.descriptor(), POLLOUT, 0});
     }
     if (looks.size() == 1) return;
-    ::poll(looks.data(), looks.size(), -1);
+    const Duration patience = unread_ ? Duration::zero() : kUnreadPatience;
+    const int wait = signals.asked_to_end() ? static_cast<int>(patience / 1ms) : -1;
+    unread_ = ::poll(looks.data(), looks.size(), wait) == 0;
+    if (unread_) return discard();
     const std::optional<int> signal = signals.next();
     if (!signal || *signal == SIGCHLD) continue;
     discard();

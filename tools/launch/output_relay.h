@@ -27,6 +27,9 @@ class OutputRelay {
   /// A line of a member's, as it is passed on.
   using OnLine = std::function<void(std::size_t member, std::string_view line)>;
 
+  /// For a reader to take something once the launcher was asked to end.
+  static constexpr Duration kUnreadPatience = std::chrono::seconds(5);
+
   /// Each member's output is also appended to a file in `log_directory`, if that is not empty.
   OutputRelay(Poller& poller, const std::vector<JobMember>& members, std::string log_directory,
               OnLine on_line);
@@ -51,7 +54,8 @@ class OutputRelay {
   bool full(std::size_t stream) const { return sinks_[index_of(stream)].full(); }
   /// Nobody wants to wait for what is queued any more.
   void discard();
-  /// Writes all that is queued, for as long as its readers take; a signal but SIGCHLD ends that.
+  /// Writes all that is queued, for as long as its readers take; a signal but SIGCHLD ends that. So
+  /// does a reader that takes nothing for kUnreadPatience, if the launcher was asked to end.
   void flush(Signals& signals);
 
  private:
@@ -77,6 +81,7 @@ class OutputRelay {
   const OnLine on_line_;
   std::vector<OutputQueue> sinks_;  // stdout and stderr, or one if both are the same file.
   std::vector<bool> watched_;
+  bool unread_ = false;                           // Nobody has read for that long.
   std::vector<std::unique_ptr<Output>> outputs_;  // By member; those that were opened.
 };
 

@@ -24,19 +24,20 @@ enum class Via : std::uint8_t { kLocal, kSsh, kMpi, kSlurm };
 
 /// How long the launcher waits before its next, harder step.
 struct Limits {
-  Duration start = 60s;        ///< For the scheduler to say where it listens.
-  Duration settle = 3s;        ///< After the first failure, for the others to end by themselves.
-  Duration word = 6s;          ///< For a scheduler that runs to say that the job goes on.
-  Duration again = 66s;        ///< For a worker that is lost and runs to come to the job again.
-  Duration drain = 10s;        ///< After the last worker, for servers and scheduler to end.
-  Duration apart = 1s;         ///< Instead of both, while the job has not come together.
-  Duration absence = 5s;       ///< While others wait for who has ended without coming.
-  Duration grace = 20s;        ///< Between the notice to end and SIGKILL.
-  Duration reap = 5s;          ///< After SIGKILL, for the kernel to let go.
-  std::uint32_t returns = 0;   ///< Members that may be run again; none: the scheduler does not.
-  std::uint32_t places = 0;    ///< Of servers, where servers from elsewhere may have them; else 0.
-  Duration silence = 20s;      ///< Without a word of a host's agent, while the whole job runs,
-  Duration late_silence = 5s;  ///< and once somebody has ended.
+  Duration start = 60s;       ///< For the scheduler to say where it listens.
+  Duration settle = 3s;       ///< After the first failure, for the others to end by themselves.
+  Duration word = 6s;         ///< For a scheduler that runs to say that the job goes on.
+  Duration again = 66s;       ///< For a worker that is lost and runs to come to the job again.
+  Duration drain = 10s;       ///< After the last worker, for servers and scheduler to end.
+  Duration apart = 1s;        ///< Instead of both, while the job has not come together.
+  Duration absence = 5s;      ///< While others wait for who has ended without coming.
+  Duration grace = 20s;       ///< Between the notice to end and SIGKILL.
+  Duration reap = 5s;         ///< After SIGKILL, for the kernel to let go.
+  std::uint32_t returns = 0;  ///< Members that may be run again; none: the scheduler does not.
+  std::uint32_t places = 0;   ///< Of servers, where servers from elsewhere may have them; else 0.
+  std::uint32_t least_workers = 0;  ///< Of an elastic job, so many must end well; else 0.
+  Duration silence = 20s;           ///< Without a word of a host's agent, while the whole job runs,
+  Duration late_silence = 5s;       ///< and once somebody has ended.
 };
 
 /// What the manifests for Kubernetes say besides.

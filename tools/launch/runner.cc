@@ -19,6 +19,7 @@
 #include "common/member_end.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/guest_servers.h"
+#include "tools/launch/member_news.h"
 #include "tools/launch/new_site.h"
 #include "tools/launch/system.h"
 
@@ -53,6 +54,7 @@ GoingOn::Sizing sizing_of(const Plan& plan) {
 Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   Limits limits = plan.limits;
   limits.returns = seat.restarts_left();
+  limits.least_workers = plan.least_workers;
   limits.places = guest_servers(plan).empty() ? 0 : plan.servers;
   return limits;
 }
@@ -134,6 +136,12 @@ Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const JobSi
     return {};
   }
   return begin_move(supervisor, {.member = member, .instead_of = from, .site = *site});
+}
+
+Reaction reaction_to_worker_news(std::string_view line, Supervisor& supervisor, Time now) {
+  note_joined(supervisor, joined_in(line));
+  if (const auto missed = missed_in(line)) return note_missed(supervisor, missed, now);
+  return note_left(supervisor, left_in(line), now);
 }
 
 std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members) {
@@ -322,7 +330,7 @@ void Runner::on_ready(std::string_view text) {
     const std::size_t index = news && seat_.is_news() ? index_of(*news, members_) : members_.size();
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
-    note_joined(supervisor_, joined_in(line));
+    react(reaction_to_worker_news(line, supervisor_, clock_.now()));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_step_in(line)) saved_step_ = saved;
     return;
@@ -413,7 +421,8 @@ void Runner::react(const Reaction& reaction) {
   }
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
-    if (restart.member == restart.instead_of) seat_.note_restart();
+    const bool in_place = restart.member == restart.instead_of;
+    if (in_place && members_[restart.member].role != Role::kWorker) seat_.note_restart();
     settle(restart, sites_, placement_, local_ranks_);
     start(restart.member);
   }
@@ -456,7 +465,7 @@ void Runner::finish() {
 void Runner::wait_for_far_hosts() {
   Time until = clock_.now() + plan_.limits.reap + kFarPatience;
   while (!far_.over()) {
-    const bool blocked = relay_.full(0) || relay_.full(1);
+    const bool blocked = !signals_.asked_to_end() && (relay_.full(0) || relay_.full(1));
     if (blocked) until = clock_.now() + plan_.limits.reap + kFarPatience;
     const Time now = clock_.now();
     if (now >= until) break;

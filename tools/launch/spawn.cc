@@ -152,6 +152,16 @@ std::optional<Exit> exit_of(const ChildProcess& child) {
   return Exit{found.si_code != CLD_EXITED, found.si_status};
 }
 
+std::optional<int> terminal_stop_of(const ChildProcess& child) {
+  siginfo_t found{};
+  const auto id = static_cast<id_t>(child.process_id);
+  if (::waitid(P_PID, id, &found, WSTOPPED | WNOHANG) != 0 || found.si_pid == 0) {
+    return std::nullopt;
+  }
+  const bool by_terminal = found.si_status == SIGTTIN || found.si_status == SIGTTOU;
+  return by_terminal ? std::optional(found.si_status) : std::nullopt;
+}
+
 void send_signal(const ChildProcess& child, int signal, SignalOrder::Scope scope) {
   ::kill(scope == SignalOrder::Scope::kGroup ? -child.process_id : child.process_id, signal);
 }

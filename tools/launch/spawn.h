@@ -47,6 +47,10 @@ Result<ChildProcess> spawn(const Command& command, const Ends& ends, const Signa
 /// id or its group's.
 std::optional<Exit> exit_of(const ChildProcess& child);
 
+/// The signal of a terminal that has stopped it since the last call, SIGTTIN or SIGTTOU: it cannot
+/// use the terminal, and would be stopped again. None: it runs, or another signal stopped it.
+std::optional<int> terminal_stop_of(const ChildProcess& child);
+
 /// Signals the process, or all of its group. Fine if it has ended.
 void send_signal(const ChildProcess& child, int signal, SignalOrder::Scope scope);
 

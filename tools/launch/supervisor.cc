@@ -3,6 +3,7 @@
 #include "tools/launch/supervisor.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "tools/launch/guest_servers.h"
+#include "tools/launch/spare_workers.h"
+#include "tools/launch/stop_orders.h"
 
 namespace stretto::launch {
 namespace {
@@ -59,7 +62,9 @@ int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
   if (!exit.by_signal) return 0;
   if (!lifecycle.stop_signal()) return SIGKILL;
   const int told = *lifecycle.stop_signal();
-  const bool alone = lifecycle.phase() == Lifecycle::Phase::kStopping && told != SIGINT;
+  const bool told_now = lifecycle.phase() == Lifecycle::Phase::kStopping ||
+                        lifecycle.phase() == Lifecycle::Phase::kLeaving;
+  const bool alone = told_now && told != SIGINT;
   return alone && exit.number == told ? told : 0;
 }
 
@@ -73,14 +78,28 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   if (evidence.members[member].member.role == Role::kServer) {
     return lose_server(going_on, evidence, member, now, reaction);
   }
+  if (std::string news = GoingOn::take_end_of_leaver(evidence, member); !news.empty()) {
+    reaction.notes.push_back(std::move(news));
+    return;
+  }
   std::string news = going_on.take_word(evidence, member, now);
   if (news.empty()) return;
-  if (const auto spare = GoingOn::spare(evidence); spare && may_start) {
+  if (const auto spare = spare_worker(evidence); spare && may_start) {
     reaction.restarts.push_back({.member = *spare, .instead_of = member});
-    going_on.replace(member, now);
+    going_on.replace(evidence, member, *spare, now);
     news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
   }
   reaction.notes.push_back(std::move(news));
+}
+
+// K does not count a replacement for which no place is left: the scheduler would refuse it.
+void end_unneeded(JobEvidence& evidence, std::optional<std::size_t> returned, Reaction& reaction) {
+  while (const auto member = take_unneeded(evidence, returned)) {
+    reaction.orders.push_back({*member, SIGKILL, SignalOrder::Scope::kGroup});
+    reaction.notes.push_back(
+        fmt::format("sent SIGKILL to {}: it has not joined, and another worker has its place",
+                    label_of(evidence.members[*member].member)));
+  }
 }
 
 // Members that have ended and are awaited: all, so that the job goes on; or the scheduler alone, so
@@ -99,6 +118,24 @@ bool another_serves(const Witness& witness, bool gathered, const GoingOn& going_
   const bool stand_by = gathered && going_on.may_lose_hosts(Role::kServer);
   const bool was_to_come = witness.spare || witness.comes_for.has_value();
   return witness.member.role == Role::kServer && (was_to_come || stand_by);
+}
+
+// True: it may live, and the job goes on with it as long as its scheduler does.
+bool lose_with_host(const GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now) {
+  Witness& witness = evidence.members[member];
+  witness.unwatched = going_on.may_go_unwatched(evidence, member);
+  const bool may_lose = going_on.may_lose_hosts(witness.member.role);
+  if (may_lose && !witness.unwatched) going_on.await_word(evidence, member, now);
+  return witness.unwatched;
+}
+
+Reaction news_of_unwatched(const std::vector<std::string>& names, const Status& why) {
+  Reaction reaction;
+  if (names.empty()) return reaction;
+  reaction.notes.push_back(
+      fmt::format("warning: {}; the job goes on with {} as long as the scheduler hears of each",
+                  why.cause(), fmt::join(names, ", ")));
+  return reaction;
 }
 
 bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
@@ -169,6 +206,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
   STRETTO_CHECK(!members.empty());
   const bool unborn = evidence_.members[members.front()].life == Witness::Life::kUnborn;
   why = std::move(why).with_operation(unborn ? "start" : "run");
+  std::vector<std::string> unwatched;
   for (const std::size_t member : members) {
     if (!unborn && !evidence_.is_alive(member)) continue;
     evidence_.record_loss(member, 1, why, since);
@@ -176,12 +214,13 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     Witness& witness = evidence_.members[member];
     witness.awaited = witness.awaited && going_on_.may_lose_hosts(witness.member.role);
     witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
-    if (losses_.gathered() && going_on_.may_lose_hosts(witness.member.role)) {
-      going_on_.await_word(evidence_, member, now);
-    }
+    if (losses_.gathered() && lose_with_host(going_on_, evidence_, member, now))
+      unwatched.push_back(label_of(witness.member));
   }
   if (unborn) hopeless_ = true;
-  return on_time(now);
+  Reaction reaction = news_of_unwatched(unwatched, why);
+  append(reaction, on_time(now));
+  return reaction;
 }
 
 Reaction Supervisor::on_ready() {
@@ -211,6 +250,7 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
   } else if (is_back) {
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));
+    end_unneeded(evidence_, member, reaction);
   } else if (!lifecycle_.stop_signal()) {
     go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
   }
@@ -220,7 +260,10 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
 
 Reaction Supervisor::on_guests(std::uint32_t guests, Time now) {
   going_on_.take_guests(evidence_, guests, now);
-  return on_time(now);
+  Reaction reaction;
+  end_unneeded(evidence_, std::nullopt, reaction);
+  append(reaction, on_time(now));
+  return reaction;
 }
 
 Reaction Supervisor::on_never_ready(Status why, Time now) {
@@ -242,10 +285,12 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
   evidence_.record_end(ended.member, ended.exit, now);
   const bool may_return = ended.member != 0 || may_start(0);
   if (may_return && losses_.gathered()) going_on_.await_word(evidence_, ended.member, now);
+  if (may_start() && !losses_.gathered()) going_on_.await_another(evidence_, ended.member, now);
   if (const int signal = signal_for_group(ended.exit, lifecycle_); signal != 0) {
     reaction.orders.push_back({ended.member, signal, SignalOrder::Scope::kGroup});
     await_orphans_ = lifecycle_.stop_signal().has_value();
   }
+  if (evidence_.members[ended.member].unneeded) evidence_.record_reuse(ended.member);
   const Role role = evidence_.members[ended.member].member.role;
   if (lifecycle_.phase() == Phase::kStarting && role == Role::kScheduler) {
     evidence_.record_loss(
@@ -271,7 +316,9 @@ Reaction Supervisor::on_notice(int signal, Time now) {
       witness.said.reset();
     }
   }
-  return on_signal(signal, now);
+  if (!evidence_.interrupt) evidence_.interrupt = signal;
+  lifecycle_.on_notice(signal);
+  return on_time(now);
 }
 
 Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time now) {
@@ -299,6 +346,7 @@ Reaction Supervisor::on_time(Time now) {
     before = lifecycle_.phase();
     take(lifecycle_.step(facts(), now), before, reaction);
   }
+  if (lifecycle_.phase() == Phase::kSettling) stop_latecomers(evidence_, reaction);
   const bool done = met == Phase::kRunning && facts().workers_succeeded;
   if (const std::string lost = GoingOn::farewell(evidence_); done && !lost.empty())
     reaction.notes.push_back(lost);
@@ -322,6 +370,8 @@ Lifecycle::Facts Supervisor::facts() const {
           .hopeless = hopeless_,
           .all_ended = evidence_.all_ended(),
           .workers_succeeded = evidence_.workers_succeeded() && !evidence_.guests_go_on(),
+          .may_leave = going_on_.elastic() && losses_.gathered(),
+          .workers_ended = evidence_.workers_ended(),
           .orphans_awaited = await_orphans_ && orphans_ > 0};
 }
 
@@ -378,7 +428,10 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
             "warning: still running {} s after the {}: {}", seconds(lifecycle_.patience(before)),
             before == Phase::kSettling ? "first failure" : "last worker", evidence_.alive_names()));
       }
-      stop(reaction);
+      order_stop(evidence_, lifecycle_, before, reaction);
+      return;
+    case Step::kStopWorkers:
+      order_stop(evidence_, lifecycle_, before, reaction);
       return;
     case Step::kKill:
       for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
@@ -392,28 +445,6 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
     case Step::kAbandon:
       reaction.notes.push_back("warning: the kernel does not end " + evidence_.alive_names());
       return;
-  }
-}
-
-// Workers, which come last, are told first: else they would fail of servers that have gone already,
-// and end by that instead of by the notice. SIGINT goes where a terminal sends it, to everybody in
-// the group. Other notices go to the process alone: helpers such as data loaders must work on while
-// it finishes its step.
-void Supervisor::stop(Reaction& reaction) {
-  const int signal = lifecycle_.stop_signal().value();
-  for (std::size_t i = evidence_.members.size(); i-- > 0;) {
-    Witness& witness = evidence_.members[i];
-    if (witness.life == Witness::Life::kUnborn) continue;
-    const bool alone = evidence_.is_alive(i) && signal != SIGINT;
-    reaction.orders.push_back(
-        {i, signal, alone ? SignalOrder::Scope::kProcess : SignalOrder::Scope::kGroup});
-    // A scheduler that is silent, or talks nonsense, has failed before.
-    if (evidence_.is_alive(i) && witness.lost.ok()) witness.told = true;
-  }
-  if (!evidence_.all_ended()) {
-    reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
-                                         signal_name(signal), evidence_.alive_names(),
-                                         seconds(limits_.grace)));
   }
 }
 
@@ -437,53 +468,6 @@ AttemptOutcome Supervisor::outcome() const {
   outcome.by_program = is_by_program(outcome.verdict, evidence_);
   outcome.replaced = replaced_in(evidence_) - told_by_;  // The job has not gone on by these.
   return outcome;
-}
-
-Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
-  JobEvidence& evidence = supervisor.evidence_;
-  Reaction reaction;
-  evidence.record_reuse(wanted.member);
-  evidence.members[wanted.member].comes_for = wanted.instead_of;
-  reaction.restarts.push_back(wanted);
-  reaction.notes.push_back(fmt::format("{} is started, to have the place of {}",
-                                       label_of(evidence.members[wanted.member].member),
-                                       label_of(evidence.members[wanted.instead_of].member)));
-  return reaction;
-}
-
-void note_joined(Supervisor& supervisor, std::optional<Rank> worker) {
-  for (Witness& witness : supervisor.evidence_.members) {
-    if (worker && witness.member == JobMember{Role::kWorker, *worker}) witness.joined = true;
-  }
-}
-
-bool runs(const Supervisor& supervisor) {
-  const bool gathered = supervisor.losses_.gathered() && supervisor.evidence_.has_scheduler();
-  return supervisor.may_start() && gathered;
-}
-
-Reaction replace_left(const Supervisor& supervisor, std::size_t member) {
-  Reaction reaction;
-  const JobEvidence& evidence = supervisor.evidence();
-  const auto spare = GoingOn::spare(evidence);
-  if (!spare || !runs(supervisor)) return reaction;
-  reaction.restarts.push_back({.member = *spare, .instead_of = member});
-  reaction.notes.push_back(fmt::format("{} has left; {} is started for it",
-                                       label_of(evidence.members[member].member),
-                                       label_of(evidence.members[*spare].member)));
-  return reaction;
-}
-
-Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
-  const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
-    const bool moved = witness.member.role == Role::kServer && witness.forgiven;
-    const bool ended = witness.life == Witness::Life::kEnded && !moved;
-    const bool runs = witness.life == Witness::Life::kAlive;
-    // Whom the scheduler misses may be gone with its host.
-    const bool missed = runs && (witness.awaited || witness.told || witness.forgiven);
-    return ended || missed;
-  });
-  return all_run ? limits.silence : limits.late_silence;
 }
 
 }  // namespace stretto::launch

@@ -108,6 +108,8 @@ class Supervisor {
   const JobEvidence& evidence() const { return evidence_; }
   friend bool runs(const Supervisor& supervisor);
   friend void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
+  friend Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
+  friend Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
   friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
   AttemptOutcome outcome() const;  ///< Once over().
 
@@ -120,7 +122,6 @@ class Supervisor {
   void take_losses(Time now);
   std::string news();
   void take(Step step, Phase before, Reaction& reaction);
-  void stop(Reaction& reaction);
 
   const Limits limits_;
   JobEvidence evidence_;
@@ -133,20 +134,5 @@ class Supervisor {
   bool hopeless_ = false;       // The job never came together: no time to settle.
   std::vector<std::optional<JobMember>> announced_;  // Losses that the user has read of.
 };
-
-/// One that does not run is started for another, whose place it is to have.
-Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
-
-/// The scheduler says that this worker, which was started later than others, has joined.
-void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
-
-/// All have come together, and the job is not about to end.
-bool runs(const Supervisor& supervisor);
-/// A worker that was asked to go has left in order: another is started for it, if one is left.
-Reaction replace_left(const Supervisor& supervisor, std::size_t member);
-
-/// How long a host may say nothing at all before it is lost. While the job runs, and ends without
-/// it would be missed, that is longer: the way to it may only be slow.
-Duration silence_limit(const JobEvidence& evidence, const Limits& limits);
 
 }  // namespace stretto::launch

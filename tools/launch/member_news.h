@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch does about news of single members: a worker has joined or left, a server moves, a
+// host is silent. Pure, as the Supervisor is.
+#pragma once
+
+#include <optional>
+
+#include "common/clock.h"
+#include "stretto/types.h"
+#include "tools/launch/supervisor.h"
+
+namespace stretto::launch {
+
+/// One that does not run is started for another, whose place it is to have.
+Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
+
+/// The scheduler says that this worker, which was started later than others, has joined.
+void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
+
+/// The scheduler of a job that has not come together awaits another process for this worker.
+Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
+/// The scheduler says that this worker has left the job in order.
+Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
+
+/// All have come together, and the job is not about to end.
+bool runs(const Supervisor& supervisor);
+/// A worker that was asked to go has left in order: another is started for it, if one is left.
+Reaction replace_left(const Supervisor& supervisor, std::size_t member);
+
+/// How long a host may say nothing at all before it is lost. While the job runs, and ends without
+/// it would be missed, that is longer: the way to it may only be slow.
+Duration silence_limit(const JobEvidence& evidence, const Limits& limits);
+
+}  // namespace stretto::launch

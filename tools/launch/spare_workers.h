@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spare workers of an elastic job: each is a restart that the launcher may still make. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "tools/launch/evidence.h"
+
+namespace stretto::launch {
+
+/// The spare that is started for the next worker that is lost; none: no restart is left.
+std::optional<std::size_t> spare_worker(const JobEvidence& evidence);
+
+/// `member` has ended before all workers had joined, and is run again, as GoingOn::take_returns()
+/// has it; that uses a restart. The note for the user; empty: no restart is left, and the end
+/// counts.
+std::string run_again_before_all_joined(JobEvidence& evidence, std::size_t member);
+
+/// Workers that are in leave no place for this replacement, which has not joined: it ends, and may
+/// be started for another worker. The one of `returned` comes first. None: all have places.
+std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
+                                         std::optional<std::size_t> returned);
+
+}  // namespace stretto::launch

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which members of a job that ends get which signal, and what the user reads of it. Pure.
+#pragma once
+
+#include "tools/launch/evidence.h"
+#include "tools/launch/lifecycle.h"
+#include "tools/launch/supervisor.h"
+
+namespace stretto::launch {
+
+/// The lifecycle has come from the phase `before` to stopping, or to leaving: orders to end.
+void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
+                Reaction& reaction);
+
+/// The job has failed: orders for replacements that cannot hear of it.
+void stop_latecomers(JobEvidence& evidence, Reaction& reaction);
+
+}  // namespace stretto::launch
