@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/input_account.h"
+#include "common/interruptible.h"
 #include "input/open_reader.h"
 #include "tests/input/files.h"
 #include "tests/input/limited_backend.h"
@@ -315,6 +316,15 @@ TEST(Reader, EmptyFilesAndNoEnd) {
   options.paths = {folder.path("1"), folder.path("3")};
   Reader none = *Reader::open(options);
   EXPECT_EQ(read_all(none, 50).samples.size(), 0U);
+}
+
+TEST(Reader, InterruptionEndsOpen) {
+  const Folder folder;
+  const Options options{.paths = make_tf(folder).paths, .format = Format::kTfRecord};
+  int looks = 0;
+  const Interruptible ends([&looks] { return ++looks < 1; });
+  EXPECT_EQ(Reader::open(options).status().code(), Code::kCancelled);
+  EXPECT_EQ(looks, 1);
 }
 
 TEST(Reader, SeekRefusesAnotherOrder) {

@@ -93,6 +93,7 @@ COVERED_BY = {
     "input/threads.cc": "tests/input/backend_test.cc",
     "input/uring.cc": "tests/input/backend_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
+    "worker/training/tensor_restore.cc": "tests/worker/training/parameters_checkpoint_test.cc",
     "worker/batch.cc": "tests/worker/worker_test.cc",
     "worker/exchange_way.cc": "tests/worker/exchanges_test.cc",
     "worker/member_calls.cc": "tests/worker/group_test.cc",
