@@ -16,17 +16,10 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from stretto import _core, closing, environment, errors, interrupts, notices, reporting
+from stretto import _core, closing, environment, errors, followers, interrupts, notices, reporting
+from stretto.scopes import Scope
 
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
-
-
-class Scope(NamedTuple):
-    """What makes the names of a thing other than those of its like, and the same at all workers."""
-
-    kind: str = ""
-    number: int = 0
-    prefix: str = ""
 
 
 class Session:
@@ -95,6 +88,11 @@ class Session:
         """True if the job goes on without workers that are lost. Joins it if that has not been
         done."""
         return not self.alone and self.worker().elastic
+
+    @property
+    def in_elastic_job(self):
+        """True while it is in a job that goes on without workers that are lost."""
+        return self._worker is not None and not self.is_child() and self._worker.elastic
 
     @property
     def job(self):
@@ -202,6 +200,7 @@ class Session:
                     raise errors.Cancelled("this process has left the job")
                 if self._worker is None:
                     self._worker = self._join()
+                    followers.tell(self)
                 worker = self._worker
         return worker
 
@@ -376,6 +375,8 @@ class Session:
         except (errors.Timeout, KeyboardInterrupt):
             worker.abandon()  # With the memory that is in use.
             raise
+        finally:
+            followers.tell(self)
 
     def _let_go(self):
         if self.keeping is not None:
