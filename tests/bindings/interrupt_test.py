@@ -97,6 +97,29 @@ try:
 except Heard:
     print("heard")
 """
+# Says as it ends how the program ends: by an error that nobody caught, or as it should.
+ENDING = """
+import atexit, code, sys
+from stretto import interrupts
+atexit.register(lambda: print("by error" if interrupts.ends_by_error() else "well"))
+"""
+ENDINGS = {
+    "raise KeyError": "by error",
+    "def fails(): raise KeyError\nfails()": "by error",
+    "sys.exit(3)": "well",
+    "code.InteractiveInterpreter().runsource('1 / 0')": "well",
+    # As test runners and shells of coroutines do.
+    "def run():\n"
+    "    try: 1 / 0\n"
+    "    except ArithmeticError: sys.last_type, _, sys.last_traceback = sys.exc_info()\n"
+    "run()": "well",
+    "async def run():\n"
+    "    try: 1 / 0\n"
+    "    except ArithmeticError: sys.last_type, _, sys.last_traceback = sys.exc_info()\n"
+    "try: run().send(None)\n"
+    "except StopIteration: pass": "well",
+    "sys.ps1 = '> '\nraise KeyError": "well",
+}
 
 
 class Alone(jobs.PythonTest):
@@ -111,6 +134,11 @@ class Alone(jobs.PythonTest):
     def test_handler_interrupts_reader_that_opens(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(self.run_alone(OPENING, f"{folder}/zeros"), "heard")
+
+    def test_program_that_handled_error_ends_well(self):
+        for program, ending in ENDINGS.items():
+            with self.subTest(program):
+                self.assertEqual(self.run_alone(ENDING + program), ending)
 
 
 class Interrupt(jobs.PythonTest):

@@ -489,7 +489,7 @@ def _note_ending():
 
 
 def _at_exit():
-    if hasattr(sys, "last_type"):  # The program ends by an exception that nobody caught.
+    if interrupts.ends_by_error():
         if _current is not None:
             _current.abandon()
         return
