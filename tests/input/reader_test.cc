@@ -262,6 +262,22 @@ TEST(Reader, TarSamplesHaveMembers) {
   EXPECT_EQ(text_of(samples[1].members[0].bytes), content(1, 9000));
 }
 
+TEST(Reader, TarMembersHaveLowerCaseNames) {
+  const Folder folder;
+  Options options;
+  options.format = Format::kTar;
+  options.paths = {folder.write("a.tar", tar_file("X/1.JPG", "J") + tar_file("X/1.Seg.Png", "S") +
+                                             tar_file("X/2.jpg", "K") + tar_end())};
+  Reader reader = *Reader::open(options);
+  const std::optional<Sample> sample = *reader.next();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample->key, "X/1");
+  ASSERT_EQ(sample->members.size(), 2U);
+  EXPECT_EQ(sample->members[0].name, "jpg");
+  EXPECT_EQ(sample->members[1].name, "seg.png");
+  EXPECT_EQ(reader.samples(), 2U);
+}
+
 TEST(Reader, DecodesInAPool) {
   const Folder folder;
   const DataSet data = make_tf(folder);
