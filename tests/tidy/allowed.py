@@ -190,6 +190,7 @@ MUTABLE_STATICS = {
     "common/log.cc": "the log's one state; threads may log while the process exits",
     "common/input_account.cc": "the default of readers' and workers' options (decision 0048)",
     "input/uring.cc": "one mutex for all rings: their addresses are the process's",
+    "bindings/python/core/gil.cc": "the interpreter ends once, and its lock is the process's",
     "worker/notice_watch.cc": "the process has one handler of SIGTERM, and it takes no arguments",
 }
 

@@ -10,6 +10,7 @@
 #include "bindings/python/core/checkpoints.h"
 #include "bindings/python/core/decoding.h"
 #include "bindings/python/core/errors.h"
+#include "bindings/python/core/gil.h"
 #include "bindings/python/core/group.h"
 #include "bindings/python/core/parameters.h"
 #include "bindings/python/core/reader.h"
@@ -240,6 +241,7 @@ PYBIND11_MODULE(_core, module) {
         return text;
       },
       pybind11::arg("text"));
+  module.def("keep_other_threads_out", &stretto::python::keep_other_threads_out);
   stretto::python::bind_values(module);
   stretto::python::bind_worker(module);
   stretto::python::bind_checkpoints(module);

@@ -301,10 +301,9 @@ class Session:
         """Tells who looks at the job how its program does: {"loss": 0.31}. Before the job is
         joined, and alone, nobody hears it."""
         numbers = reporting.numbers_of(values)
-        if self.is_inherited() or self._worker is None:
-            return
-        for name, number in numbers.items():
-            self._worker.report(name, number)
+        worker = None if self.is_inherited() else self._worker
+        for name, number in numbers.items() if worker is not None else ():
+            worker.report(name, number)
 
     @contextlib.contextmanager
     def pause(self, what):
@@ -383,11 +382,12 @@ class Session:
             self.keeping.let_go()
 
     def abandon(self):
-        """Leaves without waiting for anything, so that the others learn at once that this worker
-        has failed."""
-        self._left = True
-        if self._worker is not None and os.getpid() == self._owner:
-            self._worker.abandon()
+        """At an end by an error: leaves without a wait, so that the others learn of it at once."""
+        worker, self._worker, self._left = self._worker, None, True
+        if worker is not None and os.getpid() == self._owner:
+            worker.abandon()
+            _core.keep_other_threads_out()  # What they wait for may never end.
+            followers.tell(self)
 
 
 class Left(NamedTuple):
