@@ -11,12 +11,16 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <optional>
 #include <thread>
 
 #include "common/descriptor.h"
+#include "common/interruptible.h"
 #include "common/log.h"
+#include "common/mutex.h"
 #include "input/permutation.h"
 #include "input/stored_index.h"
 #include "input/tar.h"
@@ -27,14 +31,36 @@ namespace {
 
 constexpr std::size_t kScanners = 8;
 
+Status interrupted() { return {Code::kCancelled, "looking for samples was interrupted"}; }
+
+/// What the scanners work on. An interruption of the caller ends each one after its current read.
+struct IndexScan {
+  explicit IndexScan(const Options& wanted)
+      : options(wanted),
+        folder(options.index_folder),
+        looks(options.paths.size()),
+        scanners_left(std::min(kScanners, looks.size())) {}
+
+  const Options& options;
+  IndexFolder folder;
+  std::vector<std::optional<Result<Index::File>>> looks;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> is_given_up{false};
+  Mutex mutex;
+  Condition scanner_ended;
+  std::size_t scanners_left GUARDED_BY(mutex);
+};
+
 class FileSource final : public Source {
  public:
-  FileSource(const std::string& path, int descriptor, std::uint64_t size)
-      : path_(path), descriptor_(descriptor), size_(size) {}
+  FileSource(const std::string& path, int descriptor, std::uint64_t size,
+             const std::atomic<bool>& is_given_up)
+      : path_(path), descriptor_(descriptor), size_(size), is_given_up_(is_given_up) {}
 
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) override {
     std::size_t got = 0;
     while (got < into.size()) {
+      if (is_given_up_) return interrupted();
       const ssize_t count = ::pread(descriptor_, into.data() + got, into.size() - got,
                                     static_cast<off_t>(offset + got));
       if (count == 0) break;
@@ -54,6 +80,7 @@ class FileSource final : public Source {
   const std::string& path_;
   int descriptor_;
   std::uint64_t size_;
+  const std::atomic<bool>& is_given_up_;
 };
 
 Status cannot(const char* what, const std::string& path, std::string_view why) {
@@ -95,33 +122,35 @@ Status check_packed(const Options& options, const std::string& path, int descrip
                             program));
 }
 
-Result<std::vector<Extent>> scan(const Options& options, const std::string& path, int descriptor,
+Result<std::vector<Extent>> scan(const IndexScan& all, const std::string& path, int descriptor,
                                  std::uint64_t size) {
-  FileSource source(path, descriptor, size);
+  const Options& options = all.options;
+  FileSource source(path, descriptor, size, all.is_given_up);
   return options.format == Format::kTar ? scan_tar(source, options.max_sample_bytes)
                                         : scan_tfrecord(source, options.max_sample_bytes);
 }
 
 // By the index that is kept of it, if there is one. What changes while it is looked at is not kept.
-Result<std::vector<Extent>> find_records(const Options& options, const std::string& path,
-                                         int descriptor, const struct stat& about,
-                                         IndexFolder& folder) {
+Result<std::vector<Extent>> find_records(IndexScan& all, const std::string& path, int descriptor,
+                                         const struct stat& about) {
+  const Options& options = all.options;
   const auto size = static_cast<std::uint64_t>(about.st_size);
   if (options.format == Format::kFiles || options.format == Format::kRecords) {
     return std::vector<Extent>();
   }
   if (Status status = check_packed(options, path, descriptor); !status.ok()) return status;
   const IndexKey key = index_key(options, path, about);
-  if (std::optional<std::vector<Extent>> kept = folder.load(key)) return *std::move(kept);
-  Result<std::vector<Extent>> extents = scan(options, path, descriptor, size);
+  if (std::optional<std::vector<Extent>> kept = all.folder.load(key)) return *std::move(kept);
+  Result<std::vector<Extent>> extents = scan(all, path, descriptor, size);
   struct stat after {};
   if (extents.ok() && ::fstat(descriptor, &after) == 0 && index_key(options, path, after) == key) {
-    folder.store(key, *extents);
+    all.folder.store(key, *extents);
   }
   return extents;
 }
 
-Result<Index::File> look_at(const Options& options, const std::string& path, IndexFolder& folder) {
+Result<Index::File> look_at(IndexScan& all, const std::string& path) {
+  const Options& options = all.options;
   // Whatever is no file would be waited for, were it opened without O_NONBLOCK.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) {
@@ -143,7 +172,7 @@ Result<Index::File> look_at(const Options& options, const std::string& path, Ind
                   fmt::format("it has {} bytes, more than a sample may have ({}, max_sample_bytes)",
                               found.bytes, options.max_sample_bytes));
   }
-  Result<std::vector<Extent>> extents = find_records(options, path, file.get(), about, folder);
+  Result<std::vector<Extent>> extents = find_records(all, path, file.get(), about);
   if (!extents.ok()) return extents.status();
   found.extents = *std::move(extents);
   return found;
@@ -153,6 +182,30 @@ std::uint64_t count_in(const Index::File& file, Format format, std::uint64_t rec
   if (format == Format::kFiles) return 1;
   if (format == Format::kRecords) return (file.bytes + record_bytes - 1) / record_bytes;
   return file.extents.size();
+}
+
+void run_scanner(IndexScan& scan) {
+  for (std::size_t at = scan.next++; at < scan.looks.size() && !scan.is_given_up;
+       at = scan.next++) {
+    scan.looks[at].emplace(look_at(scan, scan.options.paths[at]));
+  }
+  MutexLock lock(scan.mutex);
+  --scan.scanners_left;
+  scan.scanner_ended.notify_all();
+}
+
+// False if an interruption ends the wait before the last scanner ends. The look may run a program's
+// code, so it holds no lock.
+bool await_scanners(IndexScan& scan) {
+  while (Interruptible::goes_on()) {
+    const Time look = std::chrono::steady_clock::now() + Interruptible::kBetween;
+    MutexLock lock(scan.mutex);
+    while (scan.scanners_left > 0 &&
+           scan.scanner_ended.wait_until(scan.mutex, look) != std::cv_status::timeout) {
+    }
+    if (scan.scanners_left == 0) return true;
+  }
+  return false;
 }
 
 // Right in itself, but seldom meant: a shard that was not written yet.
@@ -174,23 +227,18 @@ void warn_of_empty(const std::vector<Index::File>& files, std::uint64_t samples)
 }  // namespace
 
 Result<Index> Index::build(const Options& options, std::vector<Status>& problems) {
-  std::vector<std::optional<Result<File>>> looks(options.paths.size());
-  IndexFolder folder(options.index_folder);
-  {
-    std::atomic<std::size_t> next{0};
-    std::vector<std::jthread> scanners;
-    for (std::size_t i = 0; i < std::min(kScanners, looks.size()); ++i) {
-      scanners.emplace_back([&] {
-        for (std::size_t at = next++; at < looks.size(); at = next++) {
-          looks[at].emplace(look_at(options, options.paths[at], folder));
-        }
-      });
-    }
+  IndexScan scan(options);
+  std::vector<std::jthread> scanners;
+  for (std::size_t i = 0; i < std::min(kScanners, scan.looks.size()); ++i) {
+    scanners.emplace_back([&scan] { run_scanner(scan); });
   }
+  scan.is_given_up = !await_scanners(scan);
+  scanners.clear();
+  if (scan.is_given_up) return interrupted();
   Index index;
   index.format_ = options.format;
   index.record_bytes_ = options.record_bytes;
-  for (std::optional<Result<File>>& look : looks) {
+  for (std::optional<Result<File>>& look : scan.looks) {
     if (!look->ok()) {
       if (options.on_error == OnError::kFail) return look->status();
       problems.push_back(look->status());

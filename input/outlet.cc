@@ -4,8 +4,11 @@
 #include "input/outlet.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
+
+#include "common/interruptible.h"
 
 namespace stretto::input {
 
@@ -43,19 +46,31 @@ void SampleOutlet::tell_of_room() {
   if (starved_.load() && used_.load() <= low && starved_.exchange(false)) wake_();
 }
 
-void SampleOutlet::fetch() {
+bool SampleOutlet::fetch() {
   MutexLock lock(mutex_);
-  if (ready_.empty()) {
-    meter_.waits(clock_.now());
-    while (ready_.empty()) filled_.wait(mutex_);
-    meter_.goes_on(clock_.now());
-  }
   std::ranges::move(ready_, std::back_inserter(taken_));
   ready_.clear();
+  return !taken_.empty();
 }
 
-Item SampleOutlet::take() {
-  if (taken_.empty()) fetch();
+// The look may run a program's code, so the engine must not wait for this lock meanwhile.
+bool SampleOutlet::await_items() {
+  do {
+    MutexLock lock(mutex_);
+    const Time look = std::chrono::steady_clock::now() + Interruptible::kBetween;
+    while (ready_.empty() && filled_.wait_until(mutex_, look) != std::cv_status::timeout) continue;
+    if (!ready_.empty()) return true;
+  } while (Interruptible::goes_on());
+  return false;
+}
+
+std::optional<Item> SampleOutlet::take() {
+  if (taken_.empty() && !fetch()) {
+    meter_.waits(clock_.now());
+    const bool came = await_items();
+    meter_.goes_on(clock_.now());
+    if (!came || !fetch()) return std::nullopt;
+  }
   Item item = std::move(taken_.front());
   taken_.pop_front();
   if (item.kind == Item::Kind::kEpochEnd) ends_.fetch_sub(1);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "common/clock.h"
@@ -43,11 +44,13 @@ class SampleOutlet {
   /// there may be. If so, `wake` is called as above.
   bool far_ahead(int planned);
 
-  /// Waits for the next one. Behind kOver there is none.
-  Item take();
+  /// Waits for the next one. Behind kOver there is none. Nothing if an Interruptible of this thread
+  /// ends the wait; what comes later is there for the next call.
+  std::optional<Item> take();
 
  private:
-  void fetch();
+  bool fetch();
+  bool await_items();
   void tell_of_room();
 
   static constexpr int kMostEnds = 2;

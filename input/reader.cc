@@ -50,7 +50,9 @@ class ReaderState {
   Result<std::optional<Sample>> next() {
     start();
     while (!over_) {
-      Item item = outlet_->take();
+      std::optional<Item> taken = outlet_->take();
+      if (!taken) return Status(Code::kCancelled, "the wait for a sample was interrupted");
+      Item& item = *taken;
       if (item.kind == Item::Kind::kOver) {
         over_ = true;
         break;

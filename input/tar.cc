@@ -201,6 +201,15 @@ std::optional<MemberName> split(std::string_view path) {
   return MemberName{path.substr(0, dot), path.substr(dot + 1)};
 }
 
+// As WebDataset calls the parts of a sample; of letters beyond ASCII only it changes the case.
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return lower;
+}
+
 // Puts neighbours together as the walk meets them.
 class Grouping {
  public:
@@ -210,7 +219,7 @@ class Grouping {
     const std::optional<MemberName> name = split(entry.path);
     const bool hidden = std::exchange(next_is_hidden_, false);
     if (!name) return;
-    const std::string extension(name->extension);
+    const std::string extension = lower_case(name->extension);
     const bool known = std::ranges::find(extensions_, extension) != extensions_.end();
     if (extensions_.empty() || name->key != key_ || known) {
       end(false);
@@ -400,11 +409,11 @@ Result<TarSample> tar_sample(std::span<const std::byte> bytes, std::uint64_t max
   }
   if (entries.empty()) return malformed("no file where one was when the archive was indexed");
   auto names = std::make_shared<std::vector<std::string>>();
-  for (TarEntry& entry : entries) names->push_back(std::move(entry.path));
-  TarSample sample{.key = split(names->front())->key, .members = {}, .names = names};
+  names->push_back(std::string(split(entries.front().path)->key));
+  for (const TarEntry& entry : entries) names->push_back(lower_case(split(entry.path)->extension));
+  TarSample sample{.key = names->front(), .members = {}, .names = names};
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    sample.members.emplace_back(split((*names)[i])->extension,
-                                bytes.subspan(entries[i].data, entries[i].bytes));
+    sample.members.emplace_back((*names)[i + 1], bytes.subspan(entries[i].data, entries[i].bytes));
   }
   return sample;
 }

@@ -45,6 +45,19 @@ assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == 2
 print("done")
 """
 
+# Lanes are at work when the program ends.
+UNSYNCHRONIZED = """
+import sys
+import torch
+import stretto.horovod.torch as hvd
+hvd.init()
+for number in range(50):
+    hvd.allreduce_async(torch.ones(1000), name=f"t{number}" if number % 2 else None)
+if sys.argv[1] == "error":
+    raise KeyError
+sys.exit(int(sys.argv[1]))
+"""
+
 
 class Horovod(jobs.PythonTest):
 
@@ -68,6 +81,13 @@ class Horovod(jobs.PythonTest):
 
     def test_what_elastic_jobs_do_not_have(self):
         self.assert_done(self.launch(jobs.sys.executable, "-c", ELASTIC, workers="1:2", servers=1))
+
+    def test_operations_in_flight_let_program_end(self):
+        for way, status in (("0", 0), ("3", 3), ("error", 1)):
+            with self.subTest(way):
+                job = self.launch(jobs.sys.executable, "-c", UNSYNCHRONIZED, way, workers=2,
+                                  servers=1)
+                self.assertEqual(job.end(jobs.TORCH_PATIENCE), status, job.output())
 
     def test_alone(self):
         process = self.alone("-c", ALONE)

@@ -3,6 +3,7 @@
 
 import pathlib
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -60,6 +61,84 @@ session.current().barrier()
 session.end()
 print("done")
 """
+# Rank 1 makes its third step once the handler of rank 0 has run, which waits for that step.
+STEPS = """
+import pathlib, signal, sys, time
+import torch
+import stretto.torch as st
+st.init()
+heard = pathlib.Path(sys.argv[1])
+weight = torch.nn.Parameter(torch.zeros(3))
+optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), [("weight", weight)],
+                                    mode=sys.argv[2])
+for step in range(9):
+    if step == 2 and st.rank() == 0:
+        signal.signal(signal.SIGALRM, lambda *_: heard.touch())
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+    while step == 2 and st.rank() == 1 and not heard.exists():
+        time.sleep(0.01)
+    optimizer.zero_grad()
+    weight.sum().backward()
+    optimizer.step()
+print("done")
+"""
+# To look for records in so many zeros takes hours.
+OPENING = """
+import os, signal, sys
+from stretto import input as data
+class Heard(Exception): pass
+def hear(*_): raise Heard
+open(sys.argv[1], "w").close()
+os.truncate(sys.argv[1], 2**40)
+signal.signal(signal.SIGALRM, hear)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+try:
+    data.Reader(sys.argv[1], format="tfrecord")
+except Heard:
+    print("heard")
+"""
+# Says as it ends how the program ends: by an error that nobody caught, or as it should.
+ENDING = """
+import atexit, code, sys
+from stretto import interrupts
+atexit.register(lambda: print("by error" if interrupts.ends_by_error() else "well"))
+"""
+ENDINGS = {
+    "raise KeyError": "by error",
+    "def fails(): raise KeyError\nfails()": "by error",
+    "sys.exit(3)": "well",
+    "code.InteractiveInterpreter().runsource('1 / 0')": "well",
+    # As test runners and shells of coroutines do.
+    "def run():\n"
+    "    try: 1 / 0\n"
+    "    except ArithmeticError: sys.last_type, _, sys.last_traceback = sys.exc_info()\n"
+    "run()": "well",
+    "async def run():\n"
+    "    try: 1 / 0\n"
+    "    except ArithmeticError: sys.last_type, _, sys.last_traceback = sys.exc_info()\n"
+    "try: run().send(None)\n"
+    "except StopIteration: pass": "well",
+    "sys.ps1 = '> '\nraise KeyError": "well",
+}
+
+
+class Alone(jobs.PythonTest):
+    """Programs in no job."""
+
+    def run_alone(self, *arguments):
+        """What the program prints."""
+        done = subprocess.run([sys.executable, "-c", *arguments], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return done.stdout.strip() or done.stderr
+
+    def test_handler_interrupts_reader_that_opens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.run_alone(OPENING, f"{folder}/zeros"), "heard")
+
+    def test_program_that_handled_error_ends_well(self):
+        for program, ending in ENDINGS.items():
+            with self.subTest(program):
+                self.assertEqual(self.run_alone(ENDING + program), ending)
 
 
 class Interrupt(jobs.PythonTest):
@@ -90,6 +169,13 @@ class Interrupt(jobs.PythonTest):
             job = self.launch(sys.executable, "-c", HANDLED, heard, workers=2, servers=1)
             self.assert_done(job)
             self.assertEqual(heard.read_text(), "0")
+
+    def test_handler_runs_in_step_that_waits(self):
+        for mode in ("eager", "bounded"):
+            with self.subTest(mode), tempfile.TemporaryDirectory() as folder:
+                job = self.launch(sys.executable, "-c", STEPS, pathlib.Path(folder) / "heard", mode,
+                                  workers=2, servers=1)
+                self.assert_done(job)
 
     def test_a_hook_of_the_program_stays(self):
         for lines in self.interrupted(OWN_HOOK):

@@ -8,6 +8,7 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -31,13 +32,17 @@ def helper(waits):
     waits.recv()
 
 
-def deadlock(says):
+def deadlock(libc, locked=lambda: None):
     """Waits in native code, where no handler of Python's runs."""
-    libc = ctypes.CDLL(None)
     mutex = ctypes.create_string_buffer(64)
     libc.pthread_mutex_lock(mutex)
-    says.send("locked")
+    locked()
     libc.pthread_mutex_lock(mutex)
+
+
+def stuck_helper(says):
+    """A child that native code keeps."""
+    deadlock(ctypes.CDLL(None), lambda: says.send("locked"))
 
 
 def loop(told):
@@ -86,7 +91,7 @@ def with_helper():
         ours.send("end")
         child.join()
         assert child.exitcode == 0, child.exitcode
-        child = forks.Process(target=deadlock, args=(theirs,))
+        child = forks.Process(target=stuck_helper, args=(theirs,))
         child.start()
         ours.recv()
         child.terminate()
@@ -108,12 +113,13 @@ def twice():
 
 
 def late():
-    """It comes to no end of a step."""
+    """It comes to no end of a step: native code that holds Python's lock lets no Python code run
+    from before the notice on."""
     leaving.PATIENCE_S = 0.2
 
     def told():
-        tell()
-        signal.pause()
+        with subprocess.Popen(["kill", "-TERM", str(os.getpid())]):
+            deadlock(ctypes.PyDLL(None))
 
     loop(told)
 

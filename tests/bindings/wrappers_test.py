@@ -16,6 +16,9 @@ class Wrappers(jobs.PythonTest):
     def test_dropped_wrappers_exchange_nothing(self):
         self.assert_done(self.python("wrappers_worker.py", "Dropped"))
 
+    def test_batch_whose_backward_raised_is_skipped(self):
+        self.assert_done(self.python("wrappers_worker.py", "Raised"))
+
 
 if __name__ == "__main__":
     unittest.main()

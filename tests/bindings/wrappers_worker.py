@@ -222,6 +222,58 @@ class Dropped(unittest.TestCase):
             model(mine())
 
 
+class Raised(unittest.TestCase):
+    """The first backward of worker 1 raises after one of two gradients; the remedy that the next
+    error names makes this worker's step that of the others."""
+
+    def skipped(self, module, model, remedy):
+        """Worker 1 skips a batch, computes the next one, and is told what to do."""
+        def fail(_):
+            raise ArithmeticError
+
+        if st.rank() == 1:
+            hook = module[0].weight.register_hook(fail)
+            with self.assertRaises(ArithmeticError):
+                model(mine()).backward()
+            hook.remove()
+            module.zero_grad()
+            with self.assertRaisesRegex(AssertionError, remedy):
+                model(mine()).backward()
+        else:
+            model(mine()).backward()
+
+    def assert_alike(self, module):
+        """Also after another step."""
+        for parameter in module.parameters():
+            rows = st.allgather(parameter.detach().view(1, -1))
+            self.assertTrue(torch.equal(rows[0], rows[1]), rows)
+
+    def test_optimizer_steps_with_others(self):
+        module = nn.Sequential(nn.Linear(5, 5, bias=False), Scale())
+        st.broadcast_parameters(module.state_dict(), root_rank=0)
+        optimizer = st.DistributedOptimizer(torch.optim.SGD(module.parameters(), lr=0.1),
+                                            module.named_parameters())
+        self.skipped(module, module, r"a backward that raised an exception, call step\(\)")
+        optimizer.step()
+        self.assert_alike(module)
+        step(module, optimizer)
+        self.assert_alike(module)
+
+    def test_ddp_synchronizes_and_steps_with_others(self):
+        module = nn.Sequential(nn.Linear(5, 5, bias=False), Scale())
+        model = st.DistributedDataParallel(module)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        self.skipped(module, model, r"call synchronize\(\) of the DistributedDataParallel")
+        if st.rank() == 1:  # Elsewhere backward has done so.
+            model.synchronize()
+        optimizer.step()
+        self.assert_alike(module)
+        module.zero_grad()
+        model(mine()).backward()
+        optimizer.step()
+        self.assert_alike(module)
+
+
 if __name__ == "__main__":
     work.run_tests(sys.argv[1:])
     print("done", flush=True)

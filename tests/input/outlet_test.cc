@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/interruptible.h"
 
 namespace stretto::input {
 namespace {
@@ -60,9 +61,21 @@ TEST_F(OutletTest, WhoIsTwoEpochsAheadIsWokenWhenOneHasEnded) {
   put(0, Item::Kind::kEpochEnd);
   EXPECT_FALSE(outlet_.far_ahead(0));
   EXPECT_TRUE(outlet_.far_ahead(1));
-  EXPECT_EQ(outlet_.take().kind, Item::Kind::kEpochEnd);
+  EXPECT_EQ(outlet_.take()->kind, Item::Kind::kEpochEnd);
   EXPECT_EQ(woken_, 1);
   EXPECT_FALSE(outlet_.far_ahead(1));
+}
+
+TEST_F(OutletTest, InterruptionEndsWaitAndLosesNothing) {
+  int looks = 0;
+  {
+    const Interruptible ends([&looks] { return ++looks < 2; });
+    EXPECT_FALSE(outlet_.take());
+  }
+  EXPECT_EQ(looks, 2);
+  put(10);
+  const Interruptible ends([] { return false; });
+  ASSERT_TRUE(outlet_.take()) << "it need not wait";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/input_account.h"
+#include "common/interruptible.h"
 #include "input/open_reader.h"
 #include "tests/input/files.h"
 #include "tests/input/limited_backend.h"
@@ -261,6 +262,22 @@ TEST(Reader, TarSamplesHaveMembers) {
   EXPECT_EQ(text_of(samples[1].members[0].bytes), content(1, 9000));
 }
 
+TEST(Reader, TarMembersHaveLowerCaseNames) {
+  const Folder folder;
+  Options options;
+  options.format = Format::kTar;
+  options.paths = {folder.write("a.tar", tar_file("X/1.JPG", "J") + tar_file("X/1.Seg.Png", "S") +
+                                             tar_file("X/2.jpg", "K") + tar_end())};
+  Reader reader = *Reader::open(options);
+  const std::optional<Sample> sample = *reader.next();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample->key, "X/1");
+  ASSERT_EQ(sample->members.size(), 2U);
+  EXPECT_EQ(sample->members[0].name, "jpg");
+  EXPECT_EQ(sample->members[1].name, "seg.png");
+  EXPECT_EQ(reader.samples(), 2U);
+}
+
 TEST(Reader, DecodesInAPool) {
   const Folder folder;
   const DataSet data = make_tf(folder);
@@ -315,6 +332,15 @@ TEST(Reader, EmptyFilesAndNoEnd) {
   options.paths = {folder.path("1"), folder.path("3")};
   Reader none = *Reader::open(options);
   EXPECT_EQ(read_all(none, 50).samples.size(), 0U);
+}
+
+TEST(Reader, InterruptionEndsOpen) {
+  const Folder folder;
+  const Options options{.paths = make_tf(folder).paths, .format = Format::kTfRecord};
+  int looks = 0;
+  const Interruptible ends([&looks] { return ++looks < 1; });
+  EXPECT_EQ(Reader::open(options).status().code(), Code::kCancelled);
+  EXPECT_EQ(looks, 1);
 }
 
 TEST(Reader, SeekRefusesAnotherOrder) {

@@ -93,6 +93,7 @@ COVERED_BY = {
     "input/threads.cc": "tests/input/backend_test.cc",
     "input/uring.cc": "tests/input/backend_test.cc",
     "worker/request.cc": "tests/worker/worker_test.cc",
+    "worker/training/tensor_restore.cc": "tests/worker/training/parameters_checkpoint_test.cc",
     "worker/batch.cc": "tests/worker/worker_test.cc",
     "worker/exchange_way.cc": "tests/worker/exchanges_test.cc",
     "worker/member_calls.cc": "tests/worker/group_test.cc",
@@ -189,7 +190,8 @@ MUTABLE_STATICS = {
     "common/log.cc": "the log's one state; threads may log while the process exits",
     "common/input_account.cc": "the default of readers' and workers' options (decision 0048)",
     "input/uring.cc": "one mutex for all rings: their addresses are the process's",
-    "worker/notices.cc": "the process has one handler of SIGTERM, and it takes no arguments",
+    "bindings/python/core/gil.cc": "the interpreter ends once, and its lock is the process's",
+    "worker/notice_watch.cc": "the process has one handler of SIGTERM, and it takes no arguments",
 }
 
 # Files that may sleep, and why. Nothing polls with a sleep.

@@ -30,6 +30,9 @@ class Damping {
   /// call it, with the name of a tensor of its own; a rule that damps nothing needs it not.
   Status measure(Worker& worker, const std::string& name);
 
+  /// An operation that uses this object's memory until it has ended.
+  Ticket in_flight() const { return measured_ == nullptr ? Ticket() : measured_->in_flight(); }
+
   /// Whether it is of use to know the staleness as it is just now.
   bool judges() const { return rule_->name() != "constant"; }
   bool compensates() const { return compensates_; }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <utility>
 
@@ -14,13 +15,14 @@
 #include "worker/training/damping.h"
 #include "worker/training/model_tensor.h"
 #include "worker/training/step_plan.h"
+#include "worker/training/step_waits.h"
+#include "worker/training/tensor_restore.h"
 
 namespace stretto {
 namespace {
 
 // A mean of the others' gradients is one, too. Elsewhere our own would be added here.
-Status ended(const Ticket& ticket, Mode mode) {
-  Status status = ticket.wait();
+Status unless_rejected(Status status, Mode mode) {
   return mode == Mode::kSync && is_rejected(status) ? Status() : status;
 }
 
@@ -35,54 +37,18 @@ bool has_own_optimizer(const ParameterOptions& options) {
   return options.optimizer.rule != Rule::kSum;
 }
 
-constexpr const char* kRemembered = "/optimizer";  // What a tensor's attachment is called besides.
-
-// That of all, or of the worker of this rank.
-const Attached* find_attached(const std::vector<Attached>& all, const std::string& name,
-                              Rank rank) {
-  const auto found = std::ranges::find_if(all, [&](const Attached& each) {
-    return each.name == name && (each.rank < 0 || each.rank == rank);
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
-// Where there are more workers than there were, some begin with what the first remembered.
-Status load(const Checkpoints& checkpoints, const std::vector<Attached>& saved, bool holds_values,
-            Rank rank, ModelTensor& tensor) {
-  if (holds_values) {
-    const Attached* values = find_attached(saved, tensor.name(), rank);
-    Status read = checkpoints.read(*values, std::as_writable_bytes(tensor.values()));
-    if (read.code() == Code::kInvalidArgument) {
-      return {Code::kMismatch,
-              fmt::format("'{}' has {} elements, and had {} in the checkpoint that the job goes on "
-                          "from",
-                          tensor.name(), tensor.size(), values->bytes / sizeof(float))};
-    }
-    if (!read.ok()) return read;
-  }
-  const std::string name = tensor.name() + kRemembered;
-  const Attached* remembered = find_attached(saved, name, rank);
-  if (remembered == nullptr) remembered = find_attached(saved, name, 0);
-  if (remembered == nullptr) {
-    if (tensor.optimizer().save().empty()) return {};
-    return {Code::kMismatch,
-            fmt::format("the checkpoint that the job goes on from has nothing of what the "
-                        "optimizer of '{}' remembered: Checkpoints::save() was not given what "
-                        "Parameters::attachments() returns; begin anew (--resume no)",
-                        tensor.name())};
-  }
-  std::vector<std::byte> bytes(remembered->bytes);
-  Status read = checkpoints.read(*remembered, bytes);
-  return read.ok() ? tensor.optimizer().load(bytes) : read;
-}
-
 }  // namespace
 
 /// Thread: one at a time.
 class Parameters::Impl {
  public:
   Impl(Worker& worker, const ParameterOptions& options);
-  ~Impl();
+
+  /// Each operation in flight keeps `impl`, whose memory it uses, until the operation has ended.
+  static void let_go(const std::shared_ptr<Impl>& impl);
+  /// Makes a call, unless another one is in progress.
+  template <typename Call>
+  Status alone(Call call);
 
   Status add_tensor(const InitialValues& initial);
   Status take_those_of_the_first();
@@ -121,8 +87,10 @@ class Parameters::Impl {
   std::vector<std::vector<std::byte>> remembered_;  // By optimizers, as it was attached last.
   std::vector<float> compensated_;
   bool has_compensated_ = false;  // For the step to come; the caller's optimizer.
+  StepWaits waits_;
   StepInfo info_;
   Status failed_;
+  std::atomic<bool> is_called_{false};
 };
 
 // ---- beginning
@@ -137,11 +105,26 @@ Parameters::Impl::Impl(Worker& worker, const ParameterOptions& options)
                          .overlay = options.overlay,
                          .looks_ahead = damping_.compensates() && has_own_optimizer(options)})) {}
 
-Parameters::Impl::~Impl() {
-  for (InFlight& each : in_flight_) {
-    (void)each.pull.wait();
-    (void)each.push.wait();
+void Parameters::Impl::let_go(const std::shared_ptr<Impl>& impl) {
+  const auto keep = [&impl](const Ticket& each) { each.on_done([impl](const Status&) {}); };
+  keep(impl->damping_.in_flight());
+  for (const InFlight& each : impl->in_flight_) {
+    keep(each.pull);
+    keep(each.push);
   }
+}
+
+// The handler of a signal runs in the middle of a wait of this thread, and may call.
+template <typename Call>
+Status Parameters::Impl::alone(Call call) {
+  if (is_called_.exchange(true)) {
+    return {Code::kInvalidArgument,
+            "another call of these parameters waits; set a flag in the handler of a signal, and "
+            "look at it after the step"};
+  }
+  const Status status = call();
+  is_called_ = false;
+  return status;
 }
 
 Status Parameters::Impl::add_tensor(const InitialValues& initial) {
@@ -211,7 +194,8 @@ std::vector<Attachment> Parameters::Impl::attachments() {
     }
     remembered_.push_back(tensor.optimizer().save());
     if (remembered_.back().empty()) continue;
-    all.push_back({.name = tensor.name() + kRemembered, .bytes = remembered_.back(), .held = held});
+    all.push_back(
+        {.name = tensor.name() + kOptimizerSuffix, .bytes = remembered_.back(), .held = held});
   }
   return all;
 }
@@ -248,7 +232,8 @@ Result<bool> Parameters::Impl::go_on() {
                               number, model_.size() - lacking, model_.size(), lacks));
   }
   for (ModelTensor& tensor : model_) {
-    Status status = load(checkpoints, *saved, options_.mode == Mode::kSync, worker_.rank(), tensor);
+    Status status =
+        restore(checkpoints, *saved, options_.mode == Mode::kSync, worker_.rank(), tensor);
     if (!status.ok()) return status;
   }
   return true;
@@ -317,7 +302,7 @@ Status Parameters::Impl::compensate(std::span<const std::span<float>> gradients)
 
 // ---- carrying out a plan
 
-// What is awaited is awaited for all tensors, though one should fail.
+// What is awaited is awaited for all tensors, though one should fail, unless a wait is interrupted.
 Status Parameters::Impl::perform(const StepPlan& plan, Gradients gradients) {
   for (const StepStage& stage : plan) {
     if (is_once(stage.front())) {
@@ -329,6 +314,7 @@ Status Parameters::Impl::perform(const StepPlan& plan, Gradients gradients) {
     for (std::size_t i = 0; i < model_.size(); ++i) {
       for (const StepAction action : stage) {
         if (Status status = perform(action, i, gradients); first.ok()) first = status;
+        if (waits_.were_interrupted()) return first;
       }
     }
     if (!first.ok()) return first;
@@ -368,7 +354,7 @@ Status Parameters::Impl::perform(StepAction action, std::size_t tensor, Gradient
       in_flight.push = worker_.push_pull(in_flight.tensor, of_model.update(), of_model.incoming());
       return {};
     case StepAction::kAwaitPush:
-      return in_flight.push.wait();
+      return waits_.wait(in_flight.push);
     case StepAction::kAwaitPull:
       return note(tensor, in_flight.pull);
     case StepAction::kAwaitPushPull:
@@ -391,7 +377,7 @@ Status Parameters::Impl::perform(StepAction action, std::size_t tensor, Gradient
 }
 
 Status Parameters::Impl::note(std::size_t tensor, const Ticket& ticket) {
-  Status status = ended(ticket, options_.mode);
+  Status status = unless_rejected(waits_.wait(ticket), options_.mode);
   if (status.ok() && tensor == largest_) info_.value = ticket.info();
   return status;
 }
@@ -405,7 +391,9 @@ Status Parameters::Impl::exchange(Gradients gradients) {
                          .target = std::as_writable_bytes(model_[i].incoming())});
   }
   const Ticket ticket = worker_.push_pull(transfers);
-  if (Status status = ended(ticket, options_.mode); !status.ok()) return status;
+  // No interruption ends this wait: the gradients are the caller's memory.
+  const Status status = unless_rejected(ticket.wait(), options_.mode);
+  if (!status.ok()) return status;
   info_.value = ticket.info();
   return {};
 }
@@ -415,7 +403,7 @@ Status Parameters::Impl::judge(bool late) {
   info_.staleness = age.known;
   if (options_.probe && damping_.judges()) {
     const Ticket probe = worker_.probe(in_flight_[largest_].tensor);
-    if (Status status = probe.wait(); !status.ok()) return status;
+    if (Status status = waits_.wait(probe); !status.ok()) return status;
     age.probed = static_cast<double>(probe.info().staleness);
   }
   info_.staleness = damping_.staleness(age);
@@ -446,30 +434,38 @@ Status Parameters::Impl::finish() {
 Result<Parameters> Parameters::open(Worker& worker, std::span<const InitialValues> tensors,
                                     const ParameterOptions& options) {
   if (tensors.empty()) return Status(Code::kInvalidArgument, "a model has at least one tensor");
-  auto impl = std::make_unique<Impl>(worker, options);
+  auto impl = std::make_shared<Impl>(worker, options);
+  Parameters parameters(impl);
   for (const InitialValues& initial : tensors) {
     if (Status status = impl->add_tensor(initial); !status.ok()) return status;
   }
   if (Status status = impl->begin(); !status.ok()) return status;
-  return Parameters(std::move(impl));
+  return parameters;
 }
 
-Parameters::Parameters(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Parameters::Parameters(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Parameters::Parameters(Parameters&&) noexcept = default;
-Parameters& Parameters::operator=(Parameters&&) noexcept = default;
-Parameters::~Parameters() = default;
+Parameters& Parameters::operator=(Parameters&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+Parameters::~Parameters() {
+  if (impl_ != nullptr) Impl::let_go(impl_);
+}
 
 std::size_t Parameters::count() const { return impl_->model().size(); }
 std::span<const float> Parameters::values(std::size_t tensor) const {
   return impl_->model().at(tensor).values();
 }
 Status Parameters::compensate(std::span<const std::span<float>> gradients) {
-  return impl_->compensate(gradients);
+  return impl_->alone([&] { return impl_->compensate(gradients); });
 }
 Status Parameters::step(std::span<const std::span<const float>> gradients) {
-  return impl_->step(gradients);
+  return impl_->alone([&] { return impl_->step(gradients); });
 }
-Status Parameters::finish() { return impl_->finish(); }
+Status Parameters::finish() {
+  return impl_->alone([this] { return impl_->finish(); });
+}
 std::vector<Attachment> Parameters::attachments() { return impl_->attachments(); }
 void Parameters::set_rate(double rate) {
   for (ModelTensor& tensor : impl_->model()) tensor.optimizer().set_rate(rate);

@@ -47,6 +47,8 @@ class TypicalStaleness {
   /// The staleness of an update of this worker. Waits for nobody.
   void note(double staleness);
   double value() const { return recent_.value(expected_); }
+  /// What was told last. It uses this object's memory until it has ended.
+  const Ticket& in_flight() const { return ticket_; }
 
  private:
   TypicalStaleness(Worker& worker, const Tensor& tensor, double expected)

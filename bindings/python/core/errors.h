@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "bindings/python/core/gil.h"
 #include "stretto/status.h"
 
 namespace stretto::python {
@@ -22,7 +23,7 @@ void raise_unless_ok(const Status& status);
 /// What a call that may take a while returns; other Python threads run meanwhile.
 template <typename Call>
 auto without_gil(Call call) {
-  const pybind11::gil_scoped_release release;
+  const WithoutGil released;
   return call();
 }
 

@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/python/core/errors.h"
+#include "bindings/python/core/gil.h"
 #include "common/interruptible.h"
 
 namespace stretto::python {
@@ -15,6 +16,7 @@ template <typename Call>
 auto heard(Call call) {
   auto outcome = without_gil([&] {
     const Interruptible hears([] {
+      stay_if_kept_out();
       const pybind11::gil_scoped_acquire gil;
       return PyErr_CheckSignals() == 0;
     });

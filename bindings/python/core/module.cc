@@ -10,11 +10,13 @@
 #include "bindings/python/core/checkpoints.h"
 #include "bindings/python/core/decoding.h"
 #include "bindings/python/core/errors.h"
+#include "bindings/python/core/gil.h"
 #include "bindings/python/core/group.h"
 #include "bindings/python/core/parameters.h"
 #include "bindings/python/core/reader.h"
 #include "bindings/python/core/worker.h"
 #include "common/clock.h"
+#include "worker/notice_watch.h"
 
 namespace stretto::python {
 namespace {
@@ -213,6 +215,19 @@ void bind_parameters(py::module_& module) {
       .def("info", &PyParameters::info);
 }
 
+void bind_notices(py::module_& module) {
+  py::class_<NoticeWatch>(module, "NoticeWatch")
+      .def(py::init([](double patience) {
+             return std::make_unique<NoticeWatch>(
+                 std::chrono::duration_cast<std::chrono::milliseconds>(duration_of(patience)));
+           }),
+           py::arg("patience_s"))
+      .def("told_ago", [](const NoticeWatch& self) -> std::optional<double> {
+        const auto ago = self.told_ago();
+        return ago ? std::optional(std::chrono::duration<double>(*ago).count()) : std::nullopt;
+      });
+}
+
 }  // namespace
 }  // namespace stretto::python
 
@@ -226,11 +241,13 @@ PYBIND11_MODULE(_core, module) {
         return text;
       },
       pybind11::arg("text"));
+  module.def("keep_other_threads_out", &stretto::python::keep_other_threads_out);
   stretto::python::bind_values(module);
   stretto::python::bind_worker(module);
   stretto::python::bind_checkpoints(module);
   stretto::python::bind_group(module);
   stretto::python::bind_parameters(module);
+  stretto::python::bind_notices(module);
   stretto::python::bind_reader(module);
   stretto::python::bind_decoding(module);
 }

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "bindings/python/core/heard.h"
+
 namespace stretto::python {
 namespace py = pybind11;
 
@@ -16,29 +18,25 @@ std::span<const float> floats_at(const Values& values) {
 }  // namespace
 
 PyParameters::PyParameters(PyWorker& worker, const std::vector<std::string>& names,
-                           const std::vector<Values>& initial, const ParameterOptions& options)
-    : worker_(worker) {
+                           const std::vector<Values>& initial, const ParameterOptions& options) {
   worker.process().refuse_others();
   if (names.size() != initial.size()) throw py::value_error("one name for each tensor");
   std::vector<InitialValues> tensors;
   for (std::size_t i = 0; i < names.size(); ++i) {
     tensors.push_back({.name = names[i], .values = floats_at(initial[i])});
   }
-  Result<Parameters> parameters = [&]() -> Result<Parameters> {
-    const py::gil_scoped_release release;
-    return Parameters::open(worker.worker(), tensors, options);
-  }();
+  Result<Parameters> parameters =
+      heard([&] { return Parameters::open(worker.worker(), tensors, options); });
   parameters_ = std::make_unique<Parameters>(value_of(std::move(parameters)));
 }
 
 PyParameters::~PyParameters() {
-  // To destroy them is to wait for what is in flight: that is the parent's, or will never end.
-  if (process_.is_another() || worker_.is_abandoned()) {
+  // In a forked child operations in flight are the parent's.
+  if (process_.is_another()) {
     (void)parameters_.release();  // NOLINT(bugprone-unused-return-value): left to the process.
     return;
   }
-  const py::gil_scoped_release release;
-  parameters_.reset();
+  without_gil([this] { parameters_.reset(); });
 }
 
 Values PyParameters::values(std::size_t tensor) const {
@@ -55,11 +53,7 @@ void PyParameters::compensate(const std::vector<Values>& gradients) {
     spans.emplace_back(reinterpret_cast<float*>(gradient.address),  // NOLINT: as above.
                        gradient.elements);
   }
-  const Status status = [&] {
-    const py::gil_scoped_release release;
-    return parameters_->compensate(spans);
-  }();
-  raise_unless_ok(status);
+  raise_unless_ok(heard([&] { return parameters_->compensate(spans); }));
 }
 
 void PyParameters::step(const std::vector<Values>& updates) {
@@ -67,20 +61,12 @@ void PyParameters::step(const std::vector<Values>& updates) {
   std::vector<std::span<const float>> spans;
   spans.reserve(updates.size());
   for (const Values& update : updates) spans.push_back(floats_at(update));
-  const Status status = [&] {
-    const py::gil_scoped_release release;
-    return parameters_->step(spans);
-  }();
-  raise_unless_ok(status);
+  raise_unless_ok(heard([&] { return parameters_->step(spans); }));
 }
 
 void PyParameters::finish() {
   process_.refuse_others();
-  const Status status = [&] {
-    const py::gil_scoped_release release;
-    return parameters_->finish();
-  }();
-  raise_unless_ok(status);
+  raise_unless_ok(heard([this] { return parameters_->finish(); }));
 }
 
 }  // namespace stretto::python

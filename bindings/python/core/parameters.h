@@ -41,7 +41,6 @@ class PyParameters {
 
  private:
   Owner process_;
-  const PyWorker& worker_;
   std::unique_ptr<Parameters> parameters_;
 };
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "bindings/python/core/heard.h"
 #include "common/clock.h"
 #include "input/tfrecord.h"
 
@@ -54,7 +55,7 @@ py::buffer_info PyBytes::buffer() const {
 
 PyReader::PyReader(const input::Options& options)
     : reader_(std::make_unique<input::Reader>(
-          value_of(without_gil([&] { return input::Reader::open(options); })))) {}
+          value_of(heard([&] { return input::Reader::open(options); })))) {}
 
 PyReader::~PyReader() {
   if (process_.is_another()) {
@@ -69,7 +70,8 @@ std::unique_lock<std::mutex> PyReader::claim() const {
   std::unique_lock<std::mutex> lock(waiting_, std::try_to_lock);
   if (!lock) {
     throw std::runtime_error(
-        "another thread waits for this Reader; a Reader is one thread's, so give each its own");
+        "another thread, or the call that the handler of a signal interrupts, waits for this "
+        "Reader; a Reader is one thread's, so give each its own");
   }
   return lock;
 }
@@ -87,7 +89,7 @@ input::Reader& PyReader::anywhere() const {
 
 std::optional<input::Sample> PyReader::next() {
   const std::unique_lock<std::mutex> lock = claim();
-  return value_of(without_gil([&] { return reader_->next(); }));
+  return value_of(heard([this] { return reader_->next(); }));
 }
 
 void PyReader::seek(const std::string& cursor) {

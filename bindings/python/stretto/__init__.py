@@ -6,8 +6,13 @@ other names. This package has what they stand on: the exceptions, and for other 
 worker itself.
 """
 
-from stretto import errors
+import atexit
+
+from stretto import _core, errors
 from stretto._core import Options, Ticket, ValueInfo, __version__
 from stretto.errors import Error
+
+# Registered before what leaves the job, and so called after it.
+atexit.register(_core.keep_other_threads_out)
 
 __all__ = ["Error", "Options", "Ticket", "ValueInfo", "errors", "__version__"]

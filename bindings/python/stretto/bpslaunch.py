@@ -35,6 +35,8 @@ flags
   --help, -h          say this
 """
 _MISUSED = 2
+_PASSED_ON = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_FROM_TERMINAL = 0x80  # SI_KERNEL, which Python has no name for.
 
 
 def _local_size():
@@ -64,42 +66,72 @@ def _run_workers(command):
         print(f"bpslaunch: {size} workers of one host meet at a scheduler and a server too, which "
               "end at once without BYTEPS_FORCE_DISTRIBUTED=1; set it for all three, or start with "
               f"'stretto-launch -n {size} -s 1 -- PROGRAM'", file=sys.stderr, flush=True)
-    children = []
-    for rank in range(size):
-        for name in ("BYTEPS_LOCAL_RANK", "LOCAL_RANK"):
-            environment.give(name, rank)
-        trace = environment.text("BYTEPS_TRACE_DIR", default=".")
-        if environment.truth("BYTEPS_TRACE_ON"):
-            os.makedirs(os.path.join(trace, str(rank)), exist_ok=True)
-        children.append(subprocess.Popen(command))
+    # Blocked before the first worker starts, so that no signal ends this launcher and leaves
+    # workers behind.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {signal.SIGCHLD})
+    workers = _Workers()
+    try:
+        for rank in range(size):
+            for name in ("BYTEPS_LOCAL_RANK", "LOCAL_RANK"):
+                environment.give(name, rank)
+            trace = environment.text("BYTEPS_TRACE_DIR", default=".")
+            if environment.truth("BYTEPS_TRACE_ON"):
+                os.makedirs(os.path.join(trace, str(rank)), exist_ok=True)
+            workers.start(rank, command, blocked_before)
+        return workers.wait()
+    finally:
+        workers.end()
 
-    def pass_on(number, _):
-        for child in children:
+
+class _Workers:
+    """The workers of this host. The launcher has blocked SIGCHLD and the signals to pass on."""
+
+    def __init__(self):
+        self._running = {}  # Rank and process, by process id.
+
+    def start(self, rank, command, blocked):
+        """Starts the worker of this local rank, which has these signals blocked."""
+        # The launcher has no other thread, so its code may run in the child before exec.
+        child = subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
+            command, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, blocked))
+        self._running[child.pid] = rank, child
+
+    def wait(self):
+        """Waits until all workers have ended; returns the status of the first that fails."""
+        first = 0
+        while self._running:
+            heard = signal.sigwaitinfo(_PASSED_ON | {signal.SIGCHLD})
+            if heard.si_signo == signal.SIGCHLD:
+                first = self._reap(first)
+            elif heard.si_code != _FROM_TERMINAL:  # A terminal tells the workers itself.
+                self._send(heard.si_signo)
+        return first
+
+    def end(self):
+        """Ends the workers that run, as after a worker that could not be started."""
+        self._send(signal.SIGTERM)
+        for _, child in self._running.values():
+            child.wait()
+
+    def _send(self, number):
+        for _, child in self._running.values():
             child.send_signal(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, pass_on)
-    return _wait(children)
-
-
-def _wait(children):
-    first = 0
-    remaining = {child.pid: (rank, child) for rank, child in enumerate(children)}
-    while remaining:
-        pid, status = os.wait()
-        if pid not in remaining:
-            continue
-        rank, child = remaining.pop(pid)
-        code = os.waitstatus_to_exitcode(status)
-        child.returncode = code
-        if code == 0:
-            print(f"BytePS launcher: joined local rank  {rank}", flush=True)
-        elif first == 0:
-            # The others learn of it from the scheduler, and end with an error of their own.
-            first = code if code > 0 else 128 - code
-            print(f"ERROR PeerLost role=launcher rank=- peer=worker op=run cause=local rank {rank} "
-                  f"exited with status {first}", file=sys.stderr, flush=True)
-    return first
+    def _reap(self, first):
+        for pid, (rank, child) in list(self._running.items()):
+            code = child.poll()
+            if code is None:
+                continue
+            del self._running[pid]
+            if code == 0:
+                print(f"BytePS launcher: joined local rank  {rank}", flush=True)
+            elif first == 0:
+                # The others learn of it from the scheduler, and end with an error of their own.
+                first = code if code > 0 else 128 - code
+                print("ERROR PeerLost role=launcher rank=- peer=worker op=run cause=local rank "
+                      f"{rank} exited with status {first}", file=sys.stderr, flush=True)
+        return first
 
 
 def run(arguments):

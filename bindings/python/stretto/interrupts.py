@@ -3,6 +3,7 @@
 anything, and hides what was said before; one line from each says where it was.
 """
 
+import inspect
 import os
 import pathlib
 import sys
@@ -29,3 +30,15 @@ def _tell(kind, error, trace):
     theirs = [frame for frame in frames if not frame.filename.startswith((_OURS, "<frozen"))]
     where = f" in {theirs[-1].filename}:{theirs[-1].lineno}" if theirs else ""
     sys.stderr.write(f"KeyboardInterrupt{where}\n")  # A whole line, also beside others'.
+
+
+def ends_by_error():
+    """True if the program, which is at its end, ends by an exception that nobody caught. Debuggers,
+    test runners and interactive shells set sys.last_type for exceptions that they have handled;
+    only in an uncaught exception is the first frame the one that the interpreter began with."""
+    trace = getattr(sys, "last_traceback", None)
+    if not hasattr(sys, "last_type") or hasattr(sys, "ps1") or trace is None:
+        return False
+    pauses = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    first = trace.tb_frame
+    return first.f_back is None and not first.f_code.co_flags & pauses

@@ -16,17 +16,10 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from stretto import _core, closing, environment, errors, interrupts, notices, reporting
+from stretto import _core, closing, environment, errors, followers, interrupts, notices, reporting
+from stretto.scopes import Scope
 
 _LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
-
-
-class Scope(NamedTuple):
-    """What makes the names of a thing other than those of its like, and the same at all workers."""
-
-    kind: str = ""
-    number: int = 0
-    prefix: str = ""
 
 
 class Session:
@@ -95,6 +88,11 @@ class Session:
         """True if the job goes on without workers that are lost. Joins it if that has not been
         done."""
         return not self.alone and self.worker().elastic
+
+    @property
+    def in_elastic_job(self):
+        """True while it is in a job that goes on without workers that are lost."""
+        return self._worker is not None and not self.is_child() and self._worker.elastic
 
     @property
     def job(self):
@@ -202,6 +200,7 @@ class Session:
                     raise errors.Cancelled("this process has left the job")
                 if self._worker is None:
                     self._worker = self._join()
+                    followers.tell(self)
                 worker = self._worker
         return worker
 
@@ -302,10 +301,9 @@ class Session:
         """Tells who looks at the job how its program does: {"loss": 0.31}. Before the job is
         joined, and alone, nobody hears it."""
         numbers = reporting.numbers_of(values)
-        if self.is_inherited() or self._worker is None:
-            return
-        for name, number in numbers.items():
-            self._worker.report(name, number)
+        worker = None if self.is_inherited() else self._worker
+        for name, number in numbers.items() if worker is not None else ():
+            worker.report(name, number)
 
     @contextlib.contextmanager
     def pause(self, what):
@@ -376,17 +374,20 @@ class Session:
         except (errors.Timeout, KeyboardInterrupt):
             worker.abandon()  # With the memory that is in use.
             raise
+        finally:
+            followers.tell(self)
 
     def _let_go(self):
         if self.keeping is not None:
             self.keeping.let_go()
 
     def abandon(self):
-        """Leaves without waiting for anything, so that the others learn at once that this worker
-        has failed."""
-        self._left = True
-        if self._worker is not None and os.getpid() == self._owner:
-            self._worker.abandon()
+        """At an end by an error: leaves without a wait, so that the others learn of it at once."""
+        worker, self._worker, self._left = self._worker, None, True
+        if worker is not None and os.getpid() == self._owner:
+            worker.abandon()
+            _core.keep_other_threads_out()  # What they wait for may never end.
+            followers.tell(self)
 
 
 class Left(NamedTuple):
@@ -488,7 +489,7 @@ def _note_ending():
 
 
 def _at_exit():
-    if hasattr(sys, "last_type"):  # The program ends by an exception that nobody caught.
+    if interrupts.ends_by_error():
         if _current is not None:
             _current.abandon()
         return

@@ -11,11 +11,14 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 
 #include "stretto/worker.h"
 
 #pragma GCC visibility push(default)
 namespace stretto {
+
+class NoticeWatch;
 
 /// One at a time in a process. Thread: one, that of the program's steps. The worker must outlive
 /// it.
@@ -23,9 +26,9 @@ class Notices {
  public:
   /// From now on SIGTERM is a notice. A second one, or `patience` without the end of a step, ends
   /// the process at once, as SIGTERM does by default. Where the program handles or ignores SIGTERM
-  /// itself, and in a job of fixed size, nothing changes.
+  /// itself, and in a job of fixed size, nothing changes. SIGTERM ends children made by fork.
   explicit Notices(Worker& worker, std::chrono::milliseconds patience = std::chrono::seconds(20));
-  /// SIGTERM ends the process again.
+  /// SIGTERM ends the process again, unless the program has set a handler meanwhile.
   ~Notices();
   Notices(const Notices&) = delete;
   Notices& operator=(const Notices&) = delete;
@@ -39,7 +42,7 @@ class Notices {
 
  private:
   Worker* worker_;
-  bool watches_ = false;
+  std::unique_ptr<NoticeWatch> watch_;
 };
 
 }  // namespace stretto

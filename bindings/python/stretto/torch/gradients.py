@@ -21,8 +21,8 @@ import weakref
 import torch
 
 from stretto import closing, environment, errors, notices, returning, session, unfinished
-from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, replacing, staging, ways,
-                           wire, wire_scope)
+from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, repeated, replacing,
+                           staging, ways, wire, wire_scope)
 from stretto.torch import compression as compressions
 
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
@@ -209,11 +209,8 @@ class GradientExchange:
         if self._is_alone():
             return
         if slot.passes >= self._passes:
-            raise AssertionError(
-                "Gradients were computed more than backward_passes_per_step times before call to "
-                f"step() (the parameter is '{slot.name}'). Increase backward_passes_per_step to "
-                "accumulate gradients locally. It also happens with model= if a weight was used by "
-                "a reference kept outside of its module: call synchronize() first.")
+            error = repeated.of_module if self._waits_in_backward else repeated.of_optimizer
+            raise error(slot.name)
         if not self._begun:
             self._begun = True
             if self._waits_in_backward:  # When this backward has reached every leaf.

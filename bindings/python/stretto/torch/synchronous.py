@@ -7,7 +7,7 @@ import copy
 import torch
 
 from stretto import errors, leaving, notices, returning, session, unfinished
-from stretto.torch import replacing
+from stretto.torch import repeated, replacing
 
 
 def whole(name, value):
@@ -161,7 +161,7 @@ class Synchronous(Wrapped):
             raise AssertionError(
                 "optimizer.zero_grad() was called after loss.backward() but before "
                 "optimizer.step() or optimizer.synchronize(). This is prohibited as it can cause "
-                "a race condition.")
+                f"a race condition. {repeated.AFTER_EXCEPTION}")
         self._stretto_synchronized = False
         return super(type(self), self).zero_grad(*arguments, **options)
 

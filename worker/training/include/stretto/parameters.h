@@ -94,8 +94,8 @@ class Parameters {
   }
   Parameters(Parameters&&) noexcept;
   Parameters& operator=(Parameters&&) noexcept;
-  ~Parameters();  ///< Blocks until operations in flight, which use this object's memory, have
-                  ///< ended.
+  /// Does not block: the memory that operations in flight use lives until they have ended.
+  ~Parameters();
 
   std::size_t count() const;  ///< Tensors.
   /// What to compute the next gradient from: the tensor's elements, in its order. Valid until the
@@ -134,8 +134,8 @@ class Parameters {
 
  private:
   class Impl;
-  explicit Parameters(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Parameters(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace stretto

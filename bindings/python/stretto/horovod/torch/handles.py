@@ -9,9 +9,13 @@ that, a thread each while they have work.
 import collections
 import itertools
 import threading
+import time
 from typing import Dict, Tuple
 
-from stretto import errors, unfinished
+from stretto import errors, followers, unfinished
+
+_THREADS = "stretto-horovod"
+_JOIN_S = 1.0  # A lane that takes longer waits for what no longer ends.
 
 
 class Pending:
@@ -132,7 +136,7 @@ class _Lane:
             return self._busy
 
     def _start(self):
-        threading.Thread(target=self._run, name="stretto-horovod", daemon=True).start()
+        threading.Thread(target=self._run, name=_THREADS, daemon=True).start()
 
     def _run(self):
         more = True
@@ -143,6 +147,19 @@ class _Lane:
             del pending
             more = self._waiting_now()
 
+
+def _join_lanes(now):
+    """Once this worker has left, what lanes wait for has ended, or they stay in native code. A
+    thread that runs code of PyTorch's while the interpreter ends aborts the process."""
+    if now.has_joined or now.is_child():
+        return
+    patience = time.monotonic() + _JOIN_S
+    for thread in threading.enumerate():
+        if thread.name == _THREADS and thread is not threading.current_thread():
+            thread.join(max(0.0, patience - time.monotonic()))
+
+
+followers.add(_join_lanes)
 
 # By process set and name, and of what has no name by kind.
 _lanes: Dict[Tuple[int, bool, str], _Lane] = {}

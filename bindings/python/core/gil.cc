@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter ends a thread by unwinding its stack, and a destructor on it that must not throw
+// aborts the process then. So a thread that comes back late never asks for the lock.
+#include "bindings/python/core/gil.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+namespace stretto::python {
+namespace {
+
+std::atomic<pid_t> only_thread{0};  // 0: all may come back.
+
+}  // namespace
+
+void keep_other_threads_out() { only_thread = ::gettid(); }
+
+void stay_if_kept_out() {
+  pid_t only = only_thread;
+  while (only != 0 && only != ::gettid()) {
+    only_thread.wait(only);
+    only = only_thread;
+  }
+}
+
+}  // namespace stretto::python
