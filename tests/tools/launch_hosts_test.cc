@@ -124,8 +124,10 @@ TEST(LaunchPlacement, SlurmTellsSlotsByNode) {
   EXPECT_EQ(placement.sites[2].name, "node 1 of Slurm job 7");
   EXPECT_EQ(placement.site_of, (Sites{0, 1, 2, 1, 1, 2, 2, 3}));
   EXPECT_EQ((*slurm_allocation(inherited))->all_slots(), 5u);
-  EXPECT_NE(refusal(plan_with_file({"-n", "6", "x"}), inherited).find("the allocation has 5 slots"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(plan_with_file({"-n", "6", "x"}), inherited)
+          .find("Slurm job 7 (SLURM_JOB_ID; --via local starts all on this host) has 5 slots"),
+      std::string::npos);
   EXPECT_NE(refusal(plan_with_file({"--via=slurm", "x"})).find("SLURM_JOB_ID is not set"),
             std::string::npos);
   for (const char* wrong : {"x", "2(x", "2(x3", "0", "2(x0)", "2,,1", "9(x99999)", "1 "}) {
@@ -133,6 +135,25 @@ TEST(LaunchPlacement, SlurmTellsSlotsByNode) {
         slurm_allocation({{"SLURM_JOB_ID", "7"}, {"SLURM_TASKS_PER_NODE", wrong}}).status();
     EXPECT_EQ(status.code(), Code::kMalformed) << wrong;
   }
+}
+
+TEST(LaunchPlacement, HeterogeneousJobIsRefused) {
+  for (const Variables& parts :
+       {Variables{{"SLURM_HET_SIZE", "2"}},
+        Variables{{"SLURM_TASKS_PER_NODE", "2"}, {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "1(x2)"}}}) {
+    Variables inherited = parts;
+    inherited["SLURM_JOB_ID"] = "7";
+    const Status status = slurm_allocation(inherited).status();
+    EXPECT_EQ(status.code(), Code::kUnsupported);
+    EXPECT_NE(status.cause().find("Slurm job 7 is heterogeneous"), std::string::npos);
+    EXPECT_NE(status.cause().find("--via local"), std::string::npos);
+  }
+}
+
+TEST(LaunchPlacement, JobIdAloneNamesItselfAndRemedy) {
+  const std::string cause = refusal(plan_with_file({"-n", "2", "x"}), {{"SLURM_JOB_ID", "7"}});
+  EXPECT_NE(cause.find("SLURM_JOB_ID is '7'"), std::string::npos) << cause;
+  EXPECT_NE(cause.find("--via local"), std::string::npos) << cause;
 }
 
 TEST(LaunchPlacement, ManyLaunchersAreRefused) {
@@ -332,10 +353,10 @@ TEST(LaunchGathering, AnAgentKnowsHowItWasStarted) {
 }
 
 TEST(LaunchKubernetes, ValuesAreQuotedAndNotExpanded) {
-  const Plan plan = plan_with_file({"--print=k8s", "--env", "A=$(B)\n\"", "x", "\\"});
+  const Plan plan = plan_with_file({"--print=k8s", "--env", "A=$(B)$$ $x\n\"", "x", "\\"});
   const Result<std::string> text = manifests(plan, "t\"");
   ASSERT_TRUE(text.ok()) << text.status().text();
-  EXPECT_NE(text->find(R"(value: "$$(B)\u000a\"")"), std::string::npos) << *text;
+  EXPECT_NE(text->find(R"(value: "$$(B)$$$$ $$x\u000a\"")"), std::string::npos) << *text;
   EXPECT_NE(text->find(R"(command: ["x", "\\"])"), std::string::npos);
   EXPECT_NE(text->find(R"(token: "t\"")"), std::string::npos);
   EXPECT_EQ(*text, *manifests(plan, "t\""));

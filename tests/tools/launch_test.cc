@@ -151,10 +151,6 @@ TEST(LaunchArguments, WaysToOtherHosts) {
   EXPECT_EQ(plan.interface, "eth1");
   EXPECT_TRUE(plan.oversubscribe);
   EXPECT_EQ(cause_of({"--scheduler-host=a,b", "x"}), "--scheduler-host is 'a,b', wanted one host");
-  EXPECT_NE(cause_of({"--via=slurm", "-H", "a", "x"}).find("from the allocation"),
-            std::string::npos);
-  EXPECT_NE(cause_of({"--via=mpi", "--scheduler-host", "a", "x"}).find("for --via ssh"),
-            std::string::npos);
 }
 
 TEST(LaunchArguments, HostsOfThisHostGiveTheNumbersThatAreNotGiven) {

@@ -24,7 +24,8 @@ Status unusable(const std::string& cause) {
   return {Code::kInvalidArgument,
           cause +
               "; servers join a job by: stretto-launch join HOST:PORT --servers N [--place "
-              "SERVER,...] [--port P] [--bin-dir DIR]"};
+              "SERVER,...] [--port P] [--bin-dir DIR]; a worker joins by: stretto-launch join "
+              "HOST:PORT -- PROGRAM"};
 }
 
 // "--name=value" in two; an empty value: it is the next word.

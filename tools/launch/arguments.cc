@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "common/address.h"
 #include "common/clock.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/flags.h"
@@ -118,6 +119,7 @@ class Parser {
   }
 
   Status apply(Flag flag, const std::string& value) {
+    plan_.given.push_back({flag, flag_, value});
     if (std::string* text = text_of(flag)) return read_text(value, *text);
     switch (flag) {
       case Flag::kWorkers:
@@ -166,12 +168,10 @@ class Parser {
       case Flag::kGrace:
         return read_seconds(flag_, value, 0, plan_.limits.grace);
       case Flag::kPrint:
-        plan_.action = Action::kPrint;
-        if (value == "k8s") return {};
+        if (value == "k8s") return take_action(Action::kPrint);
         return invalid(fmt::format("{} is '{}', wanted k8s", flag_, value));
       default:
-        plan_.action = action_of(flag);
-        return {};
+        return take_action(action_of(flag));
     }
   }
 
@@ -220,6 +220,16 @@ class Parser {
       default:
         return Action::kHelp;
     }
+  }
+
+  // The last of --dry-run, --check and --print would win, and another be dropped.
+  Status take_action(Action action) {
+    const bool another = plan_.action != Action::kRun && plan_.action != action;
+    if (another && !ends_the_reading(action)) {
+      return invalid("--dry-run, --check and --print exclude one another; give one of them");
+    }
+    plan_.action = action;
+    return {};
   }
 
   static bool ends_the_reading(Action action) {
@@ -312,12 +322,16 @@ class Parser {
     }
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_replicas(); !status.ok()) return status;
-    if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
     // Processes may run elsewhere (--chdir).
     if (!plan_.checkpoint.empty()) plan_.checkpoint = absolute(plan_.checkpoint);
     if (resumes_from_path(plan_)) plan_.resume = absolute(plan_.resume);
-    if (Status status = check_restarts(); !status.ok()) return status;
+    if (plan_.command.size() > 1 && plan_.command.front() == "join" &&
+        check_address(plan_.command[1]).ok()) {
+      return invalid(
+          "join comes first and takes none of the flags before it: stretto-launch join "
+          "HOST:PORT -- PROGRAM");
+    }
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
           "no PROGRAM: say after the flags what each worker runs, as in "
@@ -328,14 +342,6 @@ class Parser {
 
   static std::string absolute(const std::string& path) {
     return std::filesystem::absolute(path).lexically_normal();
-  }
-
-  Status check_restarts() const {
-    const bool by_itself = plan_.action == Action::kPrint && plan_.least_workers == 0;
-    if (plan_.restarts == 0 || !by_itself) return {};
-    return invalid(
-        "--restarts with --print is for jobs that go on without a worker that is lost: give "
-        "--workers MIN:MAX");
   }
 
   Status check_replicas() const {
@@ -353,20 +359,6 @@ class Parser {
         fmt::format("--servers is 0, and --workers is {}:{}: a job goes on without workers that "
                     "are lost by what its servers keep; start a server, or give --workers {}",
                     plan_.least_workers, plan_.workers, plan_.workers));
-  }
-
-  // mpirun and Slurm place processes by rules of their own.
-  Status check_hosts() const {
-    if (plan_.via != Via::kMpi && plan_.via != Via::kSlurm) return {};
-    const std::string_view via = name_of(*plan_.via);
-    if (!plan_.server_hosts.empty() || !plan_.scheduler_host.empty()) {
-      return invalid(
-          fmt::format("--server-hostfile and --scheduler-host are for --via ssh; with "
-                      "--via {} the place of servers and scheduler is not chosen",
-                      via));
-    }
-    if (plan_.via == Via::kMpi || plan_.hosts.empty()) return {};
-    return invalid("--via slurm takes its hosts from the allocation; name none, or use --via ssh");
   }
 
   Status check_ports() const {
