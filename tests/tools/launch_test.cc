@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "tools/launch/arguments.h"
@@ -128,7 +129,9 @@ TEST(LaunchArguments, AJobMayHaveNoServersUnlessItWantsSome) {
 
 TEST(LaunchArguments, PortsOfAJobMustExist) {
   EXPECT_EQ(plan_of({"--port=9700", "x"}).port, 9700u);
-  EXPECT_EQ(cause_of({"--port=0", "x"}), "--port is '0', wanted a whole number from 1 to 65535");
+  EXPECT_EQ(plan_of({"--port=0", "x"}).port, 0u) << "free ones, as messages advise";
+  EXPECT_EQ(cause_of({"--port=65536", "x"}),
+            "--port is '65536', wanted a whole number from 0 to 65535");
   EXPECT_EQ(plan_of({"--port=65531", "-s", "2", "--shards=2", "x"}).port, 65531u);
   EXPECT_EQ(cause_of({"--port=65532", "-s", "2", "--shards=2", "x"}),
             "--port is 65532, and 2 servers of 2 shards follow it: the last would have port 65536, "
@@ -421,6 +424,17 @@ TEST(LaunchSystem, AProgramOfTheFolderWhereOneStandsIsOffered) {
   std::filesystem::current_path(folder);
   EXPECT_EQ(find_program("own-program", "/bin").status().cause(),
             "cannot execute 'own-program': not found in PATH; is './own-program' meant?");
+  std::ofstream("train.py") << "print()";
+  EXPECT_EQ(find_program("train.py", "/bin").status().cause(),
+            "cannot execute 'train.py': not found in PATH; did you mean python3 train.py?");
+  EXPECT_EQ(find_program("./train.py", "/bin").status().cause(),
+            "cannot execute './train.py': Permission denied; did you mean python3 ./train.py?");
+  std::filesystem::permissions("train.py", std::filesystem::perms::owner_all);
+  EXPECT_EQ(find_program("./train.py", "/bin").status().cause(),
+            "cannot execute './train.py': its first line names no interpreter; did you mean "
+            "python3 ./train.py?");
+  EXPECT_EQ(find_program("train.py", "/bin").status().cause(),
+            "cannot execute 'train.py': not found in PATH; did you mean python3 train.py?");
   std::filesystem::current_path(before);
   std::filesystem::remove_all(folder);
 }
@@ -437,7 +451,9 @@ TEST(LaunchSystem, ProgramsAreFoundAsAShellFindsThem) {
   EXPECT_EQ(find_program("/bin/", "/bin").status().cause(),
             "cannot execute '/bin/': Is a directory");
   EXPECT_EQ(find_program("/etc/passwd", {}).status().cause(),
-            "cannot execute '/etc/passwd': Permission denied");
+            "cannot execute '/etc/passwd': Permission denied; /etc/passwd is no executable file: "
+            "chmod +x "
+            "makes it one, or name the program that runs it");
 }
 
 TEST(LaunchSystem, TokensAreRandomUnlessGiven) {

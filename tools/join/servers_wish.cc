@@ -72,7 +72,7 @@ Status take(const Word& flag, ServersWish& wish, std::optional<std::uint32_t>& c
     return {};
   }
   const bool port = flag.name == "--port";
-  const Result<std::uint32_t> found = number(flag, 1, port ? kMostPort : kMostServers);
+  const Result<std::uint32_t> found = number(flag, port ? 0 : 1, port ? kMostPort : kMostServers);
   if (!found.ok()) return found.status();
   if (port) wish.port = *found;
   if (!port) count = *found;

@@ -153,9 +153,17 @@ class Parser {
       case Flag::kSchedulerHost:
         return read_host(value, plan_.scheduler_host);
       case Flag::kPort:
-        return read_number(flag_, value, kMaxPort, plan_.port);
+        return read_number(flag_, value, kMaxPort, plan_.port, 0);
       case Flag::kEnvironment:
         return read_variable(value);
+      case Flag::kPage:
+        return read_address(value, "STRETTO_PAGE_ADDRESS");
+      case Flag::kMetrics:
+        return read_address(value, "STRETTO_METRICS_ADDRESS");
+      case Flag::kTrace:
+        if (value.empty()) return invalid("--trace is empty, wanted a folder");
+        plan_.added_environment.emplace_back("STRETTO_TRACE", absolute(value));
+        return {};
       case Flag::kStartTimeout:
         plan_.start_timeout = value;
         return read_seconds(flag_, value, 0.001, plan_.limits.start);
@@ -275,6 +283,17 @@ class Parser {
       return invalid(fmt::format("{} {}: the launcher gives each process its own", flag_, name));
     }
     plan_.added_environment.emplace_back(name, value.substr(equals + 1));
+    return {};
+  }
+
+  Status read_address(const std::string& value, const std::string& variable) {
+    std::uint32_t port = 0;
+    const bool alone = read_number(flag_, value, kMaxPort, port, 0).ok();
+    if (!alone && !parse_host_port(value).ok()) {
+      return invalid(fmt::format("{} is '{}', wanted HOST:PORT, or a port, which is 127.0.0.1's",
+                                 flag_, value));
+    }
+    plan_.added_environment.emplace_back(variable, value);
     return {};
   }
 

@@ -66,7 +66,7 @@ Status refused(std::string_view flag, StartMethod method, std::string_view remed
 Status check_paths_in_pods(const Plan& plan) {
   for (const GivenFlag& given : plan.given) {
     const bool path = given.flag == Flag::kCheckpoint || given.flag == Flag::kDirectory ||
-                      given.flag == Flag::kProgramDirectory ||
+                      given.flag == Flag::kProgramDirectory || given.flag == Flag::kTrace ||
                       (given.flag == Flag::kResume && resumes_from_path(plan));
     if (!path || std::filesystem::path(given.value).is_absolute()) continue;
     return {Code::kInvalidArgument,
