@@ -12,7 +12,6 @@
 #include "tools/launch/command.h"
 #include "tools/launch/flags.h"
 #include "tools/launch/hosts.h"
-#include "tools/launch/lines.h"
 #include "tools/launch/system.h"
 
 namespace stretto::launch {
@@ -472,39 +471,6 @@ TEST(LaunchSystem, TheNeedForDescriptorsIsSaid) {
   const Status status = require_descriptors(plan, 64);
   EXPECT_EQ(status.code(), Code::kResource);
   EXPECT_NE(status.cause().find("the limit is 64"), std::string::npos);
-}
-
-class LaunchLines : public testing::Test {
- protected:
-  void feed(std::string_view bytes) {
-    splitter_.feed(bytes, [this](std::string_view line) { lines_.emplace_back(line); });
-  }
-  void finish() {
-    splitter_.finish([this](std::string_view line) { lines_.emplace_back(line); });
-  }
-
-  LineSplitter splitter_;
-  Words lines_;
-};
-
-TEST_F(LaunchLines, PiecesBecomeWholeLines) {
-  feed("one\ntw");
-  feed("o\n\nthr");
-  feed("ee");
-  EXPECT_EQ(lines_, (Words{"one", "two", ""}));
-  finish();
-  finish();
-  EXPECT_EQ(lines_, (Words{"one", "two", "", "three"}));
-}
-
-TEST_F(LaunchLines, LongLinesComeInPieces) {
-  const std::string most(LineSplitter::kMaxLine, 'x');
-  feed(most);
-  feed("\n");
-  EXPECT_EQ(lines_, Words{most});
-  lines_.clear();
-  feed(most + most + "y\nz\n");
-  EXPECT_EQ(lines_, (Words{most, most, "y", "z"}));
 }
 
 }  // namespace
