@@ -321,10 +321,10 @@ class Refusals(Hosts):
 
     def test_a_program_that_is_not_there(self):
         job = self.over("/no/such/program", on="one:1")
-        self.refused(job, "InvalidArgument", "cannot execute '/no/such/program'", " on ",
+        self.refused(job, "InvalidArgument", "one: cannot execute '/no/such/program'",
                      "role=worker rank=0", status=127)
         job = self.over(HELLO, on="one:1", flags=["--chdir", "/no/such/folder"])
-        self.refused(job, "InvalidArgument", "has no folder /no/such/folder", "--chdir", status=127)
+        self.refused(job, "InvalidArgument", ": no folder /no/such/folder", "--chdir", status=127)
 
     def test_host_files_and_slots(self):
         path = self.lab.folder / "bad-hosts"
