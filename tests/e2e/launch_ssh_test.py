@@ -34,22 +34,22 @@ class Hosts(hosts.FarTest):
         cls.addClassCleanup(cls.lab.close)
 
     def over(self, *program, flags=(), on="one:1,two:1", **variables):
-        """Starts a job over hosts."""
+        """Starts a job over hosts, of one server unless flags say otherwise."""
         return self.start_job([*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh, "-H",
-                               on, *flags, "--", *program], **variables)
+                               on, "-s", 1, *flags, "--", *program], **variables)
 
 
 class Jobs(Hosts):
 
     def test_hello_over_three_hosts(self):
-        """The sums are right, and each host has what its slots say."""
+        """The sums are right; each host has the workers of its slots, and a server."""
         hostfile = self.lab.folder / "hostfile"
         hostfile.write_text("# three hosts\nlocalhost slots=1\none slots=2\n\ntwo slots=1\n",
                             encoding="ascii")
         logs = self.lab.folder / "logs"
         where = 'echo "local $LOCAL_RANK of $LOCAL_WORLD_SIZE via ${SSH_CONNECTION:-here}"; exec '
         command = [*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh, "--hostfile",
-                   hostfile, "-s", 3, "--log-dir", logs, "--", "sh", "-c", where + str(HELLO)]
+                   hostfile, "--log-dir", logs, "--", "sh", "-c", where + str(HELLO)]
         job = self.start("job", command)
         self.assertEqual(job.end(), 0, job.output())
         for rank, place in enumerate(("0 of 1", "0 of 2", "1 of 2", "0 of 1")):

@@ -50,6 +50,18 @@ TEST(LaunchPlacement, WorkersFillSlotsAndServersTakeTurns) {
   EXPECT_EQ(placement.members_at(1), (Sites{2, 6, 7}));
 }
 
+TEST(LaunchPlacement, EachOfSeveralHostsHasServer) {
+  EXPECT_EQ(placed(plan_with_file({"-H", "home:1,a:2,b:1,a:1", "x"})).site_of,
+            (Sites{0, 0, 1, 2, 0, 1, 1, 2, 1}));
+  EXPECT_EQ(plan_with_file({"--hostfile=f", "x"}, "a\nb\n").servers, 2U);
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-s", "1", "x"}).servers, 1U);
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-s", "0", "x"}).servers, 0U);
+  EXPECT_EQ(plan_with_file({"-H", "localhost:2,127.0.0.1", "x"}).servers, 1U);
+  EXPECT_EQ(plan_with_file({"--via=mpi", "-H", "a,b", "x"}).servers, 1U) << "ranks go anywhere";
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-n", "1:2", "x"}).servers, 1U) << "hosts may be lost";
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-n", "1:2", "--replicas=2", "x"}).servers, 2U);
+}
+
 TEST(LaunchPlacement, WhoStandsByIsOnAnotherHost) {
   const Placement placement =
       placed(plan_with_file({"-H", "a,b,c", "-s", "4", "--replicas=2", "x"}));
@@ -67,7 +79,7 @@ TEST(LaunchPlacement, AJobWithoutServersIsItsSchedulerAndItsWorkers) {
 }
 
 TEST(LaunchPlacement, FewerWorkersLeaveHostsWithoutThem) {
-  EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b:2", "-n", "1", "x"})).site_of, (Sites{0, 1, 1}));
+  EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b:2", "-n", "1", "x"})).site_of, (Sites{0, 1, 2, 1}));
 }
 
 TEST(LaunchPlacement, MoreWorkersThanSlotsMustBeMeant) {
@@ -75,7 +87,7 @@ TEST(LaunchPlacement, MoreWorkersThanSlotsMustBeMeant) {
             "5 workers, and the hosts have 3 slots; give more slots, start fewer workers, or say "
             "--oversubscribe");
   EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b", "-n", "5", "--oversubscribe", "x"})).site_of,
-            (Sites{0, 1, 1, 1, 2, 1, 1}));
+            (Sites{0, 1, 2, 1, 1, 2, 1, 1}));
   const std::string too_few =
       "5 workers, and the hosts have 4 slots; give more slots, start fewer workers, or say "
       "--oversubscribe";

@@ -40,7 +40,7 @@ const std::vector<Trial>& trials() {
       {Flag::kCheckpoint, {}, {"--checkpoint=/c"}},
       {Flag::kCheckpointEvery, {"--checkpoint=/c"}, {"--checkpoint-every=7s"}},
       {Flag::kResume, {"--checkpoint=/c"}, {"--resume=no"}},
-      {Flag::kServers, {}, {"-s", "2"}},
+      {Flag::kServers, {}, {"-s", "3"}},
       {Flag::kShards, {}, {"--shards=2"}},
       {Flag::kVia, {}, {}},  // It is the start method.
       {Flag::kHosts, {}, {"-H", "home:2,home:1"}},

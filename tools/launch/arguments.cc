@@ -4,9 +4,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "common/address.h"
 #include "common/clock.h"
@@ -339,6 +341,11 @@ class Parser {
     if (!servers_given_ && !plan_.server_hosts.empty()) {
       plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
     }
+    // Servers carry most where each host has one of them. An elastic job without standbys has one
+    // server, since the loss of any host with a server would end it.
+    const bool spreads = plan_.via.value_or(Via::kSsh) == Via::kSsh && plan_.server_hosts.empty() &&
+                         (plan_.least_workers == 0 || plan_.replicas > 1);
+    if (!servers_given_ && spreads && !plan_.hosts.empty()) plan_.servers = hosts_named();
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_replicas(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
@@ -357,6 +364,15 @@ class Parser {
           "stretto-launch --workers 2 -- python3 train.py");
     }
     return plan_;
+  }
+
+  // All names of this host's loopback are of one.
+  std::uint32_t hosts_named() const {
+    std::set<std::string> names;
+    for (const HostSlots& host : plan_.hosts) {
+      names.insert(is_loopback(host.host) ? "localhost" : host.host);
+    }
+    return static_cast<std::uint32_t>(std::min<std::size_t>(names.size(), kMaxServers));
   }
 
   static std::string absolute(const std::string& path) {

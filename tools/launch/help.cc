@@ -34,7 +34,8 @@ what to start
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
   --checkpoint-every TIME|auto           when one is due again: 30s, 10m (60s); auto: by its cost
   --resume auto|no|PATH                  from the newest of these, anew, or from PATH (auto)
-  -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
+  -s, --servers N, --num-servers N       servers (default: one on each host of -H and host
+                                         files by ssh, else 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
   --replicas 1|2                         2: another server stands by for each, with all it has (1)
   --encrypt                              encrypts what is said over TCP, by the job's token
