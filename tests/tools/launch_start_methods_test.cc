@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/clock.h"
+#include "tools/join/servers_wish.h"
 #include "tools/launch/arguments.h"
 #include "tools/launch/command.h"
 #include "tools/launch/kubernetes.h"
@@ -47,7 +48,7 @@ const std::vector<Trial>& trials() {
       {Flag::kHostfile, {}, {"--hostfile=three"}},
       {Flag::kWorkerHostfile, {}, {"--worker-hostfile=three"}},
       {Flag::kServerHostfile, {}, {"--server-hostfile=three"}},
-      {Flag::kOversubscribe, {"-n", "9"}, {"--oversubscribe"}},
+      {Flag::kOversubscribe, {"-n", "9"}, {"--oversubscribe"}},  // On this host: with -H alone.
       {Flag::kEncrypt, {}, {"--encrypt"}},
       {Flag::kSchedulerHost, {}, {"--scheduler-host=b"}},
       {Flag::kInterface, {}, {"--interface=eth7"}},
@@ -79,7 +80,7 @@ const std::vector<Trial>& trials() {
 Words words_of(StartMethod method) {
   switch (method) {
     case StartMethod::kLocal:
-      return {"--via=local", "-H", "home:2"};
+      return {"--via=local"};
     case StartMethod::kSsh:
       return {"--via=ssh", "-H", "home:1,a:1"};
     case StartMethod::kMpi:
@@ -135,6 +136,8 @@ TEST(LaunchStartMethods, MethodRefusesFlagOrFlagChangesJob) {
   for (const StartMethod method : kMethods) {
     for (const Trial& trial : trials()) {
       if (trial.words.empty()) continue;
+      const bool local = method == StartMethod::kLocal;
+      if (local && trial.flag == Flag::kOversubscribe) continue;
       const std::string what =
           fmt::format("{} with {}", fmt::join(trial.words, " "), name_of(method));
       const std::string with = outcome(method, trial.before, trial.words);
@@ -144,6 +147,27 @@ TEST(LaunchStartMethods, MethodRefusesFlagOrFlagChangesJob) {
       EXPECT_THAT(with, HasSubstr(remedy)) << what;
       EXPECT_THAT(with, HasSubstr(name_of(method))) << what;
     }
+  }
+}
+
+TEST(LaunchStartMethods, HostsOfThisHostHaveSlotsAndNoStarter) {
+  const Words hosts{"-H", "home:2", "-n", "3"};
+  const auto local = [&](const Words& words) { return outcome(StartMethod::kLocal, hosts, words); };
+  EXPECT_THAT(local({}), HasSubstr("--oversubscribe"));
+  EXPECT_THAT(local({"--oversubscribe"}), HasSubstr("[worker 2]"));
+  EXPECT_THAT(local({"--oversubscribe", "--starter=ssh"}), HasSubstr("[worker 2]"));
+}
+
+TEST(LaunchStartMethods, JoinRefusesFlagsOfLaunch) {
+  for (const Trial& trial : trials()) {
+    Words words{"node1:9000"};
+    words.insert(words.end(), trial.words.begin(), trial.words.end());
+    words.insert(words.end(), {"--", "x"});
+    if (trial.words.empty()) continue;
+    ASSERT_TRUE(wants_servers(words));
+    const std::string cause = servers_wish(words).status().cause();
+    EXPECT_THAT(cause, HasSubstr("is not understood")) << trial.words.front();
+    EXPECT_THAT(cause, HasSubstr("join HOST:PORT -- PROGRAM"));
   }
 }
 

@@ -125,8 +125,11 @@ std::string_view refusal_of(Flag flag, StartMethod method) {
 
 Status check_flags(const Plan& plan, StartMethod method,
                    const std::function<bool(const std::string&)>& is_here) {
+  // A list of hosts may happen to have this host alone; then a starter has nothing to do.
+  const bool names_hosts = !plan.hosts.empty() || !plan.server_hosts.empty();
   for (const GivenFlag& given : plan.given) {
     const std::string_view remedy = refusal_of(given.flag, method);
+    if (given.flag == Flag::kStarter && method == StartMethod::kLocal && names_hosts) continue;
     if (!remedy.empty()) return refused(given.spelling, method, remedy);
   }
   if (method == StartMethod::kLocal && !plan.scheduler_host.empty() &&
