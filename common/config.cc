@@ -118,16 +118,16 @@ void read_rank(ConfigReader& reader, Config& config) {
 }
 
 void read_scheduler(ConfigReader& reader, Config& config) {
-  if (auto address = reader.text({"STRETTO_SCHEDULER"})) {
-    config.scheduler = *address;
-    return;
-  }
+  const auto address = reader.text({"STRETTO_SCHEDULER"});
   const auto host = reader.text({"DMLC_PS_ROOT_URI"});
   const auto port = reader.text({"DMLC_PS_ROOT_PORT"});
-  if (!host || !port) return;
-  config.scheduler = *host + ":" + *port;
+  if (!address && (!host || !port)) return;
+  config.scheduler = address ? *address : *host + ":" + *port;
+  const Result<HostPort> named = parse_host_port(config.scheduler);
+  if (!named.ok() || is_loopback(named->host)) return;
   // Under DMLC names a root elsewhere than loopback says that the job spans hosts.
-  if (!is_loopback(*host)) config.bind_host = config.role == Role::kScheduler ? *host : "0.0.0.0";
+  if (config.role == Role::kScheduler) config.bind_host = named->host;
+  if (config.role != Role::kScheduler && !address) config.bind_host = "0.0.0.0";
 }
 
 void refuse_retired(ConfigReader& reader) {

@@ -26,7 +26,7 @@ std::string advice(int error) {
     case ENFILE:
       return "; allow more open files (ulimit -n), or use fewer links in one process";
     case EADDRINUSE:
-      return "; stop who listens there, or ask for port 0 to be given a free one";
+      return "; stop the process that listens there, or ask for port 0 to be given a free one";
     case EADDRNOTAVAIL:
     case ENODEV:
       return "; give an address or an interface of this host";

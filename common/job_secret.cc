@@ -18,8 +18,9 @@ Status check_secret(const std::string& token) {
                                                 token.size(), kLeastBytes);
   return {
       Code::kInvalidArgument,
-      fmt::format("that needs a job token that nobody guesses, and {}: set STRETTO_JOB_TOKEN to "
-                  "the same secret for every process, such as $(openssl rand -hex 16)",
+      fmt::format("that needs a job token that nobody guesses, and {}: make a secret once, as by "
+                  "`openssl rand -hex 16`, and set STRETTO_JOB_TOKEN to it for every process of "
+                  "the job, on every host",
                   found)};
 }
 

@@ -83,6 +83,11 @@ void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) 
                           .job = membership.scheduler().job(),
                           .dropped = 0,
                           .records = {}};
+    if (settings.byteps && config_.role == Role::kWorker && settings.local_rank == 0) {
+      log(Level::kWarning,
+          "trace: STRETTO_TRACE and BYTEPS_TRACE_ON are both set: only the files of STRETTO_TRACE "
+          "are written, and no comm.json; unset one of the two");
+    }
     begin(settings.records);
     keep(trace::folder_sink(settings.folder, who));
   } else if (settings.byteps && config_.role == Role::kWorker) {

@@ -4,7 +4,9 @@ step makes with the recursion in plain PyTorch (delayed_reference.py). Prints "d
 it should be; `endless` trains until somebody ends it.
 """
 
+import contextlib
 import copy
+import io
 import os
 import sys
 import unittest
@@ -385,6 +387,15 @@ class Auto(Comparisons):
         train(model, optimizer, first=delayed.PROFILED)
         optimizer.finish()
         self.assert_alike(flat(model), "auto")
+
+    def test_no_layers_are_reported_once(self):
+        model, optimizer, _ = prepared(stale="auto")
+        said = io.StringIO()
+        with mock.patch.object(windows, "least_prefix", lambda *_: 0), \
+                contextlib.redirect_stderr(said):
+            train(model, optimizer, 2 * delayed.PROFILED)
+        self.assertEqual(optimizer.stale(), [])
+        self.assertEqual(said.getvalue().count("chose no layers"), 1 if st.rank() == 0 else 0)
 
     def test_it_decides(self):
         model, optimizer, _ = prepared(stale="auto")

@@ -211,6 +211,15 @@ TEST(Config, ARootOnAnotherHostMeansAJobOverHosts) {
   EXPECT_EQ(must_read(variables, Role::kServer).bind_host, "0.0.0.0");
 }
 
+TEST(Config, SchedulerBindsAddressThatNamesIt) {
+  Variables variables{{"STRETTO_SCHEDULER", "10.0.0.1:9000"},
+                      {"STRETTO_JOB_TOKEN", "a secret of tests"}};
+  EXPECT_EQ(must_read(variables, Role::kScheduler).bind_host, "10.0.0.1");
+  EXPECT_EQ(must_read(variables, Role::kServer).bind_host, "127.0.0.1");
+  variables["STRETTO_BIND_HOST"] = "0.0.0.0";
+  EXPECT_EQ(must_read(variables, Role::kScheduler).bind_host, "0.0.0.0");
+}
+
 TEST(Config, OverlaysWinAndTheRestShowsThrough) {
   const Environment base = overlay({{"A", "1"}, {"B", "2"}}, nothing());
   const Environment both = overlay({{"B", "3"}}, base);

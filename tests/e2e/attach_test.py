@@ -58,6 +58,9 @@ class Attach(cluster.ClusterTest):
         table = self.tool(TOP)
         self.assertIn("job is running, 4 nodes", table)
         self.assertIn("worker 1", table)
+        address = "{}:{}".format(*job.scheduler_address())
+        self.assertTrue(table.startswith(f"demo at {address}\n"), table)
+        self.assertRegex(self.tool(TOP, "--list"), rf"demo +{job.pid} .*{re.escape(address)} ")
         report = json.loads(self.tool(TRACE, "--seconds", 2, "--json"))
         self.assertIn("computing of worker 1", report["verdict"])
         self.assertGreater(report["makespan_ms"], 1000)
@@ -95,6 +98,18 @@ class Attach(cluster.ClusterTest):
         command = ["script", "-qec", f"{TOP} --every 0.2", "/dev/null"]  # A terminal of its own.
         top = self.start("top", command)
         top.expect(r"STANDSTILL for \d+ s: worker 1 .*, and has not pushed 'tensor \d', round 1")
+
+    def test_trace_that_recorded_nothing_fails(self):
+        """Members of this job write their own traces, and send none."""
+        job = self.begin(STRETTO_TRACE=self.folder.parent / "kept", BYTEPS_TRACE_ON=1)
+        job.expect("STRETTO_TRACE and BYTEPS_TRACE_ON are both set")
+        trace = self.folder.parent / "trace.json"
+        said = self.tool(TRACE, "--seconds", 1, "--out", trace, status=1)
+        self.assertIn("recorded nothing", said)
+        self.assertIn("stretto-trace merge", said)
+        self.assertFalse(trace.exists())
+        self.assertEqual(job.output().count("are both set"), 1, "once a host")
+        self.stop(job)
 
     def test_the_file_goes_with_a_job_that_fails(self):
         job = self.train("--fault", "exit", launcher=("--settle", 0))

@@ -31,6 +31,11 @@ class Response:
         self.data = json.dumps(value)
 
 
+def expanded(text):
+    """What Kubernetes makes of a command or value that refers to no variable: $ of each $$."""
+    return text.replace("$$", "$")
+
+
 def container(job):
     pod = job["spec"]["template"]["spec"]
     first, = pod["containers"]
@@ -135,10 +140,10 @@ class Manifests(cluster.ClusterTest):
             value = variable.get("value", "")
             if "fieldRef" in source:
                 value = fields[source["fieldRef"]["fieldPath"]]
-            given[variable["name"]] = value.replace("$$(", "$(")
+            given[variable["name"]] = expanded(value)
         self.assertTrue(given["STRETTO_SCHEDULER"].endswith(":9700"))
         given |= {"STRETTO_SCHEDULER": address, "STRETTO_BIND_HOST": "127.0.0.1"} | variables
-        words = [word.replace("$$(", "$(") for word in container(job)["command"]]
+        words = [expanded(word) for word in container(job)["command"]]
         if words[0].startswith("stretto-"):
             words[0] = cluster.BIN / words[0]
         return self.start(f"{given['STRETTO_ROLE']} {index}", words, **given)
@@ -192,6 +197,26 @@ class Manifests(cluster.ClusterTest):
                              STRETTO_BIND_HOST="0.0.0.0")
         self.assertEqual(scheduler.end(), 1, scheduler.output())
         self.one_error(scheduler, "InvalidArgument", "STRETTO_JOB_TOKEN")
+
+    def test_pods_get_words_as_typed(self):
+        """Each pod gets folders and checkpoints; a program gets its words and the caller's $$."""
+        program = ("sh", "-c", 'echo "$1" "$X"', "sh", "$$ $$(RANK) $HOME $")
+        flags = ["--checkpoint", "/ck", "--chdir", "/w", "--env", "X=$$(A)"]
+        objects = self.objects(*program, flags=flags)
+        for job in ("scheduler", "servers", "workers"):
+            pod = container(objects["Job", f"stretto-{job}"])
+            given = {one["name"]: one.get("value") for one in pod["env"]}
+            self.assertEqual(given["STRETTO_CHECKPOINT"], "/ck")
+            self.assertEqual(expanded(given["X"]), "$$(A)")
+            self.assertEqual(pod["workingDir"], "/w")
+        self.assertEqual([expanded(word) for word in pod["command"]], list(program))
+
+    def test_flags_that_manifests_cannot_honour(self):
+        for flags in (["--log-dir", "l"], ["-H", "a,b"], ["--via", "ssh"], ["--settle", 3]):
+            with self.subTest(flags[0]):
+                process = self.printed(HELLO, flags=flags, status=2)
+                self.one_error(process, "InvalidArgument", flags[0],
+                               "no effect with --print k8s")
 
     def test_words_that_kubernetes_refuses(self):
         for flags, wanted in ((["--name", "My_Job"], "lower-case letters"),

@@ -89,7 +89,8 @@ MpiDefault=none
 SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerType=sched/builtin
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1
 ReturnToService=2
 KillWait=5
 {nodes}
@@ -197,10 +198,21 @@ class Allocations(hosts.FarTest):
         job = self.start_job([cluster.LAUNCH, "--via", "slurm", "--", HELLO])
         self.refused(job, "InvalidArgument", "SLURM_JOB_ID", "salloc or sbatch", status=2)
         job = self.over_nodes(HELLO, flags=["-n", 5])
-        self.refused(job, "InvalidArgument", "5 workers", "allocation has 2 slots", status=2)
+        self.refused(job, "InvalidArgument", "5 workers", "SLURM_JOB_ID", "has 2 slots", status=2)
         job = self.allocated(hosts.program("srun"), "--ntasks=2", cluster.LAUNCH, "--", HELLO)
         self.assertNotEqual(job.end(), 0)
         self.assert_error(job.errors()[0], "InvalidArgument", "srun has started 2", "--via slurm")
+
+    def test_heterogeneous_allocation_is_refused(self):
+        job = self.start_job([hosts.program("salloc"), "-N1", "-n1", ":", "-N1", "-n1",
+                              cluster.LAUNCH, "--", HELLO])
+        self.refused(job, "Unsupported", "is heterogeneous", "--via local", status=2)
+
+    def test_stale_job_id_names_itself(self):
+        job = self.start_job([cluster.LAUNCH, "--", HELLO], SLURM_JOB_ID="99999",
+                             SLURM_TASKS_PER_NODE="1")
+        self.assertNotEqual(job.end(), 0)
+        self.assert_error(job.errors()[0], "Network", "unset SLURM_JOB_ID", "--via local")
 
     def test_a_check_asks_every_node(self):
         job = self.over_nodes(HELLO, flags=["--check"])

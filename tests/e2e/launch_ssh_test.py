@@ -34,22 +34,22 @@ class Hosts(hosts.FarTest):
         cls.addClassCleanup(cls.lab.close)
 
     def over(self, *program, flags=(), on="one:1,two:1", **variables):
-        """Starts a job over hosts."""
+        """Starts a job over hosts, of one server unless flags say otherwise."""
         return self.start_job([*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh, "-H",
-                               on, *flags, "--", *program], **variables)
+                               on, "-s", 1, *flags, "--", *program], **variables)
 
 
 class Jobs(Hosts):
 
     def test_hello_over_three_hosts(self):
-        """The sums are right, and each host has what its slots say."""
+        """The sums are right; each host has the workers of its slots, and a server."""
         hostfile = self.lab.folder / "hostfile"
         hostfile.write_text("# three hosts\nlocalhost slots=1\none slots=2\n\ntwo slots=1\n",
                             encoding="ascii")
         logs = self.lab.folder / "logs"
         where = 'echo "local $LOCAL_RANK of $LOCAL_WORLD_SIZE via ${SSH_CONNECTION:-here}"; exec '
         command = [*self.lab.home(), cluster.LAUNCH, "--starter", self.lab.ssh, "--hostfile",
-                   hostfile, "-s", 3, "--log-dir", logs, "--", "sh", "-c", where + str(HELLO)]
+                   hostfile, "--log-dir", logs, "--", "sh", "-c", where + str(HELLO)]
         job = self.start("job", command)
         self.assertEqual(job.end(), 0, job.output())
         for rank, place in enumerate(("0 of 1", "0 of 2", "1 of 2", "0 of 1")):
@@ -335,10 +335,10 @@ class Refusals(Hosts):
 
     def test_a_program_that_is_not_there(self):
         job = self.over("/no/such/program", on="one:1")
-        self.refused(job, "InvalidArgument", "cannot execute '/no/such/program'", " on ",
+        self.refused(job, "InvalidArgument", "one: cannot execute '/no/such/program'",
                      "role=worker rank=0", status=127)
         job = self.over(HELLO, on="one:1", flags=["--chdir", "/no/such/folder"])
-        self.refused(job, "InvalidArgument", "has no folder /no/such/folder", "--chdir", status=127)
+        self.refused(job, "InvalidArgument", ": no folder /no/such/folder", "--chdir", status=127)
 
     def test_host_files_and_slots(self):
         path = self.lab.folder / "bad-hosts"

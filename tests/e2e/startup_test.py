@@ -245,6 +245,8 @@ class Settings(Startup):
         process = self.start("scheduler", [cluster.SCHEDULER], DMLC_PS_ROOT_URI="192.0.2.1",
                              DMLC_PS_ROOT_PORT=9000)
         self.refused(process, "InvalidArgument", "192.0.2.1", "STRETTO_JOB_TOKEN")
+        process = self.start("scheduler", [cluster.SCHEDULER], STRETTO_SCHEDULER="192.0.2.1:9000")
+        self.refused(process, "InvalidArgument", "192.0.2.1", "STRETTO_JOB_TOKEN")
 
     def test_a_port_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as holder:
@@ -254,6 +256,9 @@ class Settings(Startup):
 
     def test_an_address_that_is_not_ours(self):
         process = self.start("scheduler", [cluster.SCHEDULER], STRETTO_BIND_HOST="192.0.2.1",
+                             STRETTO_JOB_TOKEN="0123456789abcdef")
+        self.refused(process, "Network", "192.0.2.1")
+        process = self.start("scheduler", [cluster.SCHEDULER, "--address", "192.0.2.1:9000"],
                              STRETTO_JOB_TOKEN="0123456789abcdef")
         self.refused(process, "Network", "192.0.2.1")
 

@@ -50,6 +50,18 @@ TEST(LaunchPlacement, WorkersFillSlotsAndServersTakeTurns) {
   EXPECT_EQ(placement.members_at(1), (Sites{2, 6, 7}));
 }
 
+TEST(LaunchPlacement, EachOfSeveralHostsHasServer) {
+  EXPECT_EQ(placed(plan_with_file({"-H", "home:1,a:2,b:1,a:1", "x"})).site_of,
+            (Sites{0, 0, 1, 2, 0, 1, 1, 2, 1}));
+  EXPECT_EQ(plan_with_file({"--hostfile=f", "x"}, "a\nb\n").servers, 2U);
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-s", "1", "x"}).servers, 1U);
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-s", "0", "x"}).servers, 0U);
+  EXPECT_EQ(plan_with_file({"-H", "localhost:2,127.0.0.1", "x"}).servers, 1U);
+  EXPECT_EQ(plan_with_file({"--via=mpi", "-H", "a,b", "x"}).servers, 1U) << "ranks go anywhere";
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-n", "1:2", "x"}).servers, 1U) << "hosts may be lost";
+  EXPECT_EQ(plan_with_file({"-H", "a,b", "-n", "1:2", "--replicas=2", "x"}).servers, 2U);
+}
+
 TEST(LaunchPlacement, WhoStandsByIsOnAnotherHost) {
   const Placement placement =
       placed(plan_with_file({"-H", "a,b,c", "-s", "4", "--replicas=2", "x"}));
@@ -67,7 +79,7 @@ TEST(LaunchPlacement, AJobWithoutServersIsItsSchedulerAndItsWorkers) {
 }
 
 TEST(LaunchPlacement, FewerWorkersLeaveHostsWithoutThem) {
-  EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b:2", "-n", "1", "x"})).site_of, (Sites{0, 1, 1}));
+  EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b:2", "-n", "1", "x"})).site_of, (Sites{0, 1, 2, 1}));
 }
 
 TEST(LaunchPlacement, MoreWorkersThanSlotsMustBeMeant) {
@@ -75,7 +87,7 @@ TEST(LaunchPlacement, MoreWorkersThanSlotsMustBeMeant) {
             "5 workers, and the hosts have 3 slots; give more slots, start fewer workers, or say "
             "--oversubscribe");
   EXPECT_EQ(placed(plan_with_file({"-H", "a:2,b", "-n", "5", "--oversubscribe", "x"})).site_of,
-            (Sites{0, 1, 1, 1, 2, 1, 1}));
+            (Sites{0, 1, 2, 1, 1, 2, 1, 1}));
   const std::string too_few =
       "5 workers, and the hosts have 4 slots; give more slots, start fewer workers, or say "
       "--oversubscribe";
@@ -124,8 +136,10 @@ TEST(LaunchPlacement, SlurmTellsSlotsByNode) {
   EXPECT_EQ(placement.sites[2].name, "node 1 of Slurm job 7");
   EXPECT_EQ(placement.site_of, (Sites{0, 1, 2, 1, 1, 2, 2, 3}));
   EXPECT_EQ((*slurm_allocation(inherited))->all_slots(), 5u);
-  EXPECT_NE(refusal(plan_with_file({"-n", "6", "x"}), inherited).find("the allocation has 5 slots"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(plan_with_file({"-n", "6", "x"}), inherited)
+          .find("Slurm job 7 (SLURM_JOB_ID; --via local starts all on this host) has 5 slots"),
+      std::string::npos);
   EXPECT_NE(refusal(plan_with_file({"--via=slurm", "x"})).find("SLURM_JOB_ID is not set"),
             std::string::npos);
   for (const char* wrong : {"x", "2(x", "2(x3", "0", "2(x0)", "2,,1", "9(x99999)", "1 "}) {
@@ -133,6 +147,25 @@ TEST(LaunchPlacement, SlurmTellsSlotsByNode) {
         slurm_allocation({{"SLURM_JOB_ID", "7"}, {"SLURM_TASKS_PER_NODE", wrong}}).status();
     EXPECT_EQ(status.code(), Code::kMalformed) << wrong;
   }
+}
+
+TEST(LaunchPlacement, HeterogeneousJobIsRefused) {
+  for (const Variables& parts :
+       {Variables{{"SLURM_HET_SIZE", "2"}},
+        Variables{{"SLURM_TASKS_PER_NODE", "2"}, {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "1(x2)"}}}) {
+    Variables inherited = parts;
+    inherited["SLURM_JOB_ID"] = "7";
+    const Status status = slurm_allocation(inherited).status();
+    EXPECT_EQ(status.code(), Code::kUnsupported);
+    EXPECT_NE(status.cause().find("Slurm job 7 is heterogeneous"), std::string::npos);
+    EXPECT_NE(status.cause().find("--via local"), std::string::npos);
+  }
+}
+
+TEST(LaunchPlacement, JobIdAloneNamesItselfAndRemedy) {
+  const std::string cause = refusal(plan_with_file({"-n", "2", "x"}), {{"SLURM_JOB_ID", "7"}});
+  EXPECT_NE(cause.find("SLURM_JOB_ID is '7'"), std::string::npos) << cause;
+  EXPECT_NE(cause.find("--via local"), std::string::npos) << cause;
 }
 
 TEST(LaunchPlacement, ManyLaunchersAreRefused) {
@@ -332,10 +365,10 @@ TEST(LaunchGathering, AnAgentKnowsHowItWasStarted) {
 }
 
 TEST(LaunchKubernetes, ValuesAreQuotedAndNotExpanded) {
-  const Plan plan = plan_with_file({"--print=k8s", "--env", "A=$(B)\n\"", "x", "\\"});
+  const Plan plan = plan_with_file({"--print=k8s", "--env", "A=$(B)$$ $x\n\"", "x", "\\"});
   const Result<std::string> text = manifests(plan, "t\"");
   ASSERT_TRUE(text.ok()) << text.status().text();
-  EXPECT_NE(text->find(R"(value: "$$(B)\u000a\"")"), std::string::npos) << *text;
+  EXPECT_NE(text->find(R"(value: "$$(B)$$$$ $$x\u000a\"")"), std::string::npos) << *text;
   EXPECT_NE(text->find(R"(command: ["x", "\\"])"), std::string::npos);
   EXPECT_NE(text->find(R"(token: "t\"")"), std::string::npos);
   EXPECT_EQ(*text, *manifests(plan, "t\""));

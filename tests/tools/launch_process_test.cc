@@ -49,6 +49,20 @@ TEST_F(LaunchProcess, LinesOfManyProcessesAreNeverMixed) {
   }
 }
 
+TEST_F(LaunchProcess, ProgressIsShownBeforeLineEnds) {
+  const std::string worker = script("worker",
+                                    "printf '\\r 10%%' >&2; printf '\\r 20%%' >&2; await_go; "
+                                    "printf '\\r100%%\\nname? ' >&2; await_go; echo >&2");
+  start({"--", worker});
+  EXPECT_TRUE(await_error("[worker 0]  20%\n"));
+  let_go();
+  EXPECT_TRUE(await_error("[worker 0] 100%\n[worker 0] name?  ...\n"));
+  let_go();
+  const Outcome outcome = finish();
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.errors.ends_with("[worker 0] name? \n")) << outcome.errors;
+}
+
 TEST_F(LaunchProcess, OutputThatHasNoRoomIsTold) {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   start({"--", script("worker", "for i in $(seq 100); do echo $i; done")}, full.get());

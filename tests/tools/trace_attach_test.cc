@@ -65,6 +65,13 @@ TEST(AttachTest, AnAddressTakesTheTokenThatWasGivenOrThatOfItsJob) {
   EXPECT_EQ(target_of({}, "far:1", "given")->scheduler, "far:1");
 }
 
+TEST(AttachTest, TitleHasNameAndAddress) {
+  EXPECT_EQ(title_of(*target_of({train()}, "", "")), "train at 127.0.0.1:5001");
+  EXPECT_EQ(title_of(*target_of({train()}, "127.0.0.1:5001", "")), "train at 127.0.0.1:5001");
+  EXPECT_EQ(title_of(*target_of({}, "far:1", "")), "job at far:1");
+  EXPECT_THAT(list_of({}, 0), HasSubstr("no job of yours"));
+}
+
 TEST(AttachTest, TheListShowsJobsAndNoTokens) {
   const std::string list = list_of({train(), other()}, 1000 + 3600 + 125);
   EXPECT_THAT(list, HasSubstr("train        11     1 h 2 min        4        2  127.0.0.1:5001"));

@@ -24,7 +24,8 @@ Status unusable(const std::string& cause) {
   return {Code::kInvalidArgument,
           cause +
               "; servers join a job by: stretto-launch join HOST:PORT --servers N [--place "
-              "SERVER,...] [--port P] [--bin-dir DIR]"};
+              "SERVER,...] [--port P] [--bin-dir DIR]; a worker joins by: stretto-launch join "
+              "HOST:PORT -- PROGRAM"};
 }
 
 // "--name=value" in two; an empty value: it is the next word.
@@ -71,7 +72,7 @@ Status take(const Word& flag, ServersWish& wish, std::optional<std::uint32_t>& c
     return {};
   }
   const bool port = flag.name == "--port";
-  const Result<std::uint32_t> found = number(flag, 1, port ? kMostPort : kMostServers);
+  const Result<std::uint32_t> found = number(flag, port ? 0 : 1, port ? kMostPort : kMostServers);
   if (!found.ok()) return found.status();
   if (port) wish.port = *found;
   if (!port) count = *found;

@@ -168,21 +168,21 @@ class HostAgent final : public HostEvents {
     command.environment = merged(environment_, given);
     Result<std::string> path = find_program(frame.texts[1], value_of(command.environment, "PATH"));
     if (!path.ok()) {
-      on_refused(frame.member, {path.status().code(),
-                                fmt::format("{} on {}", path.status().cause(), host_name())});
+      on_refused(frame.member, path.status());
       return;
     }
     command.path = *path;
     host_.start(frame.member, command, frame.detail != 0);
   }
 
-  // Programs and their files are named from where the launcher's caller stands.
+  // Programs and their files are named from where the launcher's caller stands. The launcher adds
+  // this host's name, as its caller typed it.
   static Status enter(const std::string& directory) {
     if (::chdir(directory.c_str()) == 0) return {};
     return {Code::kInvalidArgument,
-            fmt::format("{} has no folder {} ({}); share it with that host, or say with --chdir "
-                        "where to run",
-                        host_name(), directory, ::strerror(errno))};
+            fmt::format("no folder {} ({}); share it with that host, or say with --chdir where to "
+                        "run",
+                        directory, ::strerror(errno))};
   }
 
   void look(const AgentFrame& frame) {

@@ -135,8 +135,13 @@ Status AgentConnection::why_gone() const {
                           host_, words)};
     }
   }
+  // A shell may keep SLURM_JOB_ID after its allocation has ended.
+  const bool refused = !greeted_ && carrier_name_.ends_with("srun");
   return {Code::kNetwork,
-          fmt::format("{} is lost: {} {}{}", host_, carrier_name_, exit.text(), words)};
+          fmt::format("{} is lost: {} {}{}{}", host_, carrier_name_, exit.text(), words,
+                      refused ? "; if that allocation has ended, unset SLURM_JOB_ID, or give --via "
+                                "local for this host alone"
+                              : "")};
 }
 
 }  // namespace stretto::launch

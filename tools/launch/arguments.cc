@@ -4,10 +4,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 
+#include "common/address.h"
 #include "common/clock.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/flags.h"
@@ -118,6 +121,7 @@ class Parser {
   }
 
   Status apply(Flag flag, const std::string& value) {
+    plan_.given.push_back({flag, flag_, value});
     if (std::string* text = text_of(flag)) return read_text(value, *text);
     switch (flag) {
       case Flag::kWorkers:
@@ -151,9 +155,17 @@ class Parser {
       case Flag::kSchedulerHost:
         return read_host(value, plan_.scheduler_host);
       case Flag::kPort:
-        return read_number(flag_, value, kMaxPort, plan_.port);
+        return read_number(flag_, value, kMaxPort, plan_.port, 0);
       case Flag::kEnvironment:
         return read_variable(value);
+      case Flag::kPage:
+        return read_address(value, "STRETTO_PAGE_ADDRESS");
+      case Flag::kMetrics:
+        return read_address(value, "STRETTO_METRICS_ADDRESS");
+      case Flag::kTrace:
+        if (value.empty()) return invalid("--trace is empty, wanted a folder");
+        plan_.added_environment.emplace_back("STRETTO_TRACE", absolute(value));
+        return {};
       case Flag::kStartTimeout:
         plan_.start_timeout = value;
         return read_seconds(flag_, value, 0.001, plan_.limits.start);
@@ -166,12 +178,10 @@ class Parser {
       case Flag::kGrace:
         return read_seconds(flag_, value, 0, plan_.limits.grace);
       case Flag::kPrint:
-        plan_.action = Action::kPrint;
-        if (value == "k8s") return {};
+        if (value == "k8s") return take_action(Action::kPrint);
         return invalid(fmt::format("{} is '{}', wanted k8s", flag_, value));
       default:
-        plan_.action = action_of(flag);
-        return {};
+        return take_action(action_of(flag));
     }
   }
 
@@ -222,6 +232,16 @@ class Parser {
     }
   }
 
+  // The last of --dry-run, --check and --print would win, and another be dropped.
+  Status take_action(Action action) {
+    const bool another = plan_.action != Action::kRun && plan_.action != action;
+    if (another && !ends_the_reading(action)) {
+      return invalid("--dry-run, --check and --print exclude one another; give one of them");
+    }
+    plan_.action = action;
+    return {};
+  }
+
   static bool ends_the_reading(Action action) {
     return action == Action::kHelp || action == Action::kVersion || action == Action::kAgent;
   }
@@ -268,6 +288,17 @@ class Parser {
     return {};
   }
 
+  Status read_address(const std::string& value, const std::string& variable) {
+    std::uint32_t port = 0;
+    const bool alone = read_number(flag_, value, kMaxPort, port, 0).ok();
+    if (!alone && !parse_host_port(value).ok()) {
+      return invalid(fmt::format("{} is '{}', wanted HOST:PORT, or a port, which is 127.0.0.1's",
+                                 flag_, value));
+    }
+    plan_.added_environment.emplace_back(variable, value);
+    return {};
+  }
+
   using Parse = Result<std::vector<HostSlots>> (*)(std::string_view, std::string_view);
 
   Status read_hostfile(const std::string& path, Parse parse_hosts, std::uint32_t most,
@@ -310,14 +341,23 @@ class Parser {
     if (!servers_given_ && !plan_.server_hosts.empty()) {
       plan_.servers = static_cast<std::uint32_t>(slots_of(plan_.server_hosts));
     }
+    // Servers carry most where each host has one of them. An elastic job without standbys has one
+    // server, since the loss of any host with a server would end it.
+    const bool spreads = plan_.via.value_or(Via::kSsh) == Via::kSsh && plan_.server_hosts.empty() &&
+                         (plan_.least_workers == 0 || plan_.replicas > 1);
+    if (!servers_given_ && spreads && !plan_.hosts.empty()) plan_.servers = hosts_named();
     if (Status status = check_without_servers(); !status.ok()) return status;
     if (Status status = check_replicas(); !status.ok()) return status;
-    if (Status status = check_hosts(); !status.ok()) return status;
     if (Status status = check_ports(); !status.ok()) return status;
     // Processes may run elsewhere (--chdir).
     if (!plan_.checkpoint.empty()) plan_.checkpoint = absolute(plan_.checkpoint);
     if (resumes_from_path(plan_)) plan_.resume = absolute(plan_.resume);
-    if (Status status = check_restarts(); !status.ok()) return status;
+    if (plan_.command.size() > 1 && plan_.command.front() == "join" &&
+        check_address(plan_.command[1]).ok()) {
+      return invalid(
+          "join comes first and takes none of the flags before it: stretto-launch join "
+          "HOST:PORT -- PROGRAM");
+    }
     if (plan_.command.empty() && plan_.action != Action::kCheck) {
       return invalid(
           "no PROGRAM: say after the flags what each worker runs, as in "
@@ -326,16 +366,17 @@ class Parser {
     return plan_;
   }
 
-  static std::string absolute(const std::string& path) {
-    return std::filesystem::absolute(path).lexically_normal();
+  // All names of this host's loopback are of one.
+  std::uint32_t hosts_named() const {
+    std::set<std::string> names;
+    for (const HostSlots& host : plan_.hosts) {
+      names.insert(is_loopback(host.host) ? "localhost" : host.host);
+    }
+    return static_cast<std::uint32_t>(std::min<std::size_t>(names.size(), kMaxServers));
   }
 
-  Status check_restarts() const {
-    const bool by_itself = plan_.action == Action::kPrint && plan_.least_workers == 0;
-    if (plan_.restarts == 0 || !by_itself) return {};
-    return invalid(
-        "--restarts with --print is for jobs that go on without a worker that is lost: give "
-        "--workers MIN:MAX");
+  static std::string absolute(const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
   }
 
   Status check_replicas() const {
@@ -353,20 +394,6 @@ class Parser {
         fmt::format("--servers is 0, and --workers is {}:{}: a job goes on without workers that "
                     "are lost by what its servers keep; start a server, or give --workers {}",
                     plan_.least_workers, plan_.workers, plan_.workers));
-  }
-
-  // mpirun and Slurm place processes by rules of their own.
-  Status check_hosts() const {
-    if (plan_.via != Via::kMpi && plan_.via != Via::kSlurm) return {};
-    const std::string_view via = name_of(*plan_.via);
-    if (!plan_.server_hosts.empty() || !plan_.scheduler_host.empty()) {
-      return invalid(
-          fmt::format("--server-hostfile and --scheduler-host are for --via ssh; with "
-                      "--via {} the place of servers and scheduler is not chosen",
-                      via));
-    }
-    if (plan_.via == Via::kMpi || plan_.hosts.empty()) return {};
-    return invalid("--via slurm takes its hosts from the allocation; name none, or use --via ssh");
   }
 
   Status check_ports() const {

@@ -110,6 +110,18 @@ bool is_assigned(std::string_view name) {
   return std::find(std::begin(kAssigned), std::end(kAssigned), name) != std::end(kAssigned);
 }
 
+Variables checkpoint_variables(const Plan& plan) {
+  Variables given;
+  if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
+  if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
+  if (plan.checkpoint_every) {
+    const bool is_chosen = *plan.checkpoint_every == Duration::zero();
+    given["STRETTO_CHECKPOINT_EVERY_S"] =
+        is_chosen ? "auto" : fmt::format("{}", seconds(*plan.checkpoint_every));
+  }
+  return given;
+}
+
 Variables variables_for(const Plan& plan, const JobMember& member, const Rendezvous& rendezvous,
                         const Seat& seat, const Variables& inherited) {
   const std::string role(name_of(member.role));
@@ -136,13 +148,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
   }
   if (plan.replicas > 1) given["STRETTO_REPLICAS"] = std::to_string(plan.replicas);
   if (servers_move(plan)) given["STRETTO_SERVER_RESTARTS"] = std::to_string(plan.restarts);
-  if (!plan.checkpoint.empty()) given["STRETTO_CHECKPOINT"] = plan.checkpoint;
-  if (!plan.resume.empty()) given["STRETTO_RESUME"] = plan.resume;
-  if (plan.checkpoint_every) {
-    const bool is_chosen = *plan.checkpoint_every == Duration::zero();
-    given["STRETTO_CHECKPOINT_EVERY_S"] =
-        is_chosen ? "auto" : fmt::format("{}", seconds(*plan.checkpoint_every));
-  }
+  given.merge(checkpoint_variables(plan));
   if (plan.failures != 0 && member.role == Role::kScheduler) {
     given["STRETTO_FAILURES"] = std::to_string(plan.failures);
     given["STRETTO_RAN_S"] = fmt::format("{:.0f}", seconds(plan.ran));

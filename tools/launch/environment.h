@@ -53,6 +53,9 @@ struct Seat {
 /// True for the names that the launcher gives each process itself, so that nobody else may.
 bool is_assigned(std::string_view name);
 
+/// What --checkpoint, --checkpoint-every and --resume tell every process.
+Variables checkpoint_variables(const Plan& plan);
+
 /// What `member` is given on top of what the launcher's caller had (`inherited`).
 ///
 /// A worker stands for a host of its own to BytePS (BYTEPS_LOCAL_SIZE=1, DMLC_WORKER_ID=rank), so

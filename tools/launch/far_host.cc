@@ -91,9 +91,9 @@ void FarHost::take_of_member(const AgentFrame& frame) {
   switch (frame.kind) {
     case Kind::kRefused:
       if (running_.erase(frame.member) == 0) return;
-      events_.on_refused(
-          frame.member,
-          Status(frame.number == kInvalid ? Code::kInvalidArgument : Code::kResource, text));
+      events_.on_refused(frame.member,
+                         Status(frame.number == kInvalid ? Code::kInvalidArgument : Code::kResource,
+                                fmt::format("{}: {}", name_, text)));
       return;
     case Kind::kReady:
       if (!has_scheduler_) return;

@@ -53,6 +53,9 @@ constexpr Spelling kSpellings[] = {
     {"wd", Flag::kDirectory},
     {"env", Flag::kEnvironment},
     {"log-dir", Flag::kLogDirectory},
+    {"page", Flag::kPage},
+    {"metrics", Flag::kMetrics},
+    {"trace", Flag::kTrace},
     {"bin-dir", Flag::kProgramDirectory},
     {"start-timeout", Flag::kStartTimeout},
     {"settle", Flag::kSettle},
@@ -70,6 +73,41 @@ constexpr Spelling kSpellings[] = {
     {"help", Flag::kHelp},
     {"h", Flag::kHelp},
     {"version", Flag::kVersion},
+};
+
+// Flags of torchrun, mpirun, horovodrun and DeepSpeed, by plain name.
+struct Counterpart {
+  std::string_view theirs;
+  std::string_view ours;
+};
+
+constexpr Counterpart kCounterparts[] = {
+    {"nproc-per-node", "-n"},
+    {"num-proc", "-n"},
+    {"num-processes", "-n"},
+    {"num-gpus", "-n"},
+    {"ntasks", "-n"},
+    {"nnodes", "-H HOST:SLOTS,..."},
+    {"num-nodes", "-H HOST:SLOTS,..."},
+    {"include", "-H HOST:SLOTS,..."},
+    {"node-rank", "-H HOST:SLOTS,..., once for all hosts"},
+    {"machinefile", "--hostfile"},
+    {"master-addr", "--scheduler-host"},
+    {"master-port", "--port"},
+    {"rdzv-endpoint", "--scheduler-host and --port"},
+    {"max-restarts", "--restarts"},
+    {"min-np", "--workers MIN:MAX"},
+    {"max-np", "--workers MIN:MAX"},
+    {"x", "--env NAME=VALUE"},
+    {"network-interface", "--interface"},
+    {"network-interfaces", "--interface"},
+    {"nics", "--interface"},
+    {"ssh-port", "--starter 'ssh -p PORT'"},
+    {"output-filename", "--log-dir"},
+    {"timeline-filename", "--trace DIR"},
+    {"dashboard", "--page"},
+    {"cwd", "--chdir"},
+    {"workdir", "--chdir"},
 };
 
 // Insertions, deletions and replacements from one to the other (Levenshtein).
@@ -123,6 +161,8 @@ bool has_value(Flag flag) {
 }
 
 std::string nearest_flag(std::string_view name) {
+  const auto* counterpart = std::ranges::find(kCounterparts, name, &Counterpart::theirs);
+  if (counterpart != std::end(kCounterparts)) return std::string(counterpart->ours);
   const auto* nearest = std::min_element(std::begin(kSpellings), std::end(kSpellings),
                                          [&](const Spelling& a, const Spelling& b) {
                                            return distance(name, a.name) < distance(name, b.name);

@@ -32,6 +32,9 @@ enum class Flag : std::uint8_t {
   kDirectory,
   kEnvironment,
   kLogDirectory,
+  kPage,
+  kMetrics,
+  kTrace,
   kProgramDirectory,
   kStartTimeout,
   kSettle,
@@ -62,7 +65,8 @@ bool has_value(Flag flag);
 /// A plain name as it is best typed, such as "--workers" or "-n".
 std::string with_hyphens(std::string_view name);
 
-/// The flag that is spelled most like the plain name, such as "--workers"; empty if none is near.
+/// The flag that does what another launcher's flag of this plain name does, such as "-n" for
+/// "nproc-per-node"; else the flag that is spelled most like it; empty if none is near.
 std::string nearest_flag(std::string_view name);
 
 }  // namespace stretto::launch

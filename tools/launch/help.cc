@@ -19,6 +19,13 @@ token is STRETTO_JOB_TOKEN, or on the launcher's host that of the job's file. Wi
 starts N servers here instead, to which places of the job move while it runs: those of the hosts
 that have most, or those that --place names. They give them back when this gets SIGTERM or SIGINT.
 
+  stretto-launch -n 4 -- python3 train.py                   4 workers and a server on this host
+  stretto-launch -H node1:2,node2:2 -- python3 train.py     2 workers on each of 2 hosts, by ssh
+  stretto-launch -n 2:4 --restarts 8 -- python3 train.py    elastic: 4 workers, 2 are enough
+  stretto-launch -n 4 --checkpoint DIR --restarts 3 -- python3 train.py
+                                                            begins again from checkpoints
+  stretto-launch -n 4 --page 8080 -- python3 train.py       a live page at http://127.0.0.1:8080/
+
 what to start
   -n, -np, --workers N, --num-workers N  workers (default: 1, or the slots of the hosts)
   --workers MIN:MAX                      begins with MAX workers, and goes on while MIN are left
@@ -27,7 +34,8 @@ what to start
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
   --checkpoint-every TIME|auto           when one is due again: 30s, 10m (60s); auto: by its cost
   --resume auto|no|PATH                  from the newest of these, anew, or from PATH (auto)
-  -s, --servers N, --num-servers N       servers (default 1); 0: workers exchange without
+  -s, --servers N, --num-servers N       servers (default: one on each host of -H and host
+                                         files by ssh, else 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
   --replicas 1|2                         2: another server stands by for each, with all it has (1)
   --encrypt                              encrypts what is said over TCP, by the job's token
@@ -47,7 +55,7 @@ where
   --oversubscribe                        more workers than slots are meant
   --scheduler-host HOST, --scheduler-ip  where the scheduler runs (default: here)
   --port P                               fixed ports, for firewalls: the scheduler listens at P, the
-                                         servers' shards from P + 1 on (default: free ones)
+                                         servers' shards from P + 1 on (default 0: free ones)
   --interface NAME                       whose address is used, on every host (default:
                                          STRETTO_INTERFACE; else as the hosts see one another)
   --starter COMMAND                      instead of ssh, srun, mpirun (default: STRETTO_STARTER)
@@ -62,6 +70,13 @@ supervision (seconds)
   --settle S         after a failure, for the others to end by themselves (default 3)
   --drain S          after the last worker, for servers and scheduler to end (default 10)
   --grace S          between the notice to end (SIGTERM) and SIGKILL (default 20)
+
+what to look at (stretto-top shows the jobs that run, stretto-trace records one)
+  --page [HOST:]PORT     a live page of the job, as by STRETTO_PAGE_ADDRESS
+  --metrics [HOST:]PORT  metrics for Prometheus, as by STRETTO_METRICS_ADDRESS: the scheduler at
+                         PORT, servers and workers at the ports that follow
+  --trace DIR            traces of the whole job, as by STRETTO_TRACE; stretto-trace merge joins
+                         them
 
 output
   --log-dir DIR      also append each process's output to DIR/ROLE-RANK.log

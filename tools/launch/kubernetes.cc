@@ -7,10 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <vector>
 
 #include "common/version.h"
+#include "tools/launch/environment.h"
 
 namespace stretto::launch {
 namespace {
@@ -37,13 +39,10 @@ std::string json_string(std::string_view text) {
   return json + "\"";
 }
 
-// Kubernetes replaces $(NAME) in commands and values; $$( is the text itself.
+// Kubernetes replaces $(NAME) in commands and values, and makes $ of $$ wherever it stands.
 std::string literal(std::string_view text) {
   std::string escaped;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.substr(i, 2) == "$(") escaped += '$';
-    escaped += text[i];
-  }
+  for (const char c : text) escaped += c == '$' ? "$$" : std::string(1, c);
   return json_string(escaped);
 }
 
@@ -92,10 +91,10 @@ class ManifestWriter {
     secret();
     service("scheduler", "scheduler", scheduler_port(), false);
     service("workers", "worker", kMasterPort, true);
-    job("scheduler", "scheduler", 1, {"stretto-scheduler"}, "100m", "128Mi");
+    job("scheduler", "scheduler", 1, {program("stretto-scheduler")}, "100m", "128Mi");
     if (plan_.servers != 0) {
-      job("servers", "server", plan_.server_processes(), {"stretto-server"}, words_.processors,
-          words_.memory);
+      job("servers", "server", plan_.server_processes(), {program("stretto-server")},
+          words_.processors, words_.memory);
     }
     job("workers", "worker", plan_.workers, plan_.command, words_.processors, words_.memory);
     return text_;
@@ -114,6 +113,11 @@ class ManifestWriter {
                                 : words_.image;
   }
 
+  std::string program(std::string_view name) const {
+    const std::string& folder = plan_.program_directory;
+    return folder.empty() ? std::string(name) : fmt::format("{}/{}", folder, name);
+  }
+
   void heading() {
     line(0, "# A Stretto job of {} workers and {} servers; written by stretto-launch {}.",
          plan_.workers, plan_.servers, kVersion);
@@ -128,6 +132,10 @@ class ManifestWriter {
       line(0, "# The image is a placeholder: --image says which one has your program, and");
       line(0, "# {} in its PATH.",
            plan_.servers == 0 ? "stretto-scheduler" : "stretto-scheduler and stretto-server");
+    }
+    if (!plan_.checkpoint.empty()) {
+      line(0, "# These manifests mount nothing: mount one volume in every pod at the folder of");
+      line(0, "# checkpoints, which all pods share.");
     }
     if (token_.empty()) {
       line(0,
@@ -202,7 +210,7 @@ class ManifestWriter {
       line(3, "subdomain: {}", json_string(fmt::format("{}-workers", words_.name)));
     }
     line(3, "restartPolicy: \"Never\"");
-    line(3, "terminationGracePeriodSeconds: 30");
+    line(3, "terminationGracePeriodSeconds: {}", grace_seconds());
     line(3, "automountServiceAccountToken: false");
     line(3, "enableServiceLinks: false");
     line(3, "containers:");
@@ -211,6 +219,7 @@ class ManifestWriter {
     std::string words;
     for (const std::string& word : command) words += (words.empty() ? "" : ", ") + literal(word);
     line(5, "command: [{}]", words);
+    if (!plan_.directory.empty()) line(5, "workingDir: {}", json_string(plan_.directory));
     if (component != "server") {
       line(5, "ports:");
       line(6, "- containerPort: {}", component == "worker" ? kMasterPort : scheduler_port());
@@ -259,6 +268,7 @@ class ManifestWriter {
          json_string(fmt::format("{}-token", words_.name)));
     if (plan_.encrypt) variable("STRETTO_ENCRYPT", "1");
     if (plan_.start_timeout) variable("STRETTO_RENDEZVOUS_TIMEOUT_S", *plan_.start_timeout);
+    for (const auto& [name, value] : checkpoint_variables(plan_)) variable(name, value);
     variable("DMLC_ROLE", component);
     variable("DMLC_PS_ROOT_URI", scheduler);
     variable("DMLC_PS_ROOT_PORT", std::to_string(scheduler_port()));
@@ -284,6 +294,13 @@ class ManifestWriter {
     variable("LOCAL_WORLD_SIZE", "1");
     variable("MASTER_ADDR", fmt::format("{0}-workers-0.{0}-workers", words_.name));
     variable("MASTER_PORT", std::to_string(kMasterPort));
+  }
+
+  // Kubernetes counts whole seconds; --grace is told by the caller, or pods have 30 s.
+  std::int64_t grace_seconds() const {
+    const bool given =
+        std::ranges::find(plan_.given, Flag::kGrace, &GivenFlag::flag) != plan_.given.end();
+    return given ? std::chrono::ceil<std::chrono::seconds>(plan_.limits.grace).count() : 30;
   }
 
   std::uint32_t scheduler_port() const { return plan_.port != 0 ? plan_.port : kSchedulerPort; }

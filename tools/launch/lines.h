@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stretto::launch {
 
-/// Thread: loop. Lines longer than kMaxLine are given in pieces of that size.
+/// Thread: loop. Lines longer than kMaxLine are given in pieces of that size. As on a terminal,
+/// text that follows '\r' replaces the line so far, and "\r\n" ends a line.
 class LineSplitter {
  public:
   static constexpr std::size_t kMaxLine = 64 * 1024;
@@ -18,31 +20,85 @@ class LineSplitter {
   template <typename Emit>
   void feed(std::string_view bytes, Emit&& emit) {
     while (!bytes.empty()) {
+      const char next = bytes.front();
+      if (returned_ && next != '\n' && next != '\r') replace_line();
       // Given late, so that a line of exactly this size is one piece.
-      if (partial_.size() == kMaxLine && bytes.front() != '\n') finish(emit);
-      const std::size_t end = bytes.find('\n');
-      const std::size_t take = std::min({end, bytes.size(), kMaxLine - partial_.size()});
-      const bool complete = take == end;
-      if (complete && partial_.empty()) {
+      if (partial_.size() == kMaxLine && next != '\n' && next != '\r') end_line(emit);
+      const std::size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+      const std::size_t take = std::min(end, kMaxLine - partial_.size());
+      const bool ends = take < bytes.size() && bytes[take] == '\n';
+      const bool returns = take < bytes.size() && bytes[take] == '\r';
+      if (ends && partial_.empty()) {
         emit(bytes.substr(0, take));
+        begin_line();
       } else {
-        partial_.append(bytes.substr(0, take));
-        if (complete) finish(emit);
+        append(bytes.substr(0, take));
+        if (ends) end_line(emit);
       }
-      bytes.remove_prefix(take + (complete ? 1 : 0));
+      returned_ = returns || (returned_ && take == 0 && !ends);
+      const std::size_t used = take + (ends || returns ? 1 : 0);
+      count_ += used;
+      bytes.remove_prefix(used);
     }
   }
 
   /// Calls emit(line) for what was begun and not ended, if anything.
   template <typename Emit>
   void finish(Emit&& emit) {
-    if (partial_.empty()) return;
-    emit(std::string_view(partial_));
-    partial_.clear();
+    if (!partial_.empty()) end_line(emit);
+  }
+
+  /// True if look() will show something: the line that was begun has text which look() has not
+  /// shown. Full blocks of the C library's buffer are cut within a line and are not shown.
+  bool has_news() const {
+    return !partial_.empty() && !shown_ && (overwrites() || count_ % kBlock != 0);
+  }
+
+  /// To be called at regular intervals while has_news(): the text of the line that was begun and
+  /// not ended. A progress bar's text is given at each look; other text, which " ..." follows, once
+  /// it has not grown since the look before. Empty: nothing new.
+  std::string look() {
+    if (!has_news()) return {};
+    const bool grows = std::exchange(grown_, false);
+    if (grows && !overwrites()) return {};
+    shown_ = true;
+    return overwrites() ? partial_ : partial_ + " ...";
   }
 
  private:
+  static constexpr std::size_t kBlock = 4096;
+
+  bool overwrites() const { return overwritten_ || returned_; }
+
+  void append(std::string_view text) {
+    if (text.empty()) return;
+    partial_.append(text);
+    shown_ = false;
+    grown_ = true;
+  }
+
+  void begin_line() {
+    partial_.clear();
+    returned_ = overwritten_ = shown_ = grown_ = false;
+  }
+
+  template <typename Emit>
+  void end_line(Emit&& emit) {
+    emit(std::string_view(partial_));
+    begin_line();
+  }
+
+  void replace_line() {
+    begin_line();
+    overwritten_ = true;
+  }
+
   std::string partial_;
+  bool returned_ = false;     // '\r' came last.
+  bool overwritten_ = false;  // '\r' came earlier in this line.
+  bool shown_ = false;        // By look(), as it is now.
+  bool grown_ = false;        // Since the last look().
+  std::size_t count_ = 0;     // Of all bytes.
 };
 
 }  // namespace stretto::launch

@@ -32,6 +32,7 @@
 #include "tools/launch/meeting.h"
 #include "tools/launch/placement.h"
 #include "tools/launch/runner.h"
+#include "tools/launch/start_methods.h"
 #include "tools/launch/system.h"
 
 namespace stretto::launch {
@@ -115,6 +116,8 @@ Status enter_directory(Job& job) {
 // What the surroundings add to the command line.
 Result<Job> settled(Plan plan, const Variables& inherited) {
   if (Status status = require_one_launcher(plan, inherited); !status.ok()) return status;
+  const StartMethod method = method_of(via_of(plan, inherited, is_this_host));
+  if (Status status = check_flags(plan, method, is_this_host); !status.ok()) return status;
   for (const char* name : {"STRETTO_INTERFACE", "DMLC_INTERFACE"}) {
     const auto found = inherited.find(name);
     if (plan.interface.empty() && found != inherited.end()) plan.interface = found->second;
@@ -225,6 +228,10 @@ int check_job(const Job& job, const Variables& inherited) {
 }
 
 int print_manifests(Plan plan, const Variables& inherited) {
+  for (Status status :
+       {check_flags(plan, StartMethod::kKubernetes, is_this_host), check_checkpoints(plan)}) {
+    if (!status.ok()) return refuse(std::move(status), "arguments", kUsageStatus);
+  }
   // Kubernetes hands the token to pods by itself.
   if (Status status = check_encryption(plan, Via::kLocal, true, inherited); !status.ok()) {
     return refuse(status, "arguments", kUsageStatus);

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <utility>
@@ -27,6 +30,9 @@ bool same_file(int a, int b) {
   return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
 }
+
+constexpr itimerspec kLooks{{1, 0}, {1, 0}};
+constexpr itimerspec kNoLooks{};
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -51,6 +57,12 @@ OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
   // One queue for one file, or the end of a line could meet the start of another.
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) sinks_.emplace_back(STDERR_FILENO);
   watched_.resize(sinks_.size());
+  timer_ = Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (timer_.is_open()) poller_.watch(timer_.get(), EPOLLIN, [this] { show_progress(); });
+}
+
+OutputRelay::~OutputRelay() {
+  if (timer_.is_open()) poller_.unwatch(timer_.get());
 }
 
 Status OutputRelay::prepare() {
@@ -90,6 +102,29 @@ void OutputRelay::take(std::size_t member, std::size_t stream, std::string_view 
   outputs_[member]->lines.at(stream).feed(
       bytes, [&](std::string_view line) { pass_on(member, stream, line); });
   flush_log(member);
+  if (!timer_runs_ && outputs_[member]->lines.at(stream).has_news()) time_looks();
+}
+
+void OutputRelay::show_progress() {
+  std::uint64_t times = 0;
+  if (::read(timer_.get(), &times, sizeof(times)) < 0 && errno == EAGAIN) return;
+  for (const auto& output : outputs_) {
+    for (std::size_t stream = 0; output && stream < 2; ++stream) {
+      const std::string text = output->lines[stream].look();
+      if (!text.empty() && !full(stream)) sink_of(stream).line(output->prefix, text);
+    }
+  }
+  time_looks();
+}
+
+// The timer runs only while a line waits to be shown.
+void OutputRelay::time_looks() {
+  const bool wanted = std::ranges::any_of(outputs_, [](const auto& output) {
+    return output && (output->lines[0].has_news() || output->lines[1].has_news());
+  });
+  if (wanted == timer_runs_) return;
+  timer_runs_ = wanted;
+  ::timerfd_settime(timer_.get(), 0, wanted ? &kLooks : &kNoLooks, nullptr);
 }
 
 void OutputRelay::finish_lines() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // OutputRelay: what processes and the launcher say, on its way to the launcher's stdout and stderr
 // and into log files: whole lines, each with its speaker's name. It never waits for a reader; it
-// says when a stream is full, so that output is left with the processes.
+// says when a stream is full, so that output is left with the processes. A line that was begun and
+// not ended, such as a progress bar, is shown about once a second, and again when it has ended.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "stretto/status.h"
 #include "tools/launch/lines.h"
 #include "tools/launch/output_queue.h"
@@ -33,6 +35,7 @@ class OutputRelay {
   /// Each member's output is also appended to a file in `log_directory`, if that is not empty.
   OutputRelay(Poller& poller, const std::vector<JobMember>& members, std::string log_directory,
               OnLine on_line);
+  ~OutputRelay();
 
   /// Makes the folder for logs, if there is to be one.
   Status prepare();
@@ -68,6 +71,8 @@ class OutputRelay {
     std::unique_ptr<std::FILE, Closes> log;  // Null: none, or not any more.
   };
 
+  void show_progress();
+  void time_looks();
   void pass_on(std::size_t member, std::size_t stream, std::string_view line);
   void write_sink(std::size_t index);
   void open_log(std::size_t member);
@@ -81,7 +86,9 @@ class OutputRelay {
   const OnLine on_line_;
   std::vector<OutputQueue> sinks_;  // stdout and stderr, or one if both are the same file.
   std::vector<bool> watched_;
-  bool unread_ = false;                           // Nobody has read for that long.
+  bool unread_ = false;  // Nobody has read for that long.
+  Descriptor timer_;     // Of looks at lines that were begun.
+  bool timer_runs_ = false;
   std::vector<std::unique_ptr<Output>> outputs_;  // By member; those that were opened.
 };
 

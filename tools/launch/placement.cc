@@ -56,6 +56,14 @@ std::vector<std::uint32_t> repeated_numbers(std::string_view text) {
   return numbers;
 }
 
+// Slurm tells the slots of each component of a heterogeneous job by variables of their own.
+bool is_heterogeneous(const Variables& inherited) {
+  const std::string size = value_of(inherited, "SLURM_HET_SIZE");
+  const bool many = !size.empty() && size != "0" && size != "1";
+  return many || inherited.contains("SLURM_TASKS_PER_NODE_HET_GROUP_1") ||
+         inherited.contains("SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1");
+}
+
 // Sites grow as hosts are named.
 class Placer {
  public:
@@ -130,13 +138,12 @@ Placement by_rank(const Plan& plan) {
 }
 
 Result<Placement> over_hosts(const Plan& plan, Via via, const std::vector<HostSlots>& hosts,
-                             const IsHere& is_here) {
+                             const IsHere& is_here, std::string_view where) {
   if (hosts.empty()) {
     return Status(Code::kInvalidArgument,
                   "--via ssh needs hosts: --hostfile FILE with a line `host slots=N` each, or "
                   "-H host:slots,...");
   }
-  const std::string_view where = via == Via::kSlurm ? "the allocation has" : "the hosts have";
   if (Status status = check_slots(plan, hosts, where); !status.ok()) return status;
   Placer placer(plan, via, is_here);
   const std::vector<std::size_t> workers = placer.workers_on(hosts);
@@ -164,6 +171,14 @@ std::uint32_t Allocation::all_slots() const {
 Result<std::optional<Allocation>> slurm_allocation(const Variables& inherited) {
   const std::string id = value_of(inherited, "SLURM_JOB_ID");
   if (id.empty()) return std::optional<Allocation>();
+  if (is_heterogeneous(inherited)) {
+    return Status(Code::kUnsupported,
+                  fmt::format("Slurm job {} is heterogeneous (its components are parted by ':'), "
+                              "and --via slurm starts processes in one component; make an "
+                              "allocation of one, name hosts by -H with --via ssh, or use this "
+                              "host alone by --via local",
+                              id));
+  }
   for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
     const std::string text = value_of(inherited, name);
     if (text.empty()) continue;
@@ -172,7 +187,11 @@ Result<std::optional<Allocation>> slurm_allocation(const Variables& inherited) {
     return Status(Code::kMalformed,
                   fmt::format("{} is '{}', wanted numbers such as 2(x3),1", name, text));
   }
-  return std::optional<Allocation>(Allocation{fmt::format("Slurm job {}", id), {1}});
+  return Status(Code::kInvalidArgument,
+                fmt::format("SLURM_JOB_ID is '{}', and neither SLURM_TASKS_PER_NODE nor "
+                            "SLURM_JOB_CPUS_PER_NODE tells its slots: is it left over from an "
+                            "earlier shell? Unset it, or give --via local for this host alone",
+                            id));
 }
 
 Via via_of(const Plan& plan, const Variables& inherited, const IsHere& is_here) {
@@ -228,7 +247,7 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
       }
       return all_here(plan, is_here);
     case Via::kSsh:
-      return over_hosts(plan, via, plan.hosts, is_here);
+      return over_hosts(plan, via, plan.hosts, is_here, "the hosts have");
     case Via::kMpi:
       if (Status status = check_slots(plan, plan.hosts, "the hosts have"); !status.ok()) {
         return status;
@@ -248,7 +267,10 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
   for (const std::uint32_t slots : (*allocation)->slots) {
     nodes.push_back({fmt::format("node {} of {}", nodes.size(), (*allocation)->name), slots});
   }
-  return over_hosts(plan, via, nodes, [](const std::string&) { return false; });
+  const std::string where = fmt::format(
+      "{} (SLURM_JOB_ID; --via local starts all on this host) has", (*allocation)->name);
+  return over_hosts(
+      plan, via, nodes, [](const std::string&) { return false; }, where);
 }
 
 std::vector<LocalRank> local_ranks(const std::vector<JobMember>& members,

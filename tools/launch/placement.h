@@ -42,7 +42,8 @@ struct Allocation {
   std::uint32_t all_slots() const;
 };
 
-/// The Slurm allocation that we are in, if we are. Errors: Malformed, naming a variable of Slurm's.
+/// The Slurm allocation that we are in, if we are. Errors: Malformed, naming a variable of Slurm's;
+/// Unsupported for a heterogeneous job; InvalidArgument if SLURM_JOB_ID stands alone.
 Result<std::optional<Allocation>> slurm_allocation(const Variables& inherited);
 
 /// How processes are started: as --via says; else by ssh if another host is named, by srun in an

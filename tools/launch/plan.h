@@ -13,6 +13,7 @@
 #include "common/config.h"
 #include "common/job_file.h"
 #include "stretto/types.h"
+#include "tools/launch/flags.h"
 #include "tools/launch/hosts.h"
 
 namespace stretto::launch {
@@ -49,9 +50,17 @@ struct Manifest {
   std::string memory = "1Gi";
 };
 
+/// A flag of the command line.
+struct GivenFlag {
+  Flag flag{};
+  std::string spelling;  ///< As it is best typed, such as "--workers".
+  std::string value;     ///< Empty for a switch.
+};
+
 struct Plan {
   Action action = Action::kRun;
-  std::string name;  ///< --name: what the job is called; empty: as its program.
+  std::vector<GivenFlag> given;  ///< In the order of the command line.
+  std::string name;              ///< --name: what the job is called; empty: as its program.
   std::uint32_t workers = 1;
   std::uint32_t least_workers = 0;  ///< The job goes on with so many; 0: a lost worker ends it.
   std::uint32_t restarts = 0;       ///< --restarts: of workers that are lost, and of the whole job.

@@ -41,6 +41,26 @@ int refusal(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
+// Empty unless the file is a script or cannot be executed.
+std::string script_hint(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  if (path.ends_with(".py")) return fmt::format("; did you mean python3 {}?", path);
+  if (path.ends_with(".sh")) return fmt::format("; did you mean sh {}?", path);
+  if (::access(path.c_str(), X_OK) == 0) return {};
+  return fmt::format(
+      "; {} is no executable file: chmod +x makes it one, or name the program that "
+      "runs it",
+      path);
+}
+
+// Without such a line a shell would read the script.
+bool begins_with_interpreter(const std::string& path) {
+  std::array<char, 2> begin{};
+  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
+  return begin[0] == '#' && begin[1] == '!';
+}
+
 Status cannot_execute(const std::string& name, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("cannot execute '{}': {}", name, why)};
 }
@@ -50,7 +70,11 @@ Status cannot_execute(const std::string& name, std::string_view why) {
 Result<std::string> find_program(const std::string& name, const std::string& search_path) {
   if (name.find('/') != std::string::npos) {
     const int error = refusal(name);
+    if (error == EACCES) return cannot_execute(name, ::strerror(error) + script_hint(name));
     if (error != 0) return cannot_execute(name, ::strerror(error));
+    if (name.ends_with(".py") && !begins_with_interpreter(name)) {
+      return cannot_execute(name, "its first line names no interpreter" + script_hint(name));
+    }
     return name;
   }
   int best = ENOENT;
@@ -63,10 +87,11 @@ Result<std::string> find_program(const std::string& name, const std::string& sea
     if (error == EACCES) best = error;
     start = end + 1;
   }
-  if (best == ENOENT && !name.empty() && refusal("./" + name) == 0) {
+  const bool here = best == ENOENT && !name.empty() && refusal("./" + name) == 0;
+  if (here && script_hint(name).empty()) {
     return cannot_execute(name, fmt::format("not found in PATH; is './{}' meant?", name));
   }
-  if (best == ENOENT) return cannot_execute(name, "not found in PATH");
+  if (best == ENOENT) return cannot_execute(name, "not found in PATH" + script_hint(name));
   return cannot_execute(name, ::strerror(best));
 }
 

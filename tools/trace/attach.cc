@@ -14,7 +14,9 @@ namespace {
 
 Status no_target(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-Target target_from(const KnownJob& job) { return {job.scheduler, job.token, job.encrypts}; }
+Target target_from(const KnownJob& job) {
+  return {job.scheduler, job.token, job.encrypts, job.name};
+}
 
 bool same_address(const std::string& a, const std::string& b) {
   if (a == b) return true;
@@ -84,8 +86,13 @@ Result<Target> target_of(const std::vector<KnownJob>& jobs, const std::string& w
     if (!same_address(job.scheduler, wanted)) continue;
     if (token.empty()) target.token = job.token;
     target.encrypts = encrypts || job.encrypts;
+    target.name = job.name;
   }
   return target;
+}
+
+std::string title_of(const Target& target) {
+  return fmt::format("{} at {}", target.name.empty() ? "job" : target.name, target.scheduler);
 }
 
 std::string list_of(const std::vector<KnownJob>& jobs, std::int64_t now_s) {
@@ -99,6 +106,7 @@ std::string list_of(const std::vector<KnownJob>& jobs, std::int64_t now_s) {
                         job.process, span_text(now_s - job.started_s), job.workers, job.servers,
                         job.scheduler, job.command);
   }
+  if (jobs.empty()) return "no job of yours is known to run on this host\n";
   return text + "--job with a job's name, or with its process, shows it\n";
 }
 

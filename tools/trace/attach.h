@@ -16,7 +16,11 @@ struct Target {
   std::string scheduler;  ///< host:port.
   std::string token;
   bool encrypts = false;  ///< Its links are encrypted.
+  std::string name = {};  ///< Of the job; empty: not known on this host.
 };
+
+/// "train at 127.0.0.1:9000": a line for the head of what a tool shows.
+std::string title_of(const Target& target);
 
 /// `wanted` is --job: the name or the launcher's process number of a known job, or the host:port of
 /// any scheduler; empty: the only one that is known. `token` is what the user gave, and goes to

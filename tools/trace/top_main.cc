@@ -22,6 +22,7 @@ DEFINE_double(every, 2, "SECONDS: between two tables, 0.1 to 3600 (2)");
 DEFINE_int32(stack, -1, "RANK: what the threads of this worker do now, Python's too");
 DEFINE_int32(move, -1, "SERVER: hand its place over to another process, and say when that is done");
 DEFINE_string(to, "", "HOST: where that runs; on another host of the job if not given");
+DEFINE_bool(list, false, "your jobs on this host: names, addresses, programs");
 DEFINE_bool(once, false, "one table, also in a terminal");
 
 namespace stretto::observe {
@@ -30,7 +31,8 @@ namespace {
 constexpr std::size_t kMostLines = 4096;
 constexpr char kUsage[] =
     "usage: stretto-top [--job JOB] [--every SECONDS] [--once] [--stack RANK]\n"
-    "       stretto-top [--job JOB] --move SERVER [--to HOST]\n\n"
+    "       stretto-top [--job JOB] --move SERVER [--to HOST]\n"
+    "       stretto-top --list\n\n"
     "Says who is in a running Stretto job, and how each one does. Without --job: your job on this\n"
     "host, or a list if there are several. For HOST:PORT elsewhere the job's token is read from\n"
     "STRETTO_JOB_TOKEN.";
@@ -48,6 +50,9 @@ Status check(const std::vector<std::string>& rest) {
     return {Code::kInvalidArgument,
             fmt::format("{} is {}, wanted a number from 0 on", moves ? "--move" : "--stack",
                         moves ? FLAGS_move : FLAGS_stack)};
+  }
+  if (FLAGS_list && (moves || shows || !FLAGS_job.empty())) {
+    return {Code::kInvalidArgument, "--list shows all jobs; leave out --job, --move and --stack"};
   }
   if (moves && shows) {
     return {Code::kInvalidArgument, "--move and --stack are two things; ask for one at a time"};
@@ -91,7 +96,8 @@ Status top(const Target& target) {
     Result<std::string> table = table_of(**observer, kMostLines);
     if (!table.ok()) return table.status();
     // From the top left corner, and nothing of before below.
-    std::printf("%s%s", again ? "\x1b[H\x1b[2J" : "", printable(*table, Lines::kKept).c_str());
+    const std::string shown = fmt::format("{}\n{}", title_of(target), *table);
+    std::printf("%s%s", again ? "\x1b[H\x1b[2J" : "", printable(shown, Lines::kKept).c_str());
     std::fflush(stdout);
     if (!again) return {};
     const auto pause =
@@ -106,7 +112,7 @@ int run(const std::vector<std::string>& rest) {
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
   const std::vector<KnownJob> jobs = known_jobs(job_folders(environment));
-  if (job.empty() && jobs.size() > 1) {
+  if (FLAGS_list || (job.empty() && jobs.size() > 1)) {
     std::fputs(printable(list_of(jobs, std::time(nullptr)), Lines::kKept).c_str(), stdout);
     return 0;
   }

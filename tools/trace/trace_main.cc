@@ -106,6 +106,11 @@ Status trace_job(const Target& target) {
   Result<trace::Trace> trace =
       collect(**observer, extent, [](const std::string& word) { log(Level::kInfo, "{}", word); });
   if (!trace.ok()) return trace.status();
+  if (trace->records() == 0) {
+    return {Code::kResource,
+            "the trace recorded nothing: in that time no member noted a span, or the job keeps "
+            "traces of its own (--trace, STRETTO_TRACE), which `stretto-trace merge FOLDER` joins"};
+  }
   if (!FLAGS_out.empty()) return keep(std::move(*trace), FLAGS_out);
   trace::align(*trace, trace::clocks_of(*trace));
   return explain(*trace);

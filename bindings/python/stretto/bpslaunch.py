@@ -26,6 +26,8 @@ what it reads of the environment
   DMLC_NUM_WORKER, DMLC_NUM_SERVER
                       of the whole job
   DMLC_WORKER_ID      which of the hosts with workers this is, from 0 on
+  STRETTO_JOB_TOKEN   over hosts: a secret of the job, the same for all its processes; made once,
+                      as by: openssl rand -hex 16
   BYTEPS_LOCAL_SIZE   workers of this host (default: one for each GPU that
                       NVIDIA_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES names, or one)
   BYTEPS_TRACE_ON, BYTEPS_TRACE_DIR

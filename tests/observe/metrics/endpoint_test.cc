@@ -66,7 +66,7 @@ TEST(MetricsEndpoint, APortThatIsTakenIsNamed) {
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.status().cause(),
               AllOf(HasSubstr("wanted to listen at " + (*first)->address()),
-                    HasSubstr("in use; stop who listens there")));
+                    HasSubstr("in use; stop the process that listens there")));
 }
 
 TEST(MetricsEndpoint, OtherHostsNeedTheToken) {

@@ -2,7 +2,8 @@
 // Groups: what workers do together without servers and without names of tensors.
 //
 //   stretto::Group all = stretto::Group::of(worker).or_exit();
-//   all.all_reduce(stretto::Dtype::kF32, mine, sum).wait().or_exit();
+//   all.all_reduce(stretto::Dtype::kF32, std::as_bytes(std::span(mine)),
+//                  std::as_writable_bytes(std::span(sum))).wait().or_exit();  // vectors of float
 //
 // All members make the same calls on a group in the same order; each call's n-th is matched with
 // the others' n-th, so several groups, or several threads with a group each, do not meet. Members

@@ -18,6 +18,7 @@ simple approximation for the parameters", is known to us from the abstract of a 
 
 import copy
 import operator
+import sys
 
 import torch
 
@@ -221,6 +222,11 @@ class Delayed(synchronous.Synchronous):
         names = [exchanged.names[parameter] for parameter in prefix]
         names = broadcasting.broadcast_object(names, 0, f"Stale.{self._stretto_label}")
         exchanged.make_stale(by_name[name] for name in names)
+        now = session.current()
+        if not names and now.rank == 0 and not now.alone:
+            print(f"stretto: mode 'delayed' chose no layers after {PROFILED} steps, since no step "
+                  "waits for the link: it trains as mode 'sync' does; stale=N or 'all' makes "
+                  "layers late in any case", file=sys.stderr, flush=True)
 
 
 def make(optimizer, named, new_scope, late_ones, *, passes, compression, way):
