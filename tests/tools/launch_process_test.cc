@@ -343,8 +343,8 @@ TEST_F(LaunchProcess, WhatCannotBeExecutedIsNamed) {
 TEST_F(LaunchProcess, WrongUseIsRefusedWithStatus2) {
   EXPECT_EQ(run({"--wrokers=2", "x"}).status, 2);
   EXPECT_EQ(run({"--via=ssh", "x"}).last_error(),
-            "ERROR InvalidArgument role=launcher rank=- peer=- op=arguments cause=--via ssh needs "
-            "hosts: --hostfile FILE with a line `host slots=N` each, or -H host:slots,...");
+            "ERROR InvalidArgument: --via ssh needs hosts: --hostfile FILE with a line `host "
+            "slots=N` each, or -H host:slots,... (role=launcher rank=- peer=- op=arguments)");
   EXPECT_EQ(run({"--help"}).output.substr(0, 22), "usage: stretto-launch ");
   EXPECT_EQ(run({"--version"}).status, 0);
 }
