@@ -156,7 +156,25 @@ TEST_F(LaunchProcess, TheFirstFailureIsNamedAndItsStatusReturned) {
   const Outcome outcome = finish();
   EXPECT_EQ(outcome.status, 3);
   EXPECT_EQ(outcome.last_error(),
-            "ERROR PeerLost role=worker rank=2 peer=- op=run cause=exited with status 3");
+            "ERROR ProgramFailed role=worker rank=2 peer=- op=run cause=exited with status 3");
+}
+
+TEST_F(LaunchProcess, LastLineRepeatsException) {
+  script("stretto-server",
+         "trap 'echo ERROR Interrupted role=server rank=0 peer=- op=- cause=a signal >&2; exit 1' "
+         "TERM; nap; tell up; forever");
+  const std::string worker = script("worker",
+                                    "echo 'Traceback (most recent call last):' >&2\n"
+                                    "echo 'ValueError: my bug' >&2; await_go; exit 1");
+  start({"--settle", "0", worker});
+  ASSERT_EQ(told(), "up");
+  let_go();
+  const Outcome outcome = finish();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.last_error(),
+            "ERROR ProgramFailed role=worker rank=0 peer=- op=run cause=exited with status 1, "
+            "saying 'ValueError: my bug'");
+  EXPECT_EQ(outcome.errors.find("Interrupted"), std::string::npos) << outcome.errors;
 }
 
 TEST_F(LaunchProcess, DeathsBySignalAreNamed) {
@@ -189,7 +207,7 @@ TEST_F(LaunchProcess, ServersThatStayAreEndedAfterTheWork) {
   let_go();
   const Outcome outcome = finish();
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.errors.find("[launcher] warning: still running"), std::string::npos);
+  EXPECT_NE(outcome.errors.find(", still running "), std::string::npos);
   ASSERT_EQ(remembered().size(), 1u);
   EXPECT_TRUE(gone(remembered()[0]));
 }
@@ -198,7 +216,7 @@ TEST_F(LaunchProcess, ServersThatNobodyCameToAreEndedSoon) {
   script("stretto-scheduler", "remember; echo 127.0.0.1:45678 >&3; exec sleep 1000");
   const Outcome outcome = run({"--drain", "1000", script("worker", "exit 0")});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_NE(outcome.errors.find("never came together in a job"), std::string::npos)
+  EXPECT_NE(outcome.errors.find("as all workers have ended and no job began"), std::string::npos)
       << outcome.errors;
   ASSERT_EQ(remembered().size(), 1u);
   EXPECT_TRUE(gone(remembered()[0]));

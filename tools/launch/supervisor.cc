@@ -138,6 +138,18 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
   return abandoned;
 }
 
+// Why members that did not end by themselves are sent a signal, as the end of that sentence.
+std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, bool gathered) {
+  const bool patient =
+      before == Lifecycle::Phase::kSettling || before == Lifecycle::Phase::kDraining;
+  if (!patient || lifecycle.interrupted()) return {};
+  if (before == Lifecycle::Phase::kDraining && !gathered) {
+    return ", as all workers have ended and no job began";
+  }
+  return fmt::format(", still running {} s after the {}", seconds(lifecycle.patience(before)),
+                     before == Lifecycle::Phase::kSettling ? "first failure" : "last worker");
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
@@ -364,21 +376,11 @@ std::string Supervisor::news() {
 }
 
 void Supervisor::take(Step step, Phase before, Reaction& reaction) {
-  const bool patient = before == Phase::kSettling || before == Phase::kDraining;
   switch (step) {
     case Step::kNone:
       return;
     case Step::kStop:
-      if (patient && !lifecycle_.interrupted() && before == Phase::kDraining &&
-          !losses_.gathered()) {
-        reaction.notes.emplace_back(
-            "all workers have ended, and never came together in a job: nobody needs its servers");
-      } else if (patient && !lifecycle_.interrupted()) {
-        reaction.notes.push_back(fmt::format(
-            "warning: still running {} s after the {}: {}", seconds(lifecycle_.patience(before)),
-            before == Phase::kSettling ? "first failure" : "last worker", evidence_.alive_names()));
-      }
-      stop(reaction);
+      stop(reaction, reason_to_stop(lifecycle_, before, losses_.gathered()));
       return;
     case Step::kKill:
       for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
@@ -399,7 +401,7 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
 // and end by that instead of by the notice. SIGINT goes where a terminal sends it, to everybody in
 // the group. Other notices go to the process alone: helpers such as data loaders must work on while
 // it finishes its step.
-void Supervisor::stop(Reaction& reaction) {
+void Supervisor::stop(Reaction& reaction, std::string_view reason) {
   const int signal = lifecycle_.stop_signal().value();
   for (std::size_t i = evidence_.members.size(); i-- > 0;) {
     Witness& witness = evidence_.members[i];
@@ -411,8 +413,8 @@ void Supervisor::stop(Reaction& reaction) {
     if (evidence_.is_alive(i) && witness.lost.ok()) witness.told = true;
   }
   if (!evidence_.all_ended()) {
-    reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
-                                         signal_name(signal), evidence_.alive_names(),
+    reaction.notes.push_back(fmt::format("sent {} to {}{}; SIGKILL follows after {} s",
+                                         signal_name(signal), evidence_.alive_names(), reason,
                                          seconds(limits_.grace)));
   }
 }

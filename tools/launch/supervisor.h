@@ -120,7 +120,7 @@ class Supervisor {
   void take_losses(Time now);
   std::string news();
   void take(Step step, Phase before, Reaction& reaction);
-  void stop(Reaction& reaction);
+  void stop(Reaction& reaction, std::string_view reason);
 
   const Limits limits_;
   JobEvidence evidence_;

@@ -97,7 +97,8 @@ def _wait(children):
         elif first == 0:
             # The others learn of it from the scheduler, and end with an error of their own.
             first = code if code > 0 else 128 - code
-            print(f"ERROR PeerLost role=launcher rank=- peer=worker op=run cause=local rank {rank} "
+            error = "ProgramFailed" if code > 0 else "PeerLost"
+            print(f"ERROR {error} role=launcher rank=- peer=worker op=run cause=local rank {rank} "
                   f"exited with status {first}", file=sys.stderr, flush=True)
     return first
 
