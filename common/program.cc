@@ -38,6 +38,10 @@ int exit_status(const Status& status) {
   return lost ? kExitOfLoss : 1;
 }
 
+std::string arguments_line(const Status& status, std::string_view role) {
+  return fmt::format("ERROR {} (role={} rank=- peer=- op=arguments)", status.text(), role);
+}
+
 int finished(int status, std::string_view role) {
   const bool failed_before = std::ferror(stdout) != 0;
   errno = 0;

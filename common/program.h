@@ -22,6 +22,10 @@ inline constexpr int kExitOfLoss = 69;
 /// kExitOfLoss if another member was lost, else 1.
 int exit_status(const Status& status);
 
+/// "ERROR InvalidArgument: SENTENCE (role=launcher rank=- peer=- op=arguments)": the line for a
+/// command line that cannot be used. A person reads the sentence first; a script finds the fields.
+std::string arguments_line(const Status& status, std::string_view role);
+
 /// What main returns: `status`; or, where that is 0 and standard output has not taken all that the
 /// program printed, 1, after an error line. A reader that has left (`| head -1`) is no error.
 int finished(int status, std::string_view role);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "common/log.h"
+#include "common/program_failed.h"
 #include "common/text.h"
 
 namespace stretto {
@@ -50,7 +51,7 @@ std::string_view name_of(Code code) {
     case Code::kInterrupted:
       return "Interrupted";
   }
-  return "Unknown";
+  return code == kProgramFailed ? "ProgramFailed" : "Unknown";
 }
 
 const Status::Words& Status::words() const {

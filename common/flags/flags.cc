@@ -116,8 +116,8 @@ std::string help(std::string_view usage) {
   return text + "  --help, --version\n";
 }
 
-int refuse(Status status) {
-  static_cast<void>(exit_status(std::move(status).with_operation("arguments")));
+int refuse(const Status& status) {
+  std::fprintf(stderr, "%s\n", arguments_line(status, log_identity().role).c_str());
   return kUsageStatus;
 }
 

@@ -35,7 +35,7 @@ Result<Words> read(const std::vector<std::string>& words);
 std::string help(std::string_view usage);
 
 /// Prints the error line of wrong arguments; returns kUsageStatus.
-int refuse(Status status);
+int refuse(const Status& status);
 
 /// What main does with a command line before anything else: --help and --version are answered, and
 /// wrong flags refused. An exit status, or the other words in `rest`.

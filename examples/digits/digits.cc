@@ -2,6 +2,7 @@
 // Trains a classifier of handwritten digits on several workers at once. Each has its own shard of
 // the samples; how they wait for one another is one flag (--mode). Read main first.
 #include <fmt/core.h>
+#include <stretto/checkpoints.h>
 #include <stretto/parameters.h>
 
 #include <array>
@@ -124,7 +125,20 @@ Result<NextBatch> batches(const stretto::Worker& worker, const digits::Settings&
   return NextBatch([source] { return source->next(); });
 }
 
-Status train(const stretto::Worker& worker, const digits::Settings& settings,
+/// Saves the job under `stretto-launch --checkpoint DIR` whenever a checkpoint is due by the clock.
+/// A checkpoint that cannot be written is a warning, and training goes on.
+Status save_if_due(stretto::Checkpoints& checkpoints, std::uint64_t step, Parameters& parameters) {
+  const Result<bool> due = checkpoints.due(step);
+  if (!due.ok()) return due.status();
+  if (!*due) return {};
+  Status status = parameters.finish();
+  if (!status.ok()) return status;
+  const Status saved = checkpoints.save(step, parameters.attachments());
+  if (!saved.ok()) std::fprintf(stderr, "digits: no checkpoint: %s\n", saved.text().c_str());
+  return {};
+}
+
+Status train(stretto::Worker& worker, const digits::Settings& settings,
              const digits::Dataset& dataset, Parameters& parameters) {
   const std::size_t batch = (settings.batch + worker.size() - 1) / worker.size();
   const std::size_t steps = dataset.train.size() / worker.size() / batch * settings.epochs;
@@ -139,7 +153,15 @@ Status train(const stretto::Worker& worker, const digits::Settings& settings,
   Progress progress(bytes_of(parameters));
   Tensors gradient;
 
-  for (std::size_t step = 1; step <= steps; ++step) {
+  stretto::Checkpoints checkpoints(worker);
+  const std::uint64_t made = checkpoints.restored().step;  // By a job that this one resumes, or 0.
+  for (std::uint64_t step = 1; step <= made; ++step) {     // The same samples follow.
+    const Result<std::span<const digits::Sample>> skipped = (*next)();
+    if (!skipped.ok()) return skipped.status();
+  }
+  if (made > 0 && worker.rank() == 0) std::printf("resumed at step %ju\n", std::uintmax_t{made});
+
+  for (std::size_t step = made + 1; step <= steps; ++step) {
     const Result<std::span<const digits::Sample>> samples = (*next)();
     if (!samples.ok()) return samples.status();
     const double loss = digits::loss_and_gradient(values_of(parameters), *samples, gradient);
@@ -157,6 +179,8 @@ Status train(const stretto::Worker& worker, const digits::Settings& settings,
     if (worker.rank() == 0 && (progress.due() || step == steps)) {
       progress.print(step, digits::accuracy(values_of(parameters), dataset.test));
     }
+    status = save_if_due(checkpoints, step, parameters);
+    if (!status.ok()) return status;
   }
   return parameters.finish();
 }
@@ -201,6 +225,8 @@ int main(int argc, char** argv) {
   worker.leave().or_exit();
 
   if (worker.rank() == 0) {
-    std::printf("test_accuracy=%.3f\n", digits::accuracy(values_of(parameters), dataset.test));
+    const Views values = values_of(parameters);
+    std::printf("checksum=%016jx\n", std::uintmax_t{digits::checksum(values)});
+    std::printf("test_accuracy=%.3f\n", digits::accuracy(values, dataset.test));
   }
 }

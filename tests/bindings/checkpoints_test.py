@@ -77,7 +77,7 @@ class Checkpoints(kept.KeptTest):
         self.assertIn("optimizers 1 and 2 have parameters of equal names", job.output())
         self.folder = self.folder.with_name("named")
         self.assertIn("returned True", self.misuse("named")[0])
-        self.assertIn("Mismatch: restore: checkpoint 1 is of a program that trains something else",
+        self.assertIn("restore: checkpoint 1 is of a program that trains something else",
                       self.misuse("named_swapped")[0][0])
 
     def test_no_second_copy_of_a_model_is_needed(self):

@@ -50,7 +50,7 @@ class Delayed(jobs.PythonTest):
         os.kill(job.member("worker 1"), signal.SIGKILL)
         self.assertEqual(job.end(SOON), 128 + signal.SIGKILL, job.output())
         self.assertLess(time.monotonic() - started, SOON)
-        job.expect(r"\[worker 0\] stretto.errors.PeerLost: PeerLost: .*worker 1")
+        job.expect(r"\[worker 0\] stretto.errors.PeerLost: .*worker 1")
         self.assert_nobody_left()
 
     def test_elastic_jobs_are_refused(self):

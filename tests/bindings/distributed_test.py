@@ -109,7 +109,7 @@ class Distributed(jobs.PythonTest):
         self.assertEqual(job.end(SOON), 128 + signal.SIGKILL, job.output())
         self.assertLess(time.monotonic() - started, SOON)
         for rank in (0, 2):
-            job.expect(rf"\[worker {rank}\] stretto.errors.PeerLost: PeerLost: .*worker 1")
+            job.expect(rf"\[worker {rank}\] stretto.errors.PeerLost: .*worker 1")
         self.assert_nobody_left()
 
     def test_rank_0_is_killed_without_a_launcher(self):
@@ -119,7 +119,7 @@ class Distributed(jobs.PythonTest):
         os.kill(ranks[0].pid, signal.SIGKILL)
         for rank in ranks[1:]:
             self.assertEqual(rank.end(SOON), 1, rank.output())
-            rank.expect("stretto.errors.PeerLost: PeerLost: .*worker 0")
+            rank.expect("stretto.errors.PeerLost: .*worker 0")
         self.assert_all_end()
 
     def test_all_are_told_that_there_is_no_scheduler(self):
@@ -132,20 +132,20 @@ class Distributed(jobs.PythonTest):
         job = self.python("distributed_failing_worker.py", "raises")
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 1, job.output())
         job.expect("KeyError: \"a bug of the user's\"")
-        job.expect(r"\[worker 0\] stretto.errors.PeerLost: PeerLost: .*worker 1")
+        job.expect(r"\[worker 0\] stretto.errors.PeerLost: .*worker 1")
         self.assert_nobody_left()
 
     def test_who_is_late_is_named(self):
         job = self.python("distributed_failing_worker.py", "is_late", workers=3)
         self.assert_clean(job, 3)
         for rank in (0, 1):
-            job.expect(rf"\[worker {rank}\] Timeout: all_reduce: was not done within 1 s")
-        job.expect(r"\[worker 0\] Timeout: monitored_barrier: rank 2 did not come within 1 s")
+            job.expect(rf"\[worker {rank}\] all_reduce: was not done within 1 s")
+        job.expect(r"\[worker 0\] monitored_barrier: rank 2 did not come within 1 s")
 
     def test_elastic_jobs_are_refused(self):
         job = self.python("distributed_failing_worker.py", "adds", workers="1:2")
         self.assertNotEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
-        job.expect("stretto.errors.Unsupported: Unsupported: init_process_group: .*of fixed size")
+        job.expect("stretto.errors.Unsupported: init_process_group: .*of fixed size")
 
 
 if __name__ == "__main__":

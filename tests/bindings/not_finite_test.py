@@ -28,10 +28,10 @@ class NotFinite(jobs.PythonTest):
         self.assertNotEqual(status, 0)
         self.assertEqual(said, set())
         for rank in range(2):
-            job.expect(rf"\[worker {rank}\] stretto.errors.NotFinite: NotFinite: .*'Gradient\..*"
+            job.expect(rf"\[worker {rank}\] stretto.errors.NotFinite: .*'Gradient\..*"
                        r"of the contribution of worker 1 \d+ of")
         job.expect(r"\[worker 1\] .*; in this worker's gradients of 0.bias, 0.weight, ")
-        job.expect(r"^ERROR PeerLost role=worker rank=1 .*saying 'NotFinite: ")
+        job.expect(r"^ERROR ProgramFailed role=worker rank=1 .*saying 'NotFinite: ")
 
     def test_what_is_not_looked_at_makes_all_parameters_nan(self):
         job, status, said = self.ends("pass")

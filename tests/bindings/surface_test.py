@@ -222,7 +222,7 @@ class Errors(unittest.TestCase):
     def test_each_code_has_a_class(self):
         error = errors.of_status("PeerLost", "worker 1 died", "worker 1", "push_pull 'x'")
         self.assertIsInstance(error, errors.PeerLost)
-        self.assertEqual(str(error), "PeerLost: push_pull 'x': worker 1 died (peer: worker 1)")
+        self.assertEqual(str(error), "push_pull 'x': worker 1 died (peer: worker 1)")
         self.assertIsInstance(errors.of_status("Mismatch", "", "", ""), ValueError)
         self.assertEqual(errors.of_status("New", "x", "", "").code, "New")
 

@@ -53,5 +53,10 @@ TEST_F(ProgramTest, TheExitStatusIsZeroOnlyIfAllWentWell) {
   testing::internal::GetCapturedStderr();
 }
 
+TEST(ArgumentsLine, SentenceComesFirst) {
+  EXPECT_EQ(arguments_line({Code::kInvalidArgument, "unknown flag --x"}, "launcher"),
+            "ERROR InvalidArgument: unknown flag --x (role=launcher rank=- peer=- op=arguments)");
+}
+
 }  // namespace
 }  // namespace stretto

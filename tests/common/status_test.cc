@@ -7,6 +7,8 @@
 #include <memory>
 #include <set>
 
+#include "common/program_failed.h"
+
 namespace stretto {
 namespace {
 
@@ -60,6 +62,7 @@ TEST(Code, EveryOneHasItsOwnName) {
     EXPECT_EQ(name.find(' '), std::string_view::npos) << "scripts split at blanks";
     EXPECT_TRUE(names.insert(name).second) << name;
   }
+  EXPECT_EQ(name_of(kProgramFailed), "ProgramFailed") << "its number is no member's";
   EXPECT_EQ(name_of(Code{200}), "Unknown");
 }
 

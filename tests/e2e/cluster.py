@@ -31,6 +31,8 @@ MARK = "MARK_OF_STRETTO_TEST"  # The variable that every process of a test inher
 _STRETTO_NAMES = re.compile(r"(STRETTO|DMLC|BYTEPS)_|(RANK|WORLD_SIZE)$")
 _ERROR = re.compile(r"ERROR (?P<code>\w+) role=(?P<role>\S+) rank=(?P<rank>\S+) peer=(?P<peer>.*?) "
                     r"op=(?P<op>.*?) cause=(?P<cause>.*)")
+_WRONG_WORDS = re.compile(r"ERROR (?P<code>\w+): (?P<cause>.*) \(role=(?P<role>\S+) "
+                          r"rank=(?P<rank>\S+) peer=(?P<peer>\S+) op=(?P<op>arguments)\)")
 
 
 def exit_of_loss(name):
@@ -39,7 +41,8 @@ def exit_of_loss(name):
 
 
 class Error:
-    """One line `ERROR <code> role= rank= peer= op= cause=`, in parts."""
+    """One line `ERROR <code> role= rank= peer= op= cause=`, in parts. Of a wrong command line the
+    sentence comes first: `ERROR <code>: <cause> (role= rank= peer= op=arguments)`."""
 
     def __init__(self, match):
         self.text = match.group(0)
@@ -58,7 +61,8 @@ class Error:
 
 def errors_in(lines, prefix=""):
     """The ERROR lines among `lines` that have exactly this prefix before the word ERROR."""
-    found = [_ERROR.fullmatch(line[len(prefix):]) for line in lines if line.startswith(prefix)]
+    texts = [line[len(prefix):] for line in lines if line.startswith(prefix)]
+    found = [_ERROR.fullmatch(text) or _WRONG_WORDS.fullmatch(text) for text in texts]
     return [Error(match) for match in found if match]
 
 

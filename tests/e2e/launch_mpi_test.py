@@ -55,7 +55,8 @@ class Mpi(hosts.FarTest):
             with self.subTest(script):
                 script = f'test "$RANK" = 0 || {{ {script}; }}; exec sleep 1000'
                 job = self.by_mpirun("sh", "-c", script, flags=["--settle", 0])
-                self.refused(job, "PeerLost", "role=worker rank=1", cause, status=status)
+                code = "ProgramFailed" if "exited" in cause else "PeerLost"
+                self.refused(job, code, "role=worker rank=1", cause, status=status)
 
     def test_a_killed_worker_ends_the_job(self):
         job = self.by_mpirun(cluster.TRAINING, *FOREVER)

@@ -146,7 +146,7 @@ class Allocations(hosts.FarTest):
         reader.expect("^9$")
         last = said.read_text(encoding="utf-8").splitlines()[-1]
         error, = cluster.errors_in([last])
-        self.assert_error(error, "PeerLost", "role=worker rank=1", "exited with status 9")
+        self.assert_error(error, "ProgramFailed", "role=worker rank=1", "exited with status 9")
 
     def test_a_killed_worker_ends_the_job(self):
         job = self.over_nodes(cluster.TRAINING, *FOREVER)

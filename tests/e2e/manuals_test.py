@@ -125,7 +125,8 @@ class Help(unittest.TestCase):
             for words in (["espresso"], ["--workers", "many"], ["--workers"]):
                 status, _, complaint = run(BUILD / "bin" / name, *words)
                 self.assertEqual(status, 2, complaint)
-                self.assertRegex(complaint, r"^ERROR InvalidArgument .*op=arguments cause=.*\n$")
+                self.assertRegex(complaint, r"^ERROR InvalidArgument: .* \(role=\w+ .*"
+                                             r"op=arguments\)\n$")
 
 
 class Manual(unittest.TestCase):

@@ -47,7 +47,7 @@ class Mismatch(cluster.ClusterTest):
     def test_the_launcher_names_a_worker(self):
         job = self.train("--rounds", 10**9, "--fault", "dtype")
         self.assertEqual(job.end(), 1, job.output())
-        error = self.one_error(job, "PeerLost")
+        error = self.one_error(job, "ProgramFailed", "Mismatch: ")
         self.assertEqual(error.role, "worker", job.output())
         for worker in ("worker 0", "worker 1"):
             self.assertEqual([e.code for e in job.errors_of(worker)], ["Mismatch"], job.output())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of supervision, event by event, in virtual time.
 #include "common/program.h"
+#include "common/program_failed.h"
 #include "tests/tools/launch_supervisor_fixture.h"
 
 namespace stretto::launch::supervised {
@@ -30,7 +31,9 @@ TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
                                                    {kServer, SIGTERM, Scope::kProcess},
                                                    {kScheduler, SIGTERM, Scope::kGroup}}));
   ASSERT_FALSE(late.notes.empty());
-  EXPECT_EQ(late.notes[0], "warning: still running 10 s after the last worker: server 0");
+  EXPECT_EQ(late.notes[0],
+            "sent SIGTERM to server 0, still running 10 s after the last worker; SIGKILL follows "
+            "after 20 s");
   end({{kServer, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
@@ -43,9 +46,10 @@ TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
   const Reaction late = wait();
   EXPECT_EQ(elapsed(), 1s);
   EXPECT_EQ(late.orders.size(), 4u);
-  ASSERT_FALSE(late.notes.empty());
+  ASSERT_EQ(late.notes.size(), 1U);
   EXPECT_EQ(late.notes[0],
-            "all workers have ended, and never came together in a job: nobody needs its servers");
+            "sent SIGTERM to scheduler, server 0, as all workers have ended and no job began; "
+            "SIGKILL follows after 20 s");
   end({{kServer, kTerminated}, {kScheduler, kTerminated}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
@@ -95,7 +99,7 @@ TEST_F(LaunchSupervisor, AFailedWorkerIsNamedAndOthersMaySettle) {
   end({{kScheduler, {false, 1}}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(verdict(),
-            "3 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 3");
+            "3 ERROR ProgramFailed role=worker rank=1 peer=- op=run cause=exited with status 3");
 }
 
 TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
@@ -216,7 +220,7 @@ TEST_F(LaunchSupervisor, AnInterruptDoesNotHideAnEarlierFailure) {
   EXPECT_EQ(signal(SIGTERM).orders.size(), 4u);
   end({{kSecondWorker, kTerminated}, {kServer, kTerminated}, {kScheduler, kTerminated}});
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 3);
-  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kPeerLost);
+  EXPECT_EQ(supervisor_.outcome().verdict.error.code(), kProgramFailed);
 }
 
 TEST_F(LaunchSupervisor, ANoticeExplainsEndsThatAreSeenBeforeIt) {

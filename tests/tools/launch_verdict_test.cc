@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "common/program.h"
+#include "common/program_failed.h"
 #include "tools/launch/verdict.h"
 
 namespace stretto::launch::verdicts {
@@ -164,10 +165,16 @@ const std::vector<Case> kCases = {
       {kWorker2, kFailed},
       {kWorker1, kKilled, {}, 20s, true}},
      "1 ERROR Timeout role=worker rank=1 peer=- op=run cause=worker 1 did not push, says worker 0"},
+    {"a worker that others waited for loses them afterwards",
+     {{kWorker1, kFailed, lost(Code::kTimeout, "worker 0", "worker 0 did not push")},
+      {kServer, kOfLoss, kNoWorker1},
+      {kScheduler, kOfLoss, kNoWorker1},
+      {kWorker0, kFailed, kNoWorker1, 1s}},
+     "1 ERROR Timeout role=worker rank=0 peer=- op=run cause=worker 0 did not push, says worker 1"},
     {"an error of its own, that names somebody",
      {{kWorker0, kFailed, lost(Code::kMismatch, "worker 1", "f32 against i32")},
       {kScheduler, kOfLoss, lost(Code::kPeerLost, "worker 0", "worker 0 is lost: it ended")}},
-     "1 ERROR PeerLost role=worker rank=0 peer=- op=run cause=exited with status 1, saying "
+     "1 ERROR ProgramFailed role=worker rank=0 peer=- op=run cause=exited with status 1, saying "
      "'Mismatch: f32 against i32'"},
     {"a member that never came",
      {{kWorker0, kFailed, kMissing1},
@@ -202,16 +209,16 @@ const std::vector<Case> kCases = {
      "137 ERROR ServerLost role=server rank=0 peer=- op=run cause=killed by SIGKILL"},
     {"without any word: of statuses a worker's, then a server's",
      {{kScheduler, kFailed}, {kServer, kFailed}, {kWorker1, Exit{false, 3}, {}, 1ms}},
-     "3 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 3"},
+     "3 ERROR ProgramFailed role=worker rank=1 peer=- op=run cause=exited with status 3"},
     {"without any word: of statuses a server's before the scheduler's",
      {{kScheduler, kFailed}, {kServer, Exit{false, 3}, {}, 1ms}},
      "3 ERROR ServerLost role=server rank=0 peer=- op=run cause=exited with status 3"},
     {"without any word: not one seen later",
      {{kWorker0, kFailed}, {kServer, kKilled, {}, 600ms}},
-     "1 ERROR PeerLost role=worker rank=0 peer=- op=run cause=exited with status 1"},
+     "1 ERROR ProgramFailed role=worker rank=0 peer=- op=run cause=exited with status 1"},
     {"who says by its status that it followed is not the cause, however late the other ends",
      {{kServer, kOfLoss}, {kWorker1, Exit{false, 3}, {}, 2s}},
-     "3 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 3"},
+     "3 ERROR ProgramFailed role=worker rank=1 peer=- op=run cause=exited with status 3"},
     {"a notice to all",
      {{kServer, Exit{true, SIGTERM}, {}, {}, true},
       {kWorker0, kFine, {}, {}, true},
@@ -238,9 +245,23 @@ const std::vector<Case> kCases = {
      "1 ERROR SchedulerLost role=scheduler rank=0 peer=- op=start cause=exited with status 1 "
      "before "
      "it said where it listens, saying 'InvalidArgument: nothing is there'"},
+    {"a program that failed says why, whatever the others make of its end",
+     {{kWorker1, kFailed, lost(kProgramFailed, "-", "ValueError: my bug")},
+      {kWorker0, kFailed, kNoWorker1},
+      {kScheduler, kOfLoss, kNoWorker1}},
+     "1 ERROR ProgramFailed role=worker rank=1 peer=- op=run cause=exited with status 1, saying "
+     "'ValueError: my bug'"},
+    {"a program that aborts of an exception",
+     {{kWorker1, Exit{true, SIGABRT}, lost(kProgramFailed, "-", "std::runtime_error: my bug")}},
+     "134 ERROR ProgramFailed role=worker rank=1 peer=- op=run cause=killed by SIGABRT, saying "
+     "'std::runtime_error: my bug'"},
+    {"a worker that a signal asked to end has not failed by itself",
+     {{kWorker1, kFailed, lost(Code::kInterrupted, "-", "a signal came")}},
+     "1 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 1, saying "
+     "'Interrupted: a signal came'"},
     {"a notice after a failure",
      {{kWorker0, Exit{false, 3}}, {kWorker1, Exit{true, SIGTERM}, {}, {}, true}},
-     "3 ERROR PeerLost role=worker rank=0 peer=- op=run cause=exited with status 3",
+     "3 ERROR ProgramFailed role=worker rank=0 peer=- op=run cause=exited with status 3",
      SIGTERM},
 };
 
@@ -279,6 +300,28 @@ TEST(LaunchVerdict, TheSchedulerIsGivenUpOnceAllOthersHaveEnded) {
   EXPECT_EQ(given_up(evidence_of({"", known, ""})), std::vector<std::size_t>{kScheduler});
 }
 
+TEST(LaunchVerdict, ProgramSpeaksBeforeItHasJoined) {
+  const JobMember worker{Role::kWorker, 3};
+  const Status status(Code::kInvalidArgument, "mode 'egear' is not known");
+  EXPECT_EQ(statement_of(status.error_line("digits", -1), worker),
+            (Statement{Code::kInvalidArgument, "-", "mode 'egear' is not known"}));
+  EXPECT_FALSE(statement_of(status.error_line("digits", -1), {Role::kServer, 3}));
+  EXPECT_FALSE(statement_of(status.error_line("digits", 2), worker));
+  for (const char* other : {"scheduler", "server", "launcher", "agent"}) {
+    EXPECT_FALSE(statement_of(status.error_line(other, -1), worker)) << other;
+  }
+}
+
+TEST(LaunchVerdict, ToldMemberAnswersNotice) {
+  Witness witness({Role::kServer, 0});
+  const std::string line = Status(Code::kInterrupted, "a signal").error_line("server", 0);
+  EXPECT_FALSE(answers_notice(witness, line)) << "another process may have sent the signal";
+  witness.told = true;
+  EXPECT_TRUE(answers_notice(witness, line));
+  EXPECT_FALSE(answers_notice(witness, Status(Code::kResource, "full").error_line("server", 0)));
+  EXPECT_FALSE(answers_notice(witness, "asked to end"));
+}
+
 TEST(LaunchVerdict, AnErrorLineIsAStatementOfItsOwnSpeaker) {
   const JobMember worker{Role::kWorker, 3};
   const Status status =
@@ -287,17 +330,15 @@ TEST(LaunchVerdict, AnErrorLineIsAStatementOfItsOwnSpeaker) {
             (Statement{Code::kPeerLost, "worker 1", "it ended"}));
   EXPECT_EQ(statement_of(status.error_line("worker", -1), worker)->peer, "worker 1");
   const std::string python =
-      "stretto.errors.PeerLost: PeerLost: push_pull 'w': worker 1 has left (the job) (peer: worker "
-      "1)";
+      "stretto.errors.PeerLost: push_pull 'w': worker 1 has left (the job) (peer: worker 1)";
   EXPECT_EQ(statement_of(python, worker),
             (Statement{Code::kPeerLost, "worker 1", "push_pull 'w': worker 1 has left (the job)"}));
   EXPECT_FALSE(statement_of(python, {Role::kServer, 3})) << "no Python there";
-  EXPECT_EQ(statement_of("stretto.errors.NotFinite: NotFinite: at 3: nan", worker),
+  EXPECT_EQ(statement_of("stretto.errors.NotFinite: at 3: nan", worker),
             (Statement{Code::kNotFinite, "-", "at 3: nan"}));
   for (const char* other :
-       {"stretto.errors.PeerLost", "stretto.errors.PeerLost: Mismatch: x (peer: worker 1)",
-        "stretto.errors.Ok: Ok: (peer: x)",
-        "  stretto.errors.PeerLost: PeerLost: x (peer: worker 1)"}) {
+       {"stretto.errors.PeerLost", "stretto.errors.Nonsense: x (peer: worker 1)",
+        "stretto.errors.Ok: (peer: x)", "  stretto.errors.PeerLost: x (peer: worker 1)"}) {
     EXPECT_FALSE(statement_of(other, worker)) << other;
   }
   for (const std::string& line :

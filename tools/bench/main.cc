@@ -18,6 +18,11 @@ namespace {
 
 constexpr int kUsageStatus = 2;
 
+int refuse_arguments(const Status& status) {
+  std::fprintf(stderr, "%s\n", arguments_line(status, "bench").c_str());
+  return kUsageStatus;
+}
+
 int refuse(Status status, std::string_view operation, int exit_status) {
   std::fprintf(stderr, "%s\n",
                std::move(status).with_operation(operation).error_line("bench", -1).c_str());
@@ -57,8 +62,8 @@ Status run(const Settings& settings) {
 
 int bench(std::span<const std::string> words) {
   if (words.empty()) {
-    return refuse({Code::kInvalidArgument, "wanted the name of a benchmark; --help lists them"},
-                  "arguments", kUsageStatus);
+    return refuse_arguments(
+        {Code::kInvalidArgument, "wanted the name of a benchmark; --help lists them"});
   }
   const std::string& name = words.front();
   if (name == "--help" || name == "-h" || name == "help") return print_help();
@@ -69,9 +74,9 @@ int bench(std::span<const std::string> words) {
   if (name == "worker-role") return exit_status(run_worker_role(words.subspan(1)));
   if (name == "delay-role") return refuse(run_delay_role(words.subspan(1)), name, 1);
   const Result<Benchmark> benchmark = find_benchmark(name);
-  if (!benchmark.ok()) return refuse(benchmark.status(), "arguments", kUsageStatus);
+  if (!benchmark.ok()) return refuse_arguments(benchmark.status());
   const Result<Settings> settings = read_settings(*benchmark, words.subspan(1));
-  if (!settings.ok()) return refuse(settings.status(), "arguments", kUsageStatus);
+  if (!settings.ok()) return refuse_arguments(settings.status());
   if (settings->help) return print_help();
   const Status status = run(*settings);
   return status.ok() ? 0 : refuse(status, name, 1);

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/program_failed.h"
 
 namespace stretto::launch {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::string_view kErrorLine = "ERROR ";
 constexpr std::size_t kMaxNames = 8;
 
 Code code_named(std::string_view name) {
-  for (int number = 0; number <= static_cast<int>(Code::kNotFinite); ++number) {
+  for (int number = 0; number <= static_cast<int>(kProgramFailed); ++number) {
     const auto code = static_cast<Code>(number);
     if (name == stretto::name_of(code)) return code;
   }
@@ -59,16 +60,14 @@ std::string Exit::text() const {
 
 namespace {
 
-// As the last line of a traceback: "stretto.errors.CODE: CODE: CAUSE (peer: PEER)", if one is
-// named.
+// As the last line of a traceback: "stretto.errors.CODE: CAUSE (peer: PEER)", if a peer is named.
 std::optional<Statement> statement_of_python(std::string_view line) {
   constexpr std::string_view kBegin = "stretto.errors.";
   constexpr std::string_view kPeer = " (peer: ";
   if (!line.starts_with(kBegin)) return std::nullopt;
   line.remove_prefix(kBegin.size());
-  const auto name = take_until(line, ": ");
   const auto code = take_until(line, ": ");
-  if (!name || code != name || code_named(*code) == Code::kOk) return std::nullopt;
+  if (!code || code_named(*code) == Code::kOk) return std::nullopt;
   const std::size_t peer = line.rfind(kPeer);
   if (peer == std::string_view::npos || !line.ends_with(')')) {
     return Statement{code_named(*code), "-", std::string(line)};
@@ -76,6 +75,16 @@ std::optional<Statement> statement_of_python(std::string_view line) {
   std::string_view who = line.substr(peer + kPeer.size());
   who.remove_suffix(1);
   return Statement{code_named(*code), std::string(who), std::string(line.substr(0, peer))};
+}
+
+// A program may fail before it has joined, and has a name of its own until then.
+bool speaks_for(const JobMember& speaker, std::string_view role, std::string_view rank) {
+  const bool joined = role == name_of(speaker.role);
+  const bool other =
+      role == "scheduler" || role == "server" || role == "launcher" || role == "agent";
+  const bool program = speaker.role == Role::kWorker && !joined && !other;
+  if (rank == "-") return joined || program;
+  return joined && rank == std::to_string(speaker.rank);
 }
 
 }  // namespace
@@ -92,11 +101,14 @@ std::optional<Statement> statement_of(std::string_view line, const JobMember& sp
   const auto peer = take_until(line, " op=");
   const auto operation = take_until(line, " cause=");
   if (!code || !role || !rank || !peer || !operation) return std::nullopt;
-  // Before a process has its rank it may say "-".
-  const bool own =
-      *role == name_of(speaker.role) && (*rank == "-" || *rank == std::to_string(speaker.rank));
-  if (!own || code_named(*code) == Code::kOk) return std::nullopt;
+  if (!speaks_for(speaker, *role, *rank) || code_named(*code) == Code::kOk) return std::nullopt;
   return Statement{code_named(*code), std::string(*peer), std::string(line)};
+}
+
+bool answers_notice(const Witness& witness, std::string_view line) {
+  if (!witness.told || !line.starts_with(kErrorLine)) return false;
+  const std::optional<Statement> said = statement_of(line, witness.member);
+  return said && said->code == Code::kInterrupted;
 }
 
 void JobEvidence::record_start(std::size_t member) {

@@ -49,6 +49,10 @@ struct Statement {
 /// The statement in a line of `speaker`'s output; none if it is no error line, or another's.
 std::optional<Statement> statement_of(std::string_view line, const JobMember& speaker);
 
+struct Witness;
+/// True if `line` says only that the launcher's own notice ended this member.
+bool answers_notice(const Witness& witness, std::string_view line);
+
 /// One member of the job.
 struct Witness {
   enum class Life : std::uint8_t { kUnborn, kAlive, kEnded };

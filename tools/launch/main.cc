@@ -41,6 +41,11 @@ namespace {
 constexpr int kUsageStatus = 2;
 constexpr int kCannotExecuteStatus = 127;
 
+int refuse_arguments(const Status& status) {
+  std::fprintf(stderr, "%s\n", arguments_line(status, "launcher").c_str());
+  return kUsageStatus;
+}
+
 int refuse(Status status, std::string_view operation, int exit_status) {
   const std::string line = std::move(status).with_operation(operation).error_line("launcher", -1);
   std::fprintf(stderr, "%s\n", line.c_str());
@@ -234,13 +239,13 @@ int print_manifests(Plan plan, const Variables& inherited) {
   }
   // Kubernetes hands the token to pods by itself.
   if (Status status = check_encryption(plan, Via::kLocal, true, inherited); !status.ok()) {
-    return refuse(status, "arguments", kUsageStatus);
+    return refuse_arguments(status);
   }
   plan.encrypt = is_to_be_encrypted(plan, inherited);
   const auto token = inherited.find("STRETTO_JOB_TOKEN");
   const Result<std::string> text =
       manifests(plan, token == inherited.end() ? std::string() : token->second);
-  if (!text.ok()) return refuse(text.status(), "arguments", kUsageStatus);
+  if (!text.ok()) return refuse_arguments(text.status());
   std::fputs(text->c_str(), stdout);
   return 0;
 }
@@ -249,7 +254,7 @@ int print_manifests(Plan plan, const Variables& inherited) {
 int join_job(std::span<const std::string> words, const Variables& inherited) {
   const Result<Joining> joining =
       joining_from(words, inherited, known_jobs(job_folders(process_environment())));
-  if (!joining.ok()) return refuse(joining.status(), "arguments", kUsageStatus);
+  if (!joining.ok()) return refuse_arguments(joining.status());
   for (const auto& [name, value] : joining->given) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> command;
   for (const std::string& word : joining->command)
@@ -264,14 +269,14 @@ int join_job(std::span<const std::string> words, const Variables& inherited) {
 // This process is the parent of servers that have places of the job.
 int join_servers(std::span<const std::string> words, const Variables& inherited) {
   const Result<ServersWish> wish = servers_wish(words);
-  if (!wish.ok()) return refuse(wish.status(), "arguments", kUsageStatus);
+  if (!wish.ok()) return refuse_arguments(wish.status());
   const Environment variables = process_environment();
   const Result<bool> encrypts = encrypts_told(variables);
-  if (!encrypts.ok()) return refuse(encrypts.status(), "arguments", kUsageStatus);
+  if (!encrypts.ok()) return refuse_arguments(encrypts.status());
   const Result<observe::Target> job =
       observe::target_of(known_jobs(job_folders(variables)), wish->scheduler,
                          value_of(inherited, "STRETTO_JOB_TOKEN"), *encrypts);
-  if (!job.ok()) return refuse(job.status(), "arguments", kUsageStatus);
+  if (!job.ok()) return refuse_arguments(job.status());
   const std::string machine = value_of(inherited, "STRETTO_MACHINE");
   const SteadyClock clock;
   Status status = run_servers(*wish, *job, inherited,
@@ -292,7 +297,7 @@ int launch(std::span<const std::string> arguments) {
     arguments = kHelp;
   }
   const Result<Plan> plan = parse_arguments(arguments, read_file);
-  if (!plan.ok()) return refuse(plan.status(), "arguments", kUsageStatus);
+  if (!plan.ok()) return refuse_arguments(plan.status());
   const Variables inherited = environment();
   switch (plan->action) {
     case Action::kAgent:
@@ -313,7 +318,7 @@ int launch(std::span<const std::string> arguments) {
   }
   const Result<Job> job = settled(*plan, inherited);
   warn_of_variables(job.ok() ? job->plan : *plan, inherited);
-  if (!job.ok()) return refuse(job.status(), "arguments", kUsageStatus);
+  if (!job.ok()) return refuse_arguments(job.status());
   if (plan->action == Action::kDryRun) return show_job(*job, inherited);
   return plan->action == Action::kCheck ? check_job(*job, inherited) : run_job(*job, inherited);
 }

@@ -46,11 +46,12 @@ std::string utc_now() {
 }  // namespace
 
 OutputRelay::OutputRelay(Poller& poller, const std::vector<JobMember>& members,
-                         std::string log_directory, OnLine on_line)
+                         std::string log_directory, OnLine on_line, Shows shows)
     : poller_(poller),
       members_(members),
       log_directory_(std::move(log_directory)),
       on_line_(std::move(on_line)),
+      shows_(std::move(shows)),
       outputs_(members.size()) {
   sinks_.reserve(2);
   sinks_.emplace_back(STDOUT_FILENO);
@@ -140,7 +141,7 @@ void OutputRelay::finish_lines() {
 
 void OutputRelay::pass_on(std::size_t member, std::size_t stream, std::string_view line) {
   Output& output = *outputs_[member];
-  sink_of(stream).line(output.prefix, line);
+  if (!shows_ || shows_(member, line)) sink_of(stream).line(output.prefix, line);
   on_line_(member, line);
   if (output.log == nullptr) return;
   std::fwrite(line.data(), 1, line.size(), output.log.get());

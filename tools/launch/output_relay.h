@@ -28,13 +28,15 @@ class OutputRelay {
  public:
   /// A line of a member's, as it is passed on.
   using OnLine = std::function<void(std::size_t member, std::string_view line)>;
+  /// False: the line goes to the log file only. Empty: all are shown.
+  using Shows = std::function<bool(std::size_t member, std::string_view line)>;
 
   /// For a reader to take something once the launcher was asked to end.
   static constexpr Duration kUnreadPatience = std::chrono::seconds(5);
 
   /// Each member's output is also appended to a file in `log_directory`, if that is not empty.
   OutputRelay(Poller& poller, const std::vector<JobMember>& members, std::string log_directory,
-              OnLine on_line);
+              OnLine on_line, Shows shows = {});
   ~OutputRelay();
 
   /// Makes the folder for logs, if there is to be one.
@@ -84,6 +86,7 @@ class OutputRelay {
   const std::vector<JobMember> members_;
   const std::string log_directory_;
   const OnLine on_line_;
+  const Shows shows_;
   std::vector<OutputQueue> sinks_;  // stdout and stderr, or one if both are the same file.
   std::vector<bool> watched_;
   bool unread_ = false;  // Nobody has read for that long.

@@ -59,6 +59,21 @@ Limits limits_of(const Plan& plan, const SchedulerSeat& seat) {
   return limits;
 }
 
+// Tells the supervisor of each statement that a line completes.
+OutputRelay::OnLine heard_by(std::vector<StatementReader>& speech, Supervisor& supervisor,
+                             const Clock& clock, std::function<void(const Reaction&)> react) {
+  return [&, react = std::move(react)](std::size_t member, std::string_view line) {
+    std::optional<Statement> said = speech[member].take(line);
+    if (said) react(supervisor.on_statement(member, std::move(*said), clock.now()));
+  };
+}
+
+OutputRelay::Shows shown_by(const Supervisor& supervisor) {
+  return [&supervisor](std::size_t member, std::string_view line) {
+    return !answers_notice(supervisor.evidence().members[member], line);
+  };
+}
+
 // All outlive what is returned.
 JobSites sites_of(const std::vector<JobMember>& members, const Placement& placement,
                   const Meeting& meeting, const Plan& plan, const FarHosts& far,
@@ -172,11 +187,8 @@ Runner::Runner(const Plan& plan, const Ingredients& ingredients, Signals& signal
                   plan.restarts),
       signals_(signals),
       relay_(poller_, members_, plan.log_directory,
-             [this](std::size_t member, std::string_view line) {
-               std::optional<Statement> said = statement_of(line, members_[member]);
-               if (!said) return;
-               react(supervisor_.on_statement(member, std::move(*said), clock_.now()));
-             }),
+             heard_by(speech_, supervisor_, clock, [this](const Reaction& next) { react(next); }),
+             shown_by(supervisor_)),
       here_(poller_, *this, signals_.before(), clock),
       far_(poller_, *this, clock, plan, ingredients, relay_,
            [this](pid_t child) { here_.except(child); }),
@@ -387,6 +399,7 @@ void Runner::start(std::size_t member) {
   STRETTO_CHECK(!gathering_ && !finishing_ && local_ranks_.size() == members_.size());
   const std::size_t site = placement_.site_of.at(member);
   if (!relay_.has(member)) relay_.open(member);  // It may have run before.
+  speech_[member].begin_again();
   const bool alone = placement_.only_here() && plan_.interface.empty();
   const std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
   const Seat seat{alone ? "" : bind_host, local_ranks_[member].rank, local_ranks_[member].size};

@@ -21,6 +21,7 @@
 #include "tools/launch/poller.h"
 #include "tools/launch/scheduler_seat.h"
 #include "tools/launch/signals.h"
+#include "tools/launch/statements.h"
 #include "tools/launch/supervisor.h"
 
 namespace stretto::launch {
@@ -71,6 +72,7 @@ class Runner final : private FarEvents {
   Supervisor supervisor_;
   Signals& signals_;
   Poller poller_;
+  std::vector<StatementReader> speech_{members_.begin(), members_.end()};
   OutputRelay relay_;
   LocalHost here_;
   FarHosts far_;

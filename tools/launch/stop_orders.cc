@@ -22,7 +22,7 @@ using Tenths = std::chrono::duration<std::int64_t, std::deci>;  // Of a second.
 // it finishes its step. In the phase leaving workers alone are told; servers and scheduler follow,
 // and workers that still run have had their time.
 void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
-                Reaction& reaction) {
+                std::string_view reason, Reaction& reaction) {
   const int signal = lifecycle.stop_signal().value();
   const bool workers_first = lifecycle.phase() == Lifecycle::Phase::kLeaving;
   const bool had_time = before == Lifecycle::Phase::kLeaving;
@@ -46,8 +46,8 @@ void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Ph
     if (evidence.is_alive(i) && witness.lost.ok()) witness.told = true;
   }
   if (const std::string told = evidence.alive_names(is_told); !told.empty()) {
-    reaction.notes.push_back(fmt::format("sent {} to {}; SIGKILL follows after {} s",
-                                         signal_name(signal), told,
+    reaction.notes.push_back(fmt::format("sent {} to {}{}; SIGKILL follows after {} s",
+                                         signal_name(signal), told, reason,
                                          seconds(std::chrono::ceil<Tenths>(lifecycle.grace()))));
   }
 }

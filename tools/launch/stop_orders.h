@@ -2,6 +2,8 @@
 // Which members of a job that ends get which signal, and what the user reads of it. Pure.
 #pragma once
 
+#include <string_view>
+
 #include "tools/launch/evidence.h"
 #include "tools/launch/lifecycle.h"
 #include "tools/launch/supervisor.h"
@@ -9,8 +11,9 @@
 namespace stretto::launch {
 
 /// The lifecycle has come from the phase `before` to stopping, or to leaving: orders to end.
+/// `reason`: text for the user, which begins with a comma; may be empty.
 void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
-                Reaction& reaction);
+                std::string_view reason, Reaction& reaction);
 
 /// The job has failed: orders for replacements that cannot hear of it.
 void stop_latecomers(JobEvidence& evidence, Reaction& reaction);

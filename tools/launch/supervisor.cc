@@ -175,6 +175,18 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
   return abandoned;
 }
 
+// Why members that did not end by themselves are sent a signal, as the end of that sentence.
+std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, bool gathered) {
+  const bool patient =
+      before == Lifecycle::Phase::kSettling || before == Lifecycle::Phase::kDraining;
+  if (!patient || lifecycle.interrupted()) return {};
+  if (before == Lifecycle::Phase::kDraining && !gathered) {
+    return ", as all workers have ended and no job began";
+  }
+  return fmt::format(", still running {} s after the {}", seconds(lifecycle.patience(before)),
+                     before == Lifecycle::Phase::kSettling ? "first failure" : "last worker");
+}
+
 }  // namespace
 
 Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limits, Time now,
@@ -414,24 +426,15 @@ std::string Supervisor::news() {
 }
 
 void Supervisor::take(Step step, Phase before, Reaction& reaction) {
-  const bool patient = before == Phase::kSettling || before == Phase::kDraining;
   switch (step) {
     case Step::kNone:
       return;
     case Step::kStop:
-      if (patient && !lifecycle_.interrupted() && before == Phase::kDraining &&
-          !losses_.gathered()) {
-        reaction.notes.emplace_back(
-            "all workers have ended, and never came together in a job: nobody needs its servers");
-      } else if (patient && !lifecycle_.interrupted()) {
-        reaction.notes.push_back(fmt::format(
-            "warning: still running {} s after the {}: {}", seconds(lifecycle_.patience(before)),
-            before == Phase::kSettling ? "first failure" : "last worker", evidence_.alive_names()));
-      }
-      order_stop(evidence_, lifecycle_, before, reaction);
+      order_stop(evidence_, lifecycle_, before,
+                 reason_to_stop(lifecycle_, before, losses_.gathered()), reaction);
       return;
     case Step::kStopWorkers:
-      order_stop(evidence_, lifecycle_, before, reaction);
+      order_stop(evidence_, lifecycle_, before, {}, reaction);
       return;
     case Step::kKill:
       for (std::size_t i = 0; i < evidence_.members.size(); ++i) {

@@ -11,6 +11,7 @@
 
 #include "common/check.h"
 #include "common/program.h"
+#include "common/program_failed.h"
 
 namespace stretto::launch {
 namespace {
@@ -74,12 +75,24 @@ std::optional<Blame> accusation(const JobEvidence& evidence, std::size_t speaker
   return Blame{ended == named.end() ? named.front() : *ended, speaker};
 }
 
+// A member that ended because `member` did not come. That `member` then lost it is a consequence.
+std::optional<Blame> waiter_for(const JobEvidence& evidence, std::size_t member) {
+  const std::optional<Blame> own = accusation(evidence, member);
+  if (!own || !own->member || !names_a_loss(evidence.members[member].said->code)) return {};
+  const std::optional<Blame> other = accusation(evidence, *own->member);
+  const bool waited = other && other->member == member &&
+                      evidence.members[other->speaker].said->code == Code::kTimeout;
+  return waited ? other : std::nullopt;
+}
+
 // Who is accused may only have followed: then whom it accuses. Two that accuse one another, such as
-// both ends of a link, are where this stops: there the first word counts.
+// both ends of a link, are where this stops: there the first word counts, or that of the member
+// that waited for the other.
 Blame traced(const JobEvidence& evidence, const Blame& first) {
   std::set<std::size_t> seen{first.speaker};
   Blame blame = first;
   while (blame.member) {
+    if (auto waiter = waiter_for(evidence, *blame.member)) return *waiter;
     if (!seen.insert(*blame.member).second) return first;
     const std::optional<Blame> next = accusation(evidence, *blame.member);
     if (!next) return blame;
@@ -143,8 +156,20 @@ std::vector<std::size_t> members_where(const JobEvidence& evidence, Predicate pr
 // Its last words, behind what was seen of it.
 std::string with_words(std::string cause, const Witness& witness) {
   if (!witness.said) return cause;
+  if (witness.said->code == kProgramFailed) {
+    return std::move(cause) + fmt::format(", saying '{}'", witness.said->cause);
+  }
   return std::move(cause) +
          fmt::format(", saying '{}: {}'", name_of(witness.said->code), witness.said->cause);
+}
+
+// The program ended the worker for a reason of its own: neither a signal nor a loss did.
+bool failed_on_its_own(const Witness& witness) {
+  if (witness.member.role != Role::kWorker) return false;
+  if (!witness.said) return !witness.exit->by_signal;
+  if (witness.said->code == kProgramFailed) return true;
+  const bool follows = names_a_cause(witness.said->code) && witness.said->code != Code::kNotFinite;
+  return !witness.exit->by_signal && !follows;
 }
 
 // Of a member that failed or was lost before our eyes.
@@ -162,7 +187,9 @@ Verdict seen(const Witness& witness) {
   const bool refuses = witness.member.role == Role::kScheduler && witness.returned == 0 &&
                        !witness.exit->by_signal && witness.said &&
                        !names_a_cause(witness.said->code);
-  const Code code = refuses ? witness.said->code : code_of(witness.member.role);
+  const Code code = refuses                      ? witness.said->code
+                    : failed_on_its_own(witness) ? kProgramFailed
+                                                 : code_of(witness.member.role);
   return {witness.exit->status(), Status(code, std::move(cause)).with_operation("run"),
           witness.member, true};
 }
@@ -262,6 +289,8 @@ Verdict cause_of(const JobEvidence& evidence) {
   if (blame && blame->member) {
     // That its host is lost says more than what others miss.
     const Witness& witness = evidence.members[*blame->member];
+    const bool came_late = waiter_for(evidence, *blame->member).has_value();
+    if (came_late && witness.lost.ok()) return said(evidence, *blame);
     if (witness.failed_by_itself() || !witness.lost.ok()) return seen(witness);
   }
   if (blame) return said(evidence, *blame);

@@ -131,7 +131,8 @@ class _Workers:
             elif first == 0:
                 # The others learn of it from the scheduler, and end with an error of their own.
                 first = code if code > 0 else 128 - code
-                print("ERROR PeerLost role=launcher rank=- peer=worker op=run cause=local rank "
+                error = "ProgramFailed" if code > 0 else "PeerLost"
+                print(f"ERROR {error} role=launcher rank=- peer=worker op=run cause=local rank "
                       f"{rank} exited with status {first}", file=sys.stderr, flush=True)
         return first
 

@@ -5,7 +5,8 @@ have, the peer that caused it, the operation and the cause, so that programs can
 
 
 class Error(RuntimeError):
-    """The base of all. `code` is the word of the error line, such as "PeerLost"."""
+    """The base of all. `code` is the word of the error line, such as "PeerLost". The text has it
+    only where the class does not: a traceback names the class."""
 
     code = "Error"
 
@@ -21,7 +22,7 @@ class Error(RuntimeError):
             text = f"{self.operation}: {text}"
         if self.peer:
             text = f"{text} (peer: {self.peer})"
-        return f"{self.code}: {text}"
+        return text if self.code == type(self).code else f"{self.code}: {text}"
 
 
 class InvalidArgument(Error, ValueError):

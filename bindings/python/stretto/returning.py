@@ -47,7 +47,7 @@ def come_again(error):
             break
         except errors.Error as failed:
             if type(failed) not in (errors.PeerLost, errors.LinkBroken):  # Lost again, on its way.
-                _say(f"could not come in again: {failed}")
+                _say(f"could not come in again: {type(failed).__name__}: {failed}")
                 raise error from failed
             _came.append(time.monotonic())
     _came.append(time.monotonic())

@@ -497,4 +497,4 @@ def _at_exit():
     try:
         end(_LAST_PATIENCE_S)
     except errors.Error as error:
-        print(f"stretto: while leaving the job: {error}", file=sys.stderr)
+        print(f"stretto: while leaving the job: {type(error).__name__}: {error}", file=sys.stderr)

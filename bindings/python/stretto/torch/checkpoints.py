@@ -156,9 +156,9 @@ def _gather(now, given):
             "there is nothing to save: no optimizer or module is wrapped, nothing was broadcast, "
             "and nothing is attached", operation="checkpoint")
     frozen = {key for key, tensor in besides if isinstance(tensor, torch.nn.Parameter)}
-    paths = broadcasting.paths_of(described)
+    paths = broadcasting.paths_of(described) + [_MADE_ALIKE + key for key in training.empty]
     names = _names(paths)
-    for name, path, tensor in zip(names, paths, tensors):
+    for name, path, tensor in zip(names, paths, [*tensors, *training.empty.values()]):
         kind = wire.NAMES.get(tensor.dtype)
         shape = "x".join(map(str, tensor.shape)) if kind and tensor.dim() > 1 else ""
         given.add(name, tensor, _held(path, frozen), kind, shape)

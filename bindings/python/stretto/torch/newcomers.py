@@ -148,6 +148,7 @@ class Training:
         self._wrapped = [optimizer for optimizer in (each() for each in now.optimizers)
                          if optimizer is not None]
         self._tensors = {}
+        self.empty = {}  # Tensors without elements, of which there is nothing to bring.
         seen = set()
         trained = ((f"trained {index}/{name}", parameter.detach())
                    for index, each in enumerate(self._wrapped)
@@ -155,7 +156,9 @@ class Training:
         others = ((f"trained {name}", parameter.detach())
                   for name, parameter in (*self._modules.trained(), *self._apart.trained()))
         for key, tensor in (*trained, *others, *besides, *now.alike.items()):
-            if tensor.numel() and tensor.data_ptr() not in seen:
+            if not tensor.numel():
+                self.empty[key] = tensor
+            elif tensor.data_ptr() not in seen:
                 seen.add(tensor.data_ptr())
                 self._tensors[key] = tensor
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guide's script saves and resumes, and an export has every parameter of a model."""
+
+import json
+import re
+import sys
+import unittest
+
+import jobs
+import kept
+from jobs import cluster
+
+EMPTY = """
+import torch
+import stretto.torch as st
+st.init()
+model = torch.nn.Linear(3, 2)
+model.nothing = torch.nn.Parameter(torch.zeros(0, 3))
+model.register_buffer("none", torch.zeros(0))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+st.broadcast_parameters(model.state_dict(), root_rank=0)
+optimizer = st.DistributedOptimizer(optimizer, model.named_parameters())
+for step in range(st.restore(), 4):
+    optimizer.zero_grad()
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+    if step == 1:
+        assert st.checkpoint(2)
+        break
+print("done", flush=True)
+"""
+# Worker 1 ends so in the middle of the training, after a checkpoint that is complete.
+KILLED = """    st.checkpoint(step + 1) if step == 50 else st.checkpoint_if_due(step + 1)
+    if step == 55 and st.rank() == 1:
+        import os
+        os.kill(os.getpid(), 9)
+"""
+DUE = re.compile(r"^    st\.checkpoint_if_due\(step \+ 1\).*\n", re.MULTILINE)
+
+
+class Guide(kept.KeptTest):
+
+    def program(self, name, text):
+        path = self.folder.with_name(name)
+        path.write_text(text, encoding="utf-8")
+        return sys.executable, path
+
+    def loss(self, job):
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+        loss, = [line for line in job.lines_of("worker 0") if line.startswith("loss ")]
+        return loss
+
+    def test_killed_guide_script_resumes(self):
+        page = (cluster.SOURCE / "docs" / "PYTORCH.md").read_text(encoding="utf-8")
+        text = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+        text = text.replace('"model.pt"', repr(str(self.folder.with_name("model.pt"))))
+        program = self.program("train.py", text)
+        undisturbed = self.loss(self.launch(*program, workers=2, servers=2))
+        flags = ("--checkpoint", self.folder, "--checkpoint-every", "10m")
+        killed, replaced = DUE.subn(KILLED, text)
+        self.assertEqual(replaced, 1)
+        job = self.launch(*self.program("killed.py", killed), workers=2, servers=2, flags=flags)
+        self.assertEqual(job.end(jobs.TORCH_PATIENCE), 137, job.output())
+        job = self.launch(*program, workers=2, servers=2, flags=flags)
+        self.assertEqual(self.loss(job), undisturbed)
+        job.expect("the job goes on from checkpoint 1 of step 51")
+
+    def test_export_has_empty_parameters(self):
+        program = self.program("empty.py", EMPTY)
+        for _ in range(2):  # The second one resumes.
+            job = self.launch(*program, workers=2, servers=1, flags=("--checkpoint", self.folder))
+            self.assert_done(job, 2)
+        job.expect("the job goes on from checkpoint 1 of step 2")
+        target = self.folder.with_name("model.safetensors")
+        self.tool("export", self.folder, "--to", target)
+        data = target.read_bytes()
+        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        self.assertEqual(header["nothing"]["shape"], [0, 3])
+        self.assertEqual(header["none"]["shape"], [0])
+        self.assertEqual(header["weight"]["shape"], [2, 3])
+
+
+if __name__ == "__main__":
+    unittest.main()
