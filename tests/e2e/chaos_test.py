@@ -83,13 +83,14 @@ class Kinds(unittest.TestCase):
 class Soak(unittest.TestCase):
     """One job with a fault every few seconds."""
 
-    def test_new_processes_have_no_logs_open(self):
+    def test_only_living_processes_have_open_logs(self):
         test, totals = soak.Soak(), returns.Standstills()
         test.setUp()
         self.addCleanup(test.doCleanups)
         test.one(types.SimpleNamespace(minutes=0.05, every=0.5, seed=5), totals)
         self.assertTrue(totals.fine() and totals.faults, totals)
         self.assertEqual(set(test.inherited), {0})
+        self.assertLessEqual(max(test.stale), 0)
 
 
 class ComeBack(unittest.TestCase):

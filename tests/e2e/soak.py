@@ -33,7 +33,7 @@ class Soak(elastic_returns.ElasticReturns):
 
     def setUp(self):
         super().setUp()
-        self.looks, self.inherited = {}, []
+        self.looks, self.inherited, self.stale = {}, [], []
 
     def one(self, options, totals):
         dice = random.Random(f"{options.seed}.soak")
@@ -58,7 +58,8 @@ class Soak(elastic_returns.ElasticReturns):
             self.assert_nobody_left()
 
     def look(self, job):
-        """Notes sizes of all processes, and the logs that the newest process has open."""
+        """Notes sizes of all processes, the logs that the newest process has open, and how many
+        logs of ended processes the launcher has open."""
         watched = job.members() | {"launcher": job.pid}
         newest = max(watched.values())
         for name, pid in watched.items():
@@ -67,6 +68,8 @@ class Soak(elastic_returns.ElasticReturns):
                 continue
             if pid == newest:
                 self.inherited.append(open_logs(pid))
+            if name == "launcher":
+                self.stale.append(open_logs(pid) - len(watched) + 1)
             self.looks.setdefault((name, pid), []).append(now)
 
     def grown(self):

@@ -79,8 +79,16 @@ void OutputRelay::open(std::size_t member) {
   STRETTO_CHECK(!has(member));
   outputs_[member] = std::make_unique<Output>();
   outputs_[member]->prefix = fmt::format("[{}] ", label_of(members_[member]));
-  if (!log_directory_.empty()) open_log(member);
+  if (log_directory_.empty()) return;
+  open_log(member);
+  auto& log = outputs_[member]->log;
+  struct stat file {};
+  if (log != nullptr && ::fstat(::fileno(log.get()), &file) == 0 && file.st_size > 0) {
+    std::fputs(fmt::format("--- process started at {} ---\n", utc_now()).c_str(), log.get());
+  }
 }
+
+void OutputRelay::close_log(std::size_t member) { outputs_.at(member)->log.reset(); }
 
 void OutputRelay::open_log(std::size_t member) {
   const std::string path = fmt::format("{}/{}-{}.log", log_directory_,
@@ -89,13 +97,9 @@ void OutputRelay::open_log(std::size_t member) {
   // on exec: no member holds the logs of others open.
   auto& log = outputs_[member]->log;
   log.reset(std::fopen(path.c_str(), "ae"));
-  if (log == nullptr) {
-    return say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
-  }
-  struct stat file {};
-  if (::fstat(::fileno(log.get()), &file) == 0 && file.st_size > 0) {
-    std::fputs(fmt::format("--- process started at {} ---\n", utc_now()).c_str(), log.get());
-  }
+  if (log != nullptr) return;
+  outputs_[member]->has_no_log = true;
+  say(fmt::format("warning: cannot write '{}': {}", path, ::strerror(errno)));
 }
 
 void OutputRelay::take(std::size_t member, std::size_t stream, std::string_view bytes) {
@@ -143,6 +147,8 @@ void OutputRelay::pass_on(std::size_t member, std::size_t stream, std::string_vi
   Output& output = *outputs_[member];
   if (!shows_ || shows_(member, line)) sink_of(stream).line(output.prefix, line);
   on_line_(member, line);
+  if (log_directory_.empty() || output.has_no_log) return;
+  if (output.log == nullptr) open_log(member);  // The process has ended, and its helpers write on.
   if (output.log == nullptr) return;
   std::fwrite(line.data(), 1, line.size(), output.log.get());
   std::fputc('\n', output.log.get());
@@ -152,6 +158,7 @@ void OutputRelay::flush_log(std::size_t member) {
   auto& log = outputs_[member]->log;
   if (log == nullptr || (std::fflush(log.get()) == 0 && std::ferror(log.get()) == 0)) return;
   const char* why = ::strerror(errno);
+  outputs_[member]->has_no_log = true;
   log.reset();
   say(
       fmt::format("warning: cannot write the log of {} any more: {}; make room in '{}', or name "

@@ -44,6 +44,8 @@ class OutputRelay {
   /// Before the first output of a member.
   void open(std::size_t member);
   bool has(std::size_t member) const { return outputs_.at(member) != nullptr; }
+  /// The member's process has ended: its log file is closed, until more is to be written there.
+  void close_log(std::size_t member);
   /// Bytes of its stdout (0) or stderr (1), cut anywhere.
   void take(std::size_t member, std::size_t stream, std::string_view bytes);
   /// Passes on lines that were begun and not ended.
@@ -70,7 +72,8 @@ class OutputRelay {
   struct Output {
     std::string prefix;
     std::array<LineSplitter, 2> lines;       // stdout, stderr.
-    std::unique_ptr<std::FILE, Closes> log;  // Null: none, or not any more.
+    std::unique_ptr<std::FILE, Closes> log;  // Null: none, or closed.
+    bool has_no_log = false;                 // It cannot be written.
   };
 
   void show_progress();

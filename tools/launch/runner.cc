@@ -365,6 +365,7 @@ void Runner::on_output(std::size_t member, std::size_t stream, std::string_view 
 void Runner::on_ended(std::size_t member, Exit exit) {
   if (member < members_.size() && relay_.has(member) && !finishing_) {
     ended_.push_back({member, exit});
+    relay_.close_log(member);
   }
 }
 
