@@ -4,6 +4,7 @@ argument says."""
 
 import datetime
 import multiprocessing
+import os
 import sys
 
 import torch
@@ -99,5 +100,6 @@ def is_late():
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    dist.init_process_group("stretto")
+    dist.init_process_group("stretto", timeout=datetime.timedelta(
+        seconds=float(os.environ.get("TEST_TIMEOUT_S", "1800"))))
     globals()[sys.argv[1]]()

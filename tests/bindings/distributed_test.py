@@ -19,15 +19,15 @@ SOON = 20.0  # Far beyond what is promised, far below any timeout.
 
 class Distributed(jobs.PythonTest):
 
-    def alone_or_together(self, how, size, **variables):
+    def alone_or_together(self, how, size, address="127.0.0.1", come=None, **variables):
         """As torchrun starts them: variables of torch.distributed, none of a job of Stretto."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         return [self.forked(f"rank {rank}", "distributed_failing_worker.py", how, RANK=rank,
-                            WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                            WORLD_SIZE=size, MASTER_ADDR=address, MASTER_PORT=port,
                             **variables)
-                for rank in range(size)]
+                for rank in range(come or size)]
 
     def assert_all_end(self):
         """Nothing of the test is left soon, the scheduler of rank 0 among it."""
@@ -127,6 +127,16 @@ class Distributed(jobs.PythonTest):
             self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
             rank.expect("Unsupported: init_process_group: .*stretto-scheduler was not found in "
                         "/nowhere")
+
+    def test_ranks_refuse_ipv6(self):
+        for rank in self.alone_or_together("adds", 2, address="::1"):
+            self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
+            rank.expect("Unsupported: init_process_group: backend 'stretto' uses IPv4")
+
+    def test_rank_that_does_not_come_is_named_in_time(self):
+        rank = self.alone_or_together("adds", 2, come=1, TEST_TIMEOUT_S=2)[0]
+        self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
+        rank.expect("RendezvousTimeout: .*rank 1 has not come within")
 
     def test_an_exception_ends_the_job(self):
         job = self.python("distributed_failing_worker.py", "raises")

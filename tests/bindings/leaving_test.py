@@ -41,6 +41,11 @@ class Leaving(jobs.PythonTest):
         self.assertEqual(len(seen), 60, output)
         self.assertLessEqual(sum(seen.values()), 60 + 2 * 2, "but for what pads the epoch's end")
 
+    def test_it_leaves_when_notice_ends_its_loader(self):
+        output = self.ends("loader")
+        self.assert_left(output)
+        self.assertNotIn("Traceback", output)
+
     def test_a_second_notice_ends_it(self):
         self.assertIn("worker 1 killed by SIGTERM; the job goes on without it", self.ends("twice"))
 

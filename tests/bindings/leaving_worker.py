@@ -124,6 +124,22 @@ def late():
     loop(told)
 
 
+def loader():
+    """All processes of the worker are told, those of its DataLoader first, which raises then."""
+    if number != 1:
+        loop(tell)
+        return
+    batches = iter(torch.utils.data.DataLoader(range(1000), num_workers=2))
+
+    def told():
+        everybody = [*(each.pid for each in batches._workers), os.getpid()]
+        with subprocess.Popen(["kill", "-TERM", *map(str, everybody)]):
+            for _ in batches:
+                pass
+
+    loop(told)
+
+
 def state():
     """Each sample of an epoch is processed once: who leaves has told what it has processed."""
     samples, batch = 60, 2
@@ -155,5 +171,5 @@ def state():
     train(kept)
 
 
-{"loop": with_helper, "parallel": parallel, "state": state,
+{"loop": with_helper, "loader": loader, "parallel": parallel, "state": state,
  "twice": twice, "late": late}[sys.argv[1]]()

@@ -16,6 +16,10 @@ class Wrappers(jobs.PythonTest):
     def test_dropped_wrappers_exchange_nothing(self):
         self.assert_done(self.python("wrappers_worker.py", "Dropped"))
 
+    def test_complex_tensors_are_copied(self):
+        for workers in (2, "2:2"):
+            self.assert_done(self.python("wrappers_worker.py", "Complex", workers=workers))
+
     def test_batch_whose_backward_raised_is_skipped(self):
         self.assert_done(self.python("wrappers_worker.py", "Raised"))
 

@@ -222,6 +222,46 @@ class Dropped(unittest.TestCase):
             model(mine())
 
 
+class Rotation(nn.Module):
+    """Has complex buffers of this worker, a single one and a conjugate view."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        angles = torch.arange(3.0) + st.rank()
+        self.register_buffer("turns", torch.polar(torch.ones(3), angles))
+        self.register_buffer("back", torch.polar(torch.ones(20000), torch.ones(20000)
+                                                 + st.rank()).conj())
+
+    def forward(self, inputs):
+        """A number that depends on buffers."""
+        return (self.weight * inputs * self.turns.real).sum()
+
+
+class Complex(unittest.TestCase):
+
+    def assert_first(self, module):
+        """The module's buffers are those of worker 0."""
+        first = torch.polar(torch.ones(3), torch.arange(3.0))
+        self.assertTrue(torch.allclose(module.turns, first), module.turns)
+        self.assertTrue(torch.allclose(module.back[:3].imag, -torch.sin(torch.ones(3))))
+
+    def test_broadcast_copies_complex_parameters(self):
+        module = Rotation()
+        st.broadcast_parameters(module.state_dict(), root_rank=0)
+        self.assert_first(module)
+
+    def test_ddp_copies_complex_buffers(self):
+        module = Rotation()
+        model = st.DistributedDataParallel(module)
+        self.assert_first(module)
+        for _ in range(2):
+            with torch.no_grad():
+                module.turns += st.rank()
+            model(torch.ones(3)).backward()
+        self.assert_first(module)
+
+
 class Raised(unittest.TestCase):
     """The first backward of worker 1 raises after one of two gradients; the remedy that the next
     error names makes this worker's step that of the others."""

@@ -8,6 +8,11 @@ worker itself.
 
 import atexit
 
+try:
+    import stretto._core
+except ModuleNotFoundError as error:
+    from stretto import built
+    raise (built.why_it_is_missing() if error.name == "stretto._core" else error) from None
 from stretto import _core, errors
 from stretto._core import Options, Ticket, ValueInfo, __version__
 from stretto.errors import Error

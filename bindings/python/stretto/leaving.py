@@ -9,16 +9,23 @@ has been joined, SIGTERM ends the process, as ever.
 """
 
 import os
+import re
 import sys
+import threading
 
 from stretto import _core, followers, session
 
 PATIENCE_S = 20.0
 _COMMIT_S = 10.0  # That a program's next commit is waited for.
 _STATUS = 0  # That the process ends with: it has done its part.
+_SAME_S = 1.0  # Within it a notice reaches all processes of a worker.
+# What DataLoader says of a process of its own that a notice has ended.
+_LOADER_ENDED = re.compile(r"DataLoader worker \(pid.*(exited unexpectedly|signal: Terminated)")
+_LOADER_TOLD = re.compile(r"DataLoader worker \(pid.*signal: Terminated")
 
 _is_wanted = False
 _watch = None
+_has_hook = False
 
 
 def watch():
@@ -39,9 +46,40 @@ def _follow(now):
         _watch = None
     elif _is_wanted and _watch is None:
         _watch = _core.NoticeWatch(PATIENCE_S)
+        _leave_when_loader_ends()
 
 
 followers.add(_follow)
+
+
+def _leave_when_loader_ends():
+    """A notice to all processes of a worker ends those of its DataLoader, which raises an exception
+    in the program. From now on the worker leaves then, unless the program catches it."""
+    global _has_hook
+    if _has_hook:
+        return
+    _has_hook = True
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        if not issubclass(kind, KeyboardInterrupt) and _is_by_notice(error):
+            _say("leaves, as a process of its DataLoader was told to end too")
+            _leave(told_ago())
+        before(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+def _is_by_notice(error):
+    texts = []
+    while error is not None:
+        texts.append(str(error))
+        error = error.__cause__ or error.__context__
+    if not any(map(_LOADER_ENDED.search, texts)):
+        return False
+    if told_ago() is None and any(map(_LOADER_TOLD.search, texts)):
+        threading.Event().wait(_SAME_S)  # This process may be told next.
+    return told_ago() is not None and session.is_initialized()
 
 
 def told_ago():

@@ -77,10 +77,10 @@ def begin_together(pairs, root, prefix):
 def _begin_all(lists, root, is_root, prefix):
     begun = []
     for members in lists:
-        name, data = f"{prefix}{members[0][0]}", members[0][1].detach().to("cpu").contiguous()
+        name, data = f"{prefix}{members[0][0]}", wire.plain_copy(members[0][1])
         if len(members) > 1:
             name += f"+{len(members) - 1}"
-            data = torch.cat([tensor.detach().reshape(-1).to("cpu") for _, tensor in members])
+            data = torch.cat([wire.plain_copy(tensor).reshape(-1) for _, tensor in members])
         begun.append(exchange.begin_copy(data, root, is_root, name))
     return begun
 
@@ -119,7 +119,7 @@ def broadcast_alike(params, root_rank, prefix, facts, label=None):
     that is not in quotes. On the wire tensors have `label`, if any, in place of the prefix."""
     pairs = named_tensors(params)
     for name, tensor in pairs:
-        wire.check(tensor, f"tensor '{name}'")
+        wire.check_dense(tensor, f"tensor '{name}'")
     exchange.check_root(root_rank)
     now = session.current()
     if keeping.may_go_on() or now.is_new or now.elastic:

@@ -270,7 +270,7 @@ def begin_broadcast(tensor, root, name, compared=True):
     now = session.current()
     if now.alone:
         return Handle(done.Done(), tensor)
-    data = tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
+    data = wire.plain_copy(tensor)
     direct = tensor.is_cpu and data.data_ptr() == tensor.data_ptr()
 
     def store(values):

@@ -45,12 +45,17 @@ def type_name(tensor):
 
 
 def check(tensor, what="tensor"):
-    """TypeError unless it is a dense tensor that can travel."""
+    """TypeError unless it is a dense tensor, ValueError unless servers can add up its type."""
+    check_dense(tensor, what)
+    type_on_wire(tensor)
+
+
+def check_dense(tensor, what="tensor"):
+    """TypeError unless it is a dense tensor, which can be copied whatever its type is."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"the {what} is a {type(tensor).__name__}, wanted a torch.Tensor")
     if tensor.layout != torch.strided:
         raise TypeError(f"the {what} is sparse ({tensor.layout}); exchange tensor.to_dense()")
-    type_on_wire(tensor)
 
 
 def name_as_it_is(tensor):
@@ -119,6 +124,11 @@ def as_bytes(tensor):
     """The memory of a contiguous CPU tensor as bytes: a flat uint8 tensor that shares it."""
     flat = tensor.reshape(-1)
     return flat.view(torch.uint8) if flat.numel() else flat.to(torch.uint8)
+
+
+def plain_copy(tensor):
+    """The tensor's numbers in contiguous memory of the CPU: its own memory, if that is such."""
+    return tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
 
 
 def average_in_place(tensor, size):

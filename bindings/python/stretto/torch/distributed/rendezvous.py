@@ -7,17 +7,17 @@ address in the store that torch.distributed has.
 import json
 import os
 import secrets
-import socket
 import subprocess
 
 import torch.distributed as dist
 
 from stretto import environment, errors, roles, session
+from stretto.torch.distributed import addresses
 
 _KEY = "stretto job"
 _TOLD = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SCHEDULER", "STRETTO_ENCRYPT",
          "STRETTO_JOB_TOKEN")
-_LOOPBACK = "127.0.0.1"
+_RENDEZVOUS_S = 60.0  # The default of STRETTO_RENDEZVOUS_TIMEOUT_S.
 _LONGEST_S = 86400.0  # That an operation may take.
 
 
@@ -31,6 +31,7 @@ def worker(store, rank, size, timeout):
                                          "only; make one of all before")
         if not environment.names_a_job():
             if size > 1:
+                _shorten_rendezvous(timeout)
                 _meet(store, rank, size)
             else:  # Said by the program, whatever its launcher says.
                 environment.give("STRETTO_WORLD_SIZE", 1)
@@ -52,11 +53,21 @@ def worker(store, rank, size, timeout):
     return joined
 
 
+def _shorten_rendezvous(timeout):
+    # Ranks that have begun a group meet within its timeout, if that is shorter than the usual one.
+    name = "STRETTO_RENDEZVOUS_TIMEOUT_S"
+    seconds = max(timeout.total_seconds(), 1.0)
+    if not environment.text(name) and seconds < _RENDEZVOUS_S:
+        environment.give(name, seconds)
+
+
 def _meet(store, rank, size):
     # The environment of a job that rank 0 begins.
     if rank == 0:
-        store.set(_KEY, json.dumps(_begin(size)))
-    job = json.loads(store.get(_KEY))
+        store.set(_KEY, json.dumps(_begin(store, size)))
+    else:
+        store.set(f"{_KEY} {rank}", _own_address(store))
+    job = json.loads(_told(store, _KEY, 0))
     if "error" in job:
         raise errors.Unsupported(job["error"], operation="init_process_group")
     # Nobody vouches for what comes from the store: it names a job, and no more than that.
@@ -72,21 +83,27 @@ def _meet(store, rank, size):
             environment.give(name, str(job[name]))
     environment.give("STRETTO_RANK", rank)
     if not environment.text("STRETTO_BIND_HOST"):
-        environment.give("STRETTO_BIND_HOST", _own_address())
+        scheduler = job["STRETTO_SCHEDULER"].rpartition(":")[0]
+        environment.give("STRETTO_BIND_HOST", addresses.own_address_towards(scheduler))
 
 
-def _own_address():
-    # This host's address on the way to the one that torch.distributed meets at.
-    master = environment.text("MASTER_ADDR", default=_LOOPBACK)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((master, 9))  # Sends nothing.
-        return probe.getsockname()[0]
+def _told(store, key, rank):
+    # What a rank has told the others; the store waits for it as long as its own timeout.
+    try:
+        return store.get(key).decode()
+    except RuntimeError as error:
+        raise errors.RendezvousTimeout(
+            f"rank {rank} has not come within init_process_group's timeout ({error})",
+            operation="init_process_group") from None
 
 
-def _begin(size):
+def _own_address(store):
+    return addresses.own_address_towards(addresses.meeting_point(store))
+
+
+def _begin(store, size):
     # Starts what a job needs besides its workers, and returns the variables that those need, or
     # an error that all of them raise.
-    host = _own_address()
     job = {"STRETTO_WORLD_SIZE": str(size), "STRETTO_SERVERS": "0"}
     encrypted = environment.text("STRETTO_ENCRYPT") == "1"
     if encrypted:
@@ -99,9 +116,12 @@ def _begin(size):
         job["STRETTO_ENCRYPT"] = "1"
     else:
         job["STRETTO_JOB_TOKEN"] = secrets.token_hex(16)
-    variables = os.environ | job | {"STRETTO_BIND_HOST": host}
-    variables.setdefault("STRETTO_LOG_LEVEL", "warning")
     try:
+        host = addresses.listening_address(
+            _own_address(store),
+            (_told(store, f"{_KEY} {rank}", rank) for rank in range(1, size)))
+        variables = os.environ | job | {"STRETTO_BIND_HOST": host}
+        variables.setdefault("STRETTO_LOG_LEVEL", "warning")
         reading, writing = os.pipe()
         with open(reading, encoding="utf-8") as said:
             with open(writing, "wb"):  # Then the scheduler's end of it alone is open.
@@ -112,8 +132,10 @@ def _begin(size):
             raise errors.Unsupported(f"rank 0 could not start a scheduler at {host}: its output "
                                      "says why")
         job["STRETTO_SCHEDULER"] = address
+    except errors.RendezvousTimeout:
+        raise
     except (OSError, errors.Error) as error:
-        return {"error": str(error)}
+        return {"error": error.cause if isinstance(error, errors.Error) else str(error)}
     return job
 
 
