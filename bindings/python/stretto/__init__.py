@@ -6,8 +6,12 @@ other names. This package has what they stand on: the exceptions, and for other 
 worker itself.
 """
 
-from stretto import errors
-from stretto._core import Options, Ticket, ValueInfo, __version__
-from stretto.errors import Error
+from stretto import errors, extension
+
+extension.check()
+
+# pylint: disable=wrong-import-position
+from stretto._core import Options, Ticket, ValueInfo, __version__  # noqa: E402
+from stretto.errors import Error  # noqa: E402
 
 __all__ = ["Error", "Options", "Ticket", "ValueInfo", "errors", "__version__"]

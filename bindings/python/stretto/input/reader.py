@@ -6,7 +6,7 @@ batches, decoding and the progress bar, which are here.
 import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
-from stretto import _core, errors, session
+from stretto import _core, errors, notices, session
 from stretto.input.decoding import Decoder
 
 _MOST_PROBLEMS = 100
@@ -39,7 +39,7 @@ class Reader:
             functions that several threads may call and that let go of the interpreter's lock.
         on_error: "fail" raises in the sample's place, and a further loop goes on behind it; "skip"
             leaves the sample out, and problems() tells.
-        progress: a bar for each loop, by tqdm.
+        progress: a bar for each loop, by tqdm; without tqdm none, and a warning.
         options: of the C++ reader: retries, check_crc, max_sample_bytes, shuffle_block_bytes,
             shuffle_blocks, tune, depth, read_bytes, memory_bytes, index_folder (where it is kept
             what opening large files found out), method ("auto", "io_uring", "threads"), direct
@@ -320,7 +320,12 @@ class _Bar:
     def __init__(self, wanted: bool, reader: Reader) -> None:
         self._bar: Any = None
         if wanted:
-            import tqdm  # pylint: disable=import-outside-toplevel
+            try:
+                import tqdm  # pylint: disable=import-outside-toplevel
+            except ImportError as error:
+                notices.warn("progress=True shows no bar, since tqdm cannot be imported "
+                             f"({error}); pip install tqdm")
+                return
             core = reader._reader  # pylint: disable=protected-access
             self._bar = tqdm.tqdm(total=core.epoch_samples, initial=core.passed, unit="samples",
                                   desc=f"epoch {core.epoch}")
