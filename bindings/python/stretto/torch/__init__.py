@@ -32,6 +32,7 @@ from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
 from stretto.torch.groups import Group
 from stretto.torch.local import LocalSteps
 from stretto.torch.optimizer import MODES, DistributedOptimizer
+from stretto.torch.orders import record_order
 from stretto.torch.parallel import DistributedDataParallel
 from stretto.torch.scattering import (allgather_object, alltoall, grouped_push_pull, join,
                                       reduce_scatter)
@@ -44,7 +45,8 @@ __all__ = [
     "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "checkpoint",
     "checkpoint_if_due", "elastic", "errors", "grouped_push_pull", "init", "is_initialized", "join",
     "local_rank", "local_size", "pause", "push_pull", "push_pull_", "push_pull_async", "rank",
-    "reduce_scatter", "report", "restore", "restored", "resume", "shutdown", "size", "suspend",
+    "record_order", "reduce_scatter", "report", "restore", "restored", "resume", "shutdown", "size",
+    "suspend",
 ]
 
 @unfinished.whole("init")

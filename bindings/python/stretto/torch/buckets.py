@@ -32,6 +32,7 @@ class Bucket:
         self.slots = []
         self.is_small = is_small
         self.bytes = 0
+        self.rank = None  # In the order of layers that the program gives; None: it gives none.
         self.mark = ""  # Of its name, where others of another size begin with the same slot.
         self.declared = {}
         self.other_buffers = {}  # Of the step before, if that is pending.

@@ -3,14 +3,14 @@
 
 Gradients of small parameters whose names follow one another travel together (as in DDP's buckets
 those that were registered one after the other): by name, because workers may give parameters in
-different orders. If each layer of the next forward waits
-for its own, a gradient is the more urgent the earlier that needs its parameter: at first by the
-order of registration, after one backward by the order found there, backwards (the idea of P3,
-Jayarajan et al., MLSys 2019, and of ByteScheduler, Peng et al., SOSP 2019). If a step waits for all
-of them they go as they come: overtaking would only make workers that are not quite in step send in
-different orders, and a sum is ready when its last share is there. What has a codec travels alone:
-codecs make one size, or one choice of the largest, for a whole part, and biases or a norm's scales
-have sizes of their own.
+different orders. If each layer of the next forward waits for its own, a gradient is the more urgent
+the earlier that needs its parameter: by the order that the program gives, else at first by that of
+registration, after one backward by the order found there, backwards (the idea of P3, Jayarajan et
+al., MLSys 2019, and of ByteScheduler, Peng et al., SOSP 2019). If a step waits for all of them they
+go as they come: overtaking would only make workers that are not quite in step send in different
+orders, and a sum is ready when its last share is there. What has a codec travels alone: codecs make
+one size, or one choice of the largest, for a whole part, and biases or a norm's scales have sizes
+of their own.
 """
 
 import collections
@@ -105,7 +105,7 @@ class GradientExchange:
         may_take = self._is_exact and self._may_take_names and not closing.is_one(way)
         self.wire = wire_scope.WireScope(scope, may_take)
         weakref.finalize(self, self.wire.release).atexit = False
-        self._buckets = buckets.bucketed(self._slots, coded_from)
+        self.buckets = buckets.bucketed(self._slots, coded_from)
         # What all workers must have alike besides, as texts by text.
         self.about = {"mode": "sync", "what is made of gradients": rule,
                       **compressions.facts_of(compression)}
@@ -145,7 +145,7 @@ class GradientExchange:
             self._era = now.era
             for slot in self._slots:
                 slot.is_sparse = None
-            for bucket in self._buckets:
+            for bucket in self.buckets:
                 bucket.declared.clear()
         if now is not self._session:
             now.keep_scope(self._scope)
@@ -187,7 +187,7 @@ class GradientExchange:
         self._passes = passes
         for slot in self._slots:
             slot.passes = 0
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             bucket.ready = 0
 
     # ---- out
@@ -227,8 +227,8 @@ class GradientExchange:
                 self._send_held()
 
     def _priority(self, bucket):
-        if not self._layerwise:
-            return 0
+        if bucket.rank is not None or not self._layerwise:
+            return -(bucket.rank or 0)
         # Measured once every gradient has come, and guessed until then.
         if self._first.arrived is None or any(slot.arrived is None for slot in bucket.slots):
             return -min(slot.index for slot in bucket.slots)
@@ -386,14 +386,14 @@ class GradientExchange:
         self._heard, self._agreement, self._layouts = None, None, None
         self._held.clear()
         self._sent, self._begun = 0, False
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             bucket.ticket, bucket.source, bucket.is_sent, bucket.ready = None, None, False, 0
         for slot in self._slots:
             slot.passes = 0
 
     def _synchronize(self):
         self.send_missing()
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             if bucket.is_sent:
                 self._receive(bucket)
 
@@ -422,7 +422,7 @@ class GradientExchange:
             return
         self._loss.look(self._session)
         self._begin_to_agree()
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             if not bucket.is_sent:
                 self._hold(bucket)
         self._send_held()

@@ -91,12 +91,12 @@ class LateExchange(gradients.GradientExchange):
         if self._stale == before:
             return
         coded_from = compressions.coded_from(self._compression)
-        self._buckets = []
+        self.buckets = []
         for mark, is_stale in ((" late", True), (" at once", False)):
             some = [slot for slot in self._slots if (slot.parameter in self._stale) == is_stale]
             for bucket in buckets.bucketed(some, coded_from):
                 bucket.mark = mark
-                self._buckets.append(bucket)
+                self.buckets.append(bucket)
 
     def _on_gradient(self, slot):
         self.is_behind = True
@@ -156,7 +156,7 @@ class LateExchange(gradients.GradientExchange):
     def _synchronize(self):
         super()._synchronize()
         if self._session.alone:
-            for bucket in self._buckets:
+            for bucket in self.buckets:
                 if self._is_late(bucket):
                     for slot in bucket.slots:  # What others would have agreed on.
                         if slot.parameter.grad is not None:

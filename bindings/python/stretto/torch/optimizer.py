@@ -10,7 +10,7 @@ from stretto import session
 from stretto.closing import Exchange
 from stretto.torch import compression as compressions
 from stretto.torch import (agreement, delayed, divergence, elastic, gradients, layerwise,
-                           synchronous, ways)
+                           orders, synchronous, ways)
 from stretto.torch import on_loss as losses
 from stretto.torch import stale as stale_modes
 
@@ -104,7 +104,8 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         compression_params: Optional[Mapping[str, Any]] = None, on_loss: Optional[str] = None,
         sampler: Optional[elastic.ElasticSampler] = None, digest_every: int = 0,
         on_divergence: str = "raise", exchange: Exchange = None,
-        approximate: str = "local", stale: Union[str, int] = "auto") -> Any:
+        approximate: str = "local", stale: Union[str, int] = "auto",
+        order: Optional[orders.Order] = None) -> Any:
     """Wraps an optimizer so that all workers train one model. The result is used as the
     optimizer was; wrap it before training, and make the workers begin alike with
     broadcast_parameters().
@@ -132,6 +133,9 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
                               by layer, each for its own gradients. Whoever keeps a reference to a
                               weight, instead of getting it from its module, must call
                               synchronize() before using it
+    order                     with model=: which parameters the next forward needs first: the path
+                              of a file (record_order() writes it), names, or ranks by name. None:
+                              found in the first backward
     on_loss                   of an elastic job that loses a worker: "redistribute", its samples
                               are divided among the others, if they come by an ElasticSampler in a
                               TorchState; or "shrink", they are left out until the next epoch.
@@ -153,12 +157,15 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         backward_passes_per_step, mode=_with_underscores(mode), staleness=staleness,
         lr_rule=_with_underscores(lr_rule), warm_up=warm_up, model=model, on_loss=on_loss,
         sampler=sampler, digests=(digest_every, on_divergence), way=exchange,
-        late=(approximate, stale))
+        late=(approximate, stale), order=order)
 
 
 def _wrapped(optimizer, named_parameters, compression, passes, *, mode, staleness, lr_rule, warm_up,
-             model, on_loss, sampler, digests, way, late):
+             model, on_loss, sampler, digests, way, late, order=None):
     # As DistributedOptimizer.
+    if order is not None and model is None:
+        raise ValueError("order= is for mode 'sync' with model=: without it a step waits for all "
+                         "gradients, and their order does not matter")
     _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler)
     synchronous.whole("backward_passes_per_step", passes)
     _check_digests(*digests, mode, model)
@@ -178,6 +185,8 @@ def _wrapped(optimizer, named_parameters, compression, passes, *, mode, stalenes
         scope = _scope()
         found = gradients.GradientExchange(pairs, passes, compression, scope, layerwise=True,
                                            loss=loss, way=way)
+        if order is not None:
+            orders.give(found, order, scope.prefix)
         made = layerwise.make(optimizer, model, found, scope.prefix)
     made._stretto_on_loss = on_loss
     if digests[0]:

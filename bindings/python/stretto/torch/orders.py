@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of layers: which gradients the next forward needs first, by a file, a list or ranks.
+
+A file has a line for each tensor: its name, a tab, and its rank, the lowest first; empty lines and
+lines that begin with # count for nothing. stretto::file_order in C++ reads the same form.
+"""
+
+import collections.abc
+import os
+import re
+import time
+import zlib
+from typing import Any, Mapping, Sequence, Union
+
+import torch
+
+Order = Union[str, "os.PathLike[str]", Mapping[str, int], Sequence[str]]
+
+_MOST_RANK = 2**31 - 1
+# Of a trace's file: "Gradient.0.weight+21" is parameter 0.weight and 21 more that travel with it.
+_TENSOR = re.compile(r"Gradient\.(.*?)(\+[0-9]+)?")
+
+
+def _check(rank, where):
+    if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank <= _MOST_RANK:
+        raise ValueError(f"{where}: the rank is {rank!r}, wanted a whole number from 0 to 2^31 - 1")
+    return rank
+
+
+def _read(path):
+    ranks = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            line = line.rstrip("\r\n")
+            if not line or line.startswith("#"):
+                continue
+            name, tab, rank = line.rpartition("\t")
+            where = f"{os.fspath(path)}, line {number}"
+            if not (tab and name):
+                raise ValueError(f"{where}: found {line!r}, wanted a name, a tab and a rank")
+            if name in ranks:
+                raise ValueError(f"{where}: found {name!r} for the second time")
+            ranks[name] = _check(int(rank) if rank.isdecimal() else rank, where)
+    return ranks
+
+
+def ranks_of(order: Order) -> Mapping[str, int]:
+    """The rank of each parameter by name, of a file, of ranks, or of names in their order.
+    ValueError for what is none of these; OSError for a file that cannot be read."""
+    if isinstance(order, (str, os.PathLike)):
+        ranks = _read(order)
+    elif isinstance(order, collections.abc.Mapping):
+        ranks = {name: _check(rank, f"order: {name!r}") for name, rank in order.items()}
+    elif isinstance(order, collections.abc.Sequence):
+        ranks = {name: rank for rank, name in enumerate(order)}
+        if len(ranks) != len(order):
+            raise ValueError("order: a name is there twice")
+    else:
+        raise ValueError(f"order is {order!r}, wanted the path of a file, names in their order, or "
+                         "ranks by name")
+    if any(not isinstance(name, str) for name in ranks):
+        raise ValueError("order: a name is no str; wanted those of named_parameters")
+    found = ((_TENSOR.fullmatch(name), rank) for name, rank in ranks.items())
+    return {match[1]: rank for match, rank in found if match} | ranks
+
+
+def give(exchange, order: Order, prefix: str) -> None:
+    """Makes the buckets of an exchange travel in this order. ValueError for a bucket of which it
+    names no parameter."""
+    ranks = ranks_of(order)
+    for bucket in exchange.buckets:
+        names = [slot.name.removeprefix(prefix) for slot in bucket.slots]
+        known = [ranks[name] for name in names if name in ranks]
+        if not known:
+            raise ValueError(f"order: parameter {names[0]!r} is not in it; wanted every parameter, "
+                             "or one of those that travel together")
+        bucket.rank = min(known)
+    text = "\n".join(f"{name}\t{rank}" for name, rank in sorted(ranks.items()))
+    exchange.about["order of layers"] = f"{zlib.crc32(text.encode()):08x}"
+
+
+class _Uses:
+    # What each layer's forward begins and takes, in the order of the first use.
+
+    def __init__(self, model):
+        self.names = {parameter: name for name, parameter in model.named_parameters()}
+        self.times = {}  # Nanoseconds of the layer, by the parameter's name.
+        self._began = {}
+
+    def begin(self, module, _):
+        for parameter in module.parameters(recurse=False):
+            self.times.setdefault(self.names[parameter], None)
+        self._began[module] = time.perf_counter_ns()
+
+    def end(self, module, *_):
+        took = time.perf_counter_ns() - self._began[module]
+        for parameter in module.parameters(recurse=False):
+            name = self.names[parameter]
+            self.times[name] = (self.times[name] or 0) + took
+
+
+def record_order(path: Union[str, "os.PathLike[str]"], model: torch.nn.Module, *inputs: Any,
+                 **options: Any) -> None:
+    """Calls model(*inputs, **options) twice, in evaluation mode and without gradients, and writes
+    to `path` in which order the second call used the layers' parameters, with each layer's time in
+    a comment. That file is an order for DistributedOptimizer(..., model=model, order=path).
+    Parameters that the call did not use come last. All workers must be given the same file: let
+    rank 0 write it. Thread: one that uses the model alone."""
+    uses = _Uses(model)
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()  # Running means stay as they are.
+    hooks = []
+    try:
+        with torch.no_grad():
+            model(*inputs, **options)  # The first call allocates memory, which takes time.
+            for module, _ in modes:
+                if next(module.parameters(recurse=False), None) is not None:
+                    hooks += [module.register_forward_pre_hook(uses.begin),
+                              module.register_forward_hook(uses.end)]
+            model(*inputs, **options)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module, training in modes:
+            module.training = training
+    lines = ["# order of use by stretto.torch.record_order, with the time of each layer"]
+    names = [*uses.times, *(name for name in uses.names.values() if name not in uses.times)]
+    for rank, name in enumerate(names):
+        took = uses.times.get(name)
+        lines += [f"# {name}: " + ("not used" if took is None else f"{took / 1e6:.3f} ms"),
+                  f"{name}\t{rank}"]
+    temporary = f"{os.fspath(path)}.{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    os.replace(temporary, path)
