@@ -145,7 +145,7 @@ class Elastic(unittest.TestCase):
         status, result, told = chaos("--faults", 8, "--seed", 5, "--places", "local,relay",
                                      "--churn", 0)
         self.assertEqual(status, 0, told)
-        self.assertEqual(result["faults"], 8, told)
+        self.assertEqual(result["faults"] + result["without_effect"], 8, told)
         for name in ("hangs", "lost", "doubled", "wrong_blame", "otherwise_wrong"):
             self.assertEqual(result[name], 0, told)
 
@@ -156,6 +156,18 @@ class Elastic(unittest.TestCase):
         self.assertGreater(result["joins"], 0, told)
         for name in ("hangs", "lost", "doubled", "wrong_blame", "otherwise_wrong"):
             self.assertEqual(result[name], 0, told)
+
+    def test_fault_without_effect_is_an_error(self):
+        undone = []
+        cut = endurance_plan.Fault("drop", 0.0, "worker 1")
+        end = endurance.effective(cut, lambda: 0, lambda: undone.append(cut))
+        self.assertRaisesRegex(AssertionError, "no effect: drop worker 1", end)
+        self.assertEqual(undone, [cut])
+        lossy = endurance_plan.Fault("lossy", 0.0, "worker 1")
+        endurance.effective(lossy, lambda: 0, lambda: undone.append(lossy))()
+        self.assertTrue(lossy.missed)
+        endurance.effective(lossy, lambda: 3, lambda: undone.append(lossy))()
+        self.assertFalse(lossy.missed)
 
     def test_a_seed_says_what_happens(self):
         drawn = [endurance_plan.drawn(3, 1, endurance_plan.PLACES).text() for _ in range(2)]

@@ -28,6 +28,18 @@ PAUSES = threading.Event()  # Never set: looks at everything again after a momen
 PAUSE = 0.5  # Seconds that who has been silent is heard, before it is silent again.
 
 
+def effective(fault, acted, undo):
+    """What ends a fault, and tells one that has met nothing until then: that tests nothing."""
+    def end():
+        try:
+            fault.missed = not acted()
+        finally:
+            undo()
+        if fault.missed and not fault.may_miss():
+            raise AssertionError(f"no effect: {fault.text()}")
+    return end
+
+
 class Trial:
     """A job under its plan's faults, and what is to be said of it."""
 
@@ -141,19 +153,23 @@ class Trial:
 
     def _hush(self, fault, _):
         self.job.relay.hold(*fault.way)
-        return self.job.relay.hold
+        return effective(fault, self.job.relay.holds, self.job.relay.hold)
 
     def _corrupt(self, fault, _):
-        self.job.relay.corrupt(*fault.way)
-        return lambda: self.job.relay.corrupt(0.0)
+        relay, before = self.job.relay, self.job.relay.corrupted
+        relay.corrupt(*fault.way)
+        return effective(fault, lambda: relay.corrupted > before, lambda: relay.corrupt(0.0))
 
     def _delay(self, fault, _):
-        self.job.relay.delay(*fault.way)
-        return lambda: self.job.relay.delay(0.0, 0.0)
+        relay, before = self.job.relay, self.job.relay.delayed
+        relay.delay(*fault.way)
+        return effective(fault, lambda: relay.delayed > before, lambda: relay.delay(0.0, 0.0))
 
     def _reset(self, fault, _):
         if self.plan.place == "relay":
+            before = self.job.relay.resets
             self.job.relay.reset_some(fault.way[0], 0.05)
+            effective(fault, lambda: self.job.relay.resets > before, lambda: None)()
             return None
         return self._cut(fault)
 
@@ -165,7 +181,7 @@ class Trial:
     def _cut(self, fault):
         far, direction = fault.way
         self.job.network.cut(fault.kind, direction, ("worker", far))
-        return self.job.network.mend
+        return effective(fault, self.job.network.hits, self.job.network.mend)
 
     def _pull(self, _, __):
         self.job.network.pull("worker")
@@ -304,7 +320,9 @@ def percentile(values, share):
 
 
 def summary(trials, seconds):
-    done = [fault for trial in trials for fault in trial.plan.faults if fault.at is not None]
+    done = [fault for trial in trials for fault in trial.plan.faults
+            if fault.at is not None and not fault.missed]
+    missed = sum(fault.missed for trial in trials for fault in trial.plan.faults)
     kinds = collections.Counter(fault.kind for fault in done)
     told = [trial.wrong for trial in trials if trial.wrong]
 
@@ -315,7 +333,8 @@ def summary(trials, seconds):
     def said(word):
         return sum(word in wrong for wrong in told)
 
-    result = {"faults": len(done), "hangs": said("hang:"), "lost": said("wrong: lost"),
+    result = {"faults": len(done), "without_effect": missed, "hangs": said("hang:"),
+              "lost": said("wrong: lost"),
               "doubled": said("wrong: doubled"), "wrong_blame": said("wrong name:"),
               "otherwise_wrong": 0}
     result["otherwise_wrong"] = len(told) - sum(result[name] for name in (

@@ -89,12 +89,15 @@ class Job(cluster.ClusterTest):
         host, port = cluster.address_of(scheduler)
         address = f"{host}:{port}" if self.relay is None else self.relay.route(port)
         shared["STRETTO_SCHEDULER"] = address
-        self._shared, self._address_of_scheduler = shared, address
+        self._address_of_scheduler = address
         for rank in range(plan.servers):
             process = self._start_one(f"server {rank}", [cluster.SERVER],
                                       shared | server | {"STRETTO_RANK": rank})
             if self.relay is not None:
                 self.relay.route(cluster.address_of(process)[1])
+        if self.relay is not None:  # It has no route to workers, which call one another.
+            shared["STRETTO_NODE_HOST"] = "127.0.0.1"
+        self._shared = shared
         for rank in range(plan.workers):
             self._start_one(f"worker {rank}", self.program(rank), shared | {"STRETTO_RANK": rank})
         self.pids = {process.name: process.pid for process in self.processes}

@@ -26,6 +26,12 @@ class Fault:
     fatal: bool = False  # The victim must be lost; else nobody may.
     early: bool = True  # A fatal one ends as soon as the others have left the victim behind.
     at: float = None  # When it happened, by time.monotonic(); None: it did not.
+    missed: bool = False  # It met nothing, as one that is rare or short may: it does not count.
+
+    def may_miss(self):
+        """True if a few packets or chunks decide whether it has an effect."""
+        rare = self.kind in ("lossy", "corrupt")
+        return rare or (self.kind == "reset" and bool(self.seconds))
 
     def text(self):
         parts = [self.kind, self.victim, *(str(word) for word in self.way),

@@ -131,8 +131,12 @@ class Lab:
         home, wire = self._network("home"), f"to{self.names.index(name)}"
         if self.apart:
             run("ip", "-n", home, "link", "set", wire, "nomaster")
-        for pid in pids if not self.apart else ():
-            os.kill(pid, signal.SIGSTOP)
+            told = subprocess.run(["ip", "-n", home, "link", "show", wire], capture_output=True,
+                                  text=True, check=True).stdout
+            if "master" in told:
+                raise AssertionError(f"host {name} is not cut off: {told}")
+        else:
+            cluster.strike(pids, signal.SIGSTOP)
         try:
             yield
         finally:

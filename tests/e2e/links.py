@@ -114,6 +114,14 @@ class Network:
                 found.append(ports.groups())
         return found
 
+    def hits(self):
+        """The packets that the cut has met; 0: it had no effect."""
+        words = (hosts.program("iptables"), "-nvxL", "INPUT")
+        told = [subprocess.run([*self.at(host), *words], capture_output=True, text=True,
+                               check=True).stdout for host in HOSTS]
+        rules = [line for text in told for line in text.splitlines()[2:] if line.strip()]
+        return sum(int(line.split()[0]) for line in rules)
+
     def mend(self):
         for host in HOSTS:
             hosts.run(*self.at(host), hosts.program("iptables"), "-F", "INPUT")
@@ -121,6 +129,10 @@ class Network:
     def pull(self, host):
         """The host's cable: nothing leaves and nothing comes until it is put back."""
         hosts.run("ip", "-n", self._name(host), "link", "set", "wire", "down")
+        told = subprocess.run(["ip", "-n", self._name(host), "link", "show", "wire"],
+                              capture_output=True, text=True, check=True).stdout
+        if "state DOWN" not in told:
+            raise AssertionError(f"the cable of {host} is not pulled: {told}")
 
     def put_back(self, host):
         hosts.run("ip", "-n", self._name(host), "link", "set", "wire", "up")
@@ -267,8 +279,12 @@ class Campaign(cluster.ClusterTest):
                     only=network.busy_ports(ends) if link == "provider" else ())
         # Nothing that a job in training says to its scheduler needs a large packet.
         unused = kind == "large" and "scheduler" in link
-        for name, job in jobs.items():
-            outcome = job.goes_on(since) if unused else job.outcome(since, LONGEST_WAIT, link)
+        outcomes = {name: job.goes_on(since) if unused else job.outcome(since, LONGEST_WAIT, link)
+                    for name, job in jobs.items()}
+        met = network.hits()
+        for name, outcome in outcomes.items():
+            if not (met or unused):
+                outcome.wrong.append("the cut met no packet")
             late = outcome.seconds > MOST_SECONDS
             yield {"link": link, "transport": name, "kind": kind, "direction": direction,
                    "elements": elements, "round": rounds, "goes_on": unused,

@@ -34,6 +34,7 @@ class Links(cluster.ClusterTest):
             with self.subTest(transport):
                 outcome = job.outcome(since, cluster.PATIENCE)
                 self.assertEqual(outcome.wrong, [], outcome.output)
+        self.assertGreater(self.network.hits(), 0, "the cut had no effect")
         self.assert_nobody_left()
 
     def test_one_direction_is_enough(self):

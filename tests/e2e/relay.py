@@ -4,11 +4,14 @@ days on one host. It resets connections, holds up what goes one way, and corrupt
 what goes through.
 """
 
+import array
 import asyncio
 import collections
+import fcntl
 import random
 import socket
 import struct
+import termios
 import threading
 
 MOST_KEPT = 64  # Chunks that are on their way in one direction of a connection.
@@ -57,6 +60,7 @@ class _End(asyncio.Protocol):
         if self._seen is not None:
             self._seen += data
         due = self._relay.due()
+        self._relay.delayed += due > self._relay.time()
         if self._kept:
             due = max(due, self._kept[-1][0])
         self._kept.append((due, self._relay.passed(data)))
@@ -73,6 +77,14 @@ class _End(asyncio.Protocol):
         self._relay.ends.discard(self)
         if self.other is not None and self.other.transport is not None:
             self.other.transport.abort()
+
+    def waits(self):
+        """True if something has come and does not go on."""
+        if self.transport is None or self.transport.is_closing():
+            return False
+        unread = array.array("i", [0])
+        fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.FIONREAD, unread)
+        return bool(self._kept) or unread[0] > 0
 
     def reset(self):
         """Both ends hear of it as of a router that has forgotten them."""
@@ -91,6 +103,7 @@ class Relay:
         self.ends = set()
         self.resets = 0
         self.corrupted = 0  # Chunks.
+        self.delayed = 0  # Chunks.
         self._seen = None  # All that came, by connection and direction.
         self._share = 0.0  # Of all chunks, to be corrupted.
         self._delay = (0.0, 0.0)
@@ -203,6 +216,13 @@ class Relay:
         self.held = set(directions)
         for end in list(self.ends):
             end.balance()
+
+    def holds(self):
+        """True if something waits in a direction that is held: the hold has an effect."""
+        return self._do(self._holds())
+
+    async def _holds(self):
+        return any(end.waits() for end in self.ends if end.towards in self.held)
 
     def close(self):
         self._do(self._close())
