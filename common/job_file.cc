@@ -124,6 +124,12 @@ Writer writer_of(const Fields& fields) {
   return !began.empty() && began == text_in(fields, "began") ? Writer::kRuns : Writer::kIsGone;
 }
 
+// Of this process.
+std::string own_file_name() {
+  const std::int64_t self = ::getpid();
+  return fmt::format("{}-{}{}", self, start_of(self), kSuffix);
+}
+
 std::string last_part(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
@@ -154,8 +160,7 @@ Status JobFile::write(const KnownJob& job, const std::vector<std::string>& folde
   job_ = job;
   job_.name = shown(job.name, kMostNameBytes);
   job_.command = shown(job.command, kMostCommandBytes);
-  const std::int64_t self = ::getpid();
-  const std::string name = fmt::format("{}-{}{}", self, start_of(self), kSuffix);
+  const std::string name = own_file_name();
   Status status(Code::kResource, "there is no folder for it");
   for (const std::string& path : folders) {
     const Result<Descriptor> folder = open_private_folder(path, true);
@@ -177,6 +182,12 @@ void JobFile::keep() {
 void JobFile::remove() {
   if (!path_.empty()) ::unlink(path_.c_str());
   path_.clear();
+}
+
+std::vector<std::string> own_job_files(const std::vector<std::string>& folders) {
+  std::vector<std::string> paths;
+  for (const std::string& path : folders) paths.push_back(path + "/" + own_file_name());
+  return paths;
 }
 
 std::vector<KnownJob> known_jobs(const std::vector<std::string>& folders) {

@@ -52,6 +52,9 @@ class JobFile {
   KnownJob job_;
 };
 
+/// Where this process's job file may lie.
+std::vector<std::string> own_job_files(const std::vector<std::string>& folders);
+
 /// This user's jobs that are running on this host, the oldest first.
 std::vector<KnownJob> known_jobs(const std::vector<std::string>& folders);
 

@@ -87,11 +87,24 @@ class Attach(cluster.ClusterTest):
         host, port = two.scheduler_address()
         self.assertIn("job is running, 2 nodes", self.tool(TOP, "--job", f"{host}:{port}"))
         self.assertIn("2 jobs of yours run here", self.tool(TRACE, status=2))
-        two.send(signal.SIGKILL)  # It leaves its file behind, which does no harm.
+        two.send(signal.SIGKILL)  # Its file may still be there, which does no harm.
         two.end()
         self.assertIn("job is running, 4 nodes", self.tool(TOP))
         self.assertEqual(len(self.files()), 1)
         self.stop(one)
+
+    def test_files_go_with_a_killed_launcher(self):
+        """No other program looks for them."""
+        job = self.train(*FOREVER, launcher=("--restarts", 1))
+        job.expect("all are here")
+        self.assertEqual(len(self.files()), 2, "the job's file, and a folder for the journal")
+        guard = cluster.Watch({"guard": pid for pid in cluster.children_of(job.pid)
+                               if cluster.name_of(pid) == "stretto-cleanup"})
+        self.addCleanup(guard.close)
+        job.send(signal.SIGKILL)
+        job.end()
+        self.assertEqual(list(guard.ends(cluster.PATIENCE)), ["guard"])
+        self.assertEqual(self.files(), [])
 
     def test_a_standstill_says_who_and_why(self):
         self.begin("--slow_rank", 1, "--slow_most", 10**12)  # It computes for minutes.

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,11 +29,13 @@
 #include "tools/launch/check.h"
 #include "tools/launch/command.h"
 #include "tools/launch/encryption.h"
+#include "tools/launch/file_guard.h"
 #include "tools/launch/join.h"
 #include "tools/launch/kubernetes.h"
 #include "tools/launch/meeting.h"
 #include "tools/launch/placement.h"
 #include "tools/launch/runner.h"
+#include "tools/launch/scheduler_seat.h"
 #include "tools/launch/start_methods.h"
 #include "tools/launch/system.h"
 
@@ -183,7 +187,16 @@ std::optional<Job> another_attempt(const Job& job, Next& next, const Variables& 
   return std::nullopt;
 }
 
+// What a launcher leaves in this user's folders if it is killed.
+std::vector<std::string> own_files() {
+  const std::vector<std::string> folders = job_folders(process_environment());
+  std::vector<std::string> paths = own_job_files(folders);
+  std::ranges::move(SchedulerSeat::own_files(folders), std::back_inserter(paths));
+  return paths;
+}
+
 int run_job(Job job, const Variables& inherited) {
+  const FileGuard guard(own_files());
   const SteadyClock clock;
   Signals signals;
   for (bool first = true;; first = false) {

@@ -24,8 +24,10 @@ constexpr Duration kLookEvery = 1s;
 constexpr Duration kSleep = 3s;       // A longer time between looks: the launcher stood still.
 constexpr Duration kBeginning = 10s;  // For a process to begin, on a host that is busy.
 
+constexpr const char* kFiles[] = {kJournal, "journal.lock"};
+
 void clear(const std::string& folder) {
-  for (const char* name : {"journal", "journal.lock"}) {
+  for (const char* name : kFiles) {
     ::unlink(fmt::format("{}/{}", folder, name).c_str());
   }
 }
@@ -62,6 +64,16 @@ SchedulerSeat::SchedulerSeat(const Plan& plan, bool is_here,
     folder_ = folder;
     return;
   }
+}
+
+std::vector<std::string> SchedulerSeat::own_files(const std::vector<std::string>& folders) {
+  std::vector<std::string> paths;
+  for (const std::string& path : folders) {
+    const std::string folder = fmt::format("{}/{}{}", path, kFolderBegin, ::getpid());
+    for (const char* name : kFiles) paths.push_back(fmt::format("{}/{}", folder, name));
+    paths.push_back(folder);
+  }
+  return paths;
 }
 
 SchedulerSeat::~SchedulerSeat() {

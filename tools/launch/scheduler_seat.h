@@ -24,6 +24,8 @@ class SchedulerSeat {
   SchedulerSeat(const SchedulerSeat&) = delete;
   SchedulerSeat& operator=(const SchedulerSeat&) = delete;
 
+  /// Files and folders that this process may make in `folders`, and removes at its end.
+  static std::vector<std::string> own_files(const std::vector<std::string>& folders);
   /// Why it does not come back though it was to; or ok.
   const Status& refusal() const { return refusal_; }
   /// It may come back, so often more.

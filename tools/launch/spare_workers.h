@@ -19,7 +19,7 @@ std::optional<std::size_t> spare_worker(const JobEvidence& evidence);
 std::string run_again_before_all_joined(JobEvidence& evidence, std::size_t member);
 
 /// Workers that are in leave no place for this replacement, which has not joined: it ends, and may
-/// be started for another worker. The one of `returned` comes first. None: all have places.
+/// be started for another worker. The replacement of `returned` comes first. None: all have places.
 std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
                                          std::optional<std::size_t> returned);
 
