@@ -100,7 +100,8 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
   }
   if (!take_acks(id, link, header.acked, handler)) return {};
   if (header.kind == wire::Kind::kControl) return take_control(id, link, header, payload, handler);
-  if (header.kind == wire::Kind::kMore || header.total != 0) {
+  const bool slice = header.kind == wire::Kind::kMore || header.total != 0;
+  if (slice && slices_.assembles) {
     return take_slice(id, link, header, payload, handler);
   }
   if (is_data(header.kind)) deliver(id, header, std::move(payload), handler);
@@ -159,7 +160,7 @@ Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& head
   };
   const auto allocate = [this, &assembly](std::size_t bytes) {
     const std::uint64_t held = assembly.held_bytes();
-    const bool too_much = held > 0 && held + bytes > most_begun_bytes_;
+    const bool too_much = held > 0 && held + bytes > slices_.most_begun_bytes;
     return too_much ? Buffer() : parts_.transport.allocate(bytes);
   };
   Result<std::optional<Assembly::Whole>> whole = assembly.take(header, payload, landing, allocate);
