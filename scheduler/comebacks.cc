@@ -94,13 +94,13 @@ NodeId Comebacks::forgotten(const Join& join) const {
 Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t job) {
   const std::uint32_t life = config_.scheduler_return.life;
   Status status = check_greeting(hello, config_.token);
-  if (const auto& replaced = chronicle_.replaced(); status.ok() && hello.job == job) {
-    const auto moved = replaced.find(hello.node);  // Its farewell may not have come there.
-    if (moved != replaced.end() && !moved->second.lost) {
+  const Member* departed = chronicle_.departed(hello.node);
+  if (status.ok() && hello.job == job) {
+    if (departed != nullptr && !departed->lost) {  // Its farewell may not have come there.
       van_.links().admit(link, hello.node);
       van_.send_control(
-          link, control::Welcome{
-                    .node = hello.node, .rank = moved->second.rank, .job = job, .life = life});
+          link,
+          control::Welcome{.node = hello.node, .rank = departed->rank, .job = job, .life = life});
       van_.send_control(link, control::Leave{});
       van_.links().await(link, Return::kUnlessEnded);
       return {};
@@ -215,7 +215,7 @@ Roster Comebacks::head() const {
 Roster Comebacks::roster() const {
   Roster roster = head();
   roster.members = members_of(machine_);
-  for (const auto& [node, member] : chronicle_.replaced()) roster.members.push_back(member);
+  add_departed(roster, chronicle_.departed());
   return roster;
 }
 
