@@ -33,7 +33,7 @@ class ReadyLine final : public Agent {
     std::function<const std::vector<MoveOrder>&()> moves;  ///< The same.
     std::function<std::vector<Rank>()> replacements;       ///< That are in, by their numbers.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
-    std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
+    std::function<std::optional<SavedCheckpoint>()> saved;  ///< The newest one.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
     bool none() const { return !losses && !moves && !replacements && !guests && !saved && !life; }
@@ -84,7 +84,7 @@ class ReadyLine final : public Agent {
   std::size_t told_moves_ = 0;
   std::set<Rank> told_replacements_;
   std::uint32_t told_guests_ = 0;
-  std::optional<std::uint64_t> told_saved_;
+  std::optional<SavedCheckpoint> told_saved_;
   Time guests_due_ = {};
   Time life_due_ = {};
   Gathering told_ = Gathering::kUnawaited;

@@ -66,7 +66,7 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
     to.watch.unwanted(static_cast<Rank>(record.number));
   } else if (record.kind == Kind::kSaved) {
     to.checkpoints.go_on_from(record.number);
-    to.watch.on_saved(record.more);
+    to.watch.on_saved({.number = record.number, .step = record.more});
   }
 }
 

@@ -143,7 +143,7 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
           .saved =
               [&watch, &chronicle](std::uint64_t number, std::uint64_t step) {
                 chronicle.saved(number, step);
-                watch.on_saved(step);
+                watch.on_saved({.number = number, .step = step});
               },
           .tensors = [&agreements] { return agreements.registry().specs(); }};
 }

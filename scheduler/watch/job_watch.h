@@ -40,9 +40,9 @@ class JobWatch {
   bool comes_again(const Member& member);
   /// What has been said of lost workers, in that order.
   const std::vector<LossNews>& loss_news() const { return loss_news_; }
-  void on_saved(std::uint64_t step) { saved_step_ = step; }
-  /// The step of the last checkpoint that this job has made.
-  std::optional<std::uint64_t> saved_step() const { return saved_step_; }
+  void on_saved(const SavedCheckpoint& saved) { saved_ = saved; }
+  /// The last checkpoint that this job has made.
+  const std::optional<SavedCheckpoint>& saved() const { return saved_; }
   /// Logs what people should know by now.
   void look(Time now);
 
@@ -67,7 +67,7 @@ class JobWatch {
   TraceSession trace_;
   Stacks stacks_;
   std::vector<LossNews> loss_news_;
-  std::optional<std::uint64_t> saved_step_;
+  std::optional<SavedCheckpoint> saved_;
 };
 
 }  // namespace stretto
