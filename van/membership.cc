@@ -157,7 +157,13 @@ Membership::Membership(const Config& config, Self self, Van& van, const Clock& c
       self_(std::move(self)),
       van_(van),
       clock_(clock),
-      scheduler_(config, van, clock) {}
+      scheduler_(config, van, clock) {
+  van_.links().set_names([this](NodeId node) -> std::string {
+    if (node == kSchedulerNode) return "the scheduler";
+    const Member* member = roster_ ? roster_->find(node) : nullptr;
+    return member == nullptr ? std::string() : member->describe();
+  });
+}
 
 void Membership::start(std::string address) {
   if (!address.empty()) self_.address = std::move(address);
