@@ -74,6 +74,21 @@ void note_latest(Disk& disk, const std::string& path, Folder::Found& found) {
   found.refused.insert(found.refused.begin(), std::move(latest));
 }
 
+// A sync that fails may have lost the name, and the next one would not tell: the name is made anew
+// then.
+Status make_with_parents(Disk& disk, const std::string& path) {
+  const Result<bool> is_there = disk.exists(path);
+  if (!is_there.ok()) return is_there.status();
+  if (*is_there) return {};
+  const std::string parent = folder_of(path);
+  Status status = parent == path ? Status() : make_with_parents(disk, parent);
+  if (!status.ok()) return status;
+  status = disk.make_folder(path);
+  if (status.ok()) status = disk.sync_folder(parent);
+  if (!status.ok()) static_cast<void>(disk.remove(path));
+  return status;
+}
+
 // What those that are newer and cannot be used have grown from.
 class Lineage {
  public:
@@ -139,16 +154,10 @@ Result<std::uint64_t> Folder::begin(std::uint64_t after) {
   return number;
 }
 
-// A sync that fails may have lost the name, and the next one would not tell: the name is made anew
-// then.
 Status Folder::make() {
-  const Result<bool> is_there = disk_.exists(path_);
-  if (!is_there.ok()) return is_there.status();
-  if (*is_there) return {};
-  Status status = disk_.make_folder(path_);
-  if (status.ok()) status = disk_.sync_folder(folder_of(path_));
-  if (!status.ok()) static_cast<void>(disk_.remove(path_));
-  return status;
+  std::string_view path = path_;
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return make_with_parents(disk_, std::string(path));
 }
 
 Status Folder::commit(const CheckpointManifest& manifest) {
@@ -195,6 +204,18 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number) {
     if (!reader.ok()) return reader.status();
   }
   return manifest;
+}
+
+Result<bool> Folder::is_there(std::uint64_t number) {
+  const Result<bool> has_manifest = disk_.exists(path_of(number, kManifestName));
+  if (!has_manifest.ok() || !*has_manifest) return has_manifest;
+  const Result<CheckpointManifest> manifest = manifest_of(number);
+  if (!manifest.ok()) return true;
+  for (const CheckpointManifest::File& file : manifest->files) {
+    const Result<bool> has_file = disk_.exists(path_of(number, file.name));
+    if (!has_file.ok() || !*has_file) return has_file;
+  }
+  return true;
 }
 
 Result<PartsReader> Folder::read(const Origin& origin, const CheckpointManifest::File& file) {

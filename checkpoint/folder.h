@@ -59,8 +59,8 @@ class Folder {
 
   /// Numbers of all checkpoints, complete or not, ascending. What is called otherwise is not ours.
   Result<std::vector<std::uint64_t>> numbers();
-  /// Makes the folder itself, before anything else, if it is missing; the one that it is in must be
-  /// there.
+  /// Makes the folder itself, before anything else, if it is missing, with the folders that it is
+  /// in.
   Status make();
   /// Makes the folder of the next checkpoint. Its number is greater than all that are there, and
   /// than that of one that has gone and may still be written to.
@@ -73,6 +73,9 @@ class Folder {
   /// The manifest of this checkpoint, if all files are there that it names, as it names them. Their
   /// entries' bytes are not read: PartsReader::read checks them.
   Result<CheckpointManifest> open(std::uint64_t number);
+  /// Whether the manifest of this checkpoint is there, and all files that it names. True if the
+  /// manifest cannot be read: open() says why.
+  Result<bool> is_there(std::uint64_t number);
   /// Reads every byte of one, and checks it.
   Status verify(const CheckpointManifest& manifest);
   /// A file of it, if it is what the manifest says.

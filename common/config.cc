@@ -223,6 +223,7 @@ void read_checkpoint(ConfigReader& reader, CheckpointSettings& checkpoint) {
   checkpoint.chooses_every = reader.text({"STRETTO_CHECKPOINT_EVERY_S"}) == "auto";
   if (!checkpoint.chooses_every) reader.seconds({"STRETTO_CHECKPOINT_EVERY_S"}, checkpoint.every);
   read_failures(reader, checkpoint.failures);
+  reader.number({"STRETTO_CHECKPOINT_MADE"}, checkpoint.made, 0, kMost);
 }
 
 void read_checksums(ConfigReader& reader, Checksums& checksums) {
@@ -242,9 +243,8 @@ void read_checksums(ConfigReader& reader, Checksums& checksums) {
 
 void read_encrypt(ConfigReader& reader, bool& encrypts) {
   const auto word = reader.text({"STRETTO_ENCRYPT"});
-  if (!word) return;
-  encrypts = *word == "1";
-  if (*word != "0" && *word != "1") reader.fail(wrong("STRETTO_ENCRYPT", *word, "0 or 1"));
+  if (word) encrypts = *word == "1";
+  if (word && *word != "0" && *word != "1") reader.fail(wrong("STRETTO_ENCRYPT", *word, "0 or 1"));
 }
 
 void read_balance(ConfigReader& reader, bool& balance_input) {

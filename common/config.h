@@ -134,6 +134,9 @@ struct CheckpointSettings {
   Duration every = std::chrono::seconds(60);  ///< When one is due again. The scheduler's.
   bool chooses_every = false;                 ///< By what the last one cost; `every` is the first.
   FailureHistory failures = {};
+  /// Number of the newest one that attempts of this job before this one left in `folder`; 0: none.
+  /// The scheduler's: it begins from that one or a newer one.
+  std::uint64_t made = 0;
 };
 
 struct Config {

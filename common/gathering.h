@@ -87,13 +87,30 @@ inline std::optional<LossNews> loss_news_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// The step of the program that the newest checkpoint of this job is of.
-inline constexpr std::string_view kSavedBegin = "a checkpoint is complete, of step ";
+/// A checkpoint in the folder to which the job saves. Another attempt must find it, or a newer one.
+struct SavedCheckpoint {
+  std::uint64_t number = 0;
+  std::uint64_t step = 0;  ///< Of the program.
+  bool is_made = true;     ///< By this attempt; false: the attempt goes on from it.
 
-/// The step that a line says has been saved; none: it says nothing like that.
-inline std::optional<std::uint64_t> saved_step_in(std::string_view line) {
-  if (!line.starts_with(kSavedBegin)) return std::nullopt;
-  return whole_number<std::uint64_t>(line.substr(kSavedBegin.size()));
+  friend bool operator==(const SavedCheckpoint&, const SavedCheckpoint&) = default;
+};
+
+inline constexpr std::string_view kSavedBegin = "a checkpoint is complete, of step ";
+inline constexpr std::string_view kRestoredBegin = "the job goes on from the checkpoint of step ";
+inline constexpr std::string_view kSavedNumber = ", number ";
+
+/// The checkpoint that a line names; none: the line says nothing like that.
+inline std::optional<SavedCheckpoint> saved_in(std::string_view line) {
+  const bool is_made = line.starts_with(kSavedBegin);
+  if (!is_made && !line.starts_with(kRestoredBegin)) return std::nullopt;
+  line.remove_prefix((is_made ? kSavedBegin : kRestoredBegin).size());
+  const std::size_t end = line.find(kSavedNumber);
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto step = whole_number<std::uint64_t>(line.substr(0, end));
+  const auto number = whole_number<std::uint64_t>(line.substr(end + kSavedNumber.size()));
+  if (!step || !number) return std::nullopt;
+  return SavedCheckpoint{.number = *number, .step = *step, .is_made = is_made};
 }
 
 /// The number in "worker N" and then `end`; none: the line does not read so.

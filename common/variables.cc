@@ -52,6 +52,7 @@ constexpr auto kKnown = std::to_array<std::string_view>({
     "STRETTO_CHECKPOINT_EVERY_S",
     "STRETTO_RESUME",
     "STRETTO_MTBF_S",
+    "STRETTO_CHECKPOINT_MADE",
     "STRETTO_FAILURES",
     "STRETTO_RAN_S",
     "STRETTO_TRANSPORT",

@@ -62,9 +62,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
   if (refusal.ok() && payload.size() < header.bytes) refusal = dropped_message(header.bytes);
   const std::shared_ptr<const Methods::Method> method = methods_.find(frame.method);
   if (refusal.ok() && method == nullptr) {
-    refusal = {Code::kUnsupported,
-               fmt::format("no method of hash {:#018x} is registered there, {} others are",
-                           frame.method, methods_.count())};
+    refusal = {Code::kUnsupported, fmt::format("{}, {} others are", kNoMethod, methods_.count())};
   }
   InFlight& call = link.calls[number];
   last_tag_ += 2;

@@ -114,9 +114,12 @@ Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) 
     end(tag, {}, to_message(std::move(payload)));
     return {};
   }
-  const auto* text = reinterpret_cast<const char*>(payload.data());
-  end(tag, control::status_from(frame.error,
-                                std::string(text, std::min(payload.size(), kMaxErrorBytes)), {}));
+  std::string text(reinterpret_cast<const char*>(payload.data()),
+                   std::min(payload.size(), kMaxErrorBytes));
+  if (text.starts_with(kNoMethod)) {  // The callee knows the hash of the name only.
+    text = fmt::format("'{}' cannot be called: {}", calls_.at(tag).state->method, text);
+  }
+  end(tag, control::status_from(frame.error, std::move(text), {}));
   return {};
 }
 
@@ -155,8 +158,10 @@ void Caller::tick() {
   const Time now = clock_.now();
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
     const std::uint64_t tag = expiries_.begin()->second;
-    const auto timeout = std::chrono::duration<double>(calls_.at(tag).state->timeout).count();
-    give_up(tag, {Code::kTimeout, fmt::format("there was no answer within {:.3g} s", timeout)});
+    const detail::CallState& call = *calls_.at(tag).state;
+    const double timeout = std::chrono::duration<double>(call.timeout).count();
+    give_up(tag, {Code::kTimeout,
+                  fmt::format("method '{}' gave no answer within {:.3g} s", call.method, timeout)});
   }
 }
 

@@ -2,10 +2,15 @@
 // Messages to and from the leases that the Van carries. No bytes are copied.
 #pragma once
 
+#include <string_view>
+
 #include "common/buffer.h"
 #include "stretto/rpc.h"
 
 namespace stretto::rpc {
+
+/// Where an answer of kUnsupported begins so, the callee has no method of that name.
+inline constexpr std::string_view kNoMethod = "no method of this name is registered there";
 
 Buffer to_buffer(const Message& message);
 Message to_message(Buffer buffer);

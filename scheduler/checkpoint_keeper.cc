@@ -25,15 +25,20 @@ bool has_entries(const checkpoint::CheckpointManifest& manifest) {
   return std::ranges::any_of(manifest.files, [](const auto& file) { return file.entries > 0; });
 }
 
-// The one before: this job's own, or what it goes on from.
+// A checkpoint before this one: this job's own, or what the job goes on from.
 struct Predecessor {
   checkpoint::Folder folder;
   std::uint64_t number = 0;  // 0: there is none.
 };
 
-Status carried(Predecessor& last, checkpoint::Folder& folder,
-               checkpoint::CheckpointManifest& manifest) {
-  if (last.number == 0) return {};
+// Newest first. Parts that no worker has used since are the same in each.
+struct Predecessors {
+  std::vector<Predecessor> all;
+  std::set<std::string> restored;  // The tensors of what the job goes on from.
+};
+
+Status carried_from(Predecessor& last, checkpoint::Folder& folder,
+                    checkpoint::CheckpointManifest& manifest) {
   const Result<checkpoint::CheckpointManifest> from = last.folder.open(last.number);
   const Status status =
       from.ok() ? checkpoint::carry_over(last.folder, *from, folder, manifest) : from.status();
@@ -44,12 +49,43 @@ Status carried(Predecessor& last, checkpoint::Folder& folder,
                       last.number, status.cause())};
 }
 
+// From the newest that is there. A user may have removed older checkpoints.
+Result<bool> carried(Predecessors& before, checkpoint::Folder& folder,
+                     checkpoint::CheckpointManifest& manifest) {
+  for (Predecessor& last : before.all) {
+    const Result<bool> is_there = last.folder.is_there(last.number);
+    if (!is_there.ok()) return is_there;
+    if (*is_there) {
+      const Status status = carried_from(last, folder, manifest);
+      return status.ok() ? Result<bool>(true) : status;
+    }
+    log(Level::kInfo,
+        "checkpoint {} is not in '{}' any more: checkpoint {} takes nothing over from it",
+        last.number, last.folder.path(), manifest.origin.number);
+  }
+  return before.all.empty();
+}
+
+// Of tensors that only a removed checkpoint had.
+void warn_of_lost(const Predecessors& before, const checkpoint::CheckpointManifest& manifest) {
+  std::set<std::string> lost = before.restored;
+  for (const TensorSpec& spec : manifest.tensors) lost.erase(spec.name);
+  if (lost.empty()) return;
+  const Predecessor& origin = before.all.back();
+  log(Level::kWarning,
+      "checkpoint {} lacks {} tensors, such as '{}': no worker has used them since the job went on "
+      "from checkpoint {}, which is not in '{}' any more; bring that back to keep them",
+      manifest.origin.number, lost.size(), *lost.begin(), origin.number, origin.folder.path());
+}
+
 // What nobody has touched since the last one is in it too. What the job goes on from stays, if it
 // is here: parts of it may be yet to be loaded.
-Status carried_and_committed(checkpoint::Folder& folder, Predecessor& last,
+Status carried_and_committed(checkpoint::Folder& folder, Predecessors& before,
                              checkpoint::CheckpointManifest& manifest) {
-  if (Status status = carried(last, folder, manifest); !status.ok()) return status;
+  const Result<bool> carries = carried(before, folder, manifest);
+  if (!carries.ok()) return carries.status();
   if (Status status = checkpoint::keep_saved_tensors(folder, manifest); !status.ok()) return status;
+  if (!*carries) warn_of_lost(before, manifest);
   if (manifest.tensors.empty() && !has_entries(manifest)) {
     return {
         Code::kInvalidArgument,
@@ -81,6 +117,26 @@ Status begins_anew(const Config& config, const checkpoint::Folder::Found& found)
           fmt::format("no checkpoint in '{}' can be used, the newest because: {}; bring back what "
                       "is missing, or begin anew (--resume no), which removes them in time",
                       config.checkpoint.folder, damaged->why.cause())};
+}
+
+// A job that begins again must not lose what an attempt before this one has saved. A damaged
+// checkpoint is passed over, with a warning.
+Status has_what_was_made(const Config& config, const checkpoint::ResumeSource& source,
+                         const checkpoint::Folder::Found& found) {
+  const std::uint64_t made = source.is_named ? 0 : config.checkpoint.made;
+  if (made == 0 || (found.newest && found.newest->origin.number >= made)) return {};
+  const bool is_damaged = std::ranges::any_of(found.refused, [made](const auto& refused) {
+    return refused.number == made && refused.was_complete && !refused.is_gone;
+  });
+  if (is_damaged) return {};
+  return {
+      Code::kMalformed,
+      fmt::format("this job has made checkpoint {0}, which is not in '{1}' any more{2}; bring "
+                  "checkpoint {0} back, or start the job yourself, which begins from what is there",
+                  made, source.folder,
+                  found.newest
+                      ? fmt::format(": the newest is checkpoint {}", found.newest->origin.number)
+                      : std::string())};
 }
 
 // Of a checkpoint that is yet to be made.
@@ -122,6 +178,7 @@ Status go_on_from_newest(Config& config, Disk& disk, std::set<std::string>& rest
   for (const checkpoint::Folder::Refused& refused : found->refused) {
     log(Level::kWarning, "checkpoint {} is passed over: {}", refused.number, refused.why.cause());
   }
+  if (Status status = has_what_was_made(config, source, *found); !status.ok()) return status;
   if (!found->newest) return begins_anew(config, *found);
   const checkpoint::CheckpointManifest& newest = *found->newest;
   const std::uint32_t part_bytes = newest.part_bytes;
@@ -321,13 +378,14 @@ void CheckpointKeeper::commit() {
   manifest.tensors = ways_.tensors();
   std::ranges::sort(manifest.files, {}, &checkpoint::CheckpointManifest::File::name);
   active_->phase = CheckpointAttempt::Phase::kIsCommitted;
-  const bool has_own = made_ != 0;
-  Predecessor before{
-      .folder = has_own ? *folder_ : checkpoint::Folder(*files_.disk, source_.folder),
-      .number = has_own ? made_ : config_.job.restored};
-  post([last = std::move(before), why = active_->why](checkpoint::Folder& folder,
-                                                      checkpoint::CheckpointManifest& all) mutable {
-    Status status = why.ok() ? carried_and_committed(folder, last, all) : why;
+  Predecessors before{.all = {}, .restored = files_.restored};
+  if (made_ != 0) before.all.push_back({*folder_, made_});
+  if (config_.job.restored != 0) {
+    before.all.push_back({checkpoint::Folder(*files_.disk, source_.folder), config_.job.restored});
+  }
+  post([before = std::move(before), why = active_->why](
+           checkpoint::Folder& folder, checkpoint::CheckpointManifest& all) mutable {
+    Status status = why.ok() ? carried_and_committed(folder, before, all) : why;
     if (!status.ok()) static_cast<void>(folder.abandon(all.origin.number));  // The first counts.
     return status;
   });

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/version.h"
 #include "van/control_codec.h"
+#include "van/wire.h"
 
 namespace stretto {
 namespace {
@@ -135,7 +136,7 @@ std::vector<ViewOrder> Chronicle::on(ViewMachine& machine, const ViewEvent& even
   if (has_place || (is_news && machine.next_view().caught_up.contains(caught->standby))) {
     record = {.kind = Kind::kCaught, .number = caught->server, .more = caught->standby};
   }
-  note_replaced(orders, machine.view());
+  note_departed(orders, machine.view());
   const auto* join = std::get_if<Join>(&event);
   const auto* told = std::get_if<StepTold>(&event);
   if (join != nullptr && has<Admit>(orders)) {
@@ -178,13 +179,32 @@ std::vector<ViewOrder> Chronicle::renew(ViewMachine& machine, std::uint32_t life
   return orders;
 }
 
-void Chronicle::note_replaced(const std::vector<ViewOrder>& orders, const View& view) {
+void Chronicle::note_departed(const std::vector<ViewOrder>& orders, const View& view) {
   for (const ViewOrder& order : orders) {
     const auto* news = std::get_if<Publish>(&order);
     if (news == nullptr) continue;
     for (const Member& member : news->changed) {
-      if (member.left && view.find(member.node) == nullptr) replaced_[member.node] = member;
+      if (!member.left || view.find(member.node) != nullptr) continue;
+      std::erase_if(departed_, [&member](const Member& one) { return one.node == member.node; });
+      departed_.push_back(member);
+      if (departed_.size() > kMostDeparted) departed_.pop_front();
     }
+  }
+}
+
+const Member* Chronicle::departed(NodeId node) const {
+  const auto found = std::ranges::find(departed_, node, &Member::node);
+  return found == departed_.end() ? nullptr : &*found;
+}
+
+void add_departed(Roster& roster, const std::deque<Member>& departed) {
+  const std::size_t present = roster.members.size();
+  const std::size_t room = kMaxNodes - std::min<std::size_t>(present, kMaxNodes);
+  for (std::size_t count = std::min(departed.size(), room); count > 0; count /= 2) {
+    roster.members.insert(roster.members.end(), departed.end() - static_cast<std::ptrdiff_t>(count),
+                          departed.end());
+    if (control::encode(roster).size() <= wire::kMaxControlBytes) return;
+    roster.members.resize(present);
   }
 }
 

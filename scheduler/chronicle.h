@@ -3,8 +3,8 @@
 // can go on from there. What members can tell again, and the signs of their life, is not in it.
 #pragma once
 
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -59,10 +59,14 @@ class Chronicle {
   /// is written, and nobody can go on from it. True if that is so from now on.
   bool commit();
 
-  /// Members that were lost and are not in the view any more, as others came in their places.
-  const std::map<NodeId, Member>& replaced() const { return replaced_; }
+  /// Members that have left or were lost, and are not in the view any more; the last came last. A
+  /// member that missed more departures than these cannot go on with another scheduler.
+  static constexpr std::size_t kMostDeparted = 1024;
+  const std::deque<Member>& departed() const { return departed_; }
+  /// Null if the member is not among these.
+  const Member* departed(NodeId node) const;
   /// Of a view that was published.
-  void note_replaced(const std::vector<ViewOrder>& orders, const View& view);
+  void note_departed(const std::vector<ViewOrder>& orders, const View& view);
 
  private:
   void add(JournalRecord record);
@@ -70,8 +74,11 @@ class Chronicle {
 
   std::unique_ptr<Journal> journal_;
   std::uint32_t epoch_ = 0;
-  std::map<NodeId, Member> replaced_;
+  std::deque<Member> departed_;
 };
+
+/// Adds the newest of these members that fit into one message.
+void add_departed(Roster& roster, const std::deque<Member>& departed);
 
 /// What others are told, as a record's text, and back.
 std::string text_of(const control::Message& message);

@@ -22,8 +22,8 @@ std::vector<Member> members_of(const ViewMachine& machine) {
   return members;
 }
 
-Status check_comeback(const control::Hello& hello, const View& view, std::uint64_t job,
-                      std::uint32_t life) {
+Status check_comeback(const control::Hello& hello, const View& view, const Member* departed,
+                      std::uint64_t job, std::uint32_t life) {
   if (hello.job != job) {
     return {Code::kRefused, fmt::format("{} comes as a member of job {:x}, and this is job {:x}",
                                         hello.host, hello.job, job)};
@@ -35,8 +35,10 @@ Status check_comeback(const control::Hello& hello, const View& view, std::uint64
   const Member* member = view.find(hello.node);
   const bool server = hello.role == Role::kServer;
   if (member == nullptr || (member->left && member->lost)) {
-    const std::string who =
-        member == nullptr ? fmt::format("node {}", hello.node) : member->describe();
+    const Member* known = member == nullptr ? departed : member;
+    const std::string who = known == nullptr
+                                ? fmt::format("a {} on {}", name_of(hello.role), hello.host)
+                                : known->describe();
     return Status(server ? Code::kServerLost : Code::kPeerLost,
                   fmt::format("{} is lost to the job, which has gone on without it", who))
         .with_peer(who);
@@ -48,9 +50,9 @@ Status check_comeback(const control::Hello& hello, const View& view, std::uint64
   const bool closes_up = !server && hello.rank >= rank && (hello.rank <= number || number < rank);
   const bool is_it = hello.rank == rank || closes_up;
   if (member->role == hello.role && is_it && member->shard == hello.shard) return {};
-  return {Code::kRefused, fmt::format("{} comes as {} {} shard {}, and node {} is {}", hello.host,
-                                      name_of(hello.role), hello.rank, hello.shard, hello.node,
-                                      member->describe())};
+  return {Code::kRefused,
+          fmt::format("{} comes as {} {} shard {}, and its identity is that of {}", hello.host,
+                      name_of(hello.role), hello.rank, hello.shard, member->describe())};
 }
 
 void Comebacks::begin() {
@@ -94,19 +96,19 @@ NodeId Comebacks::forgotten(const Join& join) const {
 Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t job) {
   const std::uint32_t life = config_.scheduler_return.life;
   Status status = check_greeting(hello, config_.token);
-  if (const auto& replaced = chronicle_.replaced(); status.ok() && hello.job == job) {
-    const auto moved = replaced.find(hello.node);  // Its farewell may not have come there.
-    if (moved != replaced.end() && !moved->second.lost) {
+  const Member* departed = chronicle_.departed(hello.node);
+  if (status.ok() && hello.job == job) {
+    if (departed != nullptr && !departed->lost) {  // Its farewell may not have come there.
       van_.links().admit(link, hello.node);
       van_.send_control(
-          link, control::Welcome{
-                    .node = hello.node, .rank = moved->second.rank, .job = job, .life = life});
+          link,
+          control::Welcome{.node = hello.node, .rank = departed->rank, .job = job, .life = life});
       van_.send_control(link, control::Leave{});
       van_.links().await(link, Return::kUnlessEnded);
       return {};
     }
   }
-  if (status.ok()) status = check_comeback(hello, machine_.next_view(), job, life);
+  if (status.ok()) status = check_comeback(hello, machine_.next_view(), departed, job, life);
   if (!status.ok()) return status;
   const Member& member = *machine_.next_view().find(hello.node);
   if (const LinkId before = links_.of(member.node); before != 0) {
@@ -215,7 +217,7 @@ Roster Comebacks::head() const {
 Roster Comebacks::roster() const {
   Roster roster = head();
   roster.members = members_of(machine_);
-  for (const auto& [node, member] : chronicle_.replaced()) roster.members.push_back(member);
+  add_departed(roster, chronicle_.departed());
   return roster;
 }
 

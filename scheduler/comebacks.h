@@ -25,8 +25,9 @@ std::vector<Member> members_of(const ViewMachine& machine);
 /// Whether a member may go on with this scheduler, of this job and life. Errors: PeerLost or
 /// ServerLost, if the job has gone on without it; Refused, with what was wanted and found, if it is
 /// none of this job's, or this scheduler is not the one that it should go on with.
-Status check_comeback(const control::Hello& hello, const View& view, std::uint64_t job,
-                      std::uint32_t life);
+/// `departed`: the member of this identity, if it has gone; else null.
+Status check_comeback(const control::Hello& hello, const View& view, const Member* departed,
+                      std::uint64_t job, std::uint32_t life);
 
 /// Thread: loop.
 class Comebacks {

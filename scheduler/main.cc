@@ -128,8 +128,8 @@ std::string this_process() {
 
 // Who has forgotten to call it finds out before it is needed.
 void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
-  const bool none = !config.checkpoint.folder.empty() && !scheduler.watch().saved_step() &&
-                    config.job.restored == 0;
+  const bool none =
+      !config.checkpoint.folder.empty() && !scheduler.watch().saved() && config.job.restored == 0;
   if (!none || !scheduler.status().ok() ||
       gathering_of(scheduler.machine()) != Gathering::kComplete)
     return;
@@ -137,6 +137,14 @@ void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
       "the job has made no checkpoint in '{}': its program asked for none (Checkpoints::save, "
       "stretto.torch.checkpoint), or none came due",
       config.checkpoint.folder);
+}
+
+// In the folder to which the job saves.
+std::optional<SavedCheckpoint> newest_saved(const Scheduler& scheduler, const Config& config) {
+  const bool is_here = config.job.restored != 0 && config.checkpoint.source.empty();
+  if (scheduler.watch().saved() || !is_here) return scheduler.watch().saved();
+  return SavedCheckpoint{
+      .number = config.job.restored, .step = config.job.restored_step, .is_made = false};
 }
 
 ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config) {
@@ -163,7 +171,7 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
   }
   if (!config.scheduler_return.journal.empty()) changes.life = ReadyLine::kLifeEvery;
   if (!config.checkpoint.folder.empty())
-    changes.saved = [&scheduler] { return scheduler.watch().saved_step(); };
+    changes.saved = [&scheduler, &config] { return newest_saved(scheduler, config); };
   return changes;
 }
 

@@ -46,9 +46,11 @@ void ReadyLine::tell_life() {
 }
 
 void ReadyLine::tell_saved() {
-  const std::optional<std::uint64_t> saved = changes_.saved();
+  const std::optional<SavedCheckpoint> saved = changes_.saved();
   if (!saved || saved == told_saved_) return;
-  if (settles(say(fmt::format("{}{}", kSavedBegin, *saved)))) told_saved_ = saved;
+  const std::string line = fmt::format("{}{}{}{}", saved->is_made ? kSavedBegin : kRestoredBegin,
+                                       saved->step, kSavedNumber, saved->number);
+  if (settles(say(line))) told_saved_ = saved;
 }
 
 void ReadyLine::tell_missed() {

@@ -34,7 +34,7 @@ class ReadyLine final : public Agent {
     std::function<std::vector<Rank>()> replacements;       ///< That are in, by their numbers.
     std::function<const std::vector<Rank>&()> leavers;     ///< Workers that have left, in order.
     std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
-    std::function<std::optional<std::uint64_t>()> saved;  ///< The step that was saved last.
+    std::function<std::optional<SavedCheckpoint>()> saved;  ///< The newest one.
     std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
 
     /// Workers that ended before all had come, and for which others are awaited, in order.
@@ -95,7 +95,7 @@ class ReadyLine final : public Agent {
   std::size_t told_leavers_ = 0;
   std::size_t told_missed_ = 0;
   std::uint32_t told_guests_ = 0;
-  std::optional<std::uint64_t> told_saved_;
+  std::optional<SavedCheckpoint> told_saved_;
   Time guests_due_ = {};
   Time life_due_ = {};
   Gathering told_ = Gathering::kUnawaited;

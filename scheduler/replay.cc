@@ -66,7 +66,7 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
     to.watch.unwanted(static_cast<Rank>(record.number));
   } else if (record.kind == Kind::kSaved) {
     to.checkpoints.go_on_from(record.number);
-    to.watch.on_saved(record.more);
+    to.watch.on_saved({.number = record.number, .step = record.more});
   }
 }
 
@@ -74,7 +74,7 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
 // was told: it passes over what it knows.
 void part_with(const std::vector<ViewOrder>& orders, const Replayed& to) {
   const View& view = to.machine.view();
-  to.chronicle.note_replaced(orders, view);
+  to.chronicle.note_departed(orders, view);
   for (const ViewOrder& order : orders) {
     if (const auto* admit = std::get_if<Admit>(&order)) to.watch.comes_again(admit->member);
     const auto* news = std::get_if<Publish>(&order);

@@ -98,6 +98,13 @@ bool comes_for_itself(const Join& join, const View& view, const Config& config) 
          !former->left;
 }
 
+LinkLives::NameOf names_in(const ViewMachine& machine) {
+  return [&machine](NodeId node) {
+    const Member* member = machine.next_view().find(node);
+    return member == nullptr ? std::string() : member->describe();
+  };
+}
+
 void refuse(Van& van, WaitingRoom& waiting, LoggedCount& refused, LinkId link, const Status& why) {
   if (refused.add()) {
     log(Level::kWarning, "refused: {}; {} hellos so far", why.cause(), refused.events());
@@ -143,7 +150,7 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
           .saved =
               [&watch, &chronicle](std::uint64_t number, std::uint64_t step) {
                 chronicle.saved(number, step);
-                watch.on_saved(step);
+                watch.on_saved({.number = number, .step = step});
               },
           .tensors = [&agreements] { return agreements.registry().specs(); }};
 }
@@ -174,7 +181,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
       clock_(clock),
       ends_(ends),
       van_(std::move(transport), clock,
-           {.limits = limits_for(config), .checksums = config.checksums}),
+           {.limits = limits_for(config), .checksums = config.checksums, .assembles = false}),
       job_(number_of(past, clock)),
       next_look_(clock.now()),
       machine_(config, clock.now(), config.job.elastic() ? Sizing::kWorkers : Sizing::kFixed),
@@ -198,6 +205,7 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
   agreements_.set_late(late_ways(checkpoints_));
   if (past.job == 0) chronicle_.begin(job_, config, files.restored);
   van_.set_node(kSchedulerNode);
+  van_.links().set_names(names_in(machine_));
   van_.set_dead_after(config.job.dead_after);
 }
 

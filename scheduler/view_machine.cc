@@ -27,11 +27,12 @@ Code code_of_loss(Role role) { return role == Role::kServer ? Code::kServerLost 
 
 bool changes_size(Sizing sizing) { return sizing != Sizing::kFixed; }
 
-Status cannot_move(const Moved& moved) {
+Status cannot_move(const Moved& moved, const Member* to) {
   return {Code::kInvalidArgument,
-          fmt::format("slots {} to {} cannot move to node {}: wanted slots below {}, a server that "
-                      "is in, and a job that runs",
-                      moved.first, std::uint64_t{moved.first} + moved.count, moved.to, kSlots)};
+          fmt::format("slots {} to {} cannot move to {}: wanted slots below {}, a server that is "
+                      "in, and a job that runs",
+                      moved.first, std::uint64_t{moved.first} + moved.count,
+                      to == nullptr ? "a member that is not in" : to->describe(), kSlots)};
 }
 
 std::string too_few(const Config& config) {
@@ -304,7 +305,7 @@ void ViewMachine::take(const Moved& moved) {
   const bool possible = phase_ == Phase::kRunning && is_in(to) && to->role == Role::kServer &&
                         moved.first < kSlots && moved.count <= kSlots - moved.first;
   if (!possible) {
-    orders_.emplace_back(Refuse{cannot_move(moved)});
+    orders_.emplace_back(Refuse{cannot_move(moved, to)});
     return;
   }
   for (std::uint32_t i = 0; i < moved.count; ++i) {

@@ -219,7 +219,7 @@ void Collector::follow_changes() {
 // Those who have come to the open round and do not contribute any more.
 Status Collector::check_gone(const Contributors& next) const {
   if (!rounds_.open()) return {};
-  if (shares_ == Shares::kKept) return sums_.check_gone(next);
+  if (shares_ == Shares::kKept) return sums_.check_gone(*rounds_.group(), next);
   for (const Contributor& one : rounds_.group()->all()) {
     if (next.contains(one.node)) continue;
     if (broadcast_.names(one.rank)) {
@@ -233,7 +233,7 @@ Status Collector::check_gone(const Contributors& next) const {
                           one.rank)};
     }
   }
-  return sums_.check_gone(next);
+  return sums_.check_gone(*rounds_.group(), next);
 }
 
 std::optional<Update> Collector::regroup_now(const ContributorGroup& next) {

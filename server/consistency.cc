@@ -22,7 +22,8 @@ Consistency::Consistency(const TensorOptions& options, ContributorGroup group)
 Status Consistency::admit(NodeId worker, std::uint64_t round, bool assign) const {
   const auto index = group_->find(worker);
   if (!index) {
-    return {Code::kRefused, fmt::format("node {} contributes to no round of this part", worker)};
+    return {Code::kRefused,
+            fmt::format("{} contributes to no round of this part", name_in(*group_, worker))};
   }
   const Rank rank = group_->at(*index).rank;
   if (round != rounds_.of(*index) + 1) {

@@ -2,6 +2,8 @@
 // Two orders of one list: by rank, and by node.
 #include "server/contributors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "common/check.h"
@@ -42,6 +44,12 @@ std::vector<Rank> Contributors::ranks_of(const std::vector<NodeId>& nodes) const
     if (const auto index = find(node)) ranks.push_back(by_rank_[*index].rank);
   }
   return ranks;
+}
+
+std::string name_in(const Contributors& group, NodeId worker) {
+  const auto index = group.find(worker);
+  return index ? fmt::format("worker {}", group.at(*index).rank)
+               : fmt::format("the worker of identity {}", worker);
 }
 
 ContributorGroup make_group(std::vector<Contributor> all) {

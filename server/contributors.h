@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,9 @@ class Contributors {
   std::vector<Contributor> by_rank_;
   std::vector<std::pair<NodeId, std::uint32_t>> by_node_;
 };
+
+/// What messages call a worker: "worker 3", or by its identity if it does not contribute.
+std::string name_in(const Contributors& group, NodeId worker);
 
 /// Shared by all parts, and by the updates that they make.
 using ContributorGroup = std::shared_ptr<const Contributors>;

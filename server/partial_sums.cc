@@ -9,15 +9,15 @@
 
 namespace stretto {
 
-Status PartialSums::check_gone(const Contributors& next) const {
+Status PartialSums::check_gone(const Contributors& before, const Contributors& next) const {
   for (const std::vector<NodeId>& makers : makers_) {
     const auto stays = [&next](NodeId maker) { return next.contains(maker); };
     const auto gone = std::ranges::find_if_not(makers, stays);
     if (gone == makers.end() || std::ranges::none_of(makers, stays)) continue;
     return {Code::kPeerLost,
             fmt::format("the open round has a sum of {} workers' contributions, of "
-                        "which node {} is gone",
-                        makers.size(), *gone)};
+                        "which {} is gone",
+                        makers.size(), name_in(before, *gone))};
   }
   return {};
 }
@@ -32,8 +32,8 @@ Status check_sum(const Consistency& rounds, Mode mode, const Share& sum,
   std::set<NodeId> once;
   for (const NodeId maker : makers) {
     if (!once.insert(maker).second) {
-      return {Code::kMalformed,
-              fmt::format("a sum came that has the contribution of node {} twice", maker)};
+      return {Code::kMalformed, fmt::format("a sum came that has the contribution of {} twice",
+                                            name_in(*rounds.group(), maker))};
     }
     Status status = rounds.admit(maker, sum.round, false);
     if (!status.ok()) return status;

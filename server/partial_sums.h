@@ -17,7 +17,7 @@ class PartialSums {
   void clear() { makers_.clear(); }
   /// Whether the round can be made by these: kPeerLost if of a sum's makers some are among them and
   /// others are not. A sum whose makers are all gone goes with them.
-  Status check_gone(const Contributors& next) const;
+  Status check_gone(const Contributors& before, const Contributors& next) const;
 
  private:
   std::vector<std::vector<NodeId>> makers_;

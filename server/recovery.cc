@@ -14,19 +14,20 @@ Status lost(std::string cause) { return {Code::kServerLost, std::move(cause)}; }
 
 }  // namespace
 
-Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint32_t turn) {
+Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint32_t turn,
+                         const Contributors& group) {
   Resumption made;
   for (const auto& [node, one] : workers) made.finished = std::max(made.finished, one.finished);
   std::vector<NodeId> holders;
   for (const auto& [node, one] : workers) {
     const bool last = one.finished == made.finished;
     if (!last && one.finished + 1 != made.finished) {
-      made.why = lost(fmt::format("node {} has seen {} rounds end and another one {}", node,
-                                  one.finished, made.finished));
+      made.why = lost(fmt::format("{} has seen {} rounds end and another one {}",
+                                  name_in(group, node), one.finished, made.finished));
     } else if (last && one.owed) {
-      made.why = lost(fmt::format(
-          "what node {} contributed to round {} had been acknowledged, and was there only", node,
-          made.finished + 1));
+      made.why = lost(
+          fmt::format("what {} contributed to round {} had been acknowledged, and was there only",
+                      name_in(group, node), made.finished + 1));
     } else if (one.round == made.finished && one.version != 0) {
       holders.push_back(node);
     }

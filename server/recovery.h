@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "server/contributors.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 
@@ -32,6 +33,7 @@ struct Resumption {
 };
 
 /// Of all who make a part's rounds; `turn` spreads the values over those who have them.
-Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint32_t turn);
+Resumption resumption_of(const std::map<NodeId, RoundsSeen>& workers, std::uint32_t turn,
+                         const Contributors& group);
 
 }  // namespace stretto

@@ -97,9 +97,11 @@ void Replication::answer_callers(const Roster& roster, const Member& self, Time 
     } else if (caller.node > roster.newest()) {
       callers_.push_back(caller);
     } else {
-      van_.links().refuse(caller.link,
-                          {Code::kRefused, fmt::format("{} does not stand by for node {}",
-                                                       self.describe(), caller.node)});
+      const Member* known = roster.find(caller.node);
+      van_.links().refuse(
+          caller.link, {Code::kRefused, fmt::format("{} does not stand by for {}", self.describe(),
+                                                    known == nullptr ? "a member that has gone"
+                                                                     : known->describe())});
     }
   }
 }

@@ -179,7 +179,7 @@ std::string TakingOver::who_has_not_told(const Asking& asking) const {
 }
 
 bool TakingOver::decide(Asking& asking) {
-  asking.resumption = resumption_of(asking.told, asking.part->key.part);
+  asking.resumption = resumption_of(asking.told, asking.part->key.part, *workers_.group());
   const Resumption& made = asking.resumption;
   if (!made.why.ok()) {
     asking.part->doomed = {

@@ -111,8 +111,9 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster, bool serves
   if (member == nullptr || member->role != Role::kWorker || member->left) {
     van_.links().refuse(
         caller.link,
-        {Code::kRefused, fmt::format("{} says it is node {}, which is no worker of this job",
-                                     caller.hello.host, caller.hello.node)});
+        {Code::kRefused, fmt::format("{} says it is worker {} (identity {}), which is no worker "
+                                     "of this job",
+                                     caller.hello.host, caller.hello.rank, caller.hello.node)});
     return;
   }
   if (!serves) return hear(*member, caller.link);

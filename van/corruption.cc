@@ -18,14 +18,15 @@ bool Corruption::note(Time now) {
   return true;
 }
 
-void note_corrupted(LinkState& link, FrameCounters& counters, Time now) {
+void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now) {
   ++counters.corrupted;
   if (!link.corruption.note(now)) return;
   log(Level::kError,
-      "more than {} frames of the link to node {}{}{} came corrupted within a minute; none was "
+      "more than {} frames of the link to {}{}{} came corrupted within a minute; none was "
       "used, and each is sent again, but the cables, network cards and memory between the two "
       "should be looked at",
-      Corruption::kMost, link.session.peer(), link.address.empty() ? "" : " at ", link.address);
+      Corruption::kMost, links.name_of(link.session.peer()), link.address.empty() ? "" : " at ",
+      link.address);
 }
 
 }  // namespace stretto

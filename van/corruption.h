@@ -28,7 +28,8 @@ class Corruption {
 
 struct FrameCounters;
 struct LinkState;
+class LinkLives;
 /// A frame of the link came corrupted: counted, and told in the log if it was not the first.
-void note_corrupted(LinkState& link, FrameCounters& counters, Time now);
+void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now);
 
 }  // namespace stretto

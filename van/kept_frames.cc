@@ -7,6 +7,15 @@
 #include "common/check.h"
 
 namespace stretto {
+namespace {
+
+std::uint64_t data_bytes(const KeptFrames::Kept& kept) {
+  const wire::Kind kind = kept.header.kind;
+  const bool data = kind != wire::Kind::kControl && kind != wire::Kind::kCredit;
+  return data ? wire::kHeaderBytes + kept.payload.size() : 0;
+}
+
+}  // namespace
 
 void KeptFrames::add(const wire::Header& header, const Buffer& payload) {
   STRETTO_CHECK(next_ == kept_.size());
@@ -20,9 +29,19 @@ void KeptFrames::add(const wire::Header& header, const Buffer& payload) {
 void KeptFrames::drop_through(std::uint64_t sequence) {
   while (!kept_.empty() && kept_.front().header.sequence <= sequence) {
     bytes_ -= kept_.front().payload.size();
+    dropped_data_bytes_ += data_bytes(kept_.front());
     kept_.pop_front();
     next_ -= std::min<std::size_t>(next_, 1);
   }
+}
+
+std::uint64_t KeptFrames::creditable_through(std::uint64_t sequence) const {
+  std::uint64_t bytes = dropped_data_bytes_;
+  for (const Kept& kept : kept_) {
+    if (kept.header.sequence > sequence) break;
+    bytes += data_bytes(kept);
+  }
+  return bytes;
 }
 
 void KeptFrames::clear() {

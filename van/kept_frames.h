@@ -37,11 +37,15 @@ class KeptFrames {
   void sent_again();
 
   std::size_t size() const { return kept_.size(); }
+  /// Credit that the far end can have given, once it has received all frames up to this one: the
+  /// bytes of their data frames, with headers.
+  std::uint64_t creditable_through(std::uint64_t sequence) const;
 
  private:
   std::deque<Kept> kept_;
   std::uint64_t bytes_ = 0;
-  std::size_t next_ = 0;  // To be sent again: this one and those behind it.
+  std::uint64_t dropped_data_bytes_ = 0;  // With headers.
+  std::size_t next_ = 0;                  // To be sent again: this one and those behind it.
 };
 
 }  // namespace stretto

@@ -94,7 +94,7 @@ void LinkKeeper::carrier_broke(LinkId carrier, const Status& why, FrameHandler& 
   if (link == nullptr) return mender_.on_broken(carrier, why);
   // Who says of each frame what it must be sends no other bytes: they were corrupted on the way.
   const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
-  if (corrupted) note_corrupted(*link, parts_.counters, parts_.clock.now());
+  if (corrupted) note_corrupted(*link, parts_.links, parts_.counters, parts_.clock.now());
   const bool goodbye = link->awaited == Return::kUnlessEnded && why.code() == Code::kLinkBroken;
   const bool heard = !link->session.awaits_word() && sender_.queue().waiting(id) == 0;
   if (goodbye && heard) return drop(id, why, handler);

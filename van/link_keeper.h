@@ -18,6 +18,10 @@ class LinkKeeper {
   LinkKeeper(const Sender::Parts& parts, Sender& sender, LinkMender& mender)
       : parts_(parts), sender_(sender), mender_(mender) {}
 
+  /// What messages call peers; an empty name: by their identities. The function outlives the Van,
+  /// or is replaced before it ends.
+  void set_names(LinkLives::NameOf name_of) { parts_.links.set_names(std::move(name_of)); }
+
   /// Connects and says hello.
   Result<LinkId> connect(std::string_view address, const control::Hello& hello);
   /// From now on the link may carry everything, and everything from it must say that it is `peer`.

@@ -2,6 +2,8 @@
 // The lives of links: which may not stay is known apart.
 #include "van/link_lives.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "common/check.h"
@@ -33,6 +35,12 @@ void LinkLives::carry(LinkId id, LinkId carrier) {
   carriers_.erase(link->carrier);
   link->carrier = carrier;
   if (carrier != 0) carriers_[carrier] = id;
+}
+
+std::string LinkLives::name_of(NodeId peer) const {
+  if (peer == 0) return "an endpoint";
+  std::string name = name_of_ ? name_of_(peer) : std::string();
+  return name.empty() ? fmt::format("node {}", peer) : name;
 }
 
 LinkId LinkLives::named(std::uint64_t name) const {

@@ -89,6 +89,10 @@ class LinkLives {
 
   bool empty() const { return links_.empty(); }
   LinkId first() const { return links_.begin()->first; }
+  /// What messages call a peer: "worker 1". Without names: "node 4".
+  using NameOf = std::function<std::string(NodeId)>;
+  void set_names(NameOf name_of) { name_of_ = std::move(name_of); }
+  std::string name_of(NodeId peer) const;
   UnsettledLinks& unsettled() { return unsettled_; }
   const UnsettledLinks& unsettled() const { return unsettled_; }
 
@@ -96,6 +100,7 @@ class LinkLives {
   std::map<LinkId, LinkState> links_;
   std::map<LinkId, LinkId> carriers_;  // Of sessions that have outlived their first link.
   UnsettledLinks unsettled_;
+  NameOf name_of_;
 };
 
 }  // namespace stretto

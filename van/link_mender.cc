@@ -129,8 +129,8 @@ void LinkMender::carry_on(LinkId session, LinkState& link, LinkId carrier) {
   parts_.links.carry(session, carrier);
   const std::optional<PartedSessions::Apart> apart = parted_.join(session);
   const Time now = parts_.clock.now();
-  log(Level::kInfo, "the link to node {} was made anew {:.0f} ms after it had ended: {}",
-      link.session.peer(), apart ? seconds(now - apart->since) * 1e3 : 0.0,
+  log(Level::kInfo, "the link to {} was made anew {:.0f} ms after it had ended: {}",
+      parts_.links.name_of(link.session.peer()), apart ? seconds(now - apart->since) * 1e3 : 0.0,
       apart ? apart->why.cause() : "the far end has found out, and this end had not");
   link.answers = link.session.far_received();  // What is told now had come before.
   sender_.send_again(session);
@@ -205,7 +205,7 @@ Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::H
                         const Buffer& payload) {
   Status whole = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
   if (!whole.ok()) {
-    note_corrupted(link, parts_.counters, parts_.clock.now());
+    note_corrupted(link, parts_.links, parts_.counters, parts_.clock.now());
     return whole;
   }
   const Result<wire::Header> header = wire::decode(bytes, payload.size());
@@ -217,9 +217,10 @@ Status LinkMender::take(LinkId session, LinkState& link, LinkId attempt, wire::H
   if (!message.ok()) return message.status();
   if (control::is<control::Fault>(*message)) return std::get<control::Fault>(*message).why;
   if (!control::is<control::Resumed>(*message) || header->sender != link.session.peer()) {
-    return {Code::kMalformed, fmt::format("a new link to node {} was answered by node {}, and "
-                                          "not as was asked",
-                                          link.session.peer(), header->sender)};
+    return {Code::kMalformed,
+            fmt::format("a new link to {} was answered by {}, and not as was asked",
+                        parts_.links.name_of(link.session.peer()),
+                        parts_.links.name_of(header->sender))};
   }
   Status status = link.session.take_over(std::get<control::Resumed>(*message).received);
   if (status.ok()) carry_on(session, link, attempt);

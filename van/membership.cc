@@ -22,13 +22,13 @@ bool have_one_place(const Member& a, const Member& b) {
   return a.role == b.role && a.number() == b.number();
 }
 
-// True if each of `some` is among `all`, in the same place.
+// True if each of `some` is among `all`, in the same place. Those that have left may be missing.
 bool are_among(const std::vector<Member>& some, const std::vector<Member>& all) {
   std::unordered_map<NodeId, const Member*> known;
   for (const Member& member : all) known.emplace(member.node, &member);
   return std::all_of(some.begin(), some.end(), [&known](const Member& member) {
     const auto found = known.find(member.node);
-    return found != known.end() && have_one_place(*found->second, member);
+    return found == known.end() ? member.left : have_one_place(*found->second, member);
   });
 }
 
@@ -66,7 +66,14 @@ Status check(const Roster& roster, const std::optional<Roster>& before, std::uin
 
 // Of two rosters that follow one another: `after` with all members.
 Roster merged(Roster before, Roster after) {
-  if (after.since == 0) return after;
+  if (after.since == 0) {  // Of those that have left it may have the last ones only.
+    for (Member& member : before.members) {
+      if (member.left && after.find(member.node) == nullptr) {
+        after.members.push_back(std::move(member));
+      }
+    }
+    return after;
+  }
   for (const Member& change : after.members) {
     const auto known = std::find_if(before.members.begin(), before.members.end(),
                                     [&](const Member& m) { return m.node == change.node; });
@@ -150,7 +157,13 @@ Membership::Membership(const Config& config, Self self, Van& van, const Clock& c
       self_(std::move(self)),
       van_(van),
       clock_(clock),
-      scheduler_(config, van, clock) {}
+      scheduler_(config, van, clock) {
+  van_.links().set_names([this](NodeId node) -> std::string {
+    if (node == kSchedulerNode) return "the scheduler";
+    const Member* member = roster_ ? roster_->find(node) : nullptr;
+    return member == nullptr ? std::string() : member->describe();
+  });
+}
 
 void Membership::start(std::string address) {
   if (!address.empty()) self_.address = std::move(address);

@@ -43,7 +43,7 @@ Status Receiver::receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buf
 Status Receiver::verify(LinkState& link, wire::HeaderView bytes, const Buffer& payload) {
   Status status = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
   if (!status.ok()) {
-    note_corrupted(link, parts_.counters, parts_.clock.now());
+    note_corrupted(link, parts_.links, parts_.counters, parts_.clock.now());
   } else if (!link.gets_checksums) {
     link.gets_checksums = wire::has_checksum(bytes);
   }
@@ -57,8 +57,9 @@ Status Receiver::check(const LinkState& link, const wire::Header& header) const 
     return {Code::kMalformed, "the link's first frame is not a hello"};
   }
   if (link.admitted && header.sender != session.peer()) {
-    return {Code::kMalformed, fmt::format("a frame says it is from node {}, the link is node {}'s",
-                                          header.sender, session.peer())};
+    return {Code::kMalformed,
+            fmt::format("a frame says it is from {}, the link is that of {}",
+                        parts_.links.name_of(header.sender), parts_.links.name_of(session.peer()))};
   }
   if (Status status = session.check_order(header); !status.ok()) return status;
   if (is_data(header.kind) && header.epoch < fence_) {
@@ -100,7 +101,8 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
   }
   if (!take_acks(id, link, header.acked, handler)) return {};
   if (header.kind == wire::Kind::kControl) return take_control(id, link, header, payload, handler);
-  if (header.kind == wire::Kind::kMore || header.total != 0) {
+  const bool slice = header.kind == wire::Kind::kMore || header.total != 0;
+  if (slice && slices_.assembles) {
     return take_slice(id, link, header, payload, handler);
   }
   if (is_data(header.kind)) deliver(id, header, std::move(payload), handler);
@@ -159,7 +161,7 @@ Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& head
   };
   const auto allocate = [this, &assembly](std::size_t bytes) {
     const std::uint64_t held = assembly.held_bytes();
-    const bool too_much = held > 0 && held + bytes > most_begun_bytes_;
+    const bool too_much = held > 0 && held + bytes > slices_.most_begun_bytes;
     return too_much ? Buffer() : parts_.transport.allocate(bytes);
   };
   Result<std::optional<Assembly::Whole>> whole = assembly.take(header, payload, landing, allocate);

@@ -3,6 +3,8 @@
 // handler whole.
 #pragma once
 
+#include <limits>
+
 #include "van/link_mender.h"
 
 namespace stretto {
@@ -10,12 +12,14 @@ namespace stretto {
 /// Thread: loop.
 class Receiver {
  public:
+  /// Both are VanOptions'.
+  struct Slices {
+    std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
+    bool assembles = true;
+  };
   /// The sender has the parts that both work on, and hears what a frame says of what was sent.
-  /// Frames of one link whose slices are coming hold no more than `most_begun_bytes`, beyond a
-  /// first one.
-  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender,
-           std::uint64_t most_begun_bytes)
-      : parts_(parts), sender_(sender), mender_(mender), most_begun_bytes_(most_begun_bytes) {}
+  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender, const Slices& slices)
+      : parts_(parts), sender_(sender), mender_(mender), slices_(slices) {}
 
   /// Data frames of epochs before it are refused.
   void set_fence(std::uint32_t epoch) { fence_ = epoch; }
@@ -41,7 +45,7 @@ class Receiver {
   Sender::Parts parts_;
   Sender& sender_;
   LinkMender& mender_;
-  const std::uint64_t most_begun_bytes_;
+  const Slices slices_;
   std::uint32_t fence_ = 0;
 };
 

@@ -22,10 +22,7 @@ void Session::note_sent(const wire::Header& header, const Buffer& payload, std::
   if (header.kind != wire::Kind::kCredit) owing_sent_ = sent_;
   owed_.note_told(header);
   if (outlives()) kept_.add(header, payload);
-  if (kept_.too_many()) {  // The far end does not say what it has.
-    name_ = 0;
-    kept_.clear();
-  }
+  if (kept_.too_many()) give_name_up();  // The far end does not say what it has.
   if (header.push_sequence == 0) return;
   STRETTO_CHECK(header.push_sequence == pushes_ + 1);
   pushes_ = header.push_sequence;
@@ -47,12 +44,29 @@ Status Session::check_told(const wire::Header& header) const {
     return {Code::kMalformed,
             fmt::format("{} frames are said to have come, {} were sent", header.received, sent_)};
   }
+  if (!outlives() || header.received == 0) return {};
+  const std::uint64_t creditable = kept_.creditable_through(header.received);
+  if (header.credit > creditable) {
+    return {Code::kMalformed,
+            fmt::format("{} bytes are credited, but the {} frames that are said to have come hold "
+                        "{}: a frame that is credited must be told as received",
+                        header.credit, header.received, creditable)};
+  }
   return {};
+}
+
+void Session::give_name_up() {
+  name_ = 0;
+  kept_.clear();
 }
 
 bool Session::note_received(const wire::Header& header) {
   STRETTO_CHECK(header.sequence == received_ + 1);
   received_ = header.sequence;
+  // The far end takes data and tells of no frame: it has given the session's name up.
+  if (outlives() && header.received == 0 && header.credit > kept_.creditable_through(0)) {
+    give_name_up();
+  }
   if (outlives() && header.received > far_received_) {
     far_received_ = header.received;
     kept_.drop_through(far_received_);

@@ -41,7 +41,8 @@ class Session {
 
   /// kLinkBroken if frames were lost on the way.
   Status check_order(const wire::Header& header) const;
-  /// kMalformed if pushes are acked, or frames have come, that were never sent.
+  /// kMalformed if pushes are acked, or frames have come, that were never sent; or if data is
+  /// credited that has not come: what is kept then has no limit but the windows.
   Status check_told(const wire::Header& header) const;
   /// A frame has come and is in order. True if it credits anything new.
   bool note_received(const wire::Header& header);
@@ -75,6 +76,8 @@ class Session {
   FrameTrace::Marks& marks() { return marks_; }
 
  private:
+  void give_name_up();
+
   NodeId peer_ = 0;
   std::uint64_t name_ = 0;
   std::uint64_t sent_ = 0;  // Frames,

@@ -18,7 +18,7 @@ Van::Van(std::unique_ptr<Transport> transport, const Clock& clock, const VanOpti
       mender_({*transport_, lives_, trace_, counters_, clock_}, out_, options.limits),
       links_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_),
       in_({*transport_, lives_, trace_, counters_, clock_}, out_, mender_,
-          options.most_begun_bytes),
+          {.most_begun_bytes = options.most_begun_bytes, .assembles = options.assembles}),
       lookout_(options.look_ahead, clock_, *waker_) {}
 
 Van::~Van() { waker_->silence(); }

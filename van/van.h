@@ -32,6 +32,9 @@ struct VanOptions {
   /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
   /// goes beyond is dropped as it comes, and on_data gets no payload.
   std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
+  /// False: each slice of a data frame reaches on_data as it comes, and no memory is allocated for
+  /// the whole frame. For endpoints that take no data frames.
+  bool assembles = true;
   /// For how long step() looks again before it sleeps, at most. Zero: never.
   Duration look_ahead{};
   /// With which other processes of this host a window is shared.

@@ -124,9 +124,10 @@ void PeerLinks::answer(const Caller& caller, const Roster& roster, NodeId self) 
     return;
   }
   const auto refuse = [&](std::string_view why) {
-    van_.links().refuse(caller.link,
-                        {Code::kRefused, fmt::format("{} says it is node {}, which {}",
-                                                     caller.hello.host, caller.hello.node, why)});
+    van_.links().refuse(
+        caller.link, {Code::kRefused,
+                      fmt::format("{} says it is worker {} (identity {}), which {}",
+                                  caller.hello.host, caller.hello.rank, caller.hello.node, why)});
   };
   if (member == nullptr || member->role != Role::kWorker || member->left) {
     return refuse("is no worker of this job");

@@ -85,9 +85,9 @@ Status Tensors::check(const Tensor& tensor) const {
   if (tensor.elements == declared.elements && tensor.dtype == declared.dtype) return {};
   return {
       Code::kInvalidArgument,
-      fmt::format("tensor {} is given as {}[{}], and was declared by this worker as {}[{}]; use "
+      fmt::format("tensor '{}' is given as {}[{}], and was declared by this worker as {}[{}]; use "
                   "the Tensor that its declare() gave",
-                  tensor.id, name_of(tensor.dtype), tensor.elements, name_of(declared.dtype),
+                  declared.name, name_of(tensor.dtype), tensor.elements, name_of(declared.dtype),
                   declared.elements)};
 }
 

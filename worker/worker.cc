@@ -23,11 +23,13 @@ namespace stretto {
 
 namespace {
 
-Status check_size(const Tensor& tensor, std::size_t bytes, std::string_view what) {
+Status check_size(detail::WorkerImpl& impl, const Tensor& tensor, std::size_t bytes,
+                  std::string_view what) {
   if (bytes == tensor.bytes()) return {};
   return {Code::kInvalidArgument,
-          fmt::format("the {} has {} bytes, tensor {} has {} ({} elements of {})", what, bytes,
-                      tensor.id, tensor.bytes(), tensor.elements, name_of(tensor.dtype))};
+          fmt::format("the {} has {} bytes, {} has {} ({} elements of {})", what, bytes,
+                      impl.name_of_tensor(tensor.id), tensor.bytes(), tensor.elements,
+                      name_of(tensor.dtype))};
 }
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& transfer,
@@ -54,13 +56,14 @@ Config config_of(const Options& options, Config config) {
 
 }  // namespace
 
-Ticket detail::refused_elements(std::string_view operation, std::string_view what,
+Ticket detail::refused_elements(WorkerImpl& impl, std::string_view operation, std::string_view what,
                                 std::string_view found, const Tensor& tensor) {
   return detail::ended_ticket(
       Status(Code::kInvalidArgument,
-             fmt::format("the {} holds {}, tensor {} is {}; convert it, or give the bytes of what "
-                         "is {} already (std::as_bytes)",
-                         what, found, tensor.id, name_of(tensor.dtype), name_of(tensor.dtype)))
+             fmt::format("the {} holds {}, {} is {}; convert it, or give the bytes of what is {} "
+                         "already (std::as_bytes)",
+                         what, found, impl.name_of_tensor(tensor.id), name_of(tensor.dtype),
+                         name_of(tensor.dtype)))
           .with_operation(operation));
 }
 
@@ -147,12 +150,14 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
                                        node.work().declare(spec, std::move(done));
                                      })
           .value_or(detail::interrupted("declare"));
-  if (declared.ok()) declared->non_finite = non_finite;
+  if (!declared.ok()) return declared;
+  declared->non_finite = non_finite;
+  impl_->note_name(declared->id, name);
   return declared;
 }
 
 Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int priority) {
-  if (Status status = check_size(tensor, source.size(), "source"); !status.ok()) {
+  if (Status status = check_size(*impl_, tensor, source.size(), "source"); !status.ok()) {
     return detail::ended_ticket(std::move(status).with_operation("push"));
   }
   return begin(*impl_, Operation::Kind::kPush,
@@ -160,7 +165,7 @@ Ticket Worker::push(const Tensor& tensor, std::span<const std::byte> source, int
 }
 
 Ticket Worker::pull(const Tensor& tensor, std::span<std::byte> target, int priority) {
-  if (Status status = check_size(tensor, target.size(), "target"); !status.ok()) {
+  if (Status status = check_size(*impl_, tensor, target.size(), "target"); !status.ok()) {
     return detail::ended_ticket(std::move(status).with_operation("pull"));
   }
   return begin(*impl_, Operation::Kind::kPull,
@@ -182,15 +187,15 @@ Ticket Worker::push_pull(const Tensor& tensor, std::span<const std::byte> source
 Ticket Worker::push_pull(std::span<const Transfer> transfers) {
   if (transfers.empty()) return Ticket();
   for (const Transfer& transfer : transfers) {
-    Status status = check_size(transfer.tensor, transfer.source.size(), "source");
-    if (status.ok()) status = check_size(transfer.tensor, transfer.target.size(), "target");
+    Status status = check_size(*impl_, transfer.tensor, transfer.source.size(), "source");
+    if (status.ok()) status = check_size(*impl_, transfer.tensor, transfer.target.size(), "target");
     if (!status.ok()) return detail::ended_ticket(std::move(status).with_operation("push_pull"));
   }
   return begin(*impl_, Operation::Kind::kPushPull, transfers);
 }
 
 Ticket Worker::broadcast(const Tensor& tensor, std::span<std::byte> data, Rank root, int priority) {
-  Status status = check_size(tensor, data.size(), "data");
+  Status status = check_size(*impl_, tensor, data.size(), "data");
   const std::optional<Standing::Root> from = impl_->standing().root(root);
   if (status.ok() && !from) {
     status = {Code::kInvalidArgument,
@@ -285,7 +290,8 @@ NodeId ProgramSteps::lost_as() const { return worker_->impl_->standing().lost_as
 
 Ticket ProgramSteps::listen(const Tensor& tensor, std::span<std::byte> target, int priority) {
   if (!target.empty()) {
-    if (Status status = check_size(tensor, target.size(), "target"); !status.ok()) {
+    if (Status status = check_size(*worker_->impl_, tensor, target.size(), "target");
+        !status.ok()) {
       return detail::ended_ticket(std::move(status).with_operation("listen"));
     }
   }

@@ -2,6 +2,8 @@
 // WorkerImpl: what a Worker hides: the node, its loop, and where the worker stands.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <map>
 #include <memory>
@@ -68,6 +70,17 @@ class WorkerImpl {
   OfferWord& offers() { return *offers_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value);
+  void note_name(std::uint32_t tensor, std::string_view name) {
+    MutexLock lock(names_mutex_);
+    names_[tensor] = name;
+  }
+  /// For messages: "tensor 'x'".
+  std::string name_of_tensor(std::uint32_t tensor) {
+    MutexLock lock(names_mutex_);
+    const auto found = names_.find(tensor);
+    return found == names_.end() ? fmt::format("tensor {}", tensor)
+                                 : fmt::format("tensor '{}'", found->second);
+  }
   /// How many groups of this description there are now, with one more.
   std::uint32_t count_group(const std::string& description) {
     MutexLock lock(groups_mutex_);
@@ -94,6 +107,8 @@ class WorkerImpl {
   std::unique_ptr<checkpoint::DiskThread> disk_ GUARDED_BY(disk_mutex_);
   Mutex groups_mutex_;
   std::map<std::string, std::uint32_t> groups_ GUARDED_BY(groups_mutex_);
+  Mutex names_mutex_;
+  std::map<std::uint32_t, std::string> names_ GUARDED_BY(names_mutex_);
   WorkerNode node_;
   const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
   const std::shared_ptr<OfferWord> offers_ = node_.work().checkpoints().offers().word();

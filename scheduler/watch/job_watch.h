@@ -45,9 +45,9 @@ class JobWatch {
   const std::vector<Rank>& missed_workers() const { return missed_workers_; }
   /// The numbers of workers that have left, in that order.
   const std::vector<Rank>& left_workers() const { return left_workers_; }
-  void on_saved(std::uint64_t step) { saved_step_ = step; }
-  /// The step of the last checkpoint that this job has made.
-  std::optional<std::uint64_t> saved_step() const { return saved_step_; }
+  void on_saved(const SavedCheckpoint& saved) { saved_ = saved; }
+  /// The last checkpoint that this job has made.
+  const std::optional<SavedCheckpoint>& saved() const { return saved_; }
   /// Logs what people should know by now.
   void look(Time now);
 
@@ -74,7 +74,7 @@ class JobWatch {
   std::vector<LossNews> loss_news_;
   std::vector<Rank> left_workers_;
   std::vector<Rank> missed_workers_;
-  std::optional<std::uint64_t> saved_step_;
+  std::optional<SavedCheckpoint> saved_;
 };
 
 }  // namespace stretto

@@ -228,7 +228,24 @@ TEST_F(FolderTest, AFolderIsMadeOnceAndItsNameIsOnTheDevice) {
   EXPECT_TRUE(other.make().ok());
   disk_.restart(sim::Crash::kMachine);
   EXPECT_TRUE(other.newest().ok());
-  EXPECT_FALSE(Folder(disk_, "neither/nor").make().ok());
+}
+
+TEST_F(FolderTest, FolderIsMadeWithItsParents) {
+  Folder nested(disk_, "runs/today/exp1/");
+  ASSERT_TRUE(nested.make().ok());
+  EXPECT_EQ(nested.begin().or_exit(), 1U);
+  disk_.restart(sim::Crash::kMachine);
+  EXPECT_TRUE(disk_.exists("runs/today/exp1").or_exit());
+  EXPECT_TRUE(nested.make().ok());
+}
+
+TEST_F(FolderTest, FolderTellsWhatIsThere) {
+  make();
+  EXPECT_TRUE(folder_.is_there(1).or_exit());
+  EXPECT_FALSE(folder_.is_there(2).or_exit());
+  const std::string file = folder_.open(1).or_exit().files.front().name;
+  ASSERT_TRUE(disk_.remove(folder_.path_of(1, file)).ok());
+  EXPECT_FALSE(folder_.is_there(1).or_exit());
 }
 
 TEST_F(FolderTest, WhatCannotBeWrittenIsAnErrorAndChangesNothing) {

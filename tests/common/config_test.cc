@@ -115,6 +115,7 @@ TEST(Config, WhatAJobGoesOnFromAndWhenItSaves) {
                                              {"STRETTO_CHECKPOINT_EVERY_S", "auto"},
                                              {"STRETTO_MTBF_S", "100"},
                                              {"STRETTO_FAILURES", "2"},
+                                             {"STRETTO_CHECKPOINT_MADE", "17"},
                                              {"STRETTO_RAN_S", "50"}})
                                       .checkpoint;
   EXPECT_TRUE(told.resumes);
@@ -124,6 +125,7 @@ TEST(Config, WhatAJobGoesOnFromAndWhenItSaves) {
   EXPECT_EQ(told.failures.prior, 100s);
   EXPECT_EQ(told.failures.failures, 2U);
   EXPECT_EQ(told.failures.ran, 50s);
+  EXPECT_EQ(told.made, 17U);
 }
 
 TEST(Config, LookingAgainIsAutomaticOrBoundedOrLeftOut) {

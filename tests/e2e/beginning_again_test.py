@@ -6,6 +6,7 @@ turn, and the bits of an undisturbed job."""
 import os
 import pathlib
 import re
+import shutil
 import signal
 import tempfile
 import unittest
@@ -64,6 +65,28 @@ class BeginningAgain(cluster.ClusterTest):
         last = self.digest(self.keep("--steps", steps))
         whole = self.launch(KEEPING, "--steps", steps, "--every", 0, servers=2)
         self.assertEqual(last, self.digest(whole))
+
+    def remove_checkpoints(self):
+        for checkpoint in (self.folder / "run").glob("ckpt-*"):
+            shutil.rmtree(checkpoint, ignore_errors=True)  # One may be being written.
+
+    def test_checkpoints_that_a_user_removes(self):
+        job = self.keep("--steps", 1_000_000, "--every", 500, "--elements", 1000)
+        self.saved_once_more(job)
+        worker = job.members()["worker 1"]
+        self.remove_checkpoints()
+        for _ in range(2):  # The first may have been complete before.
+            self.saved_once_more(job)
+        os.kill(worker, signal.SIGSTOP)  # So that no more are begun.
+        self.remove_checkpoints()
+        (self.folder / "run" / "LATEST").unlink()
+        os.kill(worker, signal.SIGKILL)
+        job.expect(AGAIN)
+        job.expect(r"\[launcher\] the job does not begin again: its scheduler refuses to begin$")
+        self.assertEqual(job.end(), 1, job.output())
+        self.assertIn("Malformed: this job has made checkpoint", job.output())
+        self.assertEqual(job.output().count("[worker 0] from checkpoint="), 1, "it began once")
+        self.assert_nobody_left()
 
     def test_an_interval_that_is_chosen_follows_the_failures_of_all_attempts(self):
         job = self.keep("--steps", 100_000, flags=("--checkpoint-every", "auto"))

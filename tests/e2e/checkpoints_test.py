@@ -104,9 +104,17 @@ class Checkpoints(cluster.ClusterTest):
                          self.latest(), "what was written of those that failed has gone")
 
     def test_a_folder_that_cannot_be_made_is_told_at_the_start(self):
-        job = self.launch(KEEPING, flags=("--checkpoint", self.folder / "in" / "none"))
+        file = self.folder.parent / "file"
+        file.touch()
+        job = self.launch(KEEPING, flags=("--checkpoint", file / "in" / "none"))
         self.assertNotEqual(job.end(), 0)
-        job.expect(r"\[scheduler\] ERROR InvalidArgument .*run/in/none.*each folder in it must be")
+        job.expect(r"\[scheduler\] ERROR InvalidArgument .*file.*a file is where a folder should be")
+        self.one_error(job, "InvalidArgument", "role=scheduler", "op=start")
+
+    def test_a_folder_is_made_with_its_parents(self):
+        job = self.keep("--steps", 12, flags=("--checkpoint", self.folder / "runs" / "exp1"))
+        self.digest(job)
+        self.assertTrue((self.folder / "runs" / "exp1" / "ckpt-1" / "MANIFEST").exists())
 
     def test_a_job_with_checkpoints_can_begin_anew(self):
         self.digest(self.keep("--steps", 12))

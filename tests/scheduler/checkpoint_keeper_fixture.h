@@ -25,7 +25,8 @@ class CheckpointKeeperTest : public testing::Test {
   CheckpointKeeper& keeper() {
     if (!keeper_) {
       keeper_.emplace(
-          config_, clock_, CheckpointKeeper::Files{.disk = &disk_, .work = &work_},
+          config_, clock_,
+          CheckpointKeeper::Files{.disk = &disk_, .work = &work_, .restored = restored_},
           CheckpointKeeper::Ways{
               .tell = [this](NodeId node, const auto& cut) { cuts_[node] = cut; },
               .open = [this](const auto& barrier) { opened_.push_back(barrier); },
@@ -65,6 +66,14 @@ class CheckpointKeeperTest : public testing::Test {
   void go_on() {
     keeper_.reset();
     go_on_from_newest(config_, disk_, restored_).or_exit();
+  }
+  // As a user would, with rm -r.
+  void remove_checkpoint(std::uint64_t number) {
+    const std::string path = folder_.path_of(number);
+    for (const std::string& name : disk_.list(path, 100).or_exit()) {
+      disk_.remove(path + "/" + name).or_exit();
+    }
+    disk_.remove(path).or_exit();
   }
   void damage(const std::string& path) {
     const std::unique_ptr<File> file = disk_.open(path, Open::kWrite).or_exit();

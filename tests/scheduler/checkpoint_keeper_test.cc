@@ -304,6 +304,70 @@ TEST_F(CheckpointKeeperTest, WhatCannotBeCarriedOverCostsTheCheckpointAndNothing
   EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
 }
 
+TEST_F(CheckpointKeeperTest, CheckpointFollowsRemovedOnes) {
+  make(1);
+  remove_checkpoint(1);
+  make(2);
+  ASSERT_TRUE(ended_.back().why.ok()) << ended_.back().why.text();
+  EXPECT_THAT(folder_.open(2).or_exit().tensors, SizeIs(1));
+}
+
+// Parts that no worker has used since are the same in what the job went on from.
+TEST_F(CheckpointKeeperTest, CheckpointTakesOverFromItsOrigin) {
+  make();
+  go_on();
+  const std::vector<TensorSpec> before = std::exchange(tensors_, {});
+  for (const std::uint64_t barrier : {1UL, 2UL}) {
+    begin(barrier);
+    for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+    for (const NodeId shard : shards_) keeper().on_saved(shard, saved(shard, {}));
+    ASSERT_TRUE(ended_.back().why.ok()) << ended_.back().why.text();
+    if (barrier == 1) remove_checkpoint(2);
+  }
+  EXPECT_EQ(folder_.open(3).or_exit().tensors, before);
+}
+
+TEST_F(CheckpointKeeperTest, CheckpointWarnsOfLostTensors) {
+  TensorSpec idle = tensors_.front();
+  idle.name = "idle";
+  tensors_.push_back(idle);
+  begin();
+  for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
+  for (const NodeId shard : shards_) {
+    keeper().on_saved(shard, saved(shard, {{checkpoint::part_key("w", shard), "bytes"},
+                                           {checkpoint::part_key("idle", shard), "bytes"}}));
+  }
+  go_on();
+  tensors_.pop_back();
+  remove_checkpoint(1);
+  testing::internal::CaptureStderr();
+  make(1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("checkpoint 2 lacks 1 tensors, such as 'idle'"));
+  ASSERT_TRUE(ended_.back().why.ok()) << ended_.back().why.text();
+}
+
+TEST_F(CheckpointKeeperTest, SchedulerRefusesToBeginWithoutWhatWasMade) {
+  make(1);
+  make(2);
+  config_.checkpoint.made = 2;
+  EXPECT_TRUE(go_on_from_newest(config_, disk_, restored_).ok());
+  damage(folder_.path_of(2, "server-50.parts"));
+  EXPECT_TRUE(go_on_from_newest(config_, disk_, restored_).ok()) << "with a warning";
+  EXPECT_EQ(config_.job.restored, 1U);
+  remove_checkpoint(2);
+  Status status = go_on_from_newest(config_, disk_, restored_);
+  EXPECT_EQ(status.code(), Code::kMalformed);
+  EXPECT_THAT(status.cause(), HasSubstr("has made checkpoint 2, which is not in 'run' any more: "
+                                        "the newest is checkpoint 1"));
+  remove_checkpoint(1);
+  ASSERT_TRUE(disk_.remove("run/LATEST").ok());
+  status = go_on_from_newest(config_, disk_, restored_);
+  EXPECT_THAT(status.cause(), HasSubstr("bring checkpoint 2 back"));
+  config_.checkpoint.made = 0;
+  EXPECT_TRUE(go_on_from_newest(config_, disk_, restored_).ok());
+}
+
 TEST_F(CheckpointKeeperTest, OneWhoseBytesAreDamagedIsPassedOver) {
   make(1);
   make(2);

@@ -91,10 +91,39 @@ TEST_F(ChronicleTest, ThoseInWhosePlaceAnotherHasComeAreRemembered) {
   gather();
   on(Gone{.node = 2, .cause = "killed"});
   on(TurnOver{});
-  EXPECT_TRUE(chronicle_->replaced().empty()) << "it is in the view";
+  EXPECT_TRUE(chronicle_->departed().empty()) << "it is in the view";
   on(server(0));
-  ASSERT_EQ(chronicle_->replaced().count(2), 1U);
-  EXPECT_TRUE(chronicle_->replaced().at(2).lost);
+  ASSERT_NE(chronicle_->departed(2), nullptr);
+  EXPECT_TRUE(chronicle_->departed(2)->lost);
+}
+
+TEST_F(ChronicleTest, SchedulerRemembersTheLastDepartures) {
+  constexpr NodeId kFirst = 100;
+  constexpr NodeId kLast = kFirst + Chronicle::kMostDeparted;
+  for (NodeId node = kFirst; node <= kLast; ++node) {
+    const Member gone{.node = node, .role = Role::kWorker, .address = {}, .left = true};
+    chronicle_->note_departed({Publish{.changed = {gone}}}, machine_->view());
+  }
+  EXPECT_EQ(chronicle_->departed().size(), Chronicle::kMostDeparted);
+  EXPECT_EQ(chronicle_->departed(kFirst), nullptr);
+  EXPECT_NE(chronicle_->departed(kLast), nullptr);
+}
+
+TEST_F(ChronicleTest, RosterHasTheDeparturesThatFit) {
+  std::deque<Member> departed;
+  for (NodeId node = 100; node < 100 + Chronicle::kMostDeparted; ++node) {
+    departed.push_back({.node = node, .role = Role::kWorker, .address = {}, .left = true});
+  }
+  Roster roster = fake::roster();
+  const std::size_t present = roster.members.size();
+  add_departed(roster, departed);
+  EXPECT_EQ(roster.members.size(), present + departed.size());
+  for (Member& member : departed) member.address = std::string(1000, 'x');
+  roster.members.resize(present);
+  add_departed(roster, departed);
+  EXPECT_GT(roster.members.size(), present + 100);
+  EXPECT_EQ(roster.members.back().node, departed.back().node) << "the newest";
+  EXPECT_LE(control::encode(roster).size(), wire::kMaxControlBytes);
 }
 
 TEST_F(ChronicleTest, AJobThatFailedDoesNotGoOn) {

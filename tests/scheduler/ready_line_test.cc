@@ -117,7 +117,7 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
   ASSERT_EQ(::pipe(ends), 0);
   ReadyIdle agent;
   const sim::VirtualClock clock;
-  std::optional<std::uint64_t> saved;
+  std::optional<SavedCheckpoint> saved;
   ReadyLine line(
       ends[1], agent, [] { return Gathering::kComplete; }, clock,
       ReadyLine::Changes{.losses = {},
@@ -130,17 +130,21 @@ TEST(ReadyLine, SaysWhichStepHasBeenSaved) {
                          .missed = {}});
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "all are here\n");
-  for (const std::uint64_t step : {0ULL, 300ULL, 18446744073709551615ULL}) {
-    saved = step;
+  for (const SavedCheckpoint& one : {SavedCheckpoint{.number = 6, .step = 0, .is_made = false},
+                                     SavedCheckpoint{.number = 7, .step = 300},
+                                     SavedCheckpoint{.number = 8, .step = 18446744073709551615U}}) {
+    saved = one;
     line.step(0ns);
     line.step(0ns);  // Said once.
     const std::string said = taken(ends[0]);
     ASSERT_TRUE(said.ends_with('\n'));
-    EXPECT_EQ(saved_step_in(said.substr(0, said.size() - 1)), step) << said;
+    EXPECT_EQ(saved_in(said.substr(0, said.size() - 1)), one) << said;
   }
-  EXPECT_FALSE(saved_step_in("a checkpoint is complete, of step "));
-  EXPECT_FALSE(saved_step_in("a checkpoint is complete, of step 3x"));
-  EXPECT_FALSE(saved_step_in("a checkpoint is complete, of step 18446744073709551616"));
+  EXPECT_FALSE(saved_in("a checkpoint is complete, of step "));
+  EXPECT_FALSE(saved_in("a checkpoint is complete, of step 3"));
+  EXPECT_FALSE(saved_in("a checkpoint is complete, of step 3x, number 2"));
+  EXPECT_FALSE(saved_in("a checkpoint is complete, of step 18446744073709551616, number 2"));
+  EXPECT_FALSE(saved_in("a checkpoint is complete, of step 3, number "));
   ::close(ends[0]);
 }
 

@@ -276,6 +276,7 @@ TEST_F(SchedulerTest, DataFramesAreRefused) {
   second_.epoch = 1;
   wire::Header call;
   call.kind = wire::Kind::kCall;
+  call.total = wire::kMaxWholeBytes;  // Its first slice.
   second_.send(call, fake::bytes_of({1}));
   step();
   EXPECT_THAT(std::get<control::Fault>(first_.control()).why.cause(),

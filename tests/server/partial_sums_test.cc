@@ -40,8 +40,9 @@ TEST_F(PartialSumsTest, OverlappingSumsAreRefused) {
   ASSERT_TRUE(sum_of({0, 1}, 1, {1, 1}).ok());
   EXPECT_THAT(sum_of({1, 2}, 1, {9, 9}).cause(),
               HasSubstr("worker 1 sent a share for its round 1"));
-  EXPECT_THAT(sum_of({2, 2}, 1, {9, 9}).cause(), HasSubstr("node 12 twice"));
-  EXPECT_THAT(sum_of({2, 7}, 1, {9, 9}).cause(), HasSubstr("node 17 contributes to no round"));
+  EXPECT_THAT(sum_of({2, 2}, 1, {9, 9}).cause(), HasSubstr("worker 2 twice"));
+  EXPECT_THAT(sum_of({2, 7}, 1, {9, 9}).cause(),
+              HasSubstr("the worker of identity 17 contributes to no round"));
   EXPECT_EQ(rounds().rounds_of(fake::node_of(2)), 0U) << "refused shares have no effect";
   ASSERT_TRUE(sum_of({2, 3}, 1, {1, 2}).ok());
   EXPECT_THAT(value(), ElementsAre(2, 3));

@@ -58,7 +58,7 @@ TEST_F(RegroupTest, ASumThatHasOneWhoIsGoneIsNotTakenApart) {
   ASSERT_TRUE(sum_of({0, 1}, 1, {1, 1}).ok());
   ASSERT_TRUE(share(2, {10, 10}).ok());
   EXPECT_THAT(regroup({1, 2, 3}, 0, {fake::node_of(0)}).cause(),
-              HasSubstr("a sum of 2 workers' contributions, of which node 10 is gone"));
+              HasSubstr("a sum of 2 workers' contributions, of which worker 0 is gone"));
   EXPECT_EQ(held().version, 0U);
 }
 
@@ -148,7 +148,7 @@ TEST_F(RegroupTest, ANewcomerIsWaitedForFromItsRoundOn) {
                           .round = 2,
                           .bytes = fake::bytes_of(std::vector<float>{7, 7})})
                   .cause(),
-              HasSubstr("node 15 contributes to no round"));
+              HasSubstr("the worker of identity 15 contributes to no round"));
   ASSERT_TRUE(share(0, {1, 1}).ok());
   EXPECT_EQ(held().version, 2U);
   ASSERT_TRUE(share(0, {1, 1}).ok());

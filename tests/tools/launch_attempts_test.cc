@@ -17,7 +17,7 @@ class LaunchAttempts : public testing::Test {
     plan_.restarts = 2;
     plan_.checkpoint = "/run";
     outcome_.gathered = true;
-    outcome_.saved_step = 300;
+    outcome_.saved = {.number = 7, .step = 300};
     outcome_.verdict = lost(kServer, 137, true);
   }
 
@@ -70,6 +70,28 @@ TEST_F(LaunchAttempts, OnlyTheSchedulerHearsOfThoseBefore) {
   EXPECT_FALSE(variables(Role::kWorker).contains("STRETTO_FAILURES"));
 }
 
+TEST_F(LaunchAttempts, TellTheNextWhichCheckpointItMustFind) {
+  plan_ = *next().plan;
+  EXPECT_EQ(variables_for(plan_, {Role::kScheduler, 0}, {}, {}, {}).at("STRETTO_CHECKPOINT_MADE"),
+            "7");
+  EXPECT_FALSE(variables_for(plan_, kWorker, {}, {}, {}).contains("STRETTO_CHECKPOINT_MADE"));
+  outcome_.saved.reset();
+  EXPECT_EQ(next().plan->made, 7U) << "the next attempt has made none";
+  outcome_.saved = {.number = 9, .step = 400, .is_made = false};
+  EXPECT_EQ(next().plan->made, 9U);
+  EXPECT_NE(said().find("from where it had begun this time"), std::string::npos);
+}
+
+TEST_F(LaunchAttempts, JobEndsWhereItsSchedulerRefusesToBegin) {
+  outcome_.first = false;
+  outcome_.gathered = false;
+  outcome_.verdict = lost({Role::kScheduler, 0}, 1, true);
+  EXPECT_TRUE(next().plan) << "it was lost";
+  outcome_.verdict.error = Status(Code::kMalformed, "checkpoint 7 is not there");
+  EXPECT_FALSE(next().plan);
+  EXPECT_EQ(said(), "the job does not begin again: its scheduler refuses to begin");
+}
+
 TEST_F(LaunchAttempts, EndAfterAsManyAsWereAskedFor) {
   plan_.restarts = 0;
   EXPECT_FALSE(next().plan);
@@ -111,7 +133,7 @@ TEST_F(LaunchAttempts, WhatNeverCameTogetherWouldNotDoSoNow) {
 TEST_F(LaunchAttempts, WhatHasBegunOnceMayFailToComeTogether) {
   outcome_.first = false;
   outcome_.gathered = false;
-  outcome_.saved_step.reset();
+  outcome_.saved.reset();
   EXPECT_TRUE(next().plan) << "it was lost while it began again";
   plan_.restarts = 0;
   EXPECT_FALSE(next().plan);
@@ -124,7 +146,7 @@ TEST_F(LaunchAttempts, AProgramThatFailsNeedsACheckpointOfItsOwn) {
   outcome_.verdict = lost(kWorker, 3, true);
   outcome_.by_program = true;
   EXPECT_TRUE(next().plan) << "it got further";
-  outcome_.saved_step.reset();
+  outcome_.saved.reset();
   EXPECT_FALSE(next().plan);
   EXPECT_EQ(
       said(),
@@ -139,7 +161,7 @@ TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
   plan_.added_environment = {{"STRETTO_RESUME", "no"}, {"OTHER", "x"}};
   EXPECT_EQ(next().plan->resume, "auto");
   EXPECT_EQ(next().plan->added_environment.size(), 1U);
-  outcome_.saved_step.reset();
+  outcome_.saved.reset();
   EXPECT_EQ(next().plan->resume, "no");
   EXPECT_NE(said().find("begins again from the start, as it has made no checkpoint"),
             std::string::npos);
@@ -148,7 +170,7 @@ TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
 TEST_F(LaunchAttempts, APathIsWhereTheJobBeginsUntilItHasACheckpointOfItsOwn) {
   plan_.resume = "old/ckpt-3";
   EXPECT_EQ(next().plan->resume, "auto");
-  outcome_.saved_step.reset();
+  outcome_.saved.reset();
   EXPECT_EQ(next().plan->resume, "old/ckpt-3");
   EXPECT_NE(said().find("begins again from where it had begun this time"), std::string::npos);
 }

@@ -242,7 +242,7 @@ const std::vector<Case> kCases = {
        false,
        Status(Code::kSchedulerLost, "exited with status 1 before it said where it listens")
            .with_operation("start")}},
-     "1 ERROR SchedulerLost role=scheduler rank=0 peer=- op=start cause=exited with status 1 "
+     "1 ERROR InvalidArgument role=scheduler rank=0 peer=- op=start cause=exited with status 1 "
      "before "
      "it said where it listens, saying 'InvalidArgument: nothing is there'"},
     {"a program that failed says why, whatever the others make of its end",

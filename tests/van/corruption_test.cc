@@ -45,13 +45,15 @@ TEST(Corruption, NamesTheLinkInTheLog) {
   link.session.set_peer(7);
   link.address = "there:1";
   FrameCounters counters;
+  LinkLives links;
+  links.set_names([](NodeId) { return "worker 2"; });
   testing::internal::CaptureStderr();
-  for (int i = 0; i < 3; ++i) note_corrupted(link, counters, kNow);
+  for (int i = 0; i < 3; ++i) note_corrupted(link, links, counters, kNow);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), IsEmpty());
   testing::internal::CaptureStderr();
-  for (int i = 0; i < 3; ++i) note_corrupted(link, counters, kNow);
+  for (int i = 0; i < 3; ++i) note_corrupted(link, links, counters, kNow);
   const std::string told = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr("the link to node 7 at there:1 came corrupted"));
+  EXPECT_THAT(told, HasSubstr("the link to worker 2 at there:1 came corrupted"));
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1);
   EXPECT_EQ(counters.corrupted, 6U);
 }

@@ -41,6 +41,14 @@ TEST_F(LinkKeeperTest, WhoConnectsSaysHello) {
   EXPECT_FALSE(links_.is_open(link)) << "nobody has answered";
 }
 
+TEST_F(LinkKeeperTest, KeeperNamesPeersAsUsersDo) {
+  EXPECT_EQ(lives_.name_of(4), "node 4");
+  links_.set_names([](NodeId node) { return node == 4 ? "worker 1" : ""; });
+  EXPECT_EQ(lives_.name_of(4), "worker 1");
+  EXPECT_EQ(lives_.name_of(5), "node 5");
+  EXPECT_EQ(lives_.name_of(0), "an endpoint");
+}
+
 TEST_F(LinkKeeperTest, WhereNothingIsConnectedNothingIsKept) {
   wire_.refusal = {Code::kNetwork, "no such host"};
   EXPECT_EQ(links_.connect("x:1", {}).status().cause(), "no such host");

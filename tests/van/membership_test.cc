@@ -154,6 +154,26 @@ TEST_F(MembershipTest, ARosterOfWhatHasChangedChangesOnlyThat) {
   EXPECT_EQ(membership_.settings().stall_error, 99s);
 }
 
+TEST_F(MembershipTest, WholeRosterMayOmitDepartedMembers) {
+  become_member();
+  Roster change = fake::roster();
+  change.epoch = 2;
+  change.since = 1;
+  change.members = {*change.find(10)};
+  change.members.front().left = true;
+  say(change);
+  Roster whole = fake::roster();
+  whole.epoch = 3;
+  std::erase_if(whole.members, [](const Member& member) { return member.node == 10; });
+  say(whole);
+  EXPECT_EQ(membership_.roster()->epoch, 3U);
+  EXPECT_TRUE(membership_.roster()->find(10)->left) << "it is remembered";
+  std::erase_if(whole.members, [](const Member& member) { return member.node == 50; });
+  whole.epoch = 4;
+  say(whole);
+  expect_failed(Code::kMalformed, "contradicts the one before");
+}
+
 TEST_F(MembershipTest, AChangeOfARosterThatNeverCameEndsIt) {
   become_member();
   Roster change = fake::roster();

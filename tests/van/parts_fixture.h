@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <memory>
 
 #include "tests/van/far_end.h"
@@ -41,10 +40,8 @@ class PartsFixture : public testing::Test {
   Sender sender_{{*transport_, lives_, trace_, counters_, clock_}, false};
   LinkMender mender_;
   LinkKeeper links_{{*transport_, lives_, trace_, counters_, clock_}, sender_, mender_};
-  Receiver receiver_{{*transport_, lives_, trace_, counters_, clock_},
-                     sender_,
-                     mender_,
-                     std::numeric_limits<std::uint64_t>::max()};
+  Receiver receiver_{
+      {*transport_, lives_, trace_, counters_, clock_}, sender_, mender_, Receiver::Slices{}};
 };
 
 }  // namespace stretto::fake

@@ -74,6 +74,44 @@ TEST_F(SessionTest, SaysWhetherCreditIsNew) {
   EXPECT_FALSE(far_.note_received(header));
 }
 
+// A far end that credits data and does not tell of its frames would let them be kept without limit.
+TEST_F(SessionTest, SessionRefusesCreditForUnreceivedData) {
+  near_.outlive(77);
+  send(wire::Kind::kControl);
+  send(wire::Kind::kValue);
+  send(wire::Kind::kMore);
+  wire::Header header;
+  header.received = 2;
+  header.credit = wire::kHeaderBytes;
+  EXPECT_TRUE(near_.check_told(header).ok());
+  header.credit += 1;
+  EXPECT_EQ(near_.check_told(header).code(), Code::kMalformed);
+  EXPECT_THAT(near_.check_told(header).cause(), HasSubstr("must be told as received"));
+  header.sequence = 1;
+  header.credit = wire::kHeaderBytes;
+  near_.note_received(header);
+  header.received = 3;
+  header.credit = 2 * wire::kHeaderBytes;
+  EXPECT_TRUE(near_.check_told(header).ok()) << "what was dropped counts";
+}
+
+TEST_F(SessionTest, SessionGivesItsNameUpAfterItsFarEnd) {
+  std::byte memory[8] = {};
+  std::size_t leases_ended = 0;
+  near_.outlive(77);
+  wire::Header value;
+  value.kind = wire::Kind::kValue;
+  near_.stamp(value, false, false);
+  near_.note_sent(value, Buffer::borrow(memory, [&] { ++leases_ended; }));
+  wire::Header header;
+  header.sequence = 1;
+  header.credit = wire::kHeaderBytes + sizeof memory;  // And it tells of no frame.
+  EXPECT_TRUE(near_.check_told(header).ok());
+  near_.note_received(header);
+  EXPECT_FALSE(near_.outlives());
+  EXPECT_EQ(leases_ended, 1U);
+}
+
 using SessionDeathTest = SessionTest;
 
 TEST_F(SessionDeathTest, AFrameThatIsNotTheNextIsABug) {

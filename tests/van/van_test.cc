@@ -127,7 +127,7 @@ TEST_F(VanTest, AFrameInSomebodyElsesNameEndsTheLink) {
   admit_worker();
   worker_.node = 11;
   push(1);
-  expect_dropped("says it is from node 11, the link is node 10's");
+  expect_dropped("says it is from node 11, the link is that of node 10");
   EXPECT_TRUE(seen_.data.empty());
 }
 

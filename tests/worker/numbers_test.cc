@@ -49,7 +49,7 @@ TEST(Numbers, OfAnotherTypeAreRefusedAlsoWhereTheirBytesFit) {
       EXPECT_EQ(ticket.wait().code(), Code::kInvalidArgument);
       EXPECT_THAT(ticket.wait().cause(), HasSubstr(says));
     };
-    expect_refused(worker.push(tensor, doubles), "the source holds f64, tensor");
+    expect_refused(worker.push(tensor, doubles), "the source holds f64, tensor '");
     expect_refused(worker.push(tensor, std::span(integers)), "the source holds i32");
     expect_refused(worker.pull(tensor, integers), "the target holds i32");
     expect_refused(worker.push_pull(tensor, doubles, four), "the source holds f64");

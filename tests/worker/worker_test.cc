@@ -260,7 +260,7 @@ TEST(Worker, WrongSizesAreRefusedAndChangeNothing) {
       EXPECT_EQ(ticket.wait().code(), Code::kInvalidArgument);
       EXPECT_THAT(ticket.wait().cause(), HasSubstr(says));
     };
-    expect_refused(worker.push(tensor, three), "the source has 12 bytes, tensor");
+    expect_refused(worker.push(tensor, three), "the source has 12 bytes, tensor '");
     expect_refused(worker.pull(tensor, three), "the target has 12 bytes");
     expect_refused(worker.push_pull(tensor, four, three), "the target has 12 bytes");
     expect_refused(worker.push_pull(tensor, three, four), "the source has 12 bytes");

@@ -29,9 +29,7 @@ std::vector<std::string> leave_out(const std::vector<std::string>& lost, Plan& p
 }
 
 std::string origin_of(const Plan& plan, const AttemptOutcome& outcome) {
-  if (outcome.saved_step) {
-    return fmt::format("from its checkpoint of step {}", *outcome.saved_step);
-  }
+  if (outcome.has_made()) return fmt::format("from its checkpoint of step {}", outcome.saved->step);
   if (plan.resume == "no") return "from the start, as it has made no checkpoint";
   return "from where it had begun this time, as it has made no checkpoint since";
 }
@@ -40,6 +38,13 @@ Next over(std::string_view why) {
   Next next;
   next.notes = {fmt::format("the job does not begin again: {}", why)};
   return next;
+}
+
+// What the folder holds is not what it must hold: another attempt would find the same.
+bool refuses_to_begin(const AttemptOutcome& outcome) {
+  const Verdict& verdict = outcome.verdict;
+  return !outcome.gathered && verdict.who && verdict.who->role == Role::kScheduler &&
+         verdict.error.code() == Code::kMalformed;
 }
 
 }  // namespace
@@ -52,14 +57,16 @@ Next next_after(const Plan& plan, const AttemptOutcome& outcome) {
   if (plan.restarts < used)
     return over("no restarts are left (--restarts K): who is started for another counts, too");
   if (!outcome.gathered && outcome.first) return over("it has not come together");
-  if (outcome.by_program && !outcome.saved_step) {
+  if (refuses_to_begin(outcome)) return over("its scheduler refuses to begin");
+  if (outcome.by_program && !outcome.has_made()) {
     return over("its program failed before it had made a checkpoint since, and would again");
   }
   Plan next = plan;
   next.restarts = plan.restarts - used;
   ++next.failures;
   next.ran += outcome.ran;
-  if (outcome.saved_step) {  // "no", or another one, was said of where it first began.
+  if (outcome.saved) next.made = outcome.saved->number;
+  if (outcome.has_made()) {  // "no", or another one, was said of where it first began.
     next.resume = "auto";
     std::erase_if(next.added_environment,
                   [](const auto& variable) { return variable.first == "STRETTO_RESUME"; });

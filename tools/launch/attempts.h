@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/gathering.h"
 #include "tools/launch/plan.h"
 #include "tools/launch/verdict.h"
 
@@ -18,12 +19,14 @@ namespace stretto::launch {
 /// What came of one attempt.
 struct AttemptOutcome {
   Verdict verdict;
-  bool first = true;                        ///< The job has not begun before.
-  bool gathered = false;                    ///< All members came together.
-  bool interrupted = false;                 ///< Somebody asked for the end.
-  bool by_program = false;                  ///< A worker's program ended it, by itself.
-  std::uint32_t replaced = 0;               ///< Workers that were started for others.
-  std::optional<std::uint64_t> saved_step;  ///< Of the last checkpoint that it made; none: none.
+  bool first = true;                     ///< The job has not begun before.
+  bool gathered = false;                 ///< All members came together.
+  bool interrupted = false;              ///< Somebody asked for the end.
+  bool by_program = false;               ///< A worker's program ended it, by itself.
+  std::uint32_t replaced = 0;            ///< Workers that were started for others.
+  std::optional<SavedCheckpoint> saved;  ///< The newest one in its folder; none: none is known.
+  /// It made that one itself.
+  bool has_made() const { return saved && saved->is_made; }
   Duration ran{};
   std::vector<std::string> lost_hosts;  ///< By the names that the plan has.
 };

@@ -35,6 +35,7 @@ constexpr std::string_view kAssigned[] = {
     "WORLD_SIZE",
     "LOCAL_WORLD_SIZE",
     "STRETTO_SERVER_RESTARTS",
+    "STRETTO_CHECKPOINT_MADE",
     "STRETTO_FAILURES",
     "STRETTO_RAN_S",
     "STRETTO_SCHEDULER_JOURNAL",
@@ -152,6 +153,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
   if (plan.failures != 0 && member.role == Role::kScheduler) {
     given["STRETTO_FAILURES"] = std::to_string(plan.failures);
     given["STRETTO_RAN_S"] = fmt::format("{:.0f}", seconds(plan.ran));
+    if (plan.made != 0) given["STRETTO_CHECKPOINT_MADE"] = std::to_string(plan.made);
   }
   if (member.role == Role::kScheduler) {
     add_scheduler_variables(rendezvous.scheduler_life, given);

@@ -69,10 +69,11 @@ struct Plan {
   std::optional<Duration> checkpoint_every;  ///< --checkpoint-every; zero: "auto".
   std::uint32_t failures = 0;                ///< Of attempts before this one,
   Duration ran{};                            ///< and how long these ran in all.
-  bool workers_given = false;                ///< By a flag or by the slots of hosts.
-  std::uint32_t servers = 1;                 ///< 0: workers exchange among themselves alone.
-  std::uint32_t shards = 1;                  ///< Shards of each server.
-  std::uint32_t replicas = 1;                ///< Servers that have what each one has, with it.
+  std::uint64_t made = 0;      ///< Number of the newest checkpoint that they left; 0: none.
+  bool workers_given = false;  ///< By a flag or by the slots of hosts.
+  std::uint32_t servers = 1;   ///< 0: workers exchange among themselves alone.
+  std::uint32_t shards = 1;    ///< Shards of each server.
+  std::uint32_t replicas = 1;  ///< Servers that have what each one has, with it.
   /// With those that stand by, which have the numbers that follow.
   std::uint32_t server_processes() const { return servers * replicas; }
   std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...

@@ -106,6 +106,11 @@ AttemptOutcome never_begun(Status why, bool first) {
   return outcome;
 }
 
+std::optional<std::uint64_t> step_of(const std::optional<SavedCheckpoint>& saved) {
+  if (!saved || !saved->is_made) return std::nullopt;
+  return saved->step;
+}
+
 Status no_address(std::string_view said) {
   return {Code::kMalformed,
           fmt::format("said '{}' where host:port and a line's end was wanted", said)};
@@ -213,7 +218,7 @@ AttemptOutcome Runner::run() {
   AttemptOutcome outcome = supervisor_.outcome();
   outcome.interrupted = outcome.interrupted || signals_.asked_to_end();
   outcome.first = first_;
-  outcome.saved_step = saved_step_;
+  outcome.saved = saved_;
   outcome.ran = clock_.now() - begun;
   outcome.lost_hosts = lost_hosts_;
   for (std::string& name : notices_.names()) outcome.lost_hosts.push_back(std::move(name));
@@ -296,7 +301,7 @@ std::optional<Duration> Runner::patience() const {
 void Runner::look_at_time() {
   const Time now = clock_.now();
   announcement_.on_time(now);
-  if (!supervisor_.over() && !finishing_) notices_.step(now, saved_step_);
+  if (!supervisor_.over() && !finishing_) notices_.step(now, step_of(saved_));
   if (supervisor_.may_start() && seat_.is_missed(now)) {
     react(supervisor_.on_loss_news(0, false, now));
   }
@@ -344,7 +349,7 @@ void Runner::on_ready(std::string_view text) {
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
     react(reaction_to_worker_news(line, supervisor_, clock_.now()));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
-    if (const auto saved = saved_step_in(line)) saved_step_ = saved;
+    if (const auto saved = saved_in(line)) saved_ = saved;
     return;
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));

@@ -79,7 +79,7 @@ class Runner final : private FarEvents {
   std::vector<Ended> ended_;  // In this turn.
   Meeting meeting_;
   std::vector<LocalRank> local_ranks_;
-  std::optional<std::uint64_t> saved_step_;
+  std::optional<SavedCheckpoint> saved_;
   std::vector<std::string> lost_hosts_;
   HostPort scheduler_{"127.0.0.1", 0};
   JobAnnouncement announcement_;

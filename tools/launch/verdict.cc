@@ -172,22 +172,25 @@ bool failed_on_its_own(const Witness& witness) {
   return !witness.exit->by_signal && !follows;
 }
 
+// A scheduler that refuses what it was told is not lost: its reason is the job's.
+bool scheduler_refuses(const Witness& witness) {
+  return witness.member.role == Role::kScheduler && witness.returned == 0 &&
+         !witness.exit->by_signal && witness.said && !names_a_cause(witness.said->code);
+}
+
 // Of a member that failed or was lost before our eyes.
 Verdict seen(const Witness& witness) {
   if (!witness.lost.ok()) {
     Verdict verdict{witness.lost_status, witness.lost, witness.member, false};
     if (witness.member.role != Role::kScheduler || !witness.exit) return verdict;
     const std::string operation = verdict.error.operation();
-    verdict.error = Status(verdict.error.code(), with_words(verdict.error.cause(), witness))
-                        .with_operation(operation);
+    const Code code = scheduler_refuses(witness) ? witness.said->code : verdict.error.code();
+    verdict.error =
+        Status(code, with_words(verdict.error.cause(), witness)).with_operation(operation);
     return verdict;
   }
   std::string cause = with_words(witness.exit->text(), witness);
-  // A scheduler that refuses what it was told is not lost: its reason is the job's.
-  const bool refuses = witness.member.role == Role::kScheduler && witness.returned == 0 &&
-                       !witness.exit->by_signal && witness.said &&
-                       !names_a_cause(witness.said->code);
-  const Code code = refuses                      ? witness.said->code
+  const Code code = scheduler_refuses(witness)   ? witness.said->code
                     : failed_on_its_own(witness) ? kProgramFailed
                                                  : code_of(witness.member.role);
   return {witness.exit->status(), Status(code, std::move(cause)).with_operation("run"),

@@ -176,16 +176,17 @@ struct Transfer {
 };
 
 namespace detail {
-Ticket refused_elements(std::string_view operation, std::string_view what, std::string_view found,
-                        const Tensor& tensor);
+Ticket refused_elements(WorkerImpl& impl, std::string_view operation, std::string_view what,
+                        std::string_view found, const Tensor& tensor);
 template <typename R>
 bool holds(const Tensor& tensor) {
   return is_element_of<std::ranges::range_value_t<R>>(tensor.dtype);
 }
 template <typename R>
-Ticket refused(std::string_view operation, std::string_view what, const Tensor& tensor) {
+Ticket refused(WorkerImpl& impl, std::string_view operation, std::string_view what,
+               const Tensor& tensor) {
   constexpr std::string_view kFound = name_of_elements<std::ranges::range_value_t<R>>();
-  return refused_elements(operation, what, kFound, tensor);
+  return refused_elements(impl, operation, what, kFound, tensor);
 }
 }  // namespace detail
 
@@ -347,24 +348,24 @@ class Worker {
   // compile.
   template <Numbers Source>
   Ticket push(const Tensor& t, const Source& source, int priority = 0) {
-    if (!detail::holds<Source>(t)) return detail::refused<Source>("push", "source", t);
+    if (!detail::holds<Source>(t)) return detail::refused<Source>(*impl_, "push", "source", t);
     return push(t, std::as_bytes(std::span(source)), priority);
   }
   template <WritableNumbers Target>
   Ticket pull(const Tensor& t, Target&& target, int priority = 0) {
-    if (!detail::holds<Target>(t)) return detail::refused<Target>("pull", "target", t);
+    if (!detail::holds<Target>(t)) return detail::refused<Target>(*impl_, "pull", "target", t);
     return pull(t, std::as_writable_bytes(std::span(target)), priority);
   }
   template <Numbers Source, WritableNumbers Target>
   Ticket push_pull(const Tensor& t, const Source& source, Target&& target, int priority = 0) {
-    if (!detail::holds<Source>(t)) return detail::refused<Source>("push_pull", "source", t);
-    if (!detail::holds<Target>(t)) return detail::refused<Target>("push_pull", "target", t);
+    if (!detail::holds<Source>(t)) return detail::refused<Source>(*impl_, "push_pull", "source", t);
+    if (!detail::holds<Target>(t)) return detail::refused<Target>(*impl_, "push_pull", "target", t);
     return push_pull(t, std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(target)),
                      priority);
   }
   template <WritableNumbers Data>
   Ticket broadcast(const Tensor& t, Data&& data, Rank root, int priority = 0) {
-    if (!detail::holds<Data>(t)) return detail::refused<Data>("broadcast", "data", t);
+    if (!detail::holds<Data>(t)) return detail::refused<Data>(*impl_, "broadcast", "data", t);
     return broadcast(t, std::as_writable_bytes(std::span(data)), root, priority);
   }
 
