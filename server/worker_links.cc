@@ -137,6 +137,7 @@ void WorkerLinks::let_in(const Member& member, LinkId link) {
   workers_[link] = {member.node, member.number()};
   van_.links().admit(link, member.node);
   van_.send_control(link, control::Welcome{.node = member.node, .rank = member.rank});
+  if (is_newcomer(member)) van_.links().prove(link);  // It joins once it has had this frame.
   // Its place was another's when it was taken in, or it is late.
   const auto told = told_in_.find(member.node);
   if (told != told_in_.end()) van_.send_control(link, told->second);
@@ -149,6 +150,7 @@ void WorkerLinks::hear(const Member& member, LinkId link) {
   van_.links().admit(link, member.node);
   van_.send_control(link,
                     control::Welcome{.node = member.node, .rank = member.rank, .stands_by = true});
+  if (is_newcomer(member)) van_.links().prove(link);
 }
 
 // This shard serves from now on.

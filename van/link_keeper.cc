@@ -60,6 +60,14 @@ bool LinkKeeper::has_heard_all(LinkId id) const {
   return !awaited && sender_.queue().waiting(id) == 0;
 }
 
+bool LinkKeeper::prove(LinkId id) {
+  LinkState* link = parts_.links.find(id);
+  if (link == nullptr) return false;
+  if (!link->session.outlives()) return true;
+  if (!std::exchange(link->probes, true)) sender_.queue_control(id, full_sized_frame());
+  return link->is_probed && has_heard_all(id);
+}
+
 // ---- they end
 
 void LinkKeeper::close(LinkId id) {

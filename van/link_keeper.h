@@ -42,6 +42,11 @@ class LinkKeeper {
   /// link whose far end does not tell: all has left.
   bool has_heard_all(LinkId link) const;
 
+  /// Sends a frame that is larger than a packet, at the first call: small frames pass where large
+  /// packets are lost. True once the far end has it and such a frame has come from there. Of a link
+  /// whose far end does not tell what it has, such as shared memory: at once.
+  bool prove(LinkId id);
+
   // ---- for the Van's turn
 
   /// Somebody has made a link to us. It is closed if too many are not admitted yet.

@@ -42,6 +42,8 @@ struct LinkState {
   bool visits = false;           ///< Its end is nobody's loss.
   bool closing = false;          ///< Refused: ends when its fault has left.
   bool owing = false;            ///< Is among the debts.
+  bool probes = false;           ///< A full-sized frame has been queued that proves the path,
+  bool is_probed = false;        ///< and one has come.
   bool gives_checksums = false;  ///< What leaves has one.
   bool gets_checksums = false;   ///< What comes has one: it had when the last frame came.
   Corruption corruption;         ///< Of what comes.

@@ -38,11 +38,15 @@ void probe_idle_links(const Sender::Parts& parts, Sender& sender) {
     }
   });
   if (!is_member) return;
-  const Buffer probe = control::encode(control::LinkReport{.cause = std::string(kProbeBytes, '.')});
+  const Buffer probe = full_sized_frame();
   for (const LinkId id : idle) sender.queue_control(id, probe);
 }
 
 }  // namespace
+
+Buffer full_sized_frame() {
+  return control::encode(control::LinkReport{.cause = std::string(kProbeBytes, '.')});
+}
 
 // Nobody who was not told can name a session. Nothing else depends on it, so that a simulated job
 // is the same whatever the names.

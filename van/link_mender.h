@@ -17,6 +17,9 @@
 
 namespace stretto {
 
+/// A control frame that is larger than a packet, and says nothing.
+Buffer full_sized_frame();
+
 /// Thread: loop.
 class LinkMender {
  public:

@@ -132,7 +132,10 @@ Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& he
   if (claim != nullptr && !link.admitted) {
     return {Code::kMalformed, "a link is claimed after its hello"};
   }
-  if (is_probe(*message)) return {};
+  if (is_probe(*message)) {
+    link.is_probed = true;
+    return {};
+  }
   const auto* hello = std::get_if<control::Hello>(&*message);
   if (hello != nullptr && link.greeted) return {Code::kMalformed, "a second hello came"};
   if (hello != nullptr) {

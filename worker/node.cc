@@ -34,6 +34,11 @@ void report_missed(const std::vector<StandbyLinks::Missed>& standbys, Membership
   }
 }
 
+bool is_joining(const Membership& membership) {
+  const Member* self = membership.roster()->find(membership.node());
+  return self != nullptr && self->joining;
+}
+
 void follow_servers(ShardLinks& shards, Membership& membership, Time now) {
   if (!shards.called() || membership.over() || !membership.roster()) return;
   Status status = shards.follow(*membership.roster(), membership.hello(), now);
@@ -187,6 +192,7 @@ void WorkerNode::tick() {
   }
   const bool is_in =
       joining_ && shards_.complete() && shards_.standbys().settled() &&
+      (!is_joining(membership_) || shards_.prove()) &&
       work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
   if (is_in) std::exchange(joining_, nullptr)({});
   if (work_.steps().too_late()) membership_.resign(Entering::too_late());

@@ -131,6 +131,17 @@ std::optional<ShardLinks::Moved> ShardLinks::welcome(LinkId link) {
   return std::nullopt;
 }
 
+// To each of them at once: none is asked for after another.
+bool ShardLinks::prove() {
+  bool all = standbys_.prove();
+  for (const Place& place : places_) {
+    const bool proven = van_.links().prove(place.link);
+    all = all && proven;
+  }
+  proven_ = proven_ || all;
+  return proven_;
+}
+
 Time ShardLinks::next_due() const {
   Time due = Time::max();
   for (const Place& place : places_) due = std::min(due, place.deadline);

@@ -44,6 +44,9 @@ class ShardLinks {
   std::size_t count() const { return places_.size(); }
   /// All have answered, or their predecessors.
   bool complete() const { return called() && welcomed_ == places_.size(); }
+  /// Full-sized frames have gone to all of them and to the standbys, and have come from all: before
+  /// that a newcomer must not take part. Sends them at the first call.
+  bool prove();
   /// Why some cannot be reached, if their time is over; else ok.
   /// `excused`: nobody is there now who would say that one of them is lost, so that they have their
   /// time anew.
@@ -79,6 +82,7 @@ class ShardLinks {
   std::vector<Place> places_;
   std::map<NodeId, std::size_t> by_node_;  // Of all who had them.
   bool called_ = false;
+  bool proven_ = false;
   std::size_t welcomed_ = 0;
 };
 

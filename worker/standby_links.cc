@@ -119,6 +119,15 @@ bool StandbyLinks::settled() const {
       standbys_, [](const auto& known) { return known.second.deadline == Time::max(); });
 }
 
+bool StandbyLinks::prove() {
+  bool all = true;
+  for (const auto& [node, standby] : standbys_) {
+    const bool proven = standby.link == 0 || van_.links().prove(standby.link);
+    all = all && proven;
+  }
+  return all;
+}
+
 void StandbyLinks::tell_all(const control::Message& message) {
   for (const auto& [node, standby] : standbys_) {
     if (standby.link != 0) van_.send_control(standby.link, message);

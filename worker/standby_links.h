@@ -37,6 +37,8 @@ class StandbyLinks {
   bool holds(LinkId link, const control::Message& message);
   /// All have answered, or are missed.
   bool settled() const;
+  /// LinkKeeper::prove, of the links to all that are not missed.
+  bool prove();
   /// In order; once.
   std::vector<Said> take_said() { return std::exchange(said_, {}); }
   void tell_all(const control::Message& message);

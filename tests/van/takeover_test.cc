@@ -110,6 +110,17 @@ class TakeoverTest : public testing::Test {
 };
 
 // A bit of whatever leaves next: a header, a payload, and then the claim of the new link.
+TEST_F(TakeoverTest, FullSizedFramesProveAPath) {
+  EXPECT_FALSE(worker_.links().prove(link_));
+  pass(10ms);
+  EXPECT_FALSE(worker_.links().prove(link_)) << "none has come from there";
+  EXPECT_FALSE(shard_.links().prove(near_shard_)) << "the worker has yet to tell that it came";
+  pass(10ms);
+  EXPECT_TRUE(worker_.links().prove(link_));
+  EXPECT_TRUE(shard_.links().prove(near_shard_));
+  EXPECT_FALSE(worker_.links().prove(99)) << "there is no such link";
+}
+
 TEST_F(TakeoverTest, WhoWasAdmittedSaysThatItHasHeardOfItThoughNothingFollows) {
   pass(10ms);
   EXPECT_TRUE(shard_.links().has_heard_all(near_shard_));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
@@ -19,13 +20,15 @@ using testing::HasSubstr;
 
 class ShardLinksTest : public testing::Test {
  protected:
+  explicit ShardLinksTest(const VanOptions& options = {})
+      : van_(fake::scripted_transport(wire_), clock_, options) {}
   Status connect(const Roster& roster) {
     return links_.connect(roster, fake::hello(Role::kWorker, 0), clock_.now());
   }
 
   sim::VirtualClock clock_;
   fake::Wire wire_;
-  Van van_{fake::scripted_transport(wire_), clock_};
+  Van van_;
   ShardLinks links_{van_};
 };
 
@@ -52,6 +55,26 @@ TEST_F(ShardLinksTest, AreCompleteWhenAllHaveAnswered) {
   EXPECT_TRUE(links_.complete());
   EXPECT_EQ(links_.next_due(), Time::max());
   EXPECT_TRUE(links_.silence(clock_.now() + 1h).ok());
+}
+
+class LastingShardLinks : public ShardLinksTest {
+ protected:
+  LastingShardLinks() : ShardLinksTest({.limits = {.patience = 2s}}) {}
+};
+
+// Over a path that loses large packets a worker would say hello, and then block all others.
+TEST_F(LastingShardLinks, NewcomerProvesItsPathsToAllShards) {
+  fake::Recorder seen;
+  wire_.local = false;
+  ASSERT_TRUE(connect(fake::roster(2, 2)).ok());
+  links_.welcome(1);
+  links_.welcome(2);
+  EXPECT_FALSE(links_.prove());
+  EXPECT_FALSE(links_.prove());
+  van_.step(seen, Duration::zero());
+  std::map<LinkId, std::size_t> large;
+  for (const fake::Sent& sent : wire_.sent) large[sent.link] += sent.payload.size() > 1500 ? 1 : 0;
+  EXPECT_THAT(large, ElementsAre(std::pair(1U, 1U), std::pair(2U, 1U))) << "once";
 }
 
 TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
