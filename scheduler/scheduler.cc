@@ -403,8 +403,7 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
   waiting_.remove(link);
   const NodeId node = links_.remove(link);
   if (node == 0) return;
-  // A worker that has left an elastic job is in no view any more, and the job's end awaits its
-  // link.
+  // A worker that has left an elastic job is in no view, and the job's end awaits its link.
   const Member* member = machine_.next_view().find(node);
   if (member != nullptr && machine_.phase() == ViewMachine::Phase::kGathering) {
     log(Level::kWarning, "{} went away before the job began: {}", member->describe(), why.cause());

@@ -108,7 +108,8 @@ class Checkpoints(cluster.ClusterTest):
         file.touch()
         job = self.launch(KEEPING, flags=("--checkpoint", file / "in" / "none"))
         self.assertNotEqual(job.end(), 0)
-        job.expect(r"\[scheduler\] ERROR InvalidArgument .*file.*a file is where a folder should be")
+        job.expect(r"\[scheduler\] ERROR InvalidArgument .*file.*a file is where a folder should "
+                   "be")
         self.one_error(job, "InvalidArgument", "role=scheduler", "op=start")
 
     def test_a_folder_is_made_with_its_parents(self):
