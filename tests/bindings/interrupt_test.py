@@ -171,7 +171,7 @@ class Interrupt(jobs.PythonTest):
             self.assertEqual(heard.read_text(), "0")
 
     def test_handler_runs_in_step_that_waits(self):
-        for mode in ("eager", "bounded"):
+        for mode in jobs.one_of("eager", "bounded"):
             with self.subTest(mode), tempfile.TemporaryDirectory() as folder:
                 job = self.launch(sys.executable, "-c", STEPS, pathlib.Path(folder) / "heard", mode,
                                   workers=2, servers=1)

@@ -130,6 +130,8 @@ def loader():
         loop(tell)
         return
     batches = iter(torch.utils.data.DataLoader(range(1000), num_workers=2))
+    # Its handler may raise at any place; without it, DataLoader raises where the program waits.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
     def told():
         everybody = [*(each.pid for each in batches._workers), os.getpid()]

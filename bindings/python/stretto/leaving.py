@@ -10,8 +10,10 @@ has been joined, SIGTERM ends the process, as ever.
 
 import os
 import re
+import signal
 import sys
 import threading
+import traceback
 
 from stretto import _core, followers, session
 
@@ -22,6 +24,7 @@ _SAME_S = 1.0  # Within it a notice reaches all processes of a worker.
 # What DataLoader says of a process of its own that a notice has ended.
 _LOADER_ENDED = re.compile(r"DataLoader worker \(pid.*(exited unexpectedly|signal: Terminated)")
 _LOADER_TOLD = re.compile(r"DataLoader worker \(pid.*signal: Terminated")
+_LOADER_WAITS = "_try_get_data"  # The function of DataLoader that hears of its processes.
 
 _is_wanted = False
 _watch = None
@@ -62,6 +65,7 @@ def _leave_when_loader_ends():
     before = sys.excepthook
 
     def hook(kind, error, trace):
+        _silence_loader()
         if not issubclass(kind, KeyboardInterrupt) and _is_by_notice(error):
             _say("leaves, as a process of its DataLoader was told to end too")
             _leave(told_ago())
@@ -70,14 +74,26 @@ def _leave_when_loader_ends():
     sys.excepthook = hook
 
 
+def _silence_loader():
+    # Its handler of SIGCHLD raises for each process of it that ends, also in the middle of this.
+    while threading.current_thread() is threading.main_thread():
+        try:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return
+        except RuntimeError:
+            pass
+
+
 def _is_by_notice(error):
+    is_cut = isinstance(error, (OSError, EOFError)) and any(
+        frame.name == _LOADER_WAITS for frame in traceback.extract_tb(error.__traceback__))
     texts = []
     while error is not None:
         texts.append(str(error))
         error = error.__cause__ or error.__context__
-    if not any(map(_LOADER_ENDED.search, texts)):
+    if not is_cut and not any(map(_LOADER_ENDED.search, texts)):
         return False
-    if told_ago() is None and any(map(_LOADER_TOLD.search, texts)):
+    if told_ago() is None and (is_cut or any(map(_LOADER_TOLD.search, texts))):
         threading.Event().wait(_SAME_S)  # This process may be told next.
     return told_ago() is not None and session.is_initialized()
 
