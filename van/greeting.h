@@ -8,19 +8,22 @@
 #include <string_view>
 
 #include "common/config.h"
+#include "common/job_secret.h"
 #include "common/token.h"
 #include "stretto/status.h"
 #include "van/control.h"
 
 namespace stretto {
 
-/// Largest control message that is decoded before its link is admitted.
-inline constexpr std::size_t kMaxGreetingBytes = std::size_t{8} << 10;
+/// Largest control message that is decoded before its link is admitted: a token, the padding, and
+/// what else a hello says.
+inline constexpr std::size_t kMaxGreetingBytes = std::size_t{12} << 10;
 
 /// Padding of the handshakes between members, in bytes: more than a packet carries. A path that
 /// loses large packets completes no handshake, so no link over it is made or reconnected. Links to
 /// the scheduler have none: they carry small messages.
 inline constexpr std::size_t kPathProofBytes = 4096;
+static_assert(kMostTokenBytes + kPathProofBytes + 2048 <= kMaxGreetingBytes);
 
 /// What everybody says of themselves: protocol, token, role, host and release.
 control::Hello introduction(Role role, const std::string& token);

@@ -105,6 +105,7 @@ TEST(Unadmitted, LongestHonestHelloIsRead) {
   hello.address = std::string(2048, 'a');
   hello.host = std::string(control::Hello::kMaxHostBytes, 'h');
   hello.version = std::string(control::Hello::kMaxHostBytes, 'v');
+  hello.padding = kPathProofBytes;
   EXPECT_TRUE(check_unadmitted(control::encode(hello).bytes(), false).ok());
 }
 
@@ -112,7 +113,7 @@ TEST(Unadmitted, LongerHelloIsRefused) {
   control::Hello hello = fake::hello(Role::kServer, 0);
   hello.token = std::string(kMaxGreetingBytes, 't');
   EXPECT_THAT(check_unadmitted(control::encode(hello).bytes(), false).cause(),
-              HasSubstr("at most 8192 are read"));
+              HasSubstr("at most 12288 are read"));
 }
 
 TEST(Unadmitted, FieldBehindTheHelloIsRefused) {
