@@ -91,9 +91,10 @@ void Replication::answer_callers(const Roster& roster, const Member& self, Time 
     } else if (serves_us) {
       receiver_.begin(caller.link, roster.settings.elastic());
       van_.links().admit(caller.link, caller.node);
-      van_.send_control(
-          caller.link,
-          control::Welcome{.node = caller.node, .rank = self.rank, .padding = kPathProofBytes});
+      van_.send_control(caller.link,
+                        control::Welcome{.node = caller.node,
+                                         .rank = self.rank,
+                                         .padding = van_.links().path_proof(caller.link)});
     } else if (caller.node > roster.newest()) {
       callers_.push_back(caller);
     } else {

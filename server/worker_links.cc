@@ -136,8 +136,9 @@ void WorkerLinks::let_in(const Member& member, LinkId link) {
   links_[member.node] = link;
   workers_[link] = {member.node, member.number()};
   van_.links().admit(link, member.node);
-  van_.send_control(
-      link, control::Welcome{.node = member.node, .rank = member.rank, .padding = kPathProofBytes});
+  van_.send_control(link, control::Welcome{.node = member.node,
+                                           .rank = member.rank,
+                                           .padding = van_.links().path_proof(link)});
   // Its place was another's when it was taken in, or it is late.
   const auto told = told_in_.find(member.node);
   if (told != told_in_.end()) van_.send_control(link, told->second);
@@ -148,10 +149,10 @@ void WorkerLinks::hear(const Member& member, LinkId link) {
   const auto [heard, is_first] = heard_.try_emplace(member.node, link);
   if (!is_first) van_.links().close(std::exchange(heard->second, link));
   van_.links().admit(link, member.node);
-  van_.send_control(
-      link,
-      control::Welcome{
-          .node = member.node, .rank = member.rank, .stands_by = true, .padding = kPathProofBytes});
+  van_.send_control(link, control::Welcome{.node = member.node,
+                                           .rank = member.rank,
+                                           .stands_by = true,
+                                           .padding = van_.links().path_proof(link)});
 }
 
 // This shard serves from now on.

@@ -2,7 +2,10 @@
 // Links come, are admitted or refused, and end.
 #include "van/link_keeper.h"
 
+#include <algorithm>
+
 #include "van/control_codec.h"
+#include "van/greeting.h"
 
 namespace stretto {
 
@@ -33,6 +36,7 @@ Result<LinkId> LinkKeeper::connect(std::string_view address, const control::Hell
   state.session.outlive(mender_.new_name(*link));
   control::Hello greeting = hello;
   greeting.session = state.session.name();
+  greeting.padding = std::min(greeting.padding, path_proof(*link));
   sender_.queue_control(*link, control::encode(greeting));
   return link;
 }
@@ -46,6 +50,11 @@ void LinkKeeper::admit(LinkId id, NodeId peer, Stay stay) {
 
 void LinkKeeper::await(LinkId id, Return what) {
   if (LinkState* link = parts_.links.find(id); link != nullptr) mender_.await(id, *link, what);
+}
+
+std::size_t LinkKeeper::path_proof(LinkId id) const {
+  const LinkState* link = parts_.links.find(id);
+  return link != nullptr && link->session.outlives() ? kPathProofBytes : 0;
 }
 
 bool LinkKeeper::is_open(LinkId id) const {

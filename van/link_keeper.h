@@ -36,6 +36,9 @@ class LinkKeeper {
   void await(LinkId link, Return what);
   /// LinkMender::take_news.
   std::map<NodeId, bool> take_news() { return mender_.take_news(); }
+  /// Padding of a Welcome over this link, in bytes: kPathProofBytes, or 0 where no network lies
+  /// between, as with shared memory.
+  std::size_t path_proof(LinkId link) const;
   /// Admitted, and not refused since.
   bool is_open(LinkId link) const;
   /// The far end is known to have all that was said to it, or there is no such link any more. Of a

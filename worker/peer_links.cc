@@ -144,9 +144,9 @@ void PeerLinks::answer(const Caller& caller, const Roster& roster, NodeId self) 
   peer.member = *member;
   place = caller.link;
   links_[caller.link] = member->node;
-  van_.send_control(
-      caller.link,
-      control::Welcome{.node = member->node, .rank = member->rank, .padding = kPathProofBytes});
+  van_.send_control(caller.link, control::Welcome{.node = member->node,
+                                                  .rank = member->rank,
+                                                  .padding = van_.links().path_proof(caller.link)});
   admit(peer, caller.link);
 }
 

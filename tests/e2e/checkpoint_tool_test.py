@@ -101,7 +101,7 @@ class Checkpoints(unittest.TestCase):
         """Ends with this status, and one line that says why."""
         found, said, complaint = run(*words)
         self.assertEqual(found, status, said + complaint)
-        self.assertRegex(complaint, rf"^ERROR \w+ .*cause=.*{pattern}.*\n$")
+        self.assertRegex(complaint, rf"^ERROR \w+(:| .*cause=).*{pattern}.*\n$")
 
     def named(self, registry, field):
         """Each tensor that was exported: (its place, type, shape, its name in the export)."""
