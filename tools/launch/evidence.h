@@ -65,9 +65,10 @@ struct Witness {
   bool joined = false;    ///< A worker that was started later, by the scheduler's word.
   bool left = false;      ///< A worker that has left in order, by the scheduler's word.
   bool unneeded = false;  ///< A replacement whose place another worker has: it ends, and is spare.
-  bool unwatched = false;  ///< Its host is silent, and its scheduler hears of it: the job goes on.
+  bool unreplaced = false;  ///< A lost worker: no spare was free for it.
+  bool unwatched = false;   ///< Its host is silent, and its scheduler hears of it: the job goes on.
   bool spent = false;  ///< A spare that never runs: a worker that had not joined used its restart.
-  std::optional<std::size_t> replaces;   ///< It was started for this worker.
+  std::optional<std::size_t> replaces;   ///< It is started for this worker, or soon.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.

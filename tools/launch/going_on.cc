@@ -183,10 +183,11 @@ void GoingOn::replace(JobEvidence& evidence, std::size_t member, std::size_t rep
 
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
-  const bool ends = witness.told || !evidence.is_alive(member);
+  const bool ends = witness.told || !(evidence.is_alive(member) || witness.unwatched);
   if (!witness.forgiven || ends) return {};  // The next word is of its end.
   witness.forgiven = false;
   witness.again = true;
+  witness.unreplaced = false;
   ends_by_.erase(member);
   return fmt::format("{} is in the job again", label_of(witness.member));
 }

@@ -52,6 +52,17 @@ void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Ph
   }
 }
 
+std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, bool gathered) {
+  const bool patient =
+      before == Lifecycle::Phase::kSettling || before == Lifecycle::Phase::kDraining;
+  if (!patient || lifecycle.interrupted()) return {};
+  if (before == Lifecycle::Phase::kDraining && !gathered) {
+    return ", as all workers have ended and no job began";
+  }
+  return fmt::format(", still running {} s after the {}", seconds(lifecycle.patience(before)),
+                     before == Lifecycle::Phase::kSettling ? "first failure" : "last worker");
+}
+
 // A scheduler that has ended by itself has told all members why the job fails. A replacement that
 // had not joined would look for it until the job is stopped.
 void stop_latecomers(JobEvidence& evidence, Reaction& reaction) {
