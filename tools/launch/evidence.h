@@ -98,6 +98,7 @@ struct JobEvidence {
 
   std::uint32_t guests = 0;  ///< Workers that are in and were started elsewhere, by the
                              ///< scheduler's last word.
+  std::uint32_t most_guests = 0;  ///< The largest number of them so far.
 
   /// `member`, which has not run before, runs now.
   void record_start(std::size_t member);

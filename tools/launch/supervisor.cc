@@ -355,6 +355,7 @@ Reaction Supervisor::on_time(Time now) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
+  if (going_on_.elastic()) blame_leaver(evidence_, limits_.least_workers);
   if (may_start(0) && evidence_.has_scheduler())
     told_by_ += run_again(evidence_, may_start(), reaction);
   take_losses(now);
