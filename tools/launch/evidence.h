@@ -76,6 +76,7 @@ struct Witness {
   int lost_status = 1;             ///< The launcher's exit status, if that was the cause.
   Time at = {};                    ///< When it ended or was lost.
   bool told = false;               ///< The launcher told it to end, or killed it, before it ended.
+  bool asked = false;              ///< It got SIGTERM as its host leaves the job.
   std::optional<Statement> said;   ///< Before it was told.
   bool forgiven = false;           ///< An elastic job goes on without it, by its scheduler's word,
   std::optional<Time> word_due;    ///< or may yet: that is known by then.
@@ -96,8 +97,8 @@ struct JobEvidence {
   std::optional<int>
       interrupt;  ///< The launcher was sent this signal, before any failure or after.
 
-  std::uint32_t guests = 0;  ///< Workers that are in and were started elsewhere, by the
-                             ///< scheduler's last word.
+  std::uint32_t guests = 0;       ///< Workers that are in and were started elsewhere, by the
+                                  ///< scheduler's last word.
   std::uint32_t most_guests = 0;  ///< The largest number of them so far.
 
   /// `member`, which has not run before, runs now.

@@ -16,6 +16,10 @@ namespace stretto::launch {
 void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
                 std::string_view reason, Reaction& reaction);
 
+/// In the phase leaving: servers and scheduler that fail since a worker was not able to leave in
+/// order, which has ended `now`, are excused as if the launcher had told them to end.
+void excuse_followers(JobEvidence& evidence, Time now);
+
 /// Why members that did not end by themselves are sent a signal: `reason` of order_stop().
 std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, bool gathered);
 

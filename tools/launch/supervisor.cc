@@ -68,6 +68,12 @@ int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
   return alone && exit.number == told ? told : 0;
 }
 
+// While workers leave by the launcher's order, news of an earlier loss still counts.
+bool heeds_loss(const Lifecycle& lifecycle, const Witness& witness) {
+  const bool leaving = lifecycle.phase() == Lifecycle::Phase::kLeaving;
+  return !lifecycle.stop_signal() || (leaving && !witness.told);
+}
+
 // None: no spare is free.
 std::optional<std::size_t> start_spare(GoingOn& going_on, JobEvidence& evidence, std::size_t lost,
                                        Time now, Reaction& reaction) {
@@ -272,7 +278,7 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));
     end_unneeded(evidence_, member, reaction);
-  } else if (!lifecycle_.stop_signal()) {
+  } else if (heeds_loss(lifecycle_, evidence_.members[member])) {
     go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
   }
   append(reaction, on_time(now));
@@ -298,6 +304,7 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
   orphans_ = orphans;
   Reaction reaction;
   for (const Ended& one : ended) record(one, now, reaction);
+  if (lifecycle_.phase() == Phase::kLeaving) excuse_followers(evidence_, now);
   append(reaction, on_time(now));
   return reaction;
 }
