@@ -128,6 +128,15 @@ TEST_F(HostNoticesTest, WhereAllAreToldToEndNobodyIsKilledBefore) {
   EXPECT_THAT(done_.orders, IsEmpty());
 }
 
+TEST_F(HostNoticesTest, AskedWorkerGetsNoSecondSigterm) {
+  run_all();
+  ASSERT_TRUE(take(1));
+  const Reaction leaving = supervisor_.on_signal(SIGTERM, now_);
+  EXPECT_EQ(leaving.orders, to({supervised::kSecondWorker}, SIGTERM, supervised::Scope::kProcess));
+  EXPECT_THAT(leaving.notes, ElementsAre("sent SIGTERM to worker 1; SIGKILL follows after 20 s"));
+  EXPECT_TRUE(supervisor_.evidence().members[supervised::kFirstWorker].told);
+}
+
 TEST_F(HostNoticesTest, WhoHasFinishedIsNotReplaced) {
   run_all();
   ASSERT_TRUE(take(1));

@@ -100,7 +100,7 @@ TEST_F(LaunchLifecycle, OnlyALaterInterruptIsASecondOne) {
   expect(kWell, kStart, Step::kStop, Phase::kStopping);
   lifecycle_.on_signal(SIGINT, kStart + 1s - 1ns);
   expect(kWell, kStart + 1s, Step::kNone, Phase::kStopping);
-  lifecycle_.on_signal(SIGTERM, kStart + 5s);
+  lifecycle_.on_signal(SIGHUP, kStart + 5s);
   expect(kWell, kStart + 5s, Step::kNone, Phase::kStopping);
   lifecycle_.on_signal(SIGINT, kStart + 6s);
   expect(kWell, kStart + 6s, Step::kKill, Phase::kKilling);
@@ -114,6 +114,21 @@ TEST_F(LaunchLifecycle, SecondSigtermKillsAtOnce) {
   expect(kWell, kStart + 1s, Step::kNone, Phase::kStopping);
   lifecycle_.on_signal(SIGTERM, kStart + 2s);
   expect(kWell, kStart + 2s, Step::kKill, Phase::kKilling);
+}
+
+TEST_F(LaunchLifecycle, SecondSignalMayDifferFromTheFirst) {
+  for (const int first : {SIGINT, SIGHUP, SIGTERM}) {
+    for (const int second : {SIGINT, SIGTERM}) {
+      Lifecycle lifecycle(limits_, kStart);
+      lifecycle.on_ready();
+      lifecycle.on_signal(first, kStart);
+      EXPECT_EQ(lifecycle.step(kWell, kStart), Step::kStop);
+      lifecycle.on_signal(second, kStart + 1s - 1ns);
+      EXPECT_EQ(lifecycle.step(kWell, kStart + 1s), Step::kNone);
+      lifecycle.on_signal(second, kStart + 1s);
+      EXPECT_EQ(lifecycle.step(kWell, kStart + 1s), Step::kKill) << first << " " << second;
+    }
+  }
 }
 
 // A batch system tells each host at another time.

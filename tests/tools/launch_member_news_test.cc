@@ -69,6 +69,43 @@ TEST_F(MemberNewsTest, TooFewWorkersThatEndWellFailTheJob) {
   EXPECT_EQ(status(), 3) << "worker 0 could be spared, and worker 1 could not";
 }
 
+TEST_F(MemberNewsTest, LeaverIsBlamedIfNoWorkerEndsWell) {
+  run_all();
+  leaves(0);
+  EXPECT_EQ(end({{kFirstWorker, kStatus3}}).notes.size(), 1U) << "worker 1 may yet end well";
+  end({{kSecondWorker, kKilled}});
+  supervisor_.on_loss_news(kSecondWorker, false, now_);
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 3);
+}
+
+TEST_F(MemberNewsTest, LateReplacementDoesNotExcuseALeaver) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(4);
+  leaves(1);
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  end({{kSecondWorker, kStatus3}});
+  end({{4, kStatus3}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 3);
+}
+
+TEST_F(MemberNewsTest, GuestThatEndsWellExcusesALeaver) {
+  run_all();
+  supervisor_.on_guests(1, now_);
+  leaves(0);
+  end({{kFirstWorker, kStatus3}});
+  end({{kSecondWorker, kKilled}});
+  supervisor_.on_loss_news(kSecondWorker, false, now_);
+  supervisor_.on_guests(0, now_);
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
 TEST_F(MemberNewsTest, HostOfLeaverMayBeLost) {
   run_all();
   leaves(0);

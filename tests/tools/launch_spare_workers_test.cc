@@ -132,6 +132,85 @@ TEST_F(LaunchReplacing, ReplacementsStayWhileThereArePlaces) {
   EXPECT_TRUE(supervisor_.evidence().is_alive(kFirstSpare));
 }
 
+TEST_F(LaunchReplacing, UnwatchedWorkerReturnsToItsPlace) {
+  run_all();
+  supervisor_.on_host_lost(std::vector<std::size_t>{kFirstWorker}, {Code::kTimeout, "b is silent"},
+                           now_, now_);
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  const Reaction back = supervisor_.on_loss_news(kFirstWorker, true, now_);
+  EXPECT_EQ(back.orders, to({kFirstSpare}, SIGKILL, Scope::kGroup));
+  ASSERT_FALSE(back.notes.empty());
+  EXPECT_EQ(back.notes.front(), "worker 0 is in the job again");
+}
+
+TEST_F(LaunchReplacing, UnwatchedWorkerKeepsItsPlace) {
+  run_all();
+  supervisor_.on_host_lost(std::vector<std::size_t>{kFirstWorker}, {Code::kTimeout, "b is silent"},
+                           now_, now_);
+  end({{kSecondWorker, kKilled}});
+  supervisor_.on_loss_news(kSecondWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  EXPECT_EQ(supervisor_.on_guests(1, now_).orders, to({kFirstSpare}, SIGKILL, Scope::kGroup));
+}
+
+// ---- an unneeded replacement ends, and workers are lost meanwhile
+
+TEST_F(LaunchReplacing, FreedSpareIsStartedForALossMeanwhile) {
+  run_all();
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  end({{kFirstSpare, kKilled}});
+  supervisor_.on_loss_news(kFirstSpare, false, now_);
+  supervisor_.on_spawned(kSecondSpare);
+  ASSERT_EQ(supervisor_.on_loss_news(kFirstWorker, true, now_).orders,
+            to({kSecondSpare}, SIGKILL, Scope::kGroup));
+  EXPECT_TRUE(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts.empty());
+  const Reaction freed = end({{kSecondSpare, kKilled}});
+  EXPECT_EQ(freed.restarts, (std::vector<Restart>{{kSecondSpare, kFirstWorker}}));
+  EXPECT_EQ(freed.notes, std::vector<std::string>{"worker 3 is started for worker 0"});
+}
+
+TEST_F(LaunchReplacing, FreedSpareWaitsWhereThePlaceIsTaken) {
+  run_all();
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  end({{kFirstSpare, kKilled}});
+  supervisor_.on_loss_news(kFirstSpare, false, now_);
+  supervisor_.on_spawned(kSecondSpare);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  EXPECT_TRUE(end({{kSecondSpare, kKilled}}).restarts.empty());
+}
+
+TEST_F(LaunchReplacing, HostOfAnUnneededSpareMayBeLost) {
+  run_all();
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  const std::vector<std::size_t> gone{kFirstSpare};
+  supervisor_.on_host_lost(gone, {Code::kNetwork, "b is lost"}, now_, now_);
+  EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts,
+            (std::vector<Restart>{{kFirstSpare, kFirstWorker}}));
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+}
+
+TEST_F(LaunchReplacing, HostOfAFreedSpareMayBeLost) {
+  run_all();
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(kFirstSpare);
+  supervisor_.on_loss_news(kFirstWorker, true, now_);
+  end({{kFirstSpare, kKilled}});
+  const std::vector<std::size_t> gone{kFirstSpare};
+  EXPECT_TRUE(
+      supervisor_.on_host_lost(gone, {Code::kNetwork, "b is lost"}, now_, now_).orders.empty());
+  EXPECT_FALSE(supervisor_.evidence().failed());
+}
+
 TEST_F(LaunchReplacing, GuestInThePlaceEndsTheReplacement) {
   run_all();
   end({{kFirstWorker, kKilled}});
@@ -158,6 +237,25 @@ TEST_F(LaunchReplacing, OneThatFailsBeforeItIsInEndsNothing) {
   end({{kServer, kFine}, {kScheduler, kFine}});
   ASSERT_TRUE(supervisor_.over());
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
+}
+
+// The scheduler does not know a replacement that has not joined: both time limits pass together.
+TEST_F(LaunchReplacing, EachLossInOneLookGetsItsOwnSpare) {
+  std::vector<JobMember> members = {{Role::kScheduler, 0}, {Role::kServer, 0}};
+  for (Rank worker = 0; worker < 7; ++worker) members.push_back({Role::kWorker, worker});
+  Supervisor supervisor(members, limits_with(0), now_, sizing_, 4);
+  supervisor.on_spawned(kScheduler);
+  supervisor.on_ready();
+  for (std::size_t member = 1; member <= 4; ++member) supervisor.on_spawned(member);
+  supervisor.on_gathering(Gathering::kComplete, now_);
+  for (std::size_t member = 2; member <= 3; ++member) {
+    supervisor.on_loss_news(member, false, now_);
+    supervisor.on_spawned(member + 3);
+  }
+  supervisor.on_ended(std::vector<Ended>{{5, kStatus3}, {6, kStatus3}}, 0, now_);
+  ASSERT_TRUE(supervisor.deadline().has_value());
+  const Reaction late = supervisor.on_time(now_ + Limits().word);
+  EXPECT_EQ(late.restarts, (std::vector<Restart>{{7, 5}, {8, 6}}));
 }
 
 TEST_F(LaunchReplacing, WhoIsNotNeededIsNotMissed) {

@@ -62,6 +62,67 @@ TEST_F(StopOrdersTest, SigtermGoesToAllBeforeWorkersJoined) {
   EXPECT_EQ(signal(SIGTERM).orders.size(), 4U);
 }
 
+TEST_F(StopOrdersTest, LateReplacementMayEndBySigterm) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  supervisor_.on_spawned(4);
+  const Reaction told = signal(SIGTERM);
+  EXPECT_TRUE(std::ranges::count(told.orders, SignalOrder{4, SIGTERM, Scope::kProcess}));
+  end({{4, kTerminated}, {kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+TEST_F(StopOrdersTest, LossBeforeSigtermIsForgivenByNews) {
+  run_all();
+  end({{kFirstWorker, kKilled}});
+  signal(SIGTERM);
+  EXPECT_TRUE(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts.empty());
+  now_ += Limits().word;
+  supervisor_.on_time(now_);
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+TEST_F(StopOrdersTest, WorkerThatCannotLeaveIsNotForgiven) {
+  run_all();
+  signal(SIGTERM);
+  end({{kFirstWorker, kTerminated}});
+  supervisor_.on_loss_news(kFirstWorker, false, now_);
+  end({{kSecondWorker, kFine}, {kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 128 + SIGTERM);
+}
+
+TEST_F(StopOrdersTest, KilledServerIsBlamedWhileWorkersLeave) {
+  run_all();
+  signal(SIGTERM);
+  EXPECT_FALSE(supervisor_.evidence().members[kServer].told);
+  end({{kServer, kKilled}});
+  now_ += 1s;
+  end({{kFirstWorker, kStatus3}, {kSecondWorker, kStatus3}, {kScheduler, {false, 69}}});
+  now_ += Limits().word;
+  supervisor_.on_time(now_);
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(verdict(),
+            "137 ERROR ServerLost role=server rank=0 peer=- op=run cause=killed by "
+            "SIGKILL");
+}
+
+// The scheduler fails since no worker is left, and is not the cause.
+TEST_F(StopOrdersTest, SchedulerMayFailAfterKilledWorkers) {
+  run_all();
+  signal(SIGTERM);
+  end({{kFirstWorker, kTerminated}, {kSecondWorker, kTerminated}});
+  now_ += 1s;
+  end({{kScheduler, {false, 69}}, {kServer, {false, 69}}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 128 + SIGTERM);
+}
+
 // ---- replacements of a job that has failed
 
 TEST_F(StopOrdersTest, LateReplacementIsStoppedWithItsScheduler) {

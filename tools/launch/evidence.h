@@ -65,9 +65,10 @@ struct Witness {
   bool joined = false;    ///< A worker that was started later, by the scheduler's word.
   bool left = false;      ///< A worker that has left in order, by the scheduler's word.
   bool unneeded = false;  ///< A replacement whose place another worker has: it ends, and is spare.
-  bool unwatched = false;  ///< Its host is silent, and its scheduler hears of it: the job goes on.
+  bool unreplaced = false;  ///< A lost worker: no spare was free for it.
+  bool unwatched = false;   ///< Its host is silent, and its scheduler hears of it: the job goes on.
   bool spent = false;  ///< A spare that never runs: a worker that had not joined used its restart.
-  std::optional<std::size_t> replaces;   ///< It was started for this worker.
+  std::optional<std::size_t> replaces;   ///< It is started for this worker, or soon.
   std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
   Life life = Life::kUnborn;
   std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.
@@ -75,6 +76,7 @@ struct Witness {
   int lost_status = 1;             ///< The launcher's exit status, if that was the cause.
   Time at = {};                    ///< When it ended or was lost.
   bool told = false;               ///< The launcher told it to end, or killed it, before it ended.
+  bool asked = false;              ///< It got SIGTERM as its host leaves the job.
   std::optional<Statement> said;   ///< Before it was told.
   bool forgiven = false;           ///< An elastic job goes on without it, by its scheduler's word,
   std::optional<Time> word_due;    ///< or may yet: that is known by then.
@@ -95,8 +97,9 @@ struct JobEvidence {
   std::optional<int>
       interrupt;  ///< The launcher was sent this signal, before any failure or after.
 
-  std::uint32_t guests = 0;  ///< Workers that are in and were started elsewhere, by the
-                             ///< scheduler's last word.
+  std::uint32_t guests = 0;       ///< Workers that are in and were started elsewhere, by the
+                                  ///< scheduler's last word.
+  std::uint32_t most_guests = 0;  ///< The largest number of them so far.
 
   /// `member`, which has not run before, runs now.
   void record_start(std::size_t member);

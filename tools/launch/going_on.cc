@@ -36,7 +36,9 @@ bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::ui
   std::uint32_t enough = evidence.guests;
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
     const Witness& witness = evidence.members[other];
-    const bool works = (evidence.is_alive(other) || witness.unwatched) && !witness.forgiven;
+    const bool too_late = witness.spare && !witness.joined && is_done(evidence);
+    const bool works =
+        (evidence.is_alive(other) || witness.unwatched) && !witness.forgiven && !too_late;
     const bool counts = witness.succeeded() || works || (witness.unwatched && witness.left);
     enough += other != member && witness.member.role == Role::kWorker && counts;
   }
@@ -183,16 +185,18 @@ void GoingOn::replace(JobEvidence& evidence, std::size_t member, std::size_t rep
 
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   Witness& witness = evidence.members.at(member);
-  const bool ends = witness.told || !evidence.is_alive(member);
+  const bool ends = witness.told || !(evidence.is_alive(member) || witness.unwatched);
   if (!witness.forgiven || ends) return {};  // The next word is of its end.
   witness.forgiven = false;
   witness.again = true;
+  witness.unreplaced = false;
   ends_by_.erase(member);
   return fmt::format("{} is in the job again", label_of(witness.member));
 }
 
 void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now) {
   evidence.guests = guests;
+  evidence.most_guests = std::max(evidence.most_guests, guests);
   guests_until_ = now + word_;
 }
 
@@ -237,6 +241,23 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     if (done_without || (spare && !left && !none_comes)) forgiven.push_back(member);
   }
   return forgiven;
+}
+
+void blame_leaver(JobEvidence& evidence, std::uint32_t least) {
+  const bool over = evidence.workers_ended() && !evidence.guests_go_on();
+  if (!over || !evidence.workers_succeeded()) return;
+  std::uint32_t enough = evidence.most_guests;
+  for (const Witness& witness : evidence.members) {
+    const bool counts = witness.succeeded() || (witness.unwatched && witness.left);
+    enough += witness.member.role == Role::kWorker && counts;
+  }
+  if (enough >= least) return;
+  Witness* first = nullptr;
+  for (Witness& witness : evidence.members) {
+    const bool failed = witness.forgiven && witness.left && !witness.unwatched;
+    if (failed && (first == nullptr || witness.at < first->at)) first = &witness;
+  }
+  if (first != nullptr) first->forgiven = false;
 }
 
 std::optional<Time> GoingOn::replacement_due(const JobEvidence& evidence,

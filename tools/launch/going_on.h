@@ -115,4 +115,8 @@ class GoingOn {
   std::map<std::size_t, Time> ends_by_;  // Members that are lost and run.
 };
 
+/// All workers of an elastic job have ended. If fewer than `least` ended well, guests included, the
+/// first worker that failed after it had left in order is not forgiven any more.
+void blame_leaver(JobEvidence& evidence, std::uint32_t least);
+
 }  // namespace stretto::launch

@@ -61,6 +61,7 @@ bool HostNotices::take(std::size_t site, Time now) {
                                       seconds(drain_), names_of(what.members, sites_)));
   for (const std::size_t member : what.members) {
     reaction.orders.push_back({member, SIGTERM, SignalOrder::Scope::kProcess});
+    note_asked(supervisor_, member);
   }
   ways_.react(reaction);
   return true;

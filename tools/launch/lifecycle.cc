@@ -32,11 +32,11 @@ void Lifecycle::on_gathered() {
 void Lifecycle::on_signal(int signal, Time now) {
   on_notice(signal);
   if (!asked_) {
-    asked_ = {signal, now};
+    asked_ = now;
     return;
   }
-  const bool again = signal == SIGINT || (signal == SIGTERM && asked_->first == SIGTERM);
-  if (again && now >= asked_->second + kSecondInterrupt) impatient_ = true;
+  const bool again = signal == SIGINT || signal == SIGTERM;
+  if (again && now >= *asked_ + kSecondInterrupt) impatient_ = true;
 }
 
 void Lifecycle::on_notice(int signal) {

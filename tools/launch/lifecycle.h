@@ -19,7 +19,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "tools/launch/plan.h"
 
@@ -96,10 +95,10 @@ class Lifecycle {
   Time patient_since_ = {};  // In phases kSettling and kDraining.
   bool gathered_ = false;
   std::optional<int> interrupt_;
-  std::optional<std::pair<int, Time>> asked_;  // By the launcher's first signal, then.
-  bool impatient_ = false;                     // A signal came again.
-  bool workers_ended_ = false;                 // In phase kLeaving,
-  Time leaving_since_ = {};                    // which began then.
+  std::optional<Time> asked_;   // By the launcher's first signal, then.
+  bool impatient_ = false;      // A signal came again.
+  bool workers_ended_ = false;  // In phase kLeaving,
+  Time leaving_since_ = {};     // which began then.
   Duration grace_{};
   std::optional<int> stop_signal_;
 };

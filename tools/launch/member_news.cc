@@ -28,6 +28,10 @@ void note_joined(Supervisor& supervisor, std::optional<Rank> worker) {
   }
 }
 
+void note_asked(Supervisor& supervisor, std::size_t member) {
+  supervisor.evidence_.members[member].asked = true;
+}
+
 Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now) {
   for (Witness& witness : supervisor.evidence_.members) {
     if (worker && witness.member == JobMember{Role::kWorker, *worker}) witness.left = true;

@@ -19,6 +19,9 @@ void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
 
 /// The scheduler of a job that has not come together awaits another process for this worker.
 Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
+/// `member` got SIGTERM, as its host leaves the job.
+void note_asked(Supervisor& supervisor, std::size_t member);
+
 /// The scheduler says that this worker has left the job in order.
 Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
 

@@ -4,12 +4,38 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace stretto::launch {
 namespace {
 
 bool is_free_spare(const Witness& witness) {
   const bool is_worker = witness.spare && witness.member.role == Role::kWorker;
-  return is_worker && witness.life == Witness::Life::kUnborn && !witness.spent && witness.lost.ok();
+  const bool is_unborn = witness.life == Witness::Life::kUnborn && !witness.replaces;
+  return is_worker && is_unborn && !witness.spent && witness.lost.ok();
+}
+
+// It is in the job, or may still join: no other worker can have its place.
+bool has_place(const JobEvidence& evidence, std::size_t member) {
+  const Witness& witness = evidence.members[member];
+  const bool runs = evidence.is_alive(member) || witness.unwatched;
+  return witness.member.role == Role::kWorker && runs && !witness.forgiven && !witness.left &&
+         !witness.told;
+}
+
+struct Places {
+  std::size_t all = 0;
+  std::size_t taken = 0;
+};
+
+Places places_of(const JobEvidence& evidence) {
+  Places places{.all = 0, .taken = evidence.guests};
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    const Witness& witness = evidence.members[member];
+    places.all += witness.member.role == Role::kWorker && !witness.spare;
+    places.taken += has_place(evidence, member);
+  }
+  return places;
 }
 
 }  // namespace
@@ -39,23 +65,37 @@ std::string run_again_before_all_joined(JobEvidence& evidence, std::size_t membe
 
 std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
                                          std::optional<std::size_t> returned) {
-  std::size_t places = 0;
-  std::size_t taken = evidence.guests;
   std::optional<std::size_t> found;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
     const Witness& witness = evidence.members[member];
-    if (witness.member.role != Role::kWorker) continue;
-    places += witness.spare ? 0 : 1;
-    if (!evidence.is_alive(member) || witness.forgiven || witness.left || witness.told) continue;
-    ++taken;
-    const bool waits = witness.spare && !witness.joined;
+    const bool waits = witness.spare && !witness.joined && has_place(evidence, member);
     const bool is_first = !found || (returned && witness.replaces == returned);
     if (waits && is_first) found = member;
   }
-  if (taken <= places || !found) return std::nullopt;
+  const Places places = places_of(evidence);
+  if (places.taken <= places.all || !found) return std::nullopt;
   evidence.members[*found].unneeded = true;
   evidence.members[*found].told = true;
   return found;
+}
+
+std::uint32_t replaced_in(const JobEvidence& evidence) {
+  std::uint32_t replaced = 0;
+  for (const Witness& witness : evidence.members) {
+    const bool worker = witness.spare && witness.member.role == Role::kWorker;
+    replaced += witness.returned + (worker && witness.life != Witness::Life::kUnborn);
+  }
+  return replaced;
+}
+
+std::optional<std::size_t> take_unreplaced(JobEvidence& evidence) {
+  const Places places = places_of(evidence);
+  if (places.taken >= places.all) return std::nullopt;
+  for (std::size_t member = 0; member < evidence.members.size(); ++member) {
+    Witness& witness = evidence.members[member];
+    if (witness.forgiven && std::exchange(witness.unreplaced, false)) return member;
+  }
+  return std::nullopt;
 }
 
 }  // namespace stretto::launch

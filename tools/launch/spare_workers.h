@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -22,5 +23,12 @@ std::string run_again_before_all_joined(JobEvidence& evidence, std::size_t membe
 /// be started for another worker. The replacement of `returned` comes first. None: all have places.
 std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
                                          std::optional<std::size_t> returned);
+
+/// The first worker that was lost while no spare was free, if its place is free: the caller starts
+/// a spare for it, as each loss is taken once. None: no such worker.
+std::optional<std::size_t> take_unreplaced(JobEvidence& evidence);
+
+/// Members that were run for others, but for servers that move.
+std::uint32_t replaced_in(const JobEvidence& evidence);
 
 }  // namespace stretto::launch

@@ -68,6 +68,36 @@ int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
   return alone && exit.number == told ? told : 0;
 }
 
+// While workers leave by the launcher's order, news of an earlier loss still counts.
+bool heeds_loss(const Lifecycle& lifecycle, const Witness& witness) {
+  const bool leaving = lifecycle.phase() == Lifecycle::Phase::kLeaving;
+  return !lifecycle.stop_signal() || (leaving && !witness.told);
+}
+
+// None: no spare is free.
+std::optional<std::size_t> start_spare(GoingOn& going_on, JobEvidence& evidence, std::size_t lost,
+                                       Time now, Reaction& reaction) {
+  const auto spare = spare_worker(evidence);
+  evidence.members[lost].unreplaced = !spare;
+  if (!spare) return std::nullopt;
+  reaction.restarts.push_back({.member = *spare, .instead_of = lost});
+  going_on.replace(evidence, lost, *spare, now);
+  return spare;
+}
+
+// An unneeded replacement has ended, and may run again: for a worker that was lost meanwhile, too.
+void reuse_unneeded(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
+                    bool may_start, Reaction& reaction) {
+  evidence.record_reuse(member);
+  const auto lost = may_start ? take_unreplaced(evidence) : std::nullopt;
+  if (!lost) return;
+  if (const auto spare = start_spare(going_on, evidence, *lost, now, reaction)) {
+    reaction.notes.push_back(fmt::format("{} is started for {}",
+                                         label_of(evidence.members[*spare].member),
+                                         label_of(evidence.members[*lost].member)));
+  }
+}
+
 // The word may come twice, and the place is filled once.
 void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                    bool may_start, Reaction& reaction) {
@@ -84,9 +114,9 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   }
   std::string news = going_on.take_word(evidence, member, now);
   if (news.empty()) return;
-  if (const auto spare = spare_worker(evidence); spare && may_start) {
-    reaction.restarts.push_back({.member = *spare, .instead_of = member});
-    going_on.replace(evidence, member, *spare, now);
+  const auto spare = may_start ? start_spare(going_on, evidence, member, now, reaction)
+                               : std::optional<std::size_t>();
+  if (spare) {
     news += fmt::format("; {} is started for it", label_of(evidence.members[*spare].member));
   }
   reaction.notes.push_back(std::move(news));
@@ -144,16 +174,6 @@ bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
   });
 }
 
-// Members that were run for others, but for servers that move.
-std::uint32_t replaced_in(const JobEvidence& evidence) {
-  std::uint32_t replaced = 0;
-  for (const Witness& witness : evidence.members) {
-    const bool worker = witness.spare && witness.member.role == Role::kWorker;
-    replaced += witness.returned + (worker && witness.life != Witness::Life::kUnborn);
-  }
-  return replaced;
-}
-
 // Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
 std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& losses,
                                         GoingOn& going_on, Time now, Reaction& reaction) {
@@ -173,18 +193,6 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
     reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
   }
   return abandoned;
-}
-
-// Why members that did not end by themselves are sent a signal, as the end of that sentence.
-std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, bool gathered) {
-  const bool patient =
-      before == Lifecycle::Phase::kSettling || before == Lifecycle::Phase::kDraining;
-  if (!patient || lifecycle.interrupted()) return {};
-  if (before == Lifecycle::Phase::kDraining && !gathered) {
-    return ", as all workers have ended and no job began";
-  }
-  return fmt::format(", still running {} s after the {}", seconds(lifecycle.patience(before)),
-                     before == Lifecycle::Phase::kSettling ? "first failure" : "last worker");
 }
 
 }  // namespace
@@ -216,11 +224,18 @@ Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why,
 Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status why, Time since,
                                   Time now) {
   STRETTO_CHECK(!members.empty());
-  const bool unborn = evidence_.members[members.front()].life == Witness::Life::kUnborn;
+  const Witness& first = evidence_.members[members.front()];
+  const bool unborn = first.life == Witness::Life::kUnborn && !first.spare;  // Spares may wait.
   why = std::move(why).with_operation(unborn ? "start" : "run");
   std::vector<std::string> unwatched;
+  Reaction reaction;
   for (const std::size_t member : members) {
     if (!unborn && !evidence_.is_alive(member)) continue;
+    if (evidence_.members[member].unneeded) {
+      evidence_.record_out_of_sight(member);
+      reuse_unneeded(going_on_, evidence_, member, now, may_start(), reaction);
+      continue;
+    }
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
     Witness& witness = evidence_.members[member];
@@ -230,7 +245,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
       unwatched.push_back(label_of(witness.member));
   }
   if (unborn) hopeless_ = true;
-  Reaction reaction = news_of_unwatched(unwatched, why);
+  append(reaction, news_of_unwatched(unwatched, why));
   append(reaction, on_time(now));
   return reaction;
 }
@@ -263,7 +278,7 @@ Reaction Supervisor::on_loss_news(std::size_t member, bool is_back, Time now, bo
     std::string news = going_on_.take_back(evidence_, member);
     if (!news.empty()) reaction.notes.push_back(std::move(news));
     end_unneeded(evidence_, member, reaction);
-  } else if (!lifecycle_.stop_signal()) {
+  } else if (heeds_loss(lifecycle_, evidence_.members[member])) {
     go_on_without(going_on_, evidence_, member, now, may_start(), reaction);
   }
   append(reaction, on_time(now));
@@ -289,6 +304,7 @@ Reaction Supervisor::on_ended(std::span<const Ended> ended, std::size_t orphans,
   orphans_ = orphans;
   Reaction reaction;
   for (const Ended& one : ended) record(one, now, reaction);
+  if (lifecycle_.phase() == Phase::kLeaving) excuse_followers(evidence_, now);
   append(reaction, on_time(now));
   return reaction;
 }
@@ -302,7 +318,8 @@ void Supervisor::record(const Ended& ended, Time now, Reaction& reaction) {
     reaction.orders.push_back({ended.member, signal, SignalOrder::Scope::kGroup});
     await_orphans_ = lifecycle_.stop_signal().has_value();
   }
-  if (evidence_.members[ended.member].unneeded) evidence_.record_reuse(ended.member);
+  if (evidence_.members[ended.member].unneeded)
+    reuse_unneeded(going_on_, evidence_, ended.member, now, may_start(), reaction);
   const Role role = evidence_.members[ended.member].member.role;
   if (lifecycle_.phase() == Phase::kStarting && role == Role::kScheduler) {
     evidence_.record_loss(
@@ -345,6 +362,7 @@ Reaction Supervisor::on_time(Time now) {
     const bool more = may_start() && evidence_.is_alive(0);  // The scheduler is the first.
     go_on_without(going_on_, evidence_, member, now, more, reaction);
   }
+  if (going_on_.elastic()) blame_leaver(evidence_, limits_.least_workers);
   if (may_start(0) && evidence_.has_scheduler())
     told_by_ += run_again(evidence_, may_start(), reaction);
   take_losses(now);

@@ -108,6 +108,7 @@ class Supervisor {
   const JobEvidence& evidence() const { return evidence_; }
   friend bool runs(const Supervisor& supervisor);
   friend void note_joined(Supervisor& supervisor, std::optional<Rank> worker);
+  friend void note_asked(Supervisor& supervisor, std::size_t member);
   friend Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
   friend Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
   friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
