@@ -97,6 +97,26 @@ try:
 except Heard:
     print("heard")
 """
+# Ends by an error; a callback at its end stops a thread that reads files.
+STOPPING_AT_EXIT = """
+import atexit, sys, threading
+from stretto import input as data, session
+stopped, has_read = threading.Event(), threading.Event()
+def read():
+    while not stopped.is_set():
+        assert len(list(data.Reader(sys.argv[1], format="files"))) == 1
+        has_read.set()
+reads = threading.Thread(target=read, daemon=True)
+def stop():
+    stopped.set()
+    reads.join()
+    print("stopped", flush=True)
+atexit.register(stop)
+session.begin()
+reads.start()
+has_read.wait()
+raise KeyError
+"""
 # Says as it ends how the program ends: by an error that nobody caught, or as it should.
 ENDING = """
 import atexit, code, sys
@@ -157,6 +177,15 @@ class Interrupt(jobs.PythonTest):
         for lines in self.interrupted(EXCHANGE):
             self.assertEqual(len(lines), 2, lines)
             self.assertRegex(lines[1], r"^KeyboardInterrupt in <string>:[5678]$")
+
+    def test_callback_stops_thread_after_error(self):
+        with tempfile.NamedTemporaryFile("w") as lines:
+            lines.write("line\n")
+            lines.flush()
+            job = self.launch(sys.executable, "-c", STOPPING_AT_EXIT, lines.name, workers=1,
+                              servers=1)
+            self.assertEqual(job.end(), 1, job.output())
+            self.assertIn("stopped", job.lines_of("worker 0"))
 
     def test_a_worker_that_joins_hears_it_too(self):
         for lines in self.interrupted(JOINING):
