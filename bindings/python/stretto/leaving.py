@@ -87,15 +87,22 @@ def _silence_loader():
 def _is_by_notice(error):
     is_cut = isinstance(error, (OSError, EOFError)) and any(
         frame.name == _LOADER_WAITS for frame in traceback.extract_tb(error.__traceback__))
-    texts = []
-    while error is not None:
-        texts.append(str(error))
-        error = error.__cause__ or error.__context__
+    texts = _texts_of(error)
     if not is_cut and not any(map(_LOADER_ENDED.search, texts)):
         return False
     if told_ago() is None and (is_cut or any(map(_LOADER_TOLD.search, texts))):
         threading.Event().wait(_SAME_S)  # This process may be told next.
     return told_ago() is not None and session.is_initialized()
+
+
+def _texts_of(error):
+    # Also of the exceptions that it came of, as a traceback shows them: they may form a circle.
+    texts = {}
+    while error is not None and id(error) not in texts:
+        texts[id(error)] = str(error)
+        hidden = error.__cause__ is not None or error.__suppress_context__
+        error = error.__cause__ if hidden else error.__context__
+    return texts.values()
 
 
 def told_ago():
