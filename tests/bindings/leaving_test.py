@@ -60,6 +60,14 @@ class Leaving(jobs.PythonTest):
         self.assertEqual(process.end(), 1, process.output())
         process.expect("KeyError: 'own cause'")
 
+    def test_notice_comes_after_borrowed_handler(self):
+        self.assert_left(self.ends("borrowed"))
+
+    def test_worker_leaves_from_other_thread(self):
+        output = self.ends("thread")
+        self.assert_left(output)
+        self.assertEqual(output.count("main thread goes on"), 2, output)
+
     def test_a_second_notice_ends_it(self):
         self.assertIn("worker 1 killed by SIGTERM; the job goes on without it", self.ends("twice"))
 
