@@ -83,6 +83,13 @@ bool has_default() {
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
+void install() {
+  struct sigaction ours {};
+  ours.sa_sigaction = on_notice;
+  ours.sa_flags = SA_RESTART | SA_SIGINFO;
+  ::sigaction(SIGTERM, &ours, nullptr);
+}
+
 // A child has no place in the job, and no timer.
 void forget_in_child() {
   if (is_handled_here()) ::signal(SIGTERM, SIG_DFL);
@@ -116,10 +123,7 @@ NoticeWatch::NoticeWatch(std::chrono::milliseconds patience) {
   watches_ = true;
   prepare(patience);
   notice.process = ::getpid();
-  struct sigaction ours {};
-  ours.sa_sigaction = on_notice;
-  ours.sa_flags = SA_RESTART | SA_SIGINFO;
-  ::sigaction(SIGTERM, &ours, nullptr);
+  install();
 }
 
 NoticeWatch::~NoticeWatch() {
@@ -127,6 +131,10 @@ NoticeWatch::~NoticeWatch() {
   if (is_handled_here()) ::signal(SIGTERM, SIG_DFL);
   if (notice.has_timer.exchange(false)) ::timer_delete(notice.timer);
   notice.process = 0;
+}
+
+void NoticeWatch::reinstall() {
+  if (watches_ && notice.process == ::getpid() && !notice.told && has_default()) install();
 }
 
 std::optional<Nanoseconds> NoticeWatch::told_ago() const {

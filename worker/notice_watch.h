@@ -20,6 +20,11 @@ class NoticeWatch {
   NoticeWatch(const NoticeWatch&) = delete;
   NoticeWatch& operator=(const NoticeWatch&) = delete;
 
+  /// Sets the handler again where SIGTERM has its default: Python code that sets a handler of its
+  /// own restores the default, as it knows of no native handler. Does nothing after the notice.
+  /// Thread: any, while no other thread sets handlers.
+  void reinstall();
+
   /// How long ago the notice came; none before it. Thread: any.
   std::optional<std::chrono::nanoseconds> told_ago() const;
 

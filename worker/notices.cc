@@ -17,7 +17,10 @@ Notices::~Notices() = default;
 bool Notices::told() const { return watch_ != nullptr && watch_->told_ago().has_value(); }
 
 Result<bool> Notices::leave_if_told() {
-  if (!told()) return false;
+  if (!told()) {
+    if (watch_ != nullptr) watch_->reinstall();
+    return false;
+  }
   if (Status left = worker_->leave(); !left.ok()) return left;
   log(Level::kInfo, "this worker has left the job, as it was told");
   return true;

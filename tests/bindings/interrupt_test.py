@@ -82,6 +82,54 @@ for step in range(9):
     optimizer.step()
 print("done")
 """
+# The same in mode sync; the handler tries to make a step, and comes again until a step waits.
+STEP_IN_HANDLER = """
+import pathlib, signal, sys, time
+import torch
+import stretto.torch as st
+st.init()
+heard = pathlib.Path(sys.argv[1])
+weight = torch.nn.Parameter(torch.zeros(3))
+optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), [("weight", weight)])
+def refused(error, call):
+    try:
+        call()
+    except error:
+        return
+    print("not refused", call, flush=True)
+def step_in_handler(_, frame):
+    while frame is not None and frame.f_code.co_name != "_receive":
+        frame = frame.f_back
+    if frame is None:
+        return
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    heard.touch()
+    if sys.argv[2] == "step":
+        optimizer.step()
+    if sys.argv[2] == "backward":
+        weight.sum().backward()
+    refused(AssertionError, optimizer.zero_grad)
+    refused(st.errors.InvalidArgument, optimizer.step)
+    refused(st.errors.InvalidArgument, optimizer.synchronize)
+for step in range(4):
+    if step == 2 and st.rank() == 0:
+        signal.signal(signal.SIGALRM, step_in_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    while step == 2 and st.rank() == 1 and not heard.exists():
+        time.sleep(0.01)
+    optimizer.zero_grad()
+    ((st.rank() + 1) * weight).sum().backward()
+    try:
+        optimizer.step()
+    except st.errors.InvalidArgument:
+        try:
+            optimizer.synchronize()
+        except st.errors.Cancelled as error:
+            print("refused", "ended by InvalidArgument" in str(error), flush=True)
+        sys.exit()
+assert weight.tolist() == [-6.0] * 3, weight
+print("done")
+"""
 # To look for records in so many zeros takes hours.
 OPENING = """
 import os, signal, sys
@@ -96,6 +144,26 @@ try:
     data.Reader(sys.argv[1], format="tfrecord")
 except Heard:
     print("heard")
+"""
+# Ends by an error; a callback at its end stops a thread that reads files.
+STOPPING_AT_EXIT = """
+import atexit, sys, threading
+from stretto import input as data, session
+stopped, has_read = threading.Event(), threading.Event()
+def read():
+    while not stopped.is_set():
+        assert len(list(data.Reader(sys.argv[1], format="files"))) == 1
+        has_read.set()
+reads = threading.Thread(target=read, daemon=True)
+def stop():
+    stopped.set()
+    reads.join()
+    print("stopped", flush=True)
+atexit.register(stop)
+session.begin()
+reads.start()
+has_read.wait()
+raise KeyError
 """
 # Says as it ends how the program ends: by an error that nobody caught, or as it should.
 ENDING = """
@@ -158,6 +226,15 @@ class Interrupt(jobs.PythonTest):
             self.assertEqual(len(lines), 2, lines)
             self.assertRegex(lines[1], r"^KeyboardInterrupt in <string>:[5678]$")
 
+    def test_callback_stops_thread_after_error(self):
+        with tempfile.NamedTemporaryFile("w") as lines:
+            lines.write("line\n")
+            lines.flush()
+            job = self.launch(sys.executable, "-c", STOPPING_AT_EXIT, lines.name, workers=1,
+                              servers=1)
+            self.assertEqual(job.end(), 1, job.output())
+            self.assertIn("stopped", job.lines_of("worker 0"))
+
     def test_a_worker_that_joins_hears_it_too(self):
         for lines in self.interrupted(JOINING):
             self.assertEqual(len(lines), 2, lines)
@@ -176,6 +253,20 @@ class Interrupt(jobs.PythonTest):
                 job = self.launch(sys.executable, "-c", STEPS, pathlib.Path(folder) / "heard", mode,
                                   workers=2, servers=1)
                 self.assert_done(job)
+
+    def test_step_in_handler_of_waiting_step_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            job = self.launch(sys.executable, "-c", STEP_IN_HANDLER, f"{folder}/heard", "catches",
+                              workers=2, servers=1)
+            self.assert_done(job)
+            self.assertNotIn("not refused", job.output())
+
+    def test_refused_step_ends_waiting_step_for_good(self):
+        for call in jobs.one_of("step", "backward"):
+            with self.subTest(call), tempfile.TemporaryDirectory() as folder:
+                job = self.launch(sys.executable, "-c", STEP_IN_HANDLER, f"{folder}/heard", call,
+                                  workers=2, servers=1)
+                job.expect("refused True", jobs.TORCH_PATIENCE)
 
     def test_a_hook_of_the_program_stays(self):
         for lines in self.interrupted(OWN_HOOK):

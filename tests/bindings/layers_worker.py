@@ -257,7 +257,7 @@ class Layers(unittest.TestCase):
         weight = model.weight
         weight.sum().backward()
         optimizer.step()
-        with self.assertRaisesRegex(AssertionError, "with model=.* synchronize"):
+        with self.assertRaisesRegex(AssertionError, "With model=.* synchronize"):
             weight.sum().backward()
 
 

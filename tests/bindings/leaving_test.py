@@ -4,10 +4,19 @@ a loss (leaving_worker.py)."""
 
 import collections
 import re
+import sys
 import unittest
 
 import jobs
 
+# Its exception is its own cause.
+CIRCLE = """
+from stretto import _core, leaving
+leaving._watch = _core.NoticeWatch(20)
+leaving._leave_when_loader_ends()
+error = KeyError("own cause")
+raise error from error
+"""
 
 class Leaving(jobs.PythonTest):
 
@@ -45,6 +54,19 @@ class Leaving(jobs.PythonTest):
         output = self.ends("loader")
         self.assert_left(output)
         self.assertNotIn("Traceback", output)
+
+    def test_exception_that_is_its_cause_is_shown(self):
+        process = self.start("python", [sys.executable, "-c", CIRCLE])
+        self.assertEqual(process.end(), 1, process.output())
+        process.expect("KeyError: 'own cause'")
+
+    def test_notice_comes_after_borrowed_handler(self):
+        self.assert_left(self.ends("borrowed"))
+
+    def test_worker_leaves_from_other_thread(self):
+        output = self.ends("thread")
+        self.assert_left(output)
+        self.assertEqual(output.count("main thread goes on"), 2, output)
 
     def test_a_second_notice_ends_it(self):
         self.assertIn("worker 1 killed by SIGTERM; the job goes on without it", self.ends("twice"))

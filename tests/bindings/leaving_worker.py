@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job of three, of which number 1 is told to end by SIGTERM: in a plain loop
-("loop") or one of a wrapped module ("parallel"), in one with a state ("state"), twice ("twice"), or
-in no step at all ("late").
+("loop") or one of a wrapped module ("parallel"), in one with a state ("state"), twice ("twice"), in
+no step at all ("late"), after other code has set a handler ("borrowed"), or in a loop of another
+thread ("thread").
 """
 
 import ctypes
@@ -173,5 +174,24 @@ def state():
     train(kept)
 
 
-{"loop": with_helper, "loader": loader, "parallel": parallel, "state": state,
- "twice": twice, "late": late}[sys.argv[1]]()
+def borrowed():
+    """A library has set its handler of SIGTERM meanwhile, and restored what Python knew of."""
+    leaving.watch()
+    signal.signal(signal.SIGTERM, signal.signal(signal.SIGTERM, lambda *_: None))
+    loop(tell)
+
+
+def thread():
+    """The program trains in another thread than the main one, which gets the signal at once."""
+
+    def told():
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    trains = threading.Thread(target=loop, args=(told,))
+    trains.start()
+    trains.join()
+    print("main thread goes on", flush=True)
+
+
+{"loop": with_helper, "borrowed": borrowed, "thread": thread, "loader": loader,
+ "parallel": parallel, "state": state, "twice": twice, "late": late}[sys.argv[1]]()

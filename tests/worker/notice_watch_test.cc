@@ -46,6 +46,19 @@ TEST(NoticeWatch, HandlerOfProgramStays) {
   std::signal(SIGTERM, SIG_DFL);
 }
 
+TEST(NoticeWatch, ReinstallReplacesDefaultAlone) {
+  NoticeWatch watch(20s);
+  std::signal(SIGTERM, SIG_IGN);
+  watch.reinstall();
+  ASSERT_EQ(std::raise(SIGTERM), 0);
+  EXPECT_FALSE(watch.told_ago()) << "the program ignores it";
+  std::signal(SIGTERM, SIG_DFL);
+  watch.reinstall();
+  ASSERT_FALSE(sigterm_has_default());
+  ASSERT_EQ(std::raise(SIGTERM), 0);
+  EXPECT_TRUE(watch.told_ago());
+}
+
 TEST(NoticeWatch, ForkedChildGetsDefault) {
   auto watch = std::make_unique<NoticeWatch>(20s);
   ASSERT_EQ(std::raise(SIGTERM), 0);

@@ -222,6 +222,7 @@ void bind_notices(py::module_& module) {
                  std::chrono::duration_cast<std::chrono::milliseconds>(duration_of(patience)));
            }),
            py::arg("patience_s"))
+      .def("reinstall", &NoticeWatch::reinstall)
       .def("told_ago", [](const NoticeWatch& self) -> std::optional<double> {
         const auto ago = self.told_ago();
         return ago ? std::optional(std::chrono::duration<double>(*ago).count()) : std::nullopt;

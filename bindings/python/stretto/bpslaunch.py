@@ -38,7 +38,7 @@ flags
 """
 _MISUSED = 2
 _PASSED_ON = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-_FROM_TERMINAL = 0x80  # SI_KERNEL, which Python has no name for.
+_BY_KERNEL = 0x80  # SI_KERNEL, which Python has no name for.
 
 
 def _local_size():
@@ -63,15 +63,15 @@ def _run_workers(command):
     for name in ("BYTEPS_LOCAL_SIZE", "LOCAL_WORLD_SIZE"):
         environment.give(name, size)
     environment.give("PYTHONUNBUFFERED", 1)
+    # Blocked before the first worker starts, so that no signal ends this launcher and leaves
+    # workers behind.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {signal.SIGCHLD})
     print("BytePS launching worker", flush=True)
     if size > 1 and environment.is_single_by_byteps():
         print(f"bpslaunch: {size} workers of one host meet at a scheduler and a server too, which "
               "end at once without BYTEPS_FORCE_DISTRIBUTED=1; set it for all three, or start with "
               f"'stretto-launch -n {size} -s 1 -- PROGRAM'", file=sys.stderr, flush=True)
-    # Blocked before the first worker starts, so that no signal ends this launcher and leaves
-    # workers behind.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON | {signal.SIGCHLD})
     workers = _Workers()
     try:
         for rank in range(size):
@@ -106,8 +106,10 @@ class _Workers:
             heard = signal.sigwaitinfo(_PASSED_ON | {signal.SIGCHLD})
             if heard.si_signo == signal.SIGCHLD:
                 first = self._reap(first)
-            elif heard.si_code != _FROM_TERMINAL:  # A terminal tells the workers itself.
-                self._send(heard.si_signo)
+            else:
+                # A terminal sends SIGINT to its foreground group, and SIGHUP to this process alone.
+                is_key = heard.si_signo == signal.SIGINT and heard.si_code == _BY_KERNEL
+                self._send(heard.si_signo, os.getpgrp() if is_key else None)
         return first
 
     def end(self):
@@ -116,16 +118,19 @@ class _Workers:
         for _, child in self._running.values():
             child.wait()
 
-    def _send(self, number):
-        for _, child in self._running.values():
-            child.send_signal(number)
+    def _send(self, number, told_group=None):
+        # To all workers but those of a process group that has the signal already. Nothing but
+        # _reap() waits for a worker, so that each of these process ids is still its own.
+        for pid in self._running:
+            if told_group is None or os.getpgid(pid) != told_group:
+                os.kill(pid, number)
 
     def _reap(self, first):
-        for pid, (rank, child) in list(self._running.items()):
-            code = child.poll()
-            if code is None:
-                continue
-            del self._running[pid]
+        for pid, code in _ended_children():
+            if pid not in self._running:
+                continue  # An orphan that process 1 of a container adopts.
+            rank, child = self._running.pop(pid)
+            child.returncode = code
             if code == 0:
                 print(f"BytePS launcher: joined local rank  {rank}", flush=True)
             elif first == 0:
@@ -135,6 +140,18 @@ class _Workers:
                 print(f"ERROR {error} role=launcher rank=- peer=worker op=run cause=local rank "
                       f"{rank} exited with status {first}", file=sys.stderr, flush=True)
         return first
+
+
+def _ended_children():
+    """Process id and exit code of each child that has ended, which this call removes."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
 
 
 def run(arguments):

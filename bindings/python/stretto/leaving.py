@@ -8,6 +8,7 @@ Programs that handle SIGTERM themselves do as they like. In a job of fixed size,
 has been joined, SIGTERM ends the process, as ever.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -87,15 +88,22 @@ def _silence_loader():
 def _is_by_notice(error):
     is_cut = isinstance(error, (OSError, EOFError)) and any(
         frame.name == _LOADER_WAITS for frame in traceback.extract_tb(error.__traceback__))
-    texts = []
-    while error is not None:
-        texts.append(str(error))
-        error = error.__cause__ or error.__context__
+    texts = _texts_of(error)
     if not is_cut and not any(map(_LOADER_ENDED.search, texts)):
         return False
     if told_ago() is None and (is_cut or any(map(_LOADER_TOLD.search, texts))):
         threading.Event().wait(_SAME_S)  # This process may be told next.
     return told_ago() is not None and session.is_initialized()
+
+
+def _texts_of(error):
+    # Also of the exceptions that it came of, as a traceback shows them: they may form a circle.
+    texts = {}
+    while error is not None and id(error) not in texts:
+        texts[id(error)] = str(error)
+        hidden = error.__cause__ is not None or error.__suppress_context__
+        error = error.__cause__ if hidden else error.__context__
+    return texts.values()
 
 
 def told_ago():
@@ -110,9 +118,11 @@ def _say(words):
 def leave_if_told(after_commit=False, amid_round=False):
     """A step has ended. Leaves the job and raises SystemExit, if this worker is to leave; of a
     program with a state at its next commit, and amid a round of local steps at its end, unless that
-    takes long."""
+    takes long. In a thread other than the main one it ends the process in place of SystemExit."""
     waited = told_ago()
     if waited is None:
+        if _watch is not None:
+            _watch.reinstall()
         return
     waits = amid_round or session.current().has_state and not after_commit
     if waits and waited < _COMMIT_S:
@@ -123,4 +133,14 @@ def leave_if_told(after_commit=False, amid_round=False):
 def _leave(waited):
     session.end(max(0.0, PATIENCE_S - waited))
     _say("has left the job")
+    if threading.current_thread() is not threading.main_thread():
+        _end_process()
     sys.exit(_STATUS)
+
+
+def _end_process():
+    # SystemExit would end this thread alone, and the main thread would go on without the job.
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # None, broken or closed.
+            stream.flush()
+    os._exit(_STATUS)

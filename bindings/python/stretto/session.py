@@ -386,7 +386,6 @@ class Session:
         worker, self._worker, self._left = self._worker, None, True
         if worker is not None and os.getpid() == self._owner:
             worker.abandon()
-            _core.keep_other_threads_out()  # What they wait for may never end.
             followers.tell(self)
 
 

@@ -12,6 +12,7 @@ from stretto import errors, session
 # Of bad arguments, and of exchanges that have ended with an error: calls still match.
 _ORDINARY = (errors.Error, TypeError, ValueError, AssertionError)
 _OF_PROGRAM = "_stretto_of_program"
+_REFUSED = "_stretto_refused"  # Errors of calls within the one in progress; None: there is none.
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -40,6 +41,47 @@ def whole(operation: str, always: bool = False) -> Callable[[_Function], _Functi
         return guarded
 
     return cast(Callable[[_Function], _Function], decorate)
+
+
+def alone(operation: str, waits: bool = True) -> Callable[[_Function], _Function]:
+    """Decorates a method as whole() does, with `always`. While such a method of an object that
+    `waits` is in progress, the others raise InvalidArgument: the call of a signal's handler, or of
+    another thread, would change the exchange that waits. If that error ends the call in progress,
+    too, the session refuses later ones."""
+
+    def decorate(function):
+        protected = whole(operation, always=True)(function)
+
+        @functools.wraps(function)
+        def guarded(self, *arguments):
+            refused = getattr(self, _REFUSED, None)
+            if refused is not None:
+                refused.append(errors.InvalidArgument(
+                    f"{operation} waits in another call; set a flag in the handler of a signal, "
+                    "and look at it after the step", operation=function.__name__))
+                raise refused[-1]
+            if not waits:
+                return protected(self, *arguments)
+            refused = []
+            setattr(self, _REFUSED, refused)
+            try:
+                return protected(self, *arguments)
+            except errors.InvalidArgument as error:
+                if any(each is error for each in refused):
+                    _refuse_more(operation, -1, error)
+                raise
+            finally:
+                setattr(self, _REFUSED, None)
+                refused.clear()  # Each error refers to the frames of its call.
+
+        return guarded
+
+    return cast(Callable[[_Function], _Function], decorate)
+
+
+def is_waiting(exchange: Any) -> bool:
+    """True while a method of this object that alone() decorates is in progress."""
+    return getattr(exchange, _REFUSED, None) is not None
 
 
 def of_program(closure: _Function) -> _Function:

@@ -37,7 +37,7 @@ class Notices {
   bool told() const;
   /// A step has ended, and nothing of it is in flight. True if this worker was told to go and has
   /// left the job: then the process should end, with status 0, since it has done its part. Errors
-  /// are those of Worker::leave.
+  /// are those of Worker::leave. Makes SIGTERM a notice again where it has its default.
   Result<bool> leave_if_told();
 
  private:

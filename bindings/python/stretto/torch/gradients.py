@@ -25,6 +25,7 @@ from stretto.torch import (agreement, buckets, exchange, hooks, on_loss, repeate
                            staging, ways, wire, wire_scope)
 from stretto.torch import compression as compressions
 
+_EXCHANGE = "the exchange of gradients"
 _SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
 
 
@@ -163,8 +164,8 @@ class GradientExchange:
 
     @property
     def in_flight(self):
-        """True if some gradient has been sent and not been waited for."""
-        return self._sent > 0
+        """True if some gradient has been sent and its mean has not come."""
+        return self._sent > 0 or unfinished.is_waiting(self)
 
     @property
     def begun(self):
@@ -192,7 +193,7 @@ class GradientExchange:
 
     # ---- out
 
-    @unfinished.whole("the exchange of gradients", always=True)
+    @unfinished.alone(_EXCHANGE, waits=False)
     def _on_gradient(self, slot):
         if not self.enabled or self._heard is not None:
             return
@@ -247,7 +248,7 @@ class GradientExchange:
         for slot in self._slots:
             slot.is_sparse = layouts[slot.name]
 
-    @unfinished.whole("the exchange of gradients", always=True)
+    @unfinished.alone(_EXCHANGE)
     def agree(self):
         """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits
         for all of them, once in a job."""
@@ -367,7 +368,7 @@ class GradientExchange:
 
     # ---- in
 
-    @unfinished.whole("the exchange of gradients", always=True)
+    @unfinished.alone(_EXCHANGE)
     def synchronize(self):
         """Sends what has not been sent, and waits until every gradient is the mean over all
         workers. Raises what went wrong. If an elastic job has lost this worker, it comes again
@@ -392,12 +393,12 @@ class GradientExchange:
             slot.passes = 0
 
     def _synchronize(self):
-        self.send_missing()
+        self._send_missing()
         for bucket in self.buckets:
             if bucket.is_sent:
                 self._receive(bucket)
 
-    @unfinished.whole("the exchange of gradients", always=True)
+    @unfinished.alone(_EXCHANGE)
     def wait_for(self, parameters):
         """Waits only for the gradients of these parameters, which have all been sent."""
         chosen = {id(bucket): bucket for bucket in
@@ -410,9 +411,12 @@ class GradientExchange:
         """The parameters whose gradients travel with that of this one, itself among them."""
         return [slot.parameter for slot in self._by_parameter[parameter].bucket.slots]
 
-    @unfinished.whole("the exchange of gradients", always=True)
+    @unfinished.alone(_EXCHANGE)
     def send_missing(self):
         """Sends what has not been sent: what backward has not brought, as zeros."""
+        self._send_missing()
+
+    def _send_missing(self):
         if self._heard is not None:
             raise self._heard
         if not self._begun:

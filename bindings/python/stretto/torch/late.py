@@ -142,7 +142,7 @@ class LateExchange(gradients.GradientExchange):
         for parameter in self._stale:
             parameter.grad = None  # The network may read it: nobody may clear it.
 
-    @unfinished.whole("the exchange of gradients", always=True)
+    @unfinished.alone("the exchange of gradients")
     def land(self):
         """Waits for the means that are pending: {parameter: mean or None}. The parameters' own
         gradients stay what they are."""
