@@ -188,6 +188,10 @@ def main():
     call(worker, "note_ending")
     call(worker, "leave")
     call(worker, "abandon")
+    watch = call.make(_core.NoticeWatch, 20.0)
+    call(watch, "reinstall")
+    assert call(watch, "told_ago") is None
+    call(_core, "keep_other_threads_out")
     print("called", *sorted(call.called))
     print("done")
 

@@ -22,7 +22,7 @@ from stretto.torch import elastic  # pylint: disable=wrong-import-position
 class Seat:
     """In the place of a session, of a job in which nothing is exchanged."""
 
-    alone = elastic = is_new = False
+    alone = elastic = in_elastic_job = is_new = False
     keeping = None
     lost_as = begun = 0
 
