@@ -35,6 +35,24 @@ KILLED = """    st.checkpoint(step + 1) if step == 50 else st.checkpoint_if_due(
         import os
         os.kill(os.getpid(), 9)
 """
+# Worker 1 ends so at its step 5. Worker 0 makes steps until the replacement has made 5.
+REPLACED = """
+import itertools
+import os
+import pathlib
+done = pathlib.Path({done!r})
+number = int(os.environ["STRETTO_RANK"])
+def steps(first):
+    print("begins at", first, flush=True)
+    for step in itertools.count(first):
+        if number == 1 and step == 5:
+            os.kill(os.getpid(), 9)
+        if number > 1 and step == 5:
+            done.touch()
+        if done.exists():
+            return
+        yield step
+"""
 DUE = re.compile(r"^    st\.checkpoint_if_due\(step \+ 1\).*\n", re.MULTILINE)
 
 
@@ -45,15 +63,19 @@ class Guide(kept.KeptTest):
         path.write_text(text, encoding="utf-8")
         return sys.executable, path
 
+    def guide(self):
+        """The script of the page."""
+        page = (cluster.SOURCE / "docs" / "PYTORCH.md").read_text(encoding="utf-8")
+        text = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+        return text.replace('"model.pt"', repr(str(self.folder.with_name("model.pt"))))
+
     def loss(self, job):
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
         loss, = [line for line in job.lines_of("worker 0") if line.startswith("loss ")]
         return loss
 
     def test_killed_guide_script_resumes(self):
-        page = (cluster.SOURCE / "docs" / "PYTORCH.md").read_text(encoding="utf-8")
-        text = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
-        text = text.replace('"model.pt"', repr(str(self.folder.with_name("model.pt"))))
+        text = self.guide()
         program = self.program("train.py", text)
         undisturbed = self.loss(self.launch(*program, workers=2, servers=2))
         flags = ("--checkpoint", self.folder, "--checkpoint-every", "10m")
@@ -64,6 +86,17 @@ class Guide(kept.KeptTest):
         job = self.launch(*program, workers=2, servers=2, flags=flags)
         self.assertEqual(self.loss(job), undisturbed)
         job.expect("the job goes on from checkpoint 1 of step 51")
+
+    def test_replacement_without_folder_trains(self):
+        done = str(self.folder.with_name("done"))
+        text = REPLACED.format(done=done) + self.guide().replace("range(st.restore(), 100)",
+                                                                 "steps(st.restore())")
+        text = re.sub(r"^loss = st\.push_pull.*\n", "", text, flags=re.MULTILINE)
+        self.assertNotIn("range(", text)
+        job = self.launch(*self.program("replaced.py", text), workers="1:2", servers=1,
+                          flags=("--restarts", 1))
+        self.loss(job)
+        self.assertIn("begins at 0", job.lines_of("worker 2"))
 
     def test_export_has_empty_parameters(self):
         program = self.program("empty.py", EMPTY)
