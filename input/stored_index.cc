@@ -23,7 +23,8 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::string_view kIndexMark = "stretto-index-2\n";
+// The number grows with what an index consists of, and with the rules that make samples of files.
+constexpr std::string_view kIndexMark = "stretto-index-3\n";
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostFraming = std::uint64_t{1} << 20;  // Headers around a sample.

@@ -219,9 +219,7 @@ class Grouping {
     const std::optional<MemberName> name = split(entry.path);
     const bool hidden = std::exchange(next_is_hidden_, false);
     if (!name) return;
-    const std::string extension = lower_case(name->extension);
-    const bool known = std::ranges::find(extensions_, extension) != extensions_.end();
-    if (extensions_.empty() || name->key != key_ || known) {
+    if (files_ == 0 || name->key != key_) {
       end(false);
       // With a file lost between two of one name, there are samples of several files.
       if (suspect_ && name->key == key_) most_files_ = std::max<std::size_t>(most_files_, 2);
@@ -230,7 +228,7 @@ class Grouping {
       first_data_ = entry.data;
     }
     hidden_ = hidden_ || hidden;
-    extensions_.push_back(extension);
+    ++files_;
     // What is too large, or not to be had, is not to be read: its header is enough for the error,
     // and what comes behind it is not needed.
     if (cut_) return;
@@ -248,7 +246,7 @@ class Grouping {
   // An archive without its end may have been cut in its last sample, which then is as short as its
   // first header: an error.
   std::vector<Extent> take(bool has_end) {
-    if (!has_end && extensions_.size() < most_files_) last_ = first_data_;
+    if (!has_end && files_ < most_files_) last_ = first_data_;
     end(false);
     std::vector<Extent> extents;
     for (const Found& found : found_) {
@@ -264,12 +262,12 @@ class Grouping {
   };
 
   void end(bool wrong_follows) {
-    if (!extensions_.empty()) {
-      most_files_ = std::max(most_files_, extensions_.size());
+    if (files_ > 0) {
+      most_files_ = std::max(most_files_, files_);
       if (!hidden_) found_.push_back({{first_, last_ - first_}, suspect_ || wrong_follows});
       suspect_ = hidden_ = false;
     }
-    extensions_.clear();
+    files_ = 0;
     last_ = 0;
     cut_ = false;
   }
@@ -278,7 +276,7 @@ class Grouping {
   std::vector<Found> found_;
   std::size_t most_files_ = 0;  // Of a sample.
   std::string key_;
-  std::vector<std::string> extensions_;
+  std::size_t files_ = 0;  // Of the open sample.
   std::uint64_t first_ = 0;
   std::uint64_t first_data_ = 0;
   std::uint64_t last_ = 0;
@@ -410,7 +408,16 @@ Result<TarSample> tar_sample(std::span<const std::byte> bytes, std::uint64_t max
   if (entries.empty()) return malformed("no file where one was when the archive was indexed");
   auto names = std::make_shared<std::vector<std::string>>();
   names->push_back(std::string(split(entries.front().path)->key));
-  for (const TarEntry& entry : entries) names->push_back(lower_case(split(entry.path)->extension));
+  for (const TarEntry& entry : entries) {
+    std::string extension = lower_case(split(entry.path)->extension);
+    if (std::find(names->begin() + 1, names->end(), extension) != names->end()) {
+      return malformed(fmt::format(
+          "'{}' is a second '{}' of sample '{}', and a sample has one file of each extension, in "
+          "lower case; rename it, or write the archive without it",
+          entry.path, extension, names->front()));
+    }
+    names->push_back(std::move(extension));
+  }
   TarSample sample{.key = names->front(), .members = {}, .names = names};
   for (std::size_t i = 0; i < entries.size(); ++i) {
     sample.members.emplace_back((*names)[i + 1], bytes.subspan(entries[i].data, entries[i].bytes));

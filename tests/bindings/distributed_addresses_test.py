@@ -2,6 +2,7 @@
 """Where processes of torch.distributed listen, by the addresses of their hosts on the ways between
 them."""
 
+import json
 import os
 import unittest
 import unittest.mock
@@ -10,8 +11,11 @@ import jobs
 
 jobs.use_packages()
 
+import torch.distributed as dist  # pylint: disable=wrong-import-position
+
 from stretto import errors  # pylint: disable=wrong-import-position
-from stretto.torch.distributed import addresses  # pylint: disable=wrong-import-position
+from stretto.torch.distributed import (addresses,  # pylint: disable=wrong-import-position
+                                       rendezvous)
 
 
 class TcpStore:
@@ -48,6 +52,43 @@ class Addresses(unittest.TestCase):
     def test_error_names_address_that_is_no_ipv4(self):
         with self.assertRaisesRegex(errors.Unsupported, "uses IPv4, .* for '::1', where"):
             addresses.own_address_towards("::1")
+
+
+class Meeting(unittest.TestCase):
+    """Rank 0 meets on loopback, and asks the other ranks for their addresses."""
+
+    def begin(self, store, size=2, **variables):
+        """What rank 0 tells the others, before it starts a scheduler."""
+        with unittest.mock.patch.dict(os.environ, variables), unittest.mock.patch.object(
+                rendezvous, "_own_address", lambda store: "127.0.0.1"), unittest.mock.patch.object(
+                rendezvous, "_start_scheduler", side_effect=OSError("no scheduler here")):
+            return rendezvous._begin(store, size)
+
+    def test_all_ranks_get_error_of_failed_rank(self):
+        store = dist.HashStore()
+        with unittest.mock.patch.object(rendezvous, "_own_address",
+                                        side_effect=errors.Unsupported("no IPv4 address")):
+            with self.assertRaisesRegex(errors.Unsupported, "no IPv4 address"):
+                rendezvous._meet(store, 1, 2)
+        self.assertEqual(self.begin(store), {"error": "rank 1: no IPv4 address"})
+
+    def test_wait_ends_by_rendezvous_timeout(self):
+        told = self.begin(dist.HashStore(), STRETTO_RENDEZVOUS_TIMEOUT_S="1")
+        self.assertRegex(told["error"], "rank 1 has not come within 1 s")
+        store = dist.HashStore()
+        store.set("stretto job", json.dumps(told))
+        with self.assertRaisesRegex(errors.RendezvousTimeout, "rank 1 has not come"), \
+                unittest.mock.patch.object(rendezvous, "_own_address", lambda store: "10.0.0.1"):
+            rendezvous._meet(store, 2, 3)
+
+    def test_local_ranks_are_not_asked(self):
+        told = self.begin(dist.HashStore(), LOCAL_WORLD_SIZE="2")
+        self.assertEqual(told, {"error": "no scheduler here"})
+
+    def test_failed_store_is_no_late_rank(self):
+        store = unittest.mock.Mock()
+        store.wait.side_effect = RuntimeError("Connection reset by peer")
+        self.assertRegex(self.begin(store)["error"], "store .* failed .*Connection reset by peer")
 
 
 if __name__ == "__main__":

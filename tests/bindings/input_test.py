@@ -268,7 +268,8 @@ class Formats(InputTest):
         one = {"jpg": b"J"}
         for words, samples in (("without a dot", [("v0.1", one)]), ("without a dot", [("a/", one)]),
                                ("twice in a row", [("a", one), ("a", {"cls": b""})]),
-                               ("no files", [("a", {})])):
+                               ("no files", [("a", {})]),
+                               ("'jpg', 'JPG': .* lower", [("a", {"jpg": b"1", "JPG": b"2"})])):
             with self.assertRaisesRegex(errors.InvalidArgument, words):
                 data.write_tar(path, samples)
         data.write_tar(path, [("v0.1/a", {"bin": array.array("q", [1, 2, 3])})])

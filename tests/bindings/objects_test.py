@@ -38,7 +38,7 @@ class Objects(unittest.TestCase):
     def test_tensors_and_arrays(self):
         for tensor in (torch.randn(2, 3), torch.tensor(4), torch.zeros(0, 2),
                        torch.tensor([True, False]), torch.ones(3, dtype=torch.bfloat16),
-                       torch.arange(6).view(2, 3).t()):
+                       torch.arange(6).view(2, 3).t(), torch.tensor([1 + 2j, 3j]).conj()):
             came = again({"t": tensor})["t"]
             self.assertEqual((came.dtype, came.shape), (tensor.dtype, tensor.shape))
             self.assertTrue(torch.equal(came, tensor))

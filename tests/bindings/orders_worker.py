@@ -89,10 +89,35 @@ class Orders(unittest.TestCase):
         self.assertRegex(self.path.read_text(), r"# 0\.weight: [0-9.]+ ms\n0\.weight\t6\n")
         self.assertEqual(self.priorities(self.path), self.priorities(ranks))
 
+    def test_unused_parameters_follow_relatives(self):
+        inputs = torch.ones(2, 3, 8)
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        model = Backwards(torch.nn.Linear(8, 4), torch.nn.TransformerEncoder(layer, 2),
+                          torch.nn.Linear(8, 8))
+        words = r"no call of a module used 1\.layers\.0\.self_attn\.out_proj\.weight"
+        with self.assertWarnsRegex(RuntimeWarning, words):
+            st.record_order(self.path, model, inputs)
+        ranks = orders.ranks_of(self.path)
+        names = sorted(ranks, key=ranks.get)
+        self.assertEqual([name[:10] for name in names],
+                         [name[:10] for part in ("2.", "1.layers.0", "1.layers.1", "0.")
+                          for name in dict(model.named_parameters()) if name.startswith(part)])
+        attention = [name for name in names if name.startswith("1.layers.1.self_attn")]
+        at = names.index(attention[0])
+        self.assertEqual(names[at:at + 4], attention)
+        self.assertEqual(attention[2:], ["1.layers.1.self_attn.out_proj.weight",
+                                         "1.layers.1.self_attn.out_proj.bias"])
+        self.assertEqual(self.path.read_text().count("not used"), 4)
+
     def test_names_of_a_trace_are_understood(self):
         self.path.write_text("# by TAC\r\nGradient.0.bias+3\t2\r\nGradient.0.weight\t1\r\n\n")
         ranks = orders.ranks_of(self.path)
         self.assertEqual((ranks["0.bias"], ranks["0.weight"]), (2, 1))
+        self.path.write_text("Gradient.optimizer2/0.weight\t4\nGradient.0.weight as bf16\t6\n"
+                             "Gradient.0.weight\t5\nGradient.optimizer2/0.bias+3 as f16\t3\n")
+        ranks = orders.ranks_of(self.path)
+        self.assertEqual((ranks["0.bias"], ranks["0.weight"]), (3, 5))
+        self.assertEqual(ranks["optimizer2/0.weight"], 4)
 
     def test_what_is_no_order_is_refused(self):
         for text, words in (("0.weight 1", "line 1: found '0.weight 1', wanted a name, a tab"),

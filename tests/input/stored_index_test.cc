@@ -7,8 +7,10 @@
 
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <thread>
 
+#include "common/crc32c.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {
@@ -43,6 +45,16 @@ TEST(StoredIndex, HoldsForOneKeyOnly) {
   for (const IndexKey& other : others) {
     EXPECT_EQ(decode_index(other, bytes).status().code(), Code::kMismatch);
   }
+}
+
+// Its extents follow the rules of an earlier release, and its checksum is right.
+TEST(StoredIndex, IndexOfEarlierReleaseIsRefused) {
+  std::string earlier = encode_index(some_key(), kExtents);
+  earlier[std::string_view("stretto-index-").size()] = '2';
+  const std::size_t size = earlier.size() - sizeof(std::uint32_t);
+  const std::uint32_t sum = crc32c(std::as_bytes(std::span(earlier)).first(size));
+  std::memcpy(earlier.data() + size, &sum, sizeof sum);
+  EXPECT_FALSE(decode_index(some_key(), earlier).ok());
 }
 
 TEST(StoredIndex, EveryChangedOrMissingByteIsNoticed) {

@@ -50,14 +50,25 @@ std::string pax(const std::string& key, const std::string& value) {
 TEST(Tar, NeighboursWithOneNameAreASample) {
   const std::string file = tar_file("a/1.jpg", "J1") + tar_file("a/1.cls", "7") +
                            tar_file("folder/", "", '5') + tar_file("a/2.seg.png", "P2") +
-                           tar_file("a/2.cls", "") + tar_file("a/2.cls", "again") +
-                           tar_file("a/2.x", "") + tar_file("README", "R");
-  const std::vector<std::string> expected = {"a/1 jpg=J1 cls=7",
-                                             "a/2 seg.png=P2 cls=", "a/2 cls=again x="};
+                           tar_file("a/2.cls", "") + tar_file("a/2.x", "") +
+                           tar_file("README", "R");
+  const std::vector<std::string> expected = {"a/1 jpg=J1 cls=7", "a/2 seg.png=P2 cls= x="};
   EXPECT_EQ(read_tar(file + tar_end()), expected);
   EXPECT_EQ(read_tar(file), expected) << "without an end";
   EXPECT_TRUE(read_tar("").empty());
   EXPECT_TRUE(read_tar(tar_end()).empty());
+}
+
+TEST(Tar, DuplicateMemberIsAnErrorOfItsSample) {
+  for (const std::string second : {"a/1.jpg", "a/1.JPG"}) {
+    const std::vector<std::string> all =
+        read_tar(tar_file("a/1.jpg", "J") + tar_file("a/1.cls", "1") + tar_file(second, "K") +
+                 tar_file("a/2.jpg", "L") + tar_end());
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_NE(all[0].find("!'" + second + "' is a second 'jpg' of sample 'a/1'"), std::string::npos)
+        << all[0];
+    EXPECT_EQ(all[1], "a/2 jpg=L");
+  }
 }
 
 TEST(Tar, LongNames) {

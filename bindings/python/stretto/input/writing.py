@@ -25,8 +25,8 @@ def write_tar(path: _Path, samples: Iterable[_Sample]) -> None:
     Reader yields it, one mapping that has the name under "__key__".
 
     InvalidArgument for a name by which the sample would not come back as it is: one with a dot
-    behind its last slash, or with nothing there, or that of the sample before it; and for a sample
-    without files.
+    behind its last slash, or with nothing there, or that of the sample before it; for extensions
+    that are equal in lower case; and for a sample without files.
     """
     with tarfile.open(path, "w") as shard:
         last = None
@@ -58,5 +58,10 @@ def _check_sample(key: str, members: Mapping[str, Any], last: Optional[str]) -> 
     if key == last:
         raise errors.InvalidArgument(
             f"sample {key!r} comes twice in a row: they would be read as one; name them apart")
+    extensions = {extension.encode("utf-8", "surrogateescape").lower() for extension in members}
+    if len(extensions) < len(members):
+        raise errors.InvalidArgument(
+            f"sample {key!r} has files {', '.join(map(repr, members))}: extensions are read in "
+            "lower case, and two of these would be equal; name them apart")
     if not members:
         raise errors.InvalidArgument(f"sample {key!r} has no files, and would not be there")

@@ -333,7 +333,7 @@ def restore() -> int:
     Mismatch if this program trains something else than what was saved; InvalidArgument if it is
     called again, which would undo the steps since. A worker that comes into a job while that runs
     gets everything from the others, and nothing from here: its step has to be in a TorchState, or
-    this is InvalidArgument, too."""
+    this is InvalidArgument in a job with checkpoints, and 0 in a job without."""
     now = session.current()
     kept = keeping.of(now)
     if kept.has_restored:
@@ -344,7 +344,7 @@ def restore() -> int:
     for name, (one, _) in kept.attached.items():
         _encoded(_PREFIX + name, keeping.state_of(one))  # Now, and not after hours.
     found = restored()
-    if now.came_late and not kept.states:
+    if now.came_late and not kept.states and (found or keeping.may_go_on()):
         raise errors.InvalidArgument(
             "this worker has come into a job that runs, and restore() cannot tell it at which step "
             "that is, so that it would make steps and checkpoints that others do not: keep the "

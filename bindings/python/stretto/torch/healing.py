@@ -103,8 +103,8 @@ def nobody_has_it():
 
 
 def flat(tensor):
-    """Its memory as bytes, or a copy of it."""
-    tensor = tensor.detach().contiguous().reshape(-1)
+    """Its memory as bytes, or a copy of it. Conjugate and negative views are copied."""
+    tensor = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
     return tensor.view(torch.uint8) if tensor.numel() else tensor.to(torch.uint8)
 
 

@@ -156,11 +156,10 @@ class Training:
         others = ((f"trained {name}", parameter.detach())
                   for name, parameter in (*self._modules.trained(), *self._apart.trained()))
         for key, tensor in (*trained, *others, *besides, *now.alike.items()):
-            if not tensor.numel():
-                self.empty[key] = tensor
-            elif tensor.data_ptr() not in seen:
-                seen.add(tensor.data_ptr())
-                self._tensors[key] = tensor
+            place = _place_of(tensor)
+            if place not in seen:
+                seen.add(place)
+                (self._tensors if tensor.numel() else self.empty)[key] = tensor
 
     @property
     def keys(self):
@@ -224,12 +223,12 @@ class Training:
 
     def in_place(self, described, templates):
         """The same templates, but those that are of what is here, where that lies in the host's
-        memory in one piece: what is read into them needs no memory of its own."""
+        memory in one piece, as its own numbers: what is read into them needs no other memory."""
         own = [self._tensors[key].data if key in self._tensors else None
                for key in described["tensors"]]
         own += [None] * (len(templates) - len(own))
-        return [template if mine is None or not (mine.is_cpu and mine.is_contiguous())
-                else mine for template, mine in zip(templates, own)]
+        return [mine if mine is not None and _holds_its_numbers(mine) else template
+                for template, mine in zip(templates, own)]
 
     def fill(self, described, values):
         """What is trained here, and what was made alike, becomes what these values are. Returns
@@ -267,6 +266,17 @@ class Training:
         self._modules.follow_others(described["modules"])
         self._apart.follow_others(described["openings"])
         self._apart.take([broadcasting.filled(each, rest) for each in described["apart"]], giver)
+
+
+def _place_of(tensor):
+    # Equal for the views of one tensor; empty tensors have no memory, and their storage is known.
+    return tensor.data_ptr() if tensor.numel() else (tensor.storage()._cdata, tensor.shape)
+
+
+def _holds_its_numbers(tensor):
+    # The memory of conjugate and negative views holds other numbers than they have.
+    return (tensor.is_cpu and tensor.is_contiguous()
+            and not (tensor.is_conj() or tensor.is_neg()))
 
 
 def _plain_states(described):

@@ -14,11 +14,15 @@ from typing import Any, Mapping, Sequence, Union
 
 import torch
 
+from stretto import notices
+
 Order = Union[str, "os.PathLike[str]", Mapping[str, int], Sequence[str]]
 
 _MOST_RANK = 2**31 - 1
 # Of a trace's file: "Gradient.0.weight+21" is parameter 0.weight and 21 more that travel with it.
-_TENSOR = re.compile(r"Gradient\.(.*?)(\+[0-9]+)?")
+# The second optimizer's tensors have a scope before the name, and others the type that they have.
+_TENSOR = re.compile(
+    r"Gradient\.(optimizer[0-9]+/)?(.*?)(\+[0-9]+( late| at once)?)?( as [a-z0-9]+)?")
 
 
 def _check(rank, where):
@@ -60,8 +64,13 @@ def ranks_of(order: Order) -> Mapping[str, int]:
                          "ranks by name")
     if any(not isinstance(name, str) for name in ranks):
         raise ValueError("order: a name is no str; wanted those of named_parameters")
-    found = ((_TENSOR.fullmatch(name), rank) for name, rank in ranks.items())
-    return {match[1]: rank for match, rank in found if match} | ranks
+    found = [(_TENSOR.fullmatch(name), rank) for name, rank in ranks.items()]
+    matched = [(match[1] or "", match[2], rank) for match, rank in found if match]
+    # One parameter may have several tensors, of optimizers or types. Those of its own optimizer
+    # count first, and of these the lowest.
+    matched.sort(key=lambda each: -each[2])
+    return ({name: rank for _, name, rank in matched}
+            | {scope + name: rank for scope, name, rank in matched} | ranks)
 
 
 def give(exchange, order: Order, prefix: str) -> None:
@@ -70,7 +79,8 @@ def give(exchange, order: Order, prefix: str) -> None:
     ranks = ranks_of(order)
     for bucket in exchange.buckets:
         names = [slot.name.removeprefix(prefix) for slot in bucket.slots]
-        known = [ranks[name] for name in names if name in ranks]
+        known = [ranks.get(prefix + name, ranks.get(name)) for name in names]
+        known = [rank for rank in known if rank is not None]
         if not known:
             raise ValueError(f"order: parameter {names[0]!r} is not in it; wanted every parameter, "
                              "or one of those that travel together")
@@ -99,19 +109,44 @@ class _Uses:
             self.times[name] = (self.times[name] or 0) + took
 
 
+def _relative(name, used, registered):
+    # The used parameter that is registered next to this one, in the innermost module that has any.
+    at, module, inside = registered.index(name), name, []
+    while not inside:
+        module = module.rpartition(".")[0]
+        inside = [index for index, other in enumerate(registered)
+                  if other in used and (not module or other.startswith(module + "."))]
+    return registered[min(inside, key=lambda index: (abs(index - at), index))]
+
+
+def _placed(used, registered):
+    # All registered names in the order of use, and those that have not been used: each of them
+    # follows its relative if that is registered before it, and else comes before its relative.
+    places = {name: ([], []) for name in used}
+    unused = [name for name in registered if name not in places]
+    if not used:
+        return registered, unused
+    for name in unused:
+        relative = _relative(name, places, registered)
+        places[relative][registered.index(relative) < registered.index(name)].append(name)
+    return [each for name in used
+            for each in (*places[name][0], name, *places[name][1])], unused
+
+
 def record_order(path: Union[str, "os.PathLike[str]"], model: torch.nn.Module, *inputs: Any,
                  **options: Any) -> None:
-    """Calls model(*inputs, **options) twice, in evaluation mode and without gradients, and writes
+    """Calls model(*inputs, **options) twice, in evaluation mode and without a backward, and writes
     to `path` in which order the second call used the layers' parameters, with each layer's time in
     a comment. That file is an order for DistributedOptimizer(..., model=model, order=path).
-    Parameters that the call did not use come last. All workers must be given the same file: let
-    rank 0 write it. Thread: one that uses the model alone."""
+    A module uses its parameters when it is called. A parameter that no call used has its place
+    beside the parameter registered next to it in the same module, with a warning. All workers must
+    be given the same file: let rank 0 write it. Thread: one that uses the model alone."""
     uses = _Uses(model)
     modes = [(module, module.training) for module in model.modules()]
     model.eval()  # Running means stay as they are.
     hooks = []
     try:
-        with torch.no_grad():
+        with torch.enable_grad():  # Without it PyTorch's fast paths call no inner module.
             model(*inputs, **options)  # The first call allocates memory, which takes time.
             for module, _ in modes:
                 if next(module.parameters(recurse=False), None) is not None:
@@ -124,7 +159,11 @@ def record_order(path: Union[str, "os.PathLike[str]"], model: torch.nn.Module, *
         for module, training in modes:
             module.training = training
     lines = ["# order of use by stretto.torch.record_order, with the time of each layer"]
-    names = [*uses.times, *(name for name in uses.names.values() if name not in uses.times)]
+    names, unused = _placed(list(uses.times), list(uses.names.values()))
+    if unused:
+        more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
+        notices.warn(f"record_order: no call of a module used {', '.join(unused[:8])}{more}; each "
+                     "is placed beside a parameter of the same module")
     for rank, name in enumerate(names):
         took = uses.times.get(name)
         lines += [f"# {name}: " + ("not used" if took is None else f"{took / 1e6:.3f} ms"),
