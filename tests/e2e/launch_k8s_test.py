@@ -216,7 +216,7 @@ class Manifests(cluster.ClusterTest):
             with self.subTest(flags[0]):
                 process = self.printed(HELLO, flags=flags, status=2)
                 self.one_error(process, "InvalidArgument", flags[0],
-                               "no effect with --print k8s")
+                               "no effect with --print k8s", "op=arguments)")
 
     def test_words_that_kubernetes_refuses(self):
         for flags, wanted in ((["--name", "My_Job"], "lower-case letters"),

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 import unittest
 
 import cluster
@@ -135,6 +136,25 @@ class Jobs(Hosts):
         self.assertEqual(job.errors(), [], job.output())
         self.let_go(frozen)
 
+    def test_an_elastic_job_takes_a_frozen_agent_up_again(self):
+        """Its worker, which trained meanwhile, prints and ends as the others do."""
+        end = self.lab.folder / "awakened-end"
+        job = self.over(cluster.BUILD / "tests" / "losing", "--until", end,
+                        flags=["--workers", "1:2", "-s", 1])
+        job.expect("round 10$", count=2)
+        frozen = self.agent_of("worker 1")
+        worker = self.members()["worker 1"]
+        os.kill(frozen, signal.SIGSTOP)
+        self.addCleanup(self.let_go, frozen)
+        job.expect("nothing heard of the agent on two .*; the job goes on with worker 1")
+        self.let_go(frozen)
+        job.expect("the agent on two is heard again; it runs worker 1$")
+        self.assertEqual(self.members()["worker 1"], worker)
+        end.touch()
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertEqual(job.errors(), [], job.output())
+        self.assertNotIn("without", job.output())
+
     def test_a_host_without_power_is_named(self):
         job = self.over(cluster.TRAINING, *FOREVER, STRETTO_DEAD_AFTER_S=2)
         job.expect("progress", count=4)
@@ -237,6 +257,18 @@ class Jobs(Hosts):
                 else:
                     os.kill(hosts.agents()[0], signal.SIGTERM)
                 self.assert_noticed_once(job)
+
+    def test_a_notice_ends_workers_of_shells(self):
+        """The shells end first; the launcher hears when what they left behind has ended, too."""
+        program = cluster.BUILD / "tests" / "losing"
+        job = self.over("sh", "-c", f"{program} --until {self.lab.folder}/never; exit",
+                        flags=["--workers", "1:2", "-s", 1])
+        job.expect("round 10$", count=2)
+        begin = time.monotonic()
+        job.send(signal.SIGTERM)
+        self.assertNotEqual(job.end(), 0, job.output())
+        self.assertLess(job.ended_at - begin, 15.0, job.output())
+        self.assertNotIn("sent SIGKILL", job.output())
 
     def test_nobody_can_read_the_token(self):
         job = self.over(cluster.TRAINING, *FOREVER, STRETTO_JOB_TOKEN=TOKEN)

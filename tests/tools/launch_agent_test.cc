@@ -110,9 +110,14 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   }
   void on_ended(std::size_t member, Exit exit) override { note("ended", member, exit.text()); }
   void on_here(FarHost&) override { note("here", 0, ""); }
-  void on_lost(FarHost&, Status why, Time since) override {
+  bool on_lost(FarHost&, Status why, Time since) override {
     note("lost", 0, why.cause());
     lost_since_ = since;
+    return may_live_;
+  }
+  std::vector<std::size_t> on_awake(FarHost&) override {
+    note("awake", 0, "");
+    return {3};
   }
   void on_signalled(FarHost&, int signal) override { note("signalled", 0, signal_name(signal)); }
   void on_note(const FarHost&, std::string_view) override {}
@@ -133,6 +138,7 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   std::unique_ptr<FarHost> host_;
   Descriptor agent_;
   Time lost_since_ = {};
+  bool may_live_ = false;
 
  private:
   void note(const std::string& what, std::size_t member, const std::string& text) {
@@ -227,6 +233,33 @@ TEST_F(LaunchFarHost, AnAgentThatSaysNothingIsLost) {
   EXPECT_EQ(lost_since_, start_ + 4s);
   EXPECT_TRUE(host_->over());
   EXPECT_FALSE(host_->deadline(5s));
+}
+
+TEST_F(LaunchFarHost, SilentAgentIsTakenUpAgain) {
+  Command command;
+  command.path = "/bin/x";
+  command.arguments = {"x"};
+  host_->start(3, command, false);
+  host_->start(4, command, false);
+  while (heard()) {
+  }
+  take_events();
+  may_live_ = true;
+  look_until(5s, 5s);
+  EXPECT_EQ(take_events().size(), 1u);
+  EXPECT_FALSE(host_->is_heard(clock_.now(), Duration::max())) << "nothing is started there";
+  look_until(60s, 5s);
+  EXPECT_TRUE(take_events().empty());
+  say({Kind::kEnded, kEndedByItself, 3, 0, {}});
+  EXPECT_EQ(take_events(), (std::vector<std::string>{"awake 0 ", "ended 3 exited with status 0"}));
+  EXPECT_EQ(heard()->member, 4u) << "it is killed, as the job goes on without it";
+  say({Kind::kEnded, kEndedBySignal, 4, SIGKILL, {}});
+  EXPECT_TRUE(take_events().empty());
+  EXPECT_TRUE(host_->is_heard(clock_.now()));
+  look_until(70s, 5s);
+  EXPECT_EQ(take_events().size(), 1u) << "silent once more";
+  host_->finish(1s);
+  EXPECT_TRUE(host_->over());
 }
 
 TEST_F(LaunchFarHost, TimeInWhichTheLauncherSleptIsNotTheAgents) {

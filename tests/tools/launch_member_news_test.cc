@@ -188,6 +188,31 @@ TEST_F(MemberNewsTest, WorkerOnSilentHostStaysInTheJob) {
   EXPECT_EQ(status(), 0);
 }
 
+TEST_F(MemberNewsTest, WorkerOfAwakenedHostIsWatchedAgain) {
+  run_all();
+  const std::vector<std::size_t> there{kFirstWorker};
+  const std::vector<std::size_t> all{kServer, kFirstWorker};
+  EXPECT_EQ(ended_with_host(all, {Code::kTimeout, "b is silent"}, supervisor_),
+            std::vector<std::size_t>{kServer});
+  EXPECT_EQ(ended_with_host(all, {Code::kNetwork, "b is lost"}, supervisor_), all);
+  supervisor_.on_host_lost(there, {Code::kTimeout, "b is silent"}, now_, now_);
+  EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), Limits().silence);
+  EXPECT_EQ(watch_again(supervisor_, there, "b").notes,
+            std::vector<std::string>{"the agent on b is heard again; it runs worker 0"});
+  EXPECT_TRUE(supervisor_.evidence().is_alive(kFirstWorker));
+  end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
+  end({{kServer, kFine}, {kScheduler, kFine}});
+  ASSERT_TRUE(supervisor_.over());
+  EXPECT_EQ(status(), 0);
+}
+
+TEST_F(MemberNewsTest, HostTakenAwayGoesOnWithNobody) {
+  run_all();
+  const std::vector<std::size_t> there{kFirstWorker};
+  const Status why(Code::kInterrupted, "b is taken away");
+  EXPECT_TRUE(supervisor_.on_host_lost(there, why, now_, now_).notes.empty());
+}
+
 TEST_F(MemberNewsTest, LostWorkerOfSilentHostIsReplaced) {
   run_all();
   const std::vector<std::size_t> there{kFirstWorker};

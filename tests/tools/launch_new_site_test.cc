@@ -21,7 +21,8 @@ class NewSiteTest : public testing::Test {
             .machines = machines_,
             .servers = 2,
             .works = [this](std::size_t site) { return !lost_.contains(site); },
-            .runs = [this](std::size_t member) { return !ended_.contains(member); }};
+            .runs = [this](std::size_t member) { return !ended_.contains(member); },
+            .hears = [this](std::size_t site) { return slow_.contains(site); }};
   }
 
   std::vector<JobMember> members_{{Role::kScheduler, 0}, {Role::kServer, 0}, {Role::kServer, 1},
@@ -33,6 +34,7 @@ class NewSiteTest : public testing::Test {
                        .workers = 2};
   std::vector<std::string> machines_{"here", "a", "b", "c"};
   std::set<std::size_t> lost_;
+  std::set<std::size_t> slow_;
   std::set<std::size_t> ended_;
 };
 
@@ -58,6 +60,14 @@ TEST_F(NewSiteTest, AHostIsFoundByItsName) {
 TEST_F(NewSiteTest, WhoComesForSomebodyRunsWhereThatDid) {
   EXPECT_EQ(site_instead_of(1, sites()), 1U);
   EXPECT_EQ(site_instead_of(4, sites()), 2U);
+}
+
+TEST_F(NewSiteTest, NothingStartsWhereNoOrderArrives) {
+  lost_ = {1, 2, 3};
+  EXPECT_EQ(site_instead_of(4, sites()), std::nullopt);
+  EXPECT_EQ(site_instead_of(5, sites()), std::nullopt) << "it has never run";
+  slow_ = {2};
+  EXPECT_EQ(site_instead_of(4, sites()), 2U) << "the agent there may only be slow";
 }
 
 TEST_F(NewSiteTest, IfThatHostIsLostAServerRunsApartFromTheOtherOfItsPlace) {

@@ -58,6 +58,37 @@ TEST(LaunchStatements, LossOutlivesLaterExceptions) {
             "ProgramFailed: ValueError: my bug");
 }
 
+TEST(LaunchStatements, EachNamedCauseOutlivesExceptions) {
+  for (const std::string code : {"Timeout", "RendezvousTimeout", "LinkBroken", "NotFinite"}) {
+    EXPECT_EQ(last_in({kTraceback, kFrame, "stretto.errors." + code + ": late (peer: worker 0)",
+                       kTraceback, kFrame, "RuntimeError: no step"}),
+              code + ": late");
+  }
+}
+
+TEST(LaunchStatements, IgnoredTracebacksSayNothing) {
+  const std::string bug = "ValueError: my bug";
+  const std::string ignored = "Exception ignored in: <function Loader.__del__ at 0x7f>";
+  const std::string thread = "Exception in thread Thread-1 (feed):";
+  for (const std::string& begin : {ignored, thread}) {
+    EXPECT_EQ(last_in({kTraceback, kFrame, bug, begin, kTraceback, kFrame, "OSError: closed"}),
+              "ProgramFailed: " + bug);
+    EXPECT_EQ(last_in({kTraceback, kFrame, bug, begin, kTraceback, kFrame, "OSError: closed", "",
+                       "During handling of the above exception, another exception occurred:", "",
+                       kTraceback, kFrame, "RuntimeError: event loop is closed"}),
+              "ProgramFailed: " + bug);
+    EXPECT_EQ(last_in({kTraceback, kFrame, bug, begin, kTraceback, kFrame, kLost}),
+              "ProgramFailed: " + bug);
+    EXPECT_EQ(last_in({begin, kTraceback, kFrame, "OSError: closed"}), "");
+    EXPECT_EQ(last_in({begin, kTraceback, kFrame, "OSError: closed", kTraceback, kFrame, bug}),
+              "ProgramFailed: " + bug);
+  }
+  EXPECT_EQ(last_in({thread, kTraceback, kFrame, kLost}), "PeerLost: worker 0 is lost");
+  EXPECT_EQ(last_in({ignored, "BrokenPipeError: [Errno 32] Broken pipe", kTraceback, kFrame, bug}),
+            "ProgramFailed: " + bug)
+      << "without a traceback";
+}
+
 TEST(LaunchStatements, CppExceptionIsNamed) {
   const std::string thrown = "terminate called after throwing an instance of 'std::runtime_error'";
   EXPECT_EQ(last_in({thrown, "  what():  my bug"}), "ProgramFailed: std::runtime_error: my bug");

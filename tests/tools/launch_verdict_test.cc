@@ -255,6 +255,9 @@ const std::vector<Case> kCases = {
      {{kWorker1, Exit{true, SIGABRT}, lost(kProgramFailed, "-", "std::runtime_error: my bug")}},
      "134 ERROR ProgramFailed role=worker rank=1 peer=- op=run cause=killed by SIGABRT, saying "
      "'std::runtime_error: my bug'"},
+    {"a program that a signal kills long after an exception that it handled",
+     {{kWorker1, kKilled, lost(kProgramFailed, "-", "ValueError: my bug")}},
+     "137 ERROR PeerLost role=worker rank=1 peer=- op=run cause=killed by SIGKILL"},
     {"a worker that a signal asked to end has not failed by itself",
      {{kWorker1, kFailed, lost(Code::kInterrupted, "-", "a signal came")}},
      "1 ERROR PeerLost role=worker rank=1 peer=- op=run cause=exited with status 1, saying "

@@ -3,6 +3,7 @@
 #include "tools/launch/far_host.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -41,6 +42,16 @@ void FarHost::adopt(std::unique_ptr<AgentLink> link, const AgentHello& hello) {
 
 void FarHost::take(const AgentFrame& frame) {
   heartbeats_.hear(clock_.now());
+  if (state_ == State::kSilent) {
+    state_ = State::kHere;
+    heartbeats_.begin(clock_.now());
+    const std::vector<std::size_t> kept = events_.on_awake(*this);
+    std::erase_if(running_, [&](std::size_t member) {
+      if (std::ranges::find(kept, member) != kept.end()) return false;
+      signal({member, SIGKILL, SignalOrder::Scope::kGroup});
+      return true;
+    });
+  }
   switch (frame.kind) {
     case Kind::kHello:
       take_hello(frame);
@@ -138,12 +149,15 @@ void FarHost::give_up(Status why) {
   lose(std::move(why), connection_.closed_at().value_or(clock_.now()));
 }
 
-void FarHost::lose(Status why, Time since) {
+void FarHost::lose(Status why, Time since, bool is_silent) {
   if (state_ == State::kLost || state_ == State::kFinished) return;
-  state_ = State::kLost;
+  const bool known = state_ == State::kSilent;
+  state_ = is_silent ? State::kSilent : State::kLost;
   orphans_ = 0;
+  if (!is_silent) connection_.close();
+  if (known || events_.on_lost(*this, std::move(why), since) || !is_silent) return;
+  state_ = State::kLost;
   connection_.close();
-  events_.on_lost(*this, std::move(why), since);
 }
 
 void FarHost::start(std::size_t member, const Command& command, bool tells_ready) {
@@ -186,7 +200,7 @@ void FarHost::give_credit() {
 }
 
 void FarHost::finish(Duration patience) {
-  if (state_ == State::kComing) {
+  if (state_ == State::kComing || state_ == State::kSilent) {
     state_ = State::kLost;
     connection_.close();
   }
@@ -205,7 +219,7 @@ void FarHost::on_time(Time now, std::optional<Duration> silence) {
   lose({Code::kTimeout, fmt::format("nothing heard of the agent on {} for {:.0f} s: it is frozen, "
                                     "or its host is gone",
                                     name_, seconds(silent))},
-       heartbeats_.heard_at());
+       heartbeats_.heard_at(), true);
 }
 
 std::optional<Time> FarHost::deadline(std::optional<Duration> silence) const {

@@ -5,13 +5,16 @@
 //   coming --hello--> here --finish()--> finishing --its last frame--> finished
 //      |                |                    |
 //      +----------------+--------------------+--its connection ends--> lost
-//                       +--silence--> lost
+//                       +--silence--> lost, or silent, if that may end
+//
+//   silent --a frame--> here; --its connection ends, or finish()--> lost
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/clock.h"
 #include "tools/launch/agent_connection.h"
@@ -28,9 +31,12 @@ class FarEvents : public HostEvents {
  public:
   /// Its agent has come, and is of our version.
   virtual void on_here(FarHost& host) = 0;
-  /// It is gone, and with it all that it ran. At most once. `since`: when the way to it closed, or
-  /// it was heard last; why is known later.
-  virtual void on_lost(FarHost& host, Status why, Time since) = 0;
+  /// It is gone, and with it all that it ran. Once, and again after on_awake. `since`: when the way
+  /// to it closed, or it was heard last; why is known later. True: what runs there may go on, so
+  /// that a host that is only silent is not hung up on.
+  virtual bool on_lost(FarHost& host, Status why, Time since) = 0;
+  /// A silent host is heard again. Its members that the job has; all others are killed.
+  virtual std::vector<std::size_t> on_awake(FarHost&) { return {}; }
   /// Something there asked the agent to end.
   virtual void on_signalled(FarHost& host, int signal) = 0;
   virtual void on_note(const FarHost& host, std::string_view line) = 0;
@@ -41,7 +47,7 @@ class FarEvents : public HostEvents {
 /// Thread: loop.
 class FarHost final : public Host {
  public:
-  enum class State : std::uint8_t { kComing, kHere, kFinishing, kFinished, kLost };
+  enum class State : std::uint8_t { kComing, kHere, kFinishing, kFinished, kSilent, kLost };
 
   /// `directory`: where its processes run.
   FarHost(Poller& poller, FarEvents& events, const Clock& clock, std::string name,
@@ -69,8 +75,9 @@ class FarHost final : public Host {
   /// that is given, while this process was awake is lost: it is frozen, or its host is gone.
   void on_time(Time now, std::optional<Duration> silence);
   /// Its agent works, and has said something lately.
-  bool is_heard(Time now) const {
-    return state_ == State::kHere && heartbeats_.silence(now) < 3 * kAliveEvery;
+  bool is_heard(Time now, Duration lately = 3 * kAliveEvery) const {
+    const bool works = state_ == State::kHere && connection_.is_open();
+    return works && heartbeats_.silence(now) < lately;
   }
   /// When to be told of the time at the latest.
   std::optional<Time> deadline(std::optional<Duration> silence) const;
@@ -89,7 +96,7 @@ class FarHost final : public Host {
   void take(const AgentFrame& frame);
   void take_of_member(const AgentFrame& frame);
   void take_hello(const AgentFrame& frame);
-  void lose(Status why, Time since);
+  void lose(Status why, Time since, bool is_silent = false);
   void give_credit();
 
   FarEvents& events_;

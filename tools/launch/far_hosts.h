@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -42,11 +43,17 @@ class FarHosts {
   bool works(std::size_t site) const {
     return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now());
   }
+  /// An order arrives there, if late.
+  bool hears(std::size_t site) const {
+    return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now(), Duration::max());
+  }
   std::size_t site_of(const FarHost& host) const;
   void on_time(Time now, std::optional<Duration> silence);
   Time deadline(std::optional<Duration> silence) const;
   void pause(std::size_t stream, bool paused);
   std::size_t orphans() const;
+  /// True if orphans() has changed since the last call.
+  bool take_orphans_change() { return std::exchange(known_orphans_, orphans()) != orphans(); }
 
   /// Has all of them end what they still run.
   void finish();
@@ -78,6 +85,7 @@ class FarHosts {
   std::vector<std::unique_ptr<FarHost>> hosts_;  // By site; none for this host or without members.
   std::unique_ptr<Gate> gate_;                   // While ranks of mpirun may come.
   std::unique_ptr<Carrier> starter_;             // mpirun.
+  std::size_t known_orphans_ = 0;
   bool finishing_ = false;
 };
 

@@ -2,6 +2,9 @@
 // Numbers n + 2 S and n + 3 S, of S places.
 #include "tools/launch/guest_servers.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace stretto::launch {
 
 std::vector<JobMember> guest_servers(const Plan& plan) {
@@ -30,6 +33,17 @@ std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places
     if (!found || !evidence.members[*found].lost.ok()) found = other;
   }
   return found;
+}
+
+std::vector<JobMember> with_spares(const Plan& plan) {
+  std::vector<JobMember> members = members_of(plan);
+  std::ranges::copy(spares_of(plan), std::back_inserter(members));
+  std::ranges::copy(guest_servers(plan), std::back_inserter(members));
+  return members;
+}
+
+std::size_t spares_in(const Plan& plan) {
+  return spares_of(plan).size() + guest_servers(plan).size();
 }
 
 }  // namespace stretto::launch

@@ -23,4 +23,9 @@ bool is_guest_server(const JobMember& member, std::uint32_t places);
 std::optional<std::size_t> stand_in_for(std::size_t member, std::uint32_t places,
                                         const JobEvidence& evidence);
 
+/// Of a launch, in starting order: those of the plan, and then its spares and guest servers.
+std::vector<JobMember> with_spares(const Plan& plan);
+/// How many of these are not started with the others.
+std::size_t spares_in(const Plan& plan);
+
 }  // namespace stretto::launch

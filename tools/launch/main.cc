@@ -246,9 +246,9 @@ int check_job(const Job& job, const Variables& inherited) {
 }
 
 int print_manifests(Plan plan, const Variables& inherited) {
-  for (Status status :
+  for (const Status& status :
        {check_flags(plan, StartMethod::kKubernetes, is_this_host), check_checkpoints(plan)}) {
-    if (!status.ok()) return refuse(std::move(status), "arguments", kUsageStatus);
+    if (!status.ok()) return refuse_arguments(status);
   }
   // Kubernetes hands the token to pods by itself.
   if (Status status = check_encryption(plan, Via::kLocal, true, inherited); !status.ok()) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/gathering.h"
 #include "tools/launch/spare_workers.h"
 
 namespace stretto::launch {
@@ -53,6 +54,12 @@ Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time no
   return reaction;
 }
 
+Reaction note_worker_news(std::string_view line, Supervisor& supervisor, Time now) {
+  note_joined(supervisor, joined_in(line));
+  if (const auto missed = missed_in(line)) return note_missed(supervisor, missed, now);
+  return note_left(supervisor, left_in(line), now);
+}
+
 bool runs(const Supervisor& supervisor) {
   const bool gathered = supervisor.losses_.gathered() && supervisor.evidence_.has_scheduler();
   return supervisor.may_start() && gathered;
@@ -70,10 +77,40 @@ Reaction replace_left(const Supervisor& supervisor, std::size_t member) {
   return reaction;
 }
 
+std::vector<std::size_t> ended_with_host(const std::vector<std::size_t>& members, const Status& why,
+                                         const Supervisor& supervisor) {
+  const JobEvidence& evidence = supervisor.evidence();
+  const bool is_silent = why.code() == Code::kTimeout && supervisor.losses_.gathered();
+  std::vector<std::size_t> ended = members;
+  std::erase_if(ended, [&](std::size_t member) {
+    const bool goes_on = supervisor.going_on_.may_go_unwatched(evidence, member);
+    return is_silent && goes_on && evidence.is_alive(member);
+  });
+  return ended;
+}
+
+Reaction watch_again(Supervisor& supervisor, const std::vector<std::size_t>& members,
+                     const std::string& name) {
+  Reaction reaction;
+  std::string names;
+  for (const std::size_t member : members) {
+    Witness& witness = supervisor.evidence_.members[member];
+    if (!witness.unwatched || witness.forgiven || !supervisor.may_start()) continue;
+    witness.unwatched = false;
+    witness.lost = {};
+    witness.life = Witness::Life::kAlive;
+    names += (names.empty() ? "" : ", ") + label_of(witness.member);
+  }
+  const std::string end = names.empty() ? "" : fmt::format("; it runs {}", names);
+  reaction.notes.push_back(fmt::format("the agent on {} is heard again{}", name, end));
+  return reaction;
+}
+
 Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
   const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
-    const bool moved = witness.member.role == Role::kServer && witness.forgiven;
-    const bool ended = witness.life == Witness::Life::kEnded && !moved;
+    // The job has gone on without a forgiven member, and with one on a silent host.
+    const bool missing = !witness.forgiven && !witness.unwatched;
+    const bool ended = witness.life == Witness::Life::kEnded && missing;
     const bool runs = witness.life == Witness::Life::kAlive;
     // Whom the scheduler misses may be gone with its host.
     const bool missed = runs && (witness.awaited || witness.told || witness.forgiven);

@@ -74,7 +74,7 @@ Result<std::size_t> site_to_move_to(const std::string& host, std::size_t from,
                 fmt::format("there is no host '{}' in the job; it has {}", host, names_of(sites)));
 }
 
-std::size_t site_instead_of(std::size_t lost, const JobSites& sites) {
+std::optional<std::size_t> site_instead_of(std::size_t lost, const JobSites& sites) {
   const std::size_t before = sites.placement.site_of.at(lost);
   if (before != kNowhere && is_usable(before, sites)) return before;
   if (sites.members[lost].role == Role::kServer) {
@@ -87,7 +87,9 @@ std::size_t site_instead_of(std::size_t lost, const JobSites& sites) {
     }
     if (const auto other = emptiest(Role::kServer, avoided, sites)) return *other;
   }
-  return emptiest(sites.members[lost].role, {}, sites).value_or(before);
+  if (const auto other = emptiest(sites.members[lost].role, {}, sites)) return *other;
+  const bool hears = before < sites.machines.size() && sites.hears(before);
+  return hears ? std::optional(before) : std::nullopt;
 }
 
 std::size_t member_like(std::size_t site, std::size_t otherwise, const JobSites& sites) {
@@ -97,6 +99,15 @@ std::size_t member_like(std::size_t site, std::size_t otherwise, const JobSites&
     if (works && sites.placement.site_of[member] == site) return member;
   }
   return otherwise;
+}
+
+bool settle(std::size_t member, std::size_t instead_of, std::optional<std::size_t> site,
+            const JobSites& sites, Placement& placement, std::vector<LocalRank>& ranks) {
+  if (!site) site = site_instead_of(instead_of, sites);
+  if (!site) return false;
+  placement.site_of[member] = *site;
+  ranks[member] = ranks[member_like(*site, instead_of, sites)];
+  return true;
 }
 
 }  // namespace stretto::launch

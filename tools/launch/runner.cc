@@ -30,17 +30,7 @@ constexpr std::size_t kMaxSignalsATurn = 64;
 constexpr Duration kFarPatience = 5s;  // For an agent to be heard, besides what the kernel takes.
 constexpr Duration kDrain = 20s;       // As servers have it.
 constexpr int kCannotExecuteStatus = 127;
-
-std::vector<JobMember> with_spares(const Plan& plan) {
-  std::vector<JobMember> members = members_of(plan);
-  std::ranges::copy(spares_of(plan), std::back_inserter(members));
-  std::ranges::copy(guest_servers(plan), std::back_inserter(members));
-  return members;
-}
-
-std::size_t spares_in(const Plan& plan) {
-  return spares_of(plan).size() + guest_servers(plan).size();
-}
+constexpr const char* kNoHostLeft = "no host is left on which it could run";
 
 GoingOn::Sizing sizing_of(const Plan& plan) {
   const bool stand_by = plan.replicas > 1;
@@ -83,7 +73,8 @@ JobSites sites_of(const std::vector<JobMember>& members, const Placement& placem
           .machines = meeting.machines,
           .servers = plan.servers,
           .works = [&](std::size_t site) { return far.works(site) && !notices.leaves(site); },
-          .runs = [&](std::size_t member) { return supervisor.evidence().is_alive(member); }};
+          .runs = [&](std::size_t member) { return supervisor.evidence().is_alive(member); },
+          .hears = [&](std::size_t site) { return far.hears(site) && !notices.leaves(site); }};
 }
 
 // Who waits for a host to be free sees its agent end, where that is the only thing to end.
@@ -114,14 +105,6 @@ std::optional<std::uint64_t> step_of(const std::optional<SavedCheckpoint>& saved
 Status no_address(std::string_view said) {
   return {Code::kMalformed,
           fmt::format("said '{}' where host:port and a line's end was wanted", said)};
-}
-
-// Where it runs, and as which of those that run there.
-void settle(const Restart& restart, const JobSites& sites, Placement& placement,
-            std::vector<LocalRank>& ranks) {
-  const std::size_t site = restart.site.value_or(site_instead_of(restart.instead_of, sites));
-  placement.site_of[restart.member] = site;
-  ranks[restart.member] = ranks[member_like(site, restart.instead_of, sites)];
 }
 
 std::size_t index_of(Rank server, const std::vector<JobMember>& members) {
@@ -156,12 +139,6 @@ Reaction reaction_to(const MoveOrder& order, Supervisor& supervisor, const JobSi
     return {};
   }
   return begin_move(supervisor, {.member = member, .instead_of = from, .site = *site});
-}
-
-Reaction reaction_to_worker_news(std::string_view line, Supervisor& supervisor, Time now) {
-  note_joined(supervisor, joined_in(line));
-  if (const auto missed = missed_in(line)) return note_missed(supervisor, missed, now);
-  return note_left(supervisor, left_in(line), now);
 }
 
 std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members) {
@@ -227,44 +204,30 @@ AttemptOutcome Runner::run() {
 
 void Runner::conclude(const std::vector<std::string>& notes, const Verdict& verdict) {
   for (const std::string& note : notes) relay_.say(note);
-  if (!verdict.error.ok()) {
-    const std::string_view role = verdict.who ? name_of(verdict.who->role) : "launcher";
-    const std::int64_t rank = verdict.who ? std::int64_t{verdict.who->rank} : -1;
-    relay_.line({}, verdict.error.error_line(role, rank));
-  }
+  if (!verdict.error.ok()) relay_.line({}, verdict.error_line());
   relay_.flush(signals_);
 }
 
 Status Runner::prepare() {
-  if (Status status = require_descriptors(plan_, raise_descriptor_limit()); !status.ok()) {
-    return status;
-  }
-  if (Status status = relay_.prepare(); !status.ok()) return status;
+  Status status = require_descriptors(plan_, raise_descriptor_limit());
+  if (status.ok()) status = relay_.prepare();
+  if (!status.ok()) return status;
   if (!poller_.is_open() ||
-      !poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); })) {
+      !poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); }))
     return {Code::kResource, fmt::format("no epoll or signalfd: {}", ::strerror(errno))};
-  }
-  if (placement_.via == Via::kLocal) {
-    if (const std::string note = allocation_note(ingredients_.inherited); !note.empty())
-      relay_.say(note);
-  }
+  const std::string note = allocation_note(ingredients_.inherited);
+  if (placement_.via == Via::kLocal && !note.empty()) relay_.say(note);
   return {};
 }
 
 void Runner::begin_if_all_are_here() {
   if (!gathering_ || finishing_ || !far_.all_here()) return;
-  AgentHello own;
-  own.host = host_name();
-  own.interfaces = interface_addresses();
   gathering_ = false;
-  if (const Status& why = seat_.refusal(); !why.ok()) {
+  if (const Status& why = seat_.refusal(); !why.ok())
     relay_.say(fmt::format("warning: the job will not outlive its scheduler: {}", why.cause()));
-  }
-  Result<Meeting> meeting = meet(plan_, placement_, far_.end_gathering(std::move(own)));
-  if (!meeting.ok()) {
-    react(supervisor_.on_never_ready(meeting.status(), clock_.now()));
-    return;
-  }
+  Result<Meeting> meeting = meet(
+      plan_, placement_, far_.end_gathering(hello_from({}, host_name(), interface_addresses())));
+  if (!meeting.ok()) return react(supervisor_.on_never_ready(meeting.status(), clock_.now()));
   meeting_ = std::move(*meeting);
   local_ranks_ = local_ranks(members_of(plan_), ingredients_.placement, meeting_.machines);
   local_ranks_.resize(members_.size());
@@ -276,7 +239,7 @@ void Runner::turn() {
   poller_.turn(patience());
   far_.take_arrivals();
   look_at_time();
-  if (!ended_.empty() || children_changed_) {
+  if (!ended_.empty() || children_changed_ || far_.take_orphans_change()) {
     children_changed_ = false;
     here_.reap_orphans();
     // All that is seen in one look: the supervisor compares ends.
@@ -302,9 +265,8 @@ void Runner::look_at_time() {
   const Time now = clock_.now();
   announcement_.on_time(now);
   if (!supervisor_.over() && !finishing_) notices_.step(now, step_of(saved_));
-  if (supervisor_.may_start() && seat_.is_missed(now)) {
+  if (supervisor_.may_start() && seat_.is_missed(now))
     react(supervisor_.on_loss_news(0, false, now));
-  }
   far_.on_time(now, silence_limit(supervisor_.evidence(), plan_.limits));
   const bool late = gathering_ && supervisor_.deadline() && now >= *supervisor_.deadline();
   if (late && !finishing_) far_.give_up_late();
@@ -347,15 +309,14 @@ void Runner::on_ready(std::string_view text) {
     const std::size_t index = news && seat_.is_news() ? index_of(*news, members_) : members_.size();
     if (index != members_.size())
       react(supervisor_.on_loss_news(index, news->is_back, clock_.now(), news->dropped));
-    react(reaction_to_worker_news(line, supervisor_, clock_.now()));
+    react(note_worker_news(line, supervisor_, clock_.now()));
     if (const auto guests = guests_named(line)) react(supervisor_.on_guests(*guests, clock_.now()));
     if (const auto saved = saved_in(line)) saved_ = saved;
     return;
   }
   const Result<HostPort> address = parse_host_port(text.substr(0, end));
-  if (!address.ok() || end == std::string_view::npos || address->port == 0) {
+  if (!address.ok() || end == std::string_view::npos || address->port == 0)
     return react(supervisor_.on_never_ready(no_address(text), clock_.now()));
-  }
   scheduler_ = *address;
   // A job that stretto-top does not find by itself is as good as any.
   const Status known = announcement_.publish(plan_, scheduler_, ingredients_, clock_.now());
@@ -374,20 +335,30 @@ void Runner::on_ended(std::size_t member, Exit exit) {
   }
 }
 
-void Runner::on_lost(FarHost& host, Status why, Time since) {
+bool Runner::on_lost(FarHost& host, Status why, Time since) {
   lost_hosts_.push_back(host.name());
   if (finishing_) {
     relay_.say(fmt::format("warning: {}", why.cause()));
-    return;
+    return false;
   }
   // Whoever is told twice to have ended is not here any more.
   const std::vector<std::size_t> lost = placement_.members_at(far_.site_of(host));
   const std::vector<Ended> known = std::exchange(ended_, {});
   for (const Ended& one : known) tell_of_end(one.member);
-  for (const std::size_t member : lost) tell_of_end(member);
   if (!known.empty())
     react(supervisor_.on_ended(known, here_.orphans() + far_.orphans(), clock_.now()));
+  const std::vector<std::size_t> ended = ended_with_host(lost, why, supervisor_);
+  for (const std::size_t member : ended) tell_of_end(member);
   if (!lost.empty()) react(supervisor_.on_host_lost(lost, std::move(why), since, clock_.now()));
+  return ended.size() < lost.size();
+}
+
+std::vector<std::size_t> Runner::on_awake(FarHost& host) {
+  std::erase(lost_hosts_, host.name());
+  std::vector<std::size_t> members = placement_.members_at(far_.site_of(host));
+  react(watch_again(supervisor_, members, host.name()));
+  std::erase_if(members, [&](std::size_t i) { return !supervisor_.evidence().is_alive(i); });
+  return members;
 }
 
 void Runner::on_signalled(FarHost& host, int signal) {
@@ -406,9 +377,9 @@ void Runner::start(std::size_t member) {
   const std::size_t site = placement_.site_of.at(member);
   if (!relay_.has(member)) relay_.open(member);  // It may have run before.
   speech_[member].begin_again();
-  const bool alone = placement_.only_here() && plan_.interface.empty();
-  const std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
-  const Seat seat{alone ? "" : bind_host, local_ranks_[member].rank, local_ranks_[member].size};
+  std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
+  if (placement_.only_here() && plan_.interface.empty()) bind_host.clear();
+  const Seat seat{bind_host, local_ranks_[member].rank, local_ranks_[member].size};
   Rendezvous rendezvous{scheduler_, ingredients_.token, meeting_.master_host};
   if (member == 0) rendezvous.scheduler_life = seat_.begin_life(clock_.now());
   const Command command =
@@ -440,10 +411,16 @@ void Runner::react(const Reaction& reaction) {
   }
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
-    const bool in_place = restart.member == restart.instead_of;
-    if (in_place && members_[restart.member].role != Role::kWorker) seat_.note_restart();
-    settle(restart, sites_, placement_, local_ranks_);
-    start(restart.member);
+    const auto& [member, instead_of, wanted] = restart;
+    const bool is_worker = members_[member].role == Role::kWorker;
+    if (settle(member, instead_of, wanted, sites_, placement_, local_ranks_)) {
+      if (member == instead_of && !is_worker) seat_.note_restart();
+      start(member);
+    } else if (is_worker && member != instead_of) {  // It may be started later, for another worker.
+      relay_.say(label_of(members_[member]) + " is not started: " + kNoHostLeft);
+    } else {
+      on_refused(member, {Code::kResource, kNoHostLeft});
+    }
   }
 }
 
@@ -475,9 +452,8 @@ void Runner::finish() {
   wait_for_far_hosts();
   left += far_.left();
   relay_.finish_lines();
-  if (left > 0) {
+  if (left > 0)
     relay_.say(fmt::format("warning: the kernel does not end {} orphaned processes", left));
-  }
 }
 
 // Their output may be more than its reader takes at once; only silence has a limit.

@@ -44,7 +44,8 @@ class Runner final : private FarEvents {
   void on_output(std::size_t member, std::size_t stream, std::string_view bytes) override;
   void on_ended(std::size_t member, Exit exit) override;
   void on_here(FarHost&) override { begin_if_all_are_here(); }
-  void on_lost(FarHost& host, Status why, Time since) override;
+  bool on_lost(FarHost& host, Status why, Time since) override;
+  std::vector<std::size_t> on_awake(FarHost& host) override;
   void on_signalled(FarHost& host, int signal) override;
   void on_note(const FarHost& host, std::string_view line) override;
 

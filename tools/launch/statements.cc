@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -15,8 +16,10 @@ namespace {
 
 constexpr std::size_t kMostBytes = 300;  // Of a message that the last line repeats.
 
-bool is_loss(Code code) {
-  return code == Code::kPeerLost || code == Code::kServerLost || code == Code::kSchedulerLost;
+// Python goes on after the traceback that follows such a line.
+bool announces_harmless(std::string_view line) {
+  return line.starts_with("Exception ignored ") || line.starts_with("Exception in thread ") ||
+         line.starts_with("Error in atexit._run_exitfuncs:");
 }
 
 // "ValueError: my bug", "package.module.Failure", never indented.
@@ -50,15 +53,24 @@ Statement of_program(std::string_view words) { return {kProgramFailed, "-", shor
 
 }  // namespace
 
+bool names_a_cause(Code code) {
+  constexpr std::array kCauses{Code::kPeerLost,    Code::kServerLost, Code::kSchedulerLost,
+                               Code::kInterrupted, Code::kTimeout,    Code::kRendezvousTimeout,
+                               Code::kLinkBroken,  Code::kNotFinite};
+  return std::ranges::find(kCauses, code) != kCauses.end();
+}
+
 std::optional<Statement> StatementReader::take(std::string_view line) {
   std::optional<Statement> said = statement_of(line, speaker_);
   if (said) {
-    in_traceback_ = false;
+    // A thread's error may be why the program ends, if the program says nothing else.
+    const bool harmless = std::exchange(in_traceback_, false) && harmless_;
+    if (harmless && last_) return std::nullopt;
   } else if (speaker_.role == Role::kWorker) {
     said = take_program_words(line);
-    // An exception that follows a loss, or was raised from an error of Stretto's, hides the cause.
+    // An exception that follows a cause, or was raised from an error of Stretto's, hides the cause.
     const bool of_stretto = last_ && *last_ != kProgramFailed;
-    if (said && of_stretto && (is_loss(*last_) || chained_)) said.reset();
+    if (said && of_stretto && (names_a_cause(*last_) || chained_)) said.reset();
   }
   if (said) {
     last_ = said->code;
@@ -68,13 +80,21 @@ std::optional<Statement> StatementReader::take(std::string_view line) {
 }
 
 std::optional<Statement> StatementReader::take_program_words(std::string_view line) {
+  if (announces_harmless(line)) {
+    announced_ = true;
+    in_traceback_ = false;
+    return std::nullopt;
+  }
   if (line.ends_with("Traceback (most recent call last):") || line.starts_with("  File \"")) {
+    const bool begins = !in_traceback_ && !line.starts_with("Original ");
+    if (begins) harmless_ = std::exchange(announced_, false);
     in_traceback_ = true;
     return std::nullopt;
   }
   if (line.starts_with("The above exception was the direct cause of") ||
       line.starts_with("During handling of the above exception")) {
     chained_ = true;
+    announced_ = harmless_;
     return std::nullopt;
   }
   constexpr std::string_view kTerminate = "terminate called after throwing an instance of '";
@@ -89,8 +109,13 @@ std::optional<Statement> StatementReader::take_program_words(std::string_view li
   }
   if (in_traceback_ && !line.empty() && line.front() != ' ') {
     in_traceback_ = false;
+    if (harmless_) {
+      chained_ = false;
+      return std::nullopt;
+    }
     if (names_exception(line)) return of_program(line);
   }
+  if (announced_ && names_exception(line)) announced_ = false;  // It has no traceback.
   if (refuses_command_line(line)) return of_program(line);
   return std::nullopt;
 }

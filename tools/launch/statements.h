@@ -14,6 +14,10 @@
 
 namespace stretto::launch {
 
+/// True if a statement with this code names what ended the speaker. Other errors are reasons of the
+/// speaker's own, even if they name a peer.
+bool names_a_cause(Code code);
+
 class StatementReader {
  public:
   explicit StatementReader(const JobMember& speaker) : speaker_(speaker) {}
@@ -29,6 +33,8 @@ class StatementReader {
   JobMember speaker_;
   std::optional<Code> last_;   // Of the last statement.
   bool in_traceback_ = false;  // The exception's line follows.
+  bool announced_ = false;     // The next traceback does not end the program,
+  bool harmless_ = false;      // as the last one: of a thread, or ignored.
   bool chained_ = false;       // The next traceback is of an exception that followed the last one.
   std::string thrown_;         // The type that std::terminate named.
 };

@@ -161,10 +161,14 @@ bool lose_with_host(const GoingOn& going_on, JobEvidence& evidence, std::size_t 
 
 Reaction news_of_unwatched(const std::vector<std::string>& names, const Status& why) {
   Reaction reaction;
-  if (names.empty()) return reaction;
+  const bool taken_away = why.code() == Code::kInterrupted;  // The job ends, and says so.
+  if (names.empty() || taken_away) return reaction;
+  const bool silent = why.code() == Code::kTimeout;  // Else its processes end, too.
   reaction.notes.push_back(
-      fmt::format("warning: {}; the job goes on with {} as long as the scheduler hears of each",
-                  why.cause(), fmt::join(names, ", ")));
+      silent ? fmt::format("warning: {}; the job goes on with {} as long as the scheduler hears of "
+                           "each",
+                           why.cause(), fmt::join(names, ", "))
+             : fmt::format("warning: {}", why.cause()));
   return reaction;
 }
 

@@ -111,6 +111,10 @@ class Supervisor {
   friend void note_asked(Supervisor& supervisor, std::size_t member);
   friend Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now);
   friend Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now);
+  friend std::vector<std::size_t> ended_with_host(const std::vector<std::size_t>& members,
+                                                  const Status& why, const Supervisor& supervisor);
+  friend Reaction watch_again(Supervisor& supervisor, const std::vector<std::size_t>& members,
+                              const std::string& name);
   friend Reaction begin_move(Supervisor& supervisor, const Restart& wanted);
   AttemptOutcome outcome() const;  ///< Once over().
 

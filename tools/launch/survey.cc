@@ -189,9 +189,9 @@ class Survey final : private FarEvents {
                                            host.name(), host.hello().host, host.hello().version)});
   }
 
-  void on_lost(FarHost& host, Status why, Time) override {
-    if (finishing_ || !answered_.insert(&host).second) return;
-    findings_.push_back({false, why.cause()});
+  bool on_lost(FarHost& host, Status why, Time) override {
+    if (!finishing_ && answered_.insert(&host).second) findings_.push_back({false, why.cause()});
+    return false;
   }
 
   void turn(Time until) {

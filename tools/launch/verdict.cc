@@ -12,6 +12,7 @@
 #include "common/check.h"
 #include "common/program.h"
 #include "common/program_failed.h"
+#include "tools/launch/statements.h"
 
 namespace stretto::launch {
 namespace {
@@ -32,12 +33,6 @@ Code code_of(Role role) {
 
 bool names_a_loss(Code code) {
   return code == Code::kPeerLost || code == Code::kServerLost || code == Code::kSchedulerLost;
-}
-
-// Other errors are reasons of the speaker's own, even if they name somebody.
-bool names_a_cause(Code code) {
-  return names_a_loss(code) || code == Code::kInterrupted || code == Code::kTimeout ||
-         code == Code::kRendezvousTimeout || code == Code::kLinkBroken || code == Code::kNotFinite;
 }
 
 // "server 0 shard 1" is server 0.
@@ -153,9 +148,15 @@ std::vector<std::size_t> members_where(const JobEvidence& evidence, Predicate pr
   return found;
 }
 
+// The program's words are old, or of another matter: only abort() is how a program ends itself.
+bool has_old_words(const Witness& witness) {
+  return witness.said && witness.said->code == kProgramFailed && witness.exit &&
+         witness.exit->by_signal && witness.exit->number != SIGABRT;
+}
+
 // Its last words, behind what was seen of it.
 std::string with_words(std::string cause, const Witness& witness) {
-  if (!witness.said) return cause;
+  if (!witness.said || has_old_words(witness)) return cause;
   if (witness.said->code == kProgramFailed) {
     return std::move(cause) + fmt::format(", saying '{}'", witness.said->cause);
   }
@@ -167,7 +168,7 @@ std::string with_words(std::string cause, const Witness& witness) {
 bool failed_on_its_own(const Witness& witness) {
   if (witness.member.role != Role::kWorker) return false;
   if (!witness.said) return !witness.exit->by_signal;
-  if (witness.said->code == kProgramFailed) return true;
+  if (witness.said->code == kProgramFailed) return !has_old_words(witness);
   const bool follows = names_a_cause(witness.said->code) && witness.said->code != Code::kNotFinite;
   return !witness.exit->by_signal && !follows;
 }
@@ -277,6 +278,11 @@ Verdict not_ended(const JobEvidence& evidence) {
 std::string Verdict::sentence() const {
   if (!who) return error.cause();
   return fmt::format("{}{}{}", label_of(*who), ended ? " " : " is lost: ", error.cause());
+}
+
+std::string Verdict::error_line() const {
+  if (!who) return error.error_line("launcher", -1);
+  return error.error_line(name_of(who->role), who->rank);
 }
 
 Verdict judge(const JobEvidence& evidence) {

@@ -28,6 +28,8 @@ struct Verdict {
 
   /// "worker 2 exited with status 3", "server 0 is lost: nothing heard of it for 5 s, say ...".
   std::string sentence() const;
+  /// The launcher's last line; `error` is not ok.
+  std::string error_line() const;
 };
 
 /// What ended the job, as far as the evidence goes; ok if all workers have succeeded.
