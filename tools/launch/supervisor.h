@@ -66,19 +66,16 @@ class Supervisor {
 
   /// `member` runs now. From then on it must end before the launch is over.
   void on_spawned(std::size_t member);
-  /// `member`, which may have been said to run, could not be run: everybody else is stopped at
-  /// once.
+  /// `member` could not be run, even if on_spawned() came before: all others are stopped at once.
   Reaction on_refused(std::size_t member, int exit_status, Status why, Time now);
   /// The scheduler listens: the rest is to be started, unless the launch is about to end.
   Reaction on_ready();
-  /// How far the job has come together, by its scheduler. It may be told after ends that came
-  /// later.
+  /// How far the job has come together, by its scheduler. Later ends may be heard of earlier.
   Reaction on_gathering(Gathering gathering, Time now);
   /// The job goes on without this member, or it comes again; or it is the scheduler, and silent.
   /// `dropped`: a server for which nobody comes: another has its place, or it was to have one.
   Reaction on_loss_news(std::size_t member, bool is_back, Time now, bool dropped = false);
-  /// The scheduler says that so many workers are in that were started elsewhere. The job lasts as
-  /// long as that is said again and again.
+  /// So many workers are in that were started elsewhere, which the scheduler repeats as they last.
   Reaction on_guests(std::uint32_t guests, Time now);
   /// The scheduler will never say where it listens, or not even be started.
   Reaction on_never_ready(Status why, Time now);
