@@ -4,12 +4,10 @@ where the scheduler is. Else rank 0 starts one, of a job without servers, and th
 address in the store that torch.distributed has.
 """
 
-import datetime
 import json
 import os
 import secrets
 import subprocess
-import time
 
 import torch.distributed as dist
 
@@ -20,7 +18,6 @@ _KEY = "stretto job"
 _TOLD = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SCHEDULER", "STRETTO_ENCRYPT",
          "STRETTO_JOB_TOKEN")
 _RENDEZVOUS_S = 60.0  # The default of STRETTO_RENDEZVOUS_TIMEOUT_S.
-_LEAST_WAIT_S = 0.1  # For what a rank may have told already.
 _LONGEST_S = 86400.0  # That an operation may take.
 
 
@@ -67,13 +64,14 @@ def _shorten_rendezvous(timeout):
 def _meet(store, rank, size):
     # The environment of a job that rank 0 begins.
     if rank == 0:
-        store.set(_KEY, json.dumps(_begin(store, size)))
-    elif not _are_local(size):
-        _tell_address(store, rank)
-    job = json.loads(_told(store, _KEY, 0))
+        job = _begin(store, size)
+        store.set(_KEY, json.dumps(job))
+    else:
+        if not _are_local(size):
+            _tell_address(store, rank)
+        job = json.loads(_told(store, _KEY, 0))
     if "error" in job:
-        kind = errors.RendezvousTimeout if job.get("late") else errors.Unsupported
-        raise kind(job["error"], operation="init_process_group")
+        raise errors.Unsupported(job["error"], operation="init_process_group")
     # Nobody vouches for what comes from the store: it names a job, and no more than that.
     encrypted = environment.text("STRETTO_ENCRYPT") == "1"
     if encrypted and (job.get("STRETTO_ENCRYPT") != "1" or "STRETTO_JOB_TOKEN" in job):
@@ -91,21 +89,18 @@ def _meet(store, rank, size):
         environment.give("STRETTO_BIND_HOST", addresses.own_address_towards(scheduler))
 
 
-def _told(store, key, rank, seconds=None):
-    # What a rank has told the others; the store waits for it so long, or as long as its own
-    # timeout.
+def _told(store, key, rank):
+    # What a rank has told the others; the store waits for it as long as its own timeout.
     try:
-        if seconds is not None:
-            store.wait([key], datetime.timedelta(seconds=seconds))
         return store.get(key).decode()
     except RuntimeError as error:
         if "timeout" not in str(error).lower():
             raise errors.Network(
                 f"the store of torch.distributed failed while this rank waited for rank {rank}: "
                 f"{error}", operation="init_process_group") from error
-        limit = "init_process_group's timeout" if seconds is None else f"{seconds:.0f} s"
-        raise errors.RendezvousTimeout(f"rank {rank} has not come within {limit} ({error})",
-                                       operation="init_process_group") from error
+        raise errors.RendezvousTimeout(
+            f"rank {rank} has not come within init_process_group's timeout ({error})",
+            operation="init_process_group") from error
 
 
 def _are_local(size):
@@ -123,19 +118,10 @@ def _tell_address(store, rank):
     store.set(f"{_KEY} {rank}", json.dumps(told))
 
 
-def _rendezvous_seconds():
-    try:
-        return float(environment.text("STRETTO_RENDEZVOUS_TIMEOUT_S", default=str(_RENDEZVOUS_S)))
-    except ValueError:  # The worker reports it.
-        return _RENDEZVOUS_S
-
-
 def _addresses(store, size):
-    # Of the other ranks, in their order. Rank 0 waits for all of them as long as ranks meet.
-    end = time.monotonic() + _rendezvous_seconds()
+    # Of the other ranks, in their order.
     for rank in range(1, 1 if _are_local(size) else size):
-        left = max(end - time.monotonic(), _LEAST_WAIT_S)
-        found = json.loads(_told(store, f"{_KEY} {rank}", rank, left))
+        found = json.loads(_told(store, f"{_KEY} {rank}", rank))
         if "error" in found:
             raise errors.Unsupported(f"rank {rank}: {found['error']}")
         yield found["address"]
@@ -174,8 +160,8 @@ def _begin(store, size):
             raise errors.Unsupported(f"rank 0 could not start a scheduler at {host}: its output "
                                      "says why")
         job["STRETTO_SCHEDULER"] = address
-    except errors.RendezvousTimeout as error:
-        return {"error": error.cause, "late": True}
+    except errors.RendezvousTimeout:
+        raise
     except (OSError, errors.Error) as error:
         return {"error": error.cause if isinstance(error, errors.Error) else str(error)}
     return job
