@@ -163,10 +163,16 @@ class Trial(cluster.ClusterTest):
         if left:
             names = {pid: cluster.name_of(pid) for pid in left}
             raise AssertionError(f"left behind: {names}\n{self.job.output()}")
-        files = [str(path) for path in pathlib.Path(self.runtime).rglob("*")
-                 if path.name not in self.expected_files]
+        until = time.monotonic() + 10.0  # A process beside a killed launcher removes its files.
+        while (files := self.files()) and time.monotonic() < until:
+            self.wait(0.01)
         if files:
             raise AssertionError(f"left behind: {files}\n{self.job.output()}")
+
+    def files(self):
+        """What is in the runtime folder, and should not be."""
+        return [str(path) for path in pathlib.Path(self.runtime).rglob("*")
+                if path.name not in self.expected_files]
 
     def setUp(self):
         super().setUp()
