@@ -207,12 +207,12 @@ Result<CheckpointManifest> Folder::open(std::uint64_t number) {
 }
 
 Result<bool> Folder::is_there(std::uint64_t number) {
-  const Result<bool> has_manifest = disk_.exists(path_of(number, kManifestName));
+  Result<bool> has_manifest = disk_.exists(path_of(number, kManifestName));
   if (!has_manifest.ok() || !*has_manifest) return has_manifest;
   const Result<CheckpointManifest> manifest = manifest_of(number);
   if (!manifest.ok()) return true;
   for (const CheckpointManifest::File& file : manifest->files) {
-    const Result<bool> has_file = disk_.exists(path_of(number, file.name));
+    Result<bool> has_file = disk_.exists(path_of(number, file.name));
     if (!has_file.ok() || !*has_file) return has_file;
   }
   return true;

@@ -295,7 +295,7 @@ void Membership::lose_scheduler(Status why) {
   heartbeats_.end();
   control::Hello to_scheduler = hello();
   to_scheduler.padding = 0;
-  scheduler_.await(std::move(why), settings().scheduler_absence, std::move(to_scheduler));
+  scheduler_.await(std::move(why), settings().scheduler_absence, to_scheduler);
 }
 
 void Membership::tick() {

@@ -22,7 +22,7 @@ namespace stretto {
 namespace {
 
 // A mean of the others' gradients is one, too. Elsewhere our own would be added here.
-Status unless_rejected(Status status, Mode mode) {
+Status unless_rejected(const Status& status, Mode mode) {
   return mode == Mode::kSync && is_rejected(status) ? Status() : status;
 }
 
@@ -122,7 +122,7 @@ Status Parameters::Impl::alone(Call call) {
             "another call of these parameters waits; set a flag in the handler of a signal, and "
             "look at it after the step"};
   }
-  const Status status = call();
+  Status status = call();
   is_called_ = false;
   return status;
 }
@@ -392,7 +392,7 @@ Status Parameters::Impl::exchange(Gradients gradients) {
   }
   const Ticket ticket = worker_.push_pull(transfers);
   // No interruption ends this wait: the gradients are the caller's memory.
-  const Status status = unless_rejected(ticket.wait(), options_.mode);
+  Status status = unless_rejected(ticket.wait(), options_.mode);
   if (!status.ok()) return status;
   info_.value = ticket.info();
   return {};

@@ -16,7 +16,7 @@ Status StepWaits::wait(const Ticket& ticket) {
                     "are not complete; end this process")
           .with_operation("step");
     }
-    const Status status = ticket.wait_for(Interruptible::kBetween);
+    Status status = ticket.wait_for(Interruptible::kBetween);
     if (status.code() != Code::kTimeout && !ticket.done()) return status;
   }
   return ticket.wait();
