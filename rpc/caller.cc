@@ -119,7 +119,7 @@ Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) 
   if (text.starts_with(kNoMethod)) {  // The callee knows the hash of the name only.
     text = fmt::format("'{}' cannot be called: {}", calls_.at(tag).state->method, text);
   }
-  end(tag, control::status_from(frame.error, std::move(text), {}));
+  end(tag, control::status_from(frame.error, text, {}));
   return {};
 }
 

@@ -118,8 +118,8 @@ void prepare(std::chrono::milliseconds patience) {
 }  // namespace
 
 NoticeWatch::NoticeWatch(std::chrono::milliseconds patience) {
-  static const bool forgets = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
-  if (!forgets || notice.process != 0 || !has_default()) return;
+  static const bool kForgets = ::pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+  if (!kForgets || notice.process != 0 || !has_default()) return;
   watches_ = true;
   prepare(patience);
   notice.process = ::getpid();
