@@ -53,7 +53,7 @@ Status carried_from(Predecessor& last, checkpoint::Folder& folder,
 Result<bool> carried(Predecessors& before, checkpoint::Folder& folder,
                      checkpoint::CheckpointManifest& manifest) {
   for (Predecessor& last : before.all) {
-    const Result<bool> is_there = last.folder.is_there(last.number);
+    Result<bool> is_there = last.folder.is_there(last.number);
     if (!is_there.ok()) return is_there;
     if (*is_there) {
       const Status status = carried_from(last, folder, manifest);
