@@ -107,7 +107,7 @@ Status top(const Target& target) {
 }
 
 int run(const std::vector<std::string>& rest) {
-  if (Status status = check(rest); !status.ok()) return flags::refuse(std::move(status));
+  if (Status status = check(rest); !status.ok()) return flags::refuse(status);
   const Environment environment = process_environment();
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;

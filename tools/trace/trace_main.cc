@@ -157,7 +157,7 @@ Result<Target> target() {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (Status status = check(words); !status.ok()) return flags::refuse(std::move(status));
+  if (Status status = check(words); !status.ok()) return flags::refuse(status);
   const auto done = [](Status status) {
     return exit_status(std::move(status).with_operation("trace"));
   };
