@@ -109,7 +109,7 @@ Status act(const std::string& command, const std::string& path) {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (Status status = check(words); !status.ok()) return flags::refuse(std::move(status));
+  if (Status status = check(words); !status.ok()) return flags::refuse(status);
   return exit_status(act(words[0], trimmed(words[1])).with_operation(words[0]));
 }
 
