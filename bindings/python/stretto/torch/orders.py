@@ -79,8 +79,8 @@ def give(exchange, order: Order, prefix: str) -> None:
     ranks = ranks_of(order)
     for bucket in exchange.buckets:
         names = [slot.name.removeprefix(prefix) for slot in bucket.slots]
-        known = [ranks.get(prefix + name, ranks.get(name)) for name in names]
-        known = [rank for rank in known if rank is not None]
+        found = [ranks.get(prefix + name, ranks.get(name)) for name in names]
+        known = [rank for rank in found if rank is not None]
         if not known:
             raise ValueError(f"order: parameter {names[0]!r} is not in it; wanted every parameter, "
                              "or one of those that travel together")
