@@ -84,7 +84,8 @@ void WorkerNode::go_if_free() {
   // long that nothing has come is lost.
   Exchanges& exchange = work_.exchange();
   const Time now = clock_.now();
-  if (!farewell_until_ && !exchange.peers().have_sent_all()) return;
+  const bool waits = farewell_until_ || heard_until_;  // Not longer, though frames are sent again.
+  if (!waits && !exchange.peers().have_sent_all()) return;
   // By another link of a pair a farewell would overtake them.
   if (!farewell_until_ && membership_.settings().worker_links > 1) {
     if (!heard_until_) heard_until_ = now + membership_.settings().dead_after;

@@ -57,7 +57,7 @@ TEST_F(VanTest, AnyOtherControlMessageBeforeAHelloClosesTheLink) {
 TEST_F(VanTest, LongHelloIsNotDecoded) {
   control::Hello hello = fake::hello(Role::kWorker, 0);
   worker_.connect();
-  hello.token = std::string(8192, 't');
+  hello.token = std::string(12288, 't');
   worker_.say(hello);
   step();
   EXPECT_TRUE(worker_.closed());
