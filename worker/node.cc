@@ -199,7 +199,9 @@ void WorkerNode::tick() {
   if (Status silence = work_.exchange().peers().silence(now, excused); !silence.ok()) {
     membership_.fail(std::move(silence).with_operation("declare"));
   }
-  if (exchange.operations().stuck()) {
+  // The link of a member whose loss is not decided yet holds memory, too.
+  stuck_since_ = exchange.operations().stuck() ? std::min(stuck_since_, now) : Time::max();
+  if (stuck_since_ < now - 2 * membership_.settings().dead_after) {
     membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   }
   go_if_free();
