@@ -200,8 +200,9 @@ void WorkerNode::tick() {
     membership_.fail(std::move(silence).with_operation("declare"));
   }
   // The link of a member whose loss is not decided yet holds memory, too.
-  stuck_since_ = exchange.operations().stuck() ? std::min(stuck_since_, now) : Time::max();
-  if (stuck_since_ < now - 2 * membership_.settings().dead_after) {
+  if (!exchange.operations().stuck()) stuck_since_.reset();
+  if (exchange.operations().stuck() && !stuck_since_) stuck_since_ = now;
+  if (stuck_since_ && now - *stuck_since_ > 2 * membership_.settings().dead_after) {
     membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   }
   go_if_free();

@@ -95,7 +95,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   std::vector<Done> leaving_;           // Who waits for that.
   std::optional<Time> farewell_until_;  // Other workers have been told that this one leaves.
   std::optional<Time> heard_until_;     // Before that, they are waited for to have heard all.
-  Time stuck_since_ = Time::max();      // Links have held memory of ended operations for too long.
+  std::optional<Time> stuck_since_;     // Links have held memory of ended operations for too long.
   bool ended_ = false;
   Time without_memory_until_ = Time::max();
 };
