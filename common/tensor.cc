@@ -3,6 +3,7 @@
 #include "stretto/tensor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>

@@ -47,28 +47,29 @@ std::string host_of(const std::string& header) {
   return has_port ? header.substr(0, colon) : header;
 }
 
-// The server's threads. It ends them when it accepts no more: whoever is slow to ask or to take an
-// answer then would hold up the end of the job.
-class Threads final : public httplib::ThreadPool {
+// The server's threads. The server shuts them down when it accepts no more connections; a slow
+// client's connection ends then, so that it cannot delay the end of the job.
+class Threads final : public httplib::TaskQueue {
  public:
-  explicit Threads(Visitors& visitors) : httplib::ThreadPool(kThreads), visitors_(visitors) {}
+  explicit Threads(Visitors& visitors) : visitors_(visitors) {}
 
-  // Its answer, if any, is that of the library's version.
-  decltype(std::declval<httplib::ThreadPool&>().enqueue({})) enqueue(
+  // The return type is void in some versions of the library, bool in others.
+  decltype(std::declval<httplib::TaskQueue&>().enqueue({})) enqueue(
       std::function<void()> serve) override {
     visitors_.came();
-    return httplib::ThreadPool::enqueue([this, serve = std::move(serve)] {
+    return threads_.enqueue([this, serve = std::move(serve)] {
       serve();
       visitors_.went();
     });
   }
   void shutdown() override {
     visitors_.end();
-    httplib::ThreadPool::shutdown();
+    threads_.shutdown();
   }
 
  private:
   Visitors& visitors_;
+  httplib::ThreadPool threads_{kThreads};
 };
 
 class HttpPage final : public Page {

@@ -151,8 +151,8 @@ void ViewMachine::take(const Join& join) {
                                  : admission_.admit(join);
   if (!member.ok()) {
     const bool may_come = waits && join.role == Role::kWorker && admission_.full();
-    orders_.emplace_back(may_come ? ViewOrder(Defer{member.status()})
-                                  : ViewOrder(Refuse{member.status()}));
+    if (may_come) orders_.emplace_back(Defer{member.status()});
+    if (!may_come) orders_.emplace_back(Refuse{member.status()});
     return;
   }
   member->joining = waits;

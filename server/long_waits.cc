@@ -3,6 +3,7 @@
 #include "server/long_waits.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>

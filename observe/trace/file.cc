@@ -3,6 +3,7 @@
 #include "observe/trace/file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -18,7 +18,7 @@ namespace stretto {
 
 /// What an owner of slots makes of a tensor of one part.
 inline Part& add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers,
-                      const wire::Key& key = {1, 0},
+                      wire::Key key = {1, 0},
                       Collector::Shares shares = Collector::Shares::kAdded) {
   const PartLayout layout(spec, key, spec.elements, workers);
   std::unique_ptr<ops::UpdateRule> rule;

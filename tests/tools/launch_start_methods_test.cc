@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every flag beside every start method: the method refuses the flag, or the flag changes the job.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

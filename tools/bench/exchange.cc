@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // limit, Stretto, limit, ...: so that what else the machine does meanwhile meets both alike.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of checkpoints in words, and as JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 

@@ -2,6 +2,7 @@
 // stretto-checkpoint: looks at a folder of checkpoints, reads all of it, writes tensors for other
 // programs, and removes old checkpoints.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gflags/gflags.h>
 
 #include <cstdio>

@@ -3,6 +3,7 @@
 #include "tools/launch/attempts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is told of an elastic job: to the second oracle, and to people.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
