@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/config.h"
+#include "common/host_port.h"
 
 namespace stretto {
 
@@ -34,7 +34,8 @@ Result<std::string> with_host(std::string_view address, std::string_view host) {
   const std::string_view host_port = host_port_of(address);
   const Result<HostPort> parts = parse_host_port(host_port);
   if (!parts.ok()) return parts.status();
-  return fmt::format("{}:{}{}", host, parts->port, address.substr(host_port.size()));
+  const HostPort moved{std::string(without_brackets(host)), parts->port};
+  return moved.text() + std::string(address.substr(host_port.size()));
 }
 
 Status check_address(std::string_view address) {

@@ -8,7 +8,7 @@ namespace stretto {
 
 Result<std::string> advertised_host(const Config& config) {
   if (!config.node_host.empty()) return config.node_host;
-  if (config.bind_host != "0.0.0.0") return std::string();
+  if (!is_any_address(config.bind_host)) return std::string();
   Result<HostPort> scheduler = parse_host_port(config.scheduler);
   if (!scheduler.ok()) return scheduler.status();
   return address_towards(scheduler->host, scheduler->port);

@@ -122,12 +122,18 @@ void read_scheduler(ConfigReader& reader, Config& config) {
   const auto host = reader.text({"DMLC_PS_ROOT_URI"});
   const auto port = reader.text({"DMLC_PS_ROOT_PORT"});
   if (!address && (!host || !port)) return;
-  config.scheduler = address ? *address : *host + ":" + *port;
+  // Digits of IPv6 come without brackets there.
+  const bool bare_ipv6 = host && host->find(':') != std::string::npos && host->front() != '[';
+  config.scheduler = address     ? *address
+                     : bare_ipv6 ? fmt::format("[{}]:{}", *host, *port)
+                                 : *host + ":" + *port;
   const Result<HostPort> named = parse_host_port(config.scheduler);
+  if (named.ok() && named->host == "::1") config.bind_host = named->host;
   if (!named.ok() || is_loopback(named->host)) return;
   // Under DMLC names a root elsewhere than loopback says that the job spans hosts.
   if (config.role == Role::kScheduler) config.bind_host = named->host;
-  if (config.role != Role::kScheduler && !address) config.bind_host = "0.0.0.0";
+  const bool over_ipv6 = named->host.find(':') != std::string::npos;
+  if (config.role != Role::kScheduler && !address) config.bind_host = over_ipv6 ? "::" : "0.0.0.0";
 }
 
 void refuse_retired(ConfigReader& reader) {
@@ -344,28 +350,6 @@ Environment overlay(std::map<std::string, std::string> set, Environment base) {
   };
 }
 
-bool is_loopback(std::string_view host) {
-  const bool numeric = host.find_first_not_of("0123456789.") == std::string_view::npos;
-  return host == "localhost" || host == "::1" || host == "[::1]" ||
-         (numeric && host.starts_with("127."));
-}
-
-Result<HostPort> parse_host_port(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  int port = -1;
-  if (colon != std::string_view::npos && colon > 0) {
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, port);
-    if (error != std::errc() || stop != end) port = -1;
-  }
-  if (port < 0 || port > 65535) {
-    return Status(
-        Code::kInvalidArgument,
-        fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", text));
-  }
-  return HostPort{std::string(text.substr(0, colon)), static_cast<std::uint16_t>(port)};
-}
-
 // A table in place of libisal would take longer than the network.
 Checksums automatic_checksums() {
   return crc32c_is_fast() ? Checksums::kBetweenHosts : Checksums::kNone;
@@ -378,8 +362,10 @@ Result<Config> config_from(const Environment& environment, Role role) {
   read_world(reader, config);
   read_rank(reader, config);
   read_scheduler(reader, config);
-  if (auto host = reader.text({"STRETTO_BIND_HOST"})) config.bind_host = *host;
-  if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) config.node_host = *host;
+  if (auto host = reader.text({"STRETTO_BIND_HOST"})) config.bind_host = without_brackets(*host);
+  if (auto host = reader.text({"STRETTO_NODE_HOST", "DMLC_NODE_HOST"})) {
+    config.node_host = without_brackets(*host);
+  }
   if (auto token = reader.text({"STRETTO_JOB_TOKEN"})) config.token = *token;
   if (auto name = reader.text({"STRETTO_MACHINE"})) config.machine = machine_named(*name);
   const auto level = reader.text({"STRETTO_LOG_LEVEL"}).value_or("info");

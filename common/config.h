@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/host_port.h"
 #include "stretto/codec.h"
 #include "stretto/status.h"
 #include "stretto/tensor.h"
@@ -205,15 +206,5 @@ struct Config {
 Result<Config> config_from(const Environment& environment, Role role);
 /// What config_from checks of the whole: addresses, that other hosts need a token, ranks.
 Status check(const Config& config);
-
-/// True for 127.0.0.0/8, ::1 and localhost.
-bool is_loopback(std::string_view host);
-
-/// "host:port" in two; an error that says what was found.
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-Result<HostPort> parse_host_port(std::string_view text);
 
 }  // namespace stretto

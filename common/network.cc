@@ -3,37 +3,22 @@
 // we may open.
 #include "common/network.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 
 #include "common/descriptor.h"
 #include "common/failure.h"
+#include "common/host_port.h"
+#include "common/socket_address.h"
 
 namespace stretto {
 namespace {
-
-constexpr std::string_view kEveryInterface = "0.0.0.0";
-
-std::string text_of(const sockaddr& address) {
-  sockaddr_in ipv4{};
-  std::memcpy(&ipv4, &address, sizeof ipv4);
-  std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &ipv4.sin_addr, text.data(), text.size());
-  return text.data();
-}
 
 using Interfaces = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
 
@@ -45,91 +30,84 @@ Interfaces interfaces() {
           }};
 }
 
-bool is_ipv4(const ifaddrs& one) {
-  return one.ifa_addr != nullptr && one.ifa_addr->sa_family == AF_INET;
+// Of neither family for an interface without an address of TCP, or with a link-local one.
+SocketAddress address_of(const ifaddrs& interface) {
+  if (interface.ifa_addr == nullptr) return {};
+  SocketAddress address(interface.ifa_addr);
+  const bool link_local = address.family() == AF_INET6 && address.host().starts_with("fe80:");
+  return link_local ? SocketAddress() : address;
 }
 
-// The first IPv4 address of an interface that is up and leads out of this host; else loopback.
-std::string address_of_host() {
+// The first address of that family of an interface that is up and leads out of this host; empty if
+// there is none.
+std::string address_of_host(int family) {
   const Interfaces owner = interfaces();
   for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
-    if (!is_ipv4(*one)) continue;
     if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    return text_of(*one->ifa_addr);
+    const SocketAddress address = address_of(*one);
+    if (address.family() == family) return address.host();
   }
-  return "127.0.0.1";
+  return {};
+}
+
+// At :: IPv4 is heard too.
+std::string reachable_host(bool over_ipv6) {
+  std::string host = over_ipv6 ? address_of_host(AF_INET6) : std::string();
+  if (host.empty()) host = address_of_host(AF_INET);
+  if (!host.empty()) return host;
+  return over_ipv6 ? "::1" : "127.0.0.1";
 }
 
 }  // namespace
 
 Result<std::string> address_towards(const std::string& host, std::uint16_t port) {
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) {
-    return Status(Code::kNetwork,
-                  fmt::format("host '{}' cannot be resolved: {}", host, gai_strerror(error)));
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, freeaddrinfo);
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Status(Code::kResource, "no socket could be opened");
-  sockaddr_in own{};
-  socklen_t size = sizeof own;
-  char text[INET_ADDRSTRLEN] = {};
+  const Result<SocketAddress> to = SocketAddress::resolve(host, port);
+  if (!to.ok()) return to.status();
+  const Descriptor socket(::socket(to->family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return failure("wanted a socket", errno);
   // Connecting a datagram socket sends nothing; it only makes the kernel choose.
-  const bool ok = connect(fd, found->ai_addr, found->ai_addrlen) == 0 &&
-                  getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
-                  inet_ntop(AF_INET, &own.sin_addr, text, sizeof text) != nullptr;
-  close(fd);
-  if (!ok) return Status(Code::kNetwork, fmt::format("there is no route to host '{}'", host));
-  return std::string(text);
+  const bool routed = ::connect(socket.get(), to->get(), to->size()) == 0;
+  const SocketAddress own = routed ? SocketAddress::own_of(socket.get()) : SocketAddress();
+  if (own.is_known()) return own.host();
+  return Status(Code::kNetwork, fmt::format("there is no route to host '{}'", host));
 }
 
 std::uint32_t interface_of(const std::string& address) {
   const Interfaces owner = interfaces();
   for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
-    if (is_ipv4(*one) && text_of(*one->ifa_addr) == address) return if_nametoindex(one->ifa_name);
+    const SocketAddress own = address_of(*one);
+    if (own.is_known() && own.host() == address) return if_nametoindex(one->ifa_name);
   }
   return 0;
 }
 
 std::string reachable_address(std::string_view address) {
-  if (!address.starts_with(kEveryInterface)) return std::string(address);
-  return address_of_host() + std::string(address.substr(kEveryInterface.size()));
+  const Result<HostPort> parsed = parse_host_port(address);
+  if (!parsed.ok() || !is_any_address(parsed->host)) return std::string(address);
+  return HostPort{reachable_host(parsed->host == "::"), parsed->port}.text();
 }
 
 bool is_own_host(std::string_view address) {
-  const std::string_view host = address.substr(0, address.rfind(':'));
-  if (host == "localhost" || host.starts_with("127.")) return true;
+  const Result<HostPort> parsed = parse_host_port(address);
+  const std::string host(parsed.ok() ? parsed->host : without_brackets(address));
+  if (is_loopback(host)) return true;
   const Interfaces owner = interfaces();
   for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {
-    if (is_ipv4(*one) && text_of(*one->ifa_addr) == host) return true;
+    const SocketAddress own =
+        one->ifa_addr == nullptr ? SocketAddress() : SocketAddress(one->ifa_addr);
+    if (own.is_known() && own.host() == host) return true;
   }
   return false;
 }
 
 Status listening_failure(const std::string& host, std::uint16_t port) {
-  const std::string wanted = fmt::format("wanted to listen at {}:{}", host, port);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-      error != 0) {
-    return {Code::kNetwork,
-            fmt::format("{}: {}; give an address of this host", wanted, ::gai_strerror(error))};
+  const std::string wanted = fmt::format("wanted to listen at {}", HostPort{host, port}.text());
+  const Result<SocketAddress> at = SocketAddress::resolve(host, port);
+  if (!at.ok()) {
+    return {at.status().code(),
+            fmt::format("{}: {}; give an address of this host", wanted, at.status().cause())};
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  const Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  if (!socket.is_open() ||
-      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      ::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      ::listen(socket.get(), 1) != 0) {
-    return failure(wanted, errno);
-  }
+  if (!listen_at(*at, 1).is_open()) return failure(wanted, errno);
   return {Code::kNetwork, wanted +
                               ": the system did not say why not; it can be done now, so try "
                               "again"};

@@ -10,14 +10,15 @@
 
 namespace stretto {
 
-/// The address of this host that its traffic to `host` carries; an error if there is no route.
+/// The address of this host that its traffic to `host` carries, in digits without brackets; an
+/// error if there is no route.
 Result<std::string> address_towards(const std::string& host, std::uint16_t port);
 
 /// The index of the interface that has this address; 0: none has.
 std::uint32_t interface_of(const std::string& address);
 
-/// host:port for others: instead of 0.0.0.0, every interface, the first address of this host that
-/// others can reach.
+/// host:port for others: instead of 0.0.0.0 or ::, every interface, the first address of this host
+/// that others can reach; for :: one of IPv6 if there is one.
 std::string reachable_address(std::string_view address);
 
 /// True if `address` (host or host:port) is of this host. Names other than localhost are not looked

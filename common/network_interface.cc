@@ -2,7 +2,6 @@
 // From an address to an interface by the system's routes, and to its rate by sysfs.
 #include "common/network_interface.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <net/if.h>
 
@@ -10,17 +9,15 @@
 #include <charconv>
 #include <fstream>
 
-#include "common/config.h"
 #include "common/network.h"
+#include "common/socket_address.h"
 
 namespace stretto {
 
 NetworkInterface interface_towards(std::string_view address) {
   const Result<HostPort> place = parse_host_port(address);
-  in_addr number{};
-  if (!place.ok() || inet_pton(AF_INET, place->host.c_str(), &number) != 1) return {};
-  const auto port = static_cast<std::uint16_t>(place->port);
-  const Result<std::string> own = address_towards(place->host, port);
+  if (!place.ok() || !SocketAddress::from_digits(place->host, place->port)) return {};
+  const Result<std::string> own = address_towards(place->host, place->port);
   char name[IF_NAMESIZE] = {};
   if (!own.ok() || if_indextoname(interface_of(*own), name) == nullptr) return {};
   std::ifstream speed(fmt::format("/sys/class/net/{}/speed", name));

@@ -213,12 +213,14 @@ Result<std::string> Endpoint::listen(std::uint16_t port) {
   if (!address().empty()) {
     return Status(Code::kInvalidArgument, "this endpoint listens at " + address() + " already");
   }
-  if (config.bind_host == "0.0.0.0" && config.node_host.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "bind_host is 0.0.0.0, which nobody can connect to: say with node_host at which "
-                  "address of this host others reach it");
+  if (is_any_address(config.bind_host) && config.node_host.empty()) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("bind_host is {}, which nobody can connect to: say with node_host at which "
+                    "address of this host others reach it",
+                    config.bind_host));
   }
-  const std::string at = fmt::format("{}:{}", config.bind_host, port);
+  const std::string at = HostPort{config.bind_host, port}.text();
   using Outcome = Result<std::string>;
   Outcome bound = impl_->loop().ask<Outcome>(
       [at](EndpointNode& node, const auto& done) { done(node.listen(at)); });

@@ -64,10 +64,10 @@ std::map<std::string, std::string> flags_given() {
 }
 
 Result<std::string> listen_address(const Config& config) {
-  if (config.scheduler.empty()) return config.bind_host + ":0";
+  if (config.scheduler.empty()) return HostPort{config.bind_host, 0}.text();
   Result<HostPort> address = parse_host_port(config.scheduler);
   if (!address.ok()) return address.status();
-  return fmt::format("{}:{}", config.bind_host, address->port);
+  return HostPort{config.bind_host, address->port}.text();
 }
 
 // A job does not fail because its page cannot be served: that is said.

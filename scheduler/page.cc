@@ -111,7 +111,7 @@ class HttpPage final : public Page {
     if (bound < 0) return listening_failure(host_, port);
     listen(socket_, SOMAXCONN);  // It lets five wait, and others come in a second later.
     visitors_.watch(static_cast<std::uint16_t>(bound));
-    address_ = fmt::format("{}:{}", host_, bound);
+    address_ = HostPort{host_, static_cast<std::uint16_t>(bound)}.text();
     thread_ = std::jthread([this] {
       server_.listen_after_bind();
       ended_.store(true);

@@ -28,10 +28,12 @@ Result<std::uint32_t> first_server_port(const Environment& environment) {
 
 Result<std::string> shard_address(const Config& config, std::uint32_t first_port,
                                   std::uint32_t shard) {
-  if (first_port == 0) return config.bind_host + ":0";
+  if (first_port == 0) return HostPort{config.bind_host, 0}.text();
   const auto server = static_cast<std::uint64_t>(std::max<std::int64_t>(config.rank, 0));
   const std::uint64_t port = first_port + server * config.shards + shard;
-  if (port <= kMostPort) return fmt::format("{}:{}", config.bind_host, port);
+  if (port <= kMostPort) {
+    return HostPort{config.bind_host, static_cast<std::uint16_t>(port)}.text();
+  }
   return Status(Code::kInvalidArgument,
                 fmt::format("STRETTO_SERVER_PORT is {}: port {} for shard {} of server {} does not "
                             "exist; choose a lower one",

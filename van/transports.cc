@@ -61,7 +61,7 @@ Result<Way> fabric(const Config& config) {
   way.reach = [transport](std::string_view where) { return transport->connect(where); };
   way.listen = [transport, bind = config.bind_host,
                 told = config.node_host](std::string_view) -> Result<std::string> {
-    Result<std::string> address = transport->listen(bind + ":0");
+    Result<std::string> address = transport->listen(HostPort{bind, 0}.text());
     if (!address.ok() || told.empty()) return address;
     return with_host(*address, told);
   };

@@ -18,7 +18,7 @@ namespace {
 std::string address_of(const Config& config, Transport& transport) {
   const Result<std::string> host = advertised_host(config);
   Result<std::string> bound = host;
-  if (bound.ok()) bound = transport.listen(config.bind_host + ":0");
+  if (bound.ok()) bound = transport.listen(HostPort{config.bind_host, 0}.text());
   if (bound.ok() && !host->empty()) bound = with_host(*bound, *host);
   if (bound.ok()) return *bound;
   log(Level::kWarning, "no worker can call this one, and no tensor be exchanged among them: {}",

@@ -19,7 +19,7 @@ Result<std::string> address_of(const Config& config, std::uint32_t rank) {
                               "choose a lower one",
                               config.metrics_address, port, name_of(config.role), rank));
   }
-  return fmt::format("{}:{}", base->host, port);
+  return HostPort{base->host, static_cast<std::uint16_t>(port)}.text();
 }
 
 std::unique_ptr<MetricsEndpoint> serve_if_wanted(const Config& config, std::uint32_t rank,

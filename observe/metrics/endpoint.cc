@@ -91,7 +91,8 @@ class PrometheusEndpoint final : public MetricsEndpoint {
     }
     exposer_.RegisterCollectable(reader_);
     const std::vector<int> ports = exposer_.GetListeningPorts();
-    address_ = fmt::format("{}:{}", at.host, ports.empty() ? at.port : ports.front());
+    const int port = ports.empty() ? at.port : ports.front();
+    address_ = HostPort{at.host, static_cast<std::uint16_t>(port)}.text();
   }
   const std::string& address() const override { return address_; }
 
@@ -112,7 +113,12 @@ Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string& address,
     return std::unique_ptr<MetricsEndpoint>(
         std::make_unique<PrometheusEndpoint>(*at, address, std::move(board), token));
   } catch (const std::exception&) {  // It says "possible problem binding to port".
-    return listening_failure(at->host, at->port);
+    if (at->host.find(':') == std::string::npos) return listening_failure(at->host, at->port);
+    return Status(Code::kNetwork,
+                  fmt::format("wanted to listen at {}: prometheus-cpp says that it cannot; if its "
+                              "web server was built without IPv6, as Debian's is, give an address "
+                              "of IPv4, such as 127.0.0.1:{}",
+                              address, at->port));
   }
 }
 

@@ -4,6 +4,7 @@ with stretto-launch and without, what goes wrong is told, and programs end well.
 """
 
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -128,10 +129,13 @@ class Distributed(jobs.PythonTest):
             rank.expect("Unsupported: init_process_group: .*stretto-scheduler was not found in "
                         "/nowhere")
 
-    def test_ranks_refuse_ipv6(self):
-        for rank in self.alone_or_together("adds", 2, address="::1"):
-            self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
-            rank.expect("Unsupported: init_process_group: backend 'stretto' uses IPv4")
+    def test_ranks_meet_over_ipv6(self):
+        has_ipv6 = pathlib.Path("/proc/net/if_inet6").exists()
+        ranks = self.alone_or_together("adds_and_destroys", 2,
+                                       address="::1" if has_ipv6 else "localhost")
+        for rank in ranks:
+            self.assert_clean(rank, 1, 2)
+        self.assert_all_end()
 
     def test_rank_that_does_not_come_is_named_in_time(self):
         rank = self.alone_or_together("adds", 2, come=1, TEST_TIMEOUT_S=2)[0]

@@ -359,34 +359,21 @@ TEST(Config, TheSchedulersAddressIsChecked) {
   EXPECT_THAT(read({{"STRETTO_SCHEDULER", "nowhere"}}).status().cause(), HasSubstr("'nowhere'"));
 }
 
-// ---- addresses
-
-TEST(HostPort, IsReadFromItsLastColon) {
-  for (const auto& [text, host, port] :
-       {std::tuple{"127.0.0.1:9000", "127.0.0.1", 9000}, std::tuple{"[::1]:80", "[::1]", 80},
-        std::tuple{"a:0", "a", 0}, std::tuple{"a:65535", "a", 65535}}) {
-    const Result<HostPort> parsed = parse_host_port(text);
-    ASSERT_TRUE(parsed.ok()) << text;
-    EXPECT_EQ(parsed->host, host);
-    EXPECT_EQ(parsed->port, port);
-  }
+TEST(Config, Ipv6SchedulerMakesMembersBindIpv6) {
+  EXPECT_EQ(must_read({{"STRETTO_SCHEDULER", "[::1]:9000"}}, Role::kServer).bind_host, "::1");
+  const std::map<std::string, std::string> root = {{"DMLC_PS_ROOT_URI", "fd00::1"},
+                                                   {"DMLC_PS_ROOT_PORT", "9000"},
+                                                   {"STRETTO_JOB_TOKEN", "0123456789abcdef"}};
+  const Config server = must_read(root, Role::kServer);
+  EXPECT_EQ(server.scheduler, "[fd00::1]:9000");
+  EXPECT_EQ(server.bind_host, "::");
+  EXPECT_EQ(must_read(root, Role::kScheduler).bind_host, "fd00::1");
 }
 
-TEST(HostPort, RefusesWhatIsNone) {
-  for (const char* text : {"", ":", ":80", "host", "host:", "host:-1", "host:65536", "host:8x",
-                           "host:99999999999999999999"}) {
-    EXPECT_FALSE(parse_host_port(text).ok()) << text;
-  }
-}
-
-TEST(Loopback, IsThisHostAndNoNameThatLooksLikeIt) {
-  for (const char* host : {"localhost", "::1", "[::1]", "127.0.0.1", "127.1.2.3"}) {
-    EXPECT_TRUE(is_loopback(host)) << host;
-  }
-  for (const char* host : {"", "0.0.0.0", "10.0.0.1", "128.0.0.1", "1270.0.0.1", "localhost.x",
-                           "127.example.com", "::"}) {
-    EXPECT_FALSE(is_loopback(host)) << host;
-  }
+TEST(Config, HostsToBindMayHaveBrackets) {
+  const Config config = must_read({{"STRETTO_BIND_HOST", "[::1]"}, {"STRETTO_NODE_HOST", "[::1]"}});
+  EXPECT_EQ(config.bind_host, "::1");
+  EXPECT_EQ(config.node_host, "::1");
 }
 
 TEST(Role, HasAName) {

@@ -2,25 +2,21 @@
 // Whole answers only: who asks half a question writes to the socket itself.
 #include "tests/common/http_client.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/config.h"
+#include "common/socket_address.h"
 
 namespace stretto {
 
 int connected_to(const std::string& address) {
   const HostPort at = parse_host_port(address).or_exit();
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  const SocketAddress to = SocketAddress::from_digits(at.host, at.port).value();
+  const int fd = socket(to.family(), SOCK_STREAM, 0);
   const timeval patience{.tv_sec = 15, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(at.port);
-  inet_pton(AF_INET, at.host.c_str(), &to.sin_addr);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) return fd;
+  if (connect(fd, to.get(), to.size()) == 0) return fd;
   close(fd);
   return -1;
 }

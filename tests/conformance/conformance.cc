@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "common/clock.h"
+#include "common/socket_address.h"
 #include "tests/sim/sim_network.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/inproc/inproc_transport.h"
@@ -30,6 +31,14 @@ class ZmqWorld final : public World {
   std::unique_ptr<Transport> endpoint() override {
     return make_zmq_transport(ZmqOptions{}).or_exit();
   }
+};
+
+class Ipv6World final : public World {
+ public:
+  std::unique_ptr<Transport> endpoint() override {
+    return make_zmq_transport(ZmqOptions{}).or_exit();
+  }
+  std::string any_address() const override { return "[::1]:0"; }
 };
 
 class CurveWorld final : public World {
@@ -107,6 +116,10 @@ std::vector<Kind> kinds() {
       {.name = "auto", .make = make<AutoWorld>, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},
   };
+  // A kernel without IPv6 has no such address.
+  if (listen_at(*SocketAddress::from_digits("::1", 0), 1).is_open()) {
+    all.push_back({.name = "zmq_ipv6", .make = make<Ipv6World>, .threads = true});
+  }
   // A build without libfabric has nothing to test.
   if (make_fabric_transport({.provider = FabricWorld::kProvider}).ok()) {
     all.push_back({.name = "fabric_tcp", .make = make<FabricWorld>, .threads = true});

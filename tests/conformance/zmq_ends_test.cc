@@ -197,13 +197,11 @@ TEST_F(ZmqEnds, ADescriptorThatIsLackingForANameIsToldAsThat) {
 }
 
 // Nobody is asked for what cannot be.
-TEST_F(ZmqEnds, AnIPv6AddressIsRefusedInWords) {
-  for (const char* address : {"[::1]:9", "::1:9", "[fe80::1%eth0]:9"}) {
-    const Result<LinkId> link = innocent_.transport().connect(address);
-    ASSERT_FALSE(link.ok()) << address;
-    EXPECT_EQ(link.status().code(), Code::kInvalidArgument);
-    EXPECT_NE(link.status().cause().find("give an IPv4"), std::string::npos);
-  }
+TEST_F(ZmqEnds, Ipv6WithoutBracketsIsRefused) {
+  const Result<LinkId> link = innocent_.transport().connect("::1:9");
+  ASSERT_FALSE(link.ok());
+  EXPECT_EQ(link.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(link.status().cause().find("[::1]:9000"), std::string::npos);
   expect_innocent_works();
 }
 

@@ -20,6 +20,8 @@ import lab
 
 PATIENCE = 30.0
 HOME_ADDRESS = "10.213.0.1"  # The launching host's; only inside our namespaces.
+NETWORK_IPV6 = "fd00:213"
+HOME_ADDRESS_IPV6 = f"{NETWORK_IPV6}::1"
 
 
 # A worker that waits for a notice, tells it, and how many more have come.
@@ -91,11 +93,14 @@ def free_port(index):
 
 
 class Lab:
-    """Some hosts with sshd, reached by names that only `config` knows."""
+    """Some hosts with sshd, reached by names that only `config` knows. With `ipv6` hosts that are
+    apart have addresses of IPv6 only, where the kernel has it.
+    """
 
-    def __init__(self, names):
+    def __init__(self, names, ipv6=False):
         self.names = list(names)
         self.apart = not lab.why_no_lab()
+        self.ipv6 = ipv6 and self.apart and pathlib.Path("/proc/net/if_inet6").exists()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto-hosts-"))
         self.config = self.folder / "config"
         self._servers = {}
@@ -104,8 +109,9 @@ class Lab:
             self._make_keys()
             if self.apart:
                 self._make_networks()
-            ports = {name: self._serve(name, index) for index, name in enumerate(self.names)}
-            self._write_config(ports)
+            self.ports = {name: self._serve(name, index)
+                          for index, name in enumerate(self.names)}
+            self._write_config(self.ports)
         except BaseException:
             self.close()
             raise
@@ -167,20 +173,25 @@ class Lab:
             self._networks.append(self._network(name))
             run("ip", "-n", self._network(name), "link", "set", "lo", "up")
         run("ip", "-n", home, "link", "add", "wire", "type", "bridge")
-        run("ip", "-n", home, "addr", "add", f"{HOME_ADDRESS}/24", "dev", "wire")
+        self._add_address(home, HOME_ADDRESS_IPV6 if self.ipv6 else HOME_ADDRESS)
         run("ip", "-n", home, "link", "set", "wire", "up")
         for index, name in enumerate(self.names):
             run("ip", "-n", home, "link", "add", f"to{index}", "type", "veth", "peer", "name",
                 "wire", "netns", self._network(name))
             run("ip", "-n", home, "link", "set", f"to{index}", "master", "wire", "up")
-            run("ip", "-n", self._network(name), "addr", "add", f"{self.address(name)}/24", "dev",
-                "wire")
+            self._add_address(self._network(name), self.address(name))
             run("ip", "-n", self._network(name), "link", "set", "wire", "up")
+
+    def _add_address(self, network, address):
+        # Nobody else has these addresses: the kernel need not look for duplicates first.
+        words = [f"{address}/64", "nodad"] if self.ipv6 else [f"{address}/24"]
+        run("ip", "-n", network, "addr", "add", *words, "dev", "wire")
 
     def address(self, name):
         if not self.apart:
             return "127.0.0.1"
-        return f"10.213.0.{self.names.index(name) + 2}"
+        number = self.names.index(name) + 2
+        return f"{NETWORK_IPV6}::{number}" if self.ipv6 else f"10.213.0.{number}"
 
     def _serve(self, name, index):
         """Starts a host's sshd; the port that it listens at."""

@@ -317,6 +317,31 @@ class Jobs(Hosts):
         self.assertNotIn(TOKEN, job.output())
 
 
+class JobsOverIpv6(Hosts):
+    """Hosts that reach each other by IPv6 only."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = hosts.Lab(cls.names, ipv6=True)
+        cls.addClassCleanup(cls.lab.close)
+
+    def test_members_meet_over_ipv6(self):
+        job = self.over(HELLO, flags=["-s", 2])
+        self.assertEqual(job.end(), 0, job.output())
+        self.assertEqual(len([line for line in job.lines if ": sum = 3" in line]), 2, job.output())
+        if self.lab.ipv6:
+            self.assertEqual(job.scheduler_address()[0], f"[{hosts.HOME_ADDRESS_IPV6}]")
+        self.assert_nobody_left()
+
+    def test_hosts_are_given_as_digits(self):
+        digits = self.lab.address("one")
+        job = self.start_job([*self.lab.home(), cluster.LAUNCH, "--starter",
+                              f"{self.lab.ssh} -p {self.lab.ports['one']}", "-H",
+                              f"[{digits}]:2", "--", HELLO])
+        self.assertEqual(job.end(), 0, job.output())
+        self.assert_nobody_left()
+
+
 class Refusals(Hosts):
     """Hosts and host files with which a job cannot begin."""
 

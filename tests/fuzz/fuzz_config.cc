@@ -74,8 +74,7 @@ void check_address(const std::string& text) {
   const Result<HostPort> address = parse_host_port(text);
   if (!address.ok()) return;
   STRETTO_CHECK(!address->host.empty());
-  const Result<HostPort> again =
-      parse_host_port(address->host + ":" + std::to_string(address->port));
+  const Result<HostPort> again = parse_host_port(address->text());
   STRETTO_CHECK(again.ok() && again->host == address->host && again->port == address->port);
 }
 

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(LaunchTcp, OpenPortIsReached) {
-  const Result<OpenPort> opened = open_port(INADDR_LOOPBACK, 0);
+  const Result<OpenPort> opened = open_port("127.0.0.1", 0);
   ASSERT_TRUE(opened.ok()) << opened.status().text();
   EXPECT_THAT(try_to_reach({fmt::format("127.0.0.1:{}", opened->port)}, std::chrono::seconds(5),
                            SteadyClock()),
@@ -24,7 +24,7 @@ TEST(LaunchTcp, OpenPortIsReached) {
 TEST(LaunchTcp, ClosedPortHasCause) {
   std::uint16_t port = 0;
   {
-    const Result<OpenPort> opened = open_port(INADDR_LOOPBACK, 0);
+    const Result<OpenPort> opened = open_port("127.0.0.1", 0);
     ASSERT_TRUE(opened.ok()) << opened.status().text();
     port = opened->port;
   }
@@ -34,9 +34,9 @@ TEST(LaunchTcp, ClosedPortHasCause) {
 }
 
 TEST(LaunchTcp, TakenPortIsRefused) {
-  const Result<OpenPort> opened = open_port(INADDR_LOOPBACK, 0);
+  const Result<OpenPort> opened = open_port("127.0.0.1", 0);
   ASSERT_TRUE(opened.ok()) << opened.status().text();
-  EXPECT_THAT(open_port(INADDR_LOOPBACK, opened->port).status().cause(),
+  EXPECT_THAT(open_port("127.0.0.1", opened->port).status().cause(),
               HasSubstr("Address already in use"));
 }
 

@@ -163,7 +163,8 @@ Result<Variables> variables_of_guest(const ServersWish& wish, Rank server,
   const Result<HostPort> scheduler = parse_host_port(wish.scheduler);
   const bool far = scheduler.ok() && !is_loopback(scheduler->host);
   if (far && value_of(inherited, "STRETTO_BIND_HOST").empty()) {
-    given["STRETTO_BIND_HOST"] = "0.0.0.0";  // As on the hosts of a launcher.
+    const bool over_ipv6 = scheduler->host.find(':') != std::string::npos;
+    given["STRETTO_BIND_HOST"] = over_ipv6 ? "::" : "0.0.0.0";  // As on the hosts of a launcher.
   }
   if (Status status = check_ports(wish, server, told); !status.ok()) return status;
   if (wish.port != 0) given["STRETTO_SERVER_PORT"] = std::to_string(wish.port + 1);

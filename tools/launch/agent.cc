@@ -193,7 +193,7 @@ class HostAgent final : public HostEvents {
       const Result<std::string> path = find_program(frame.texts[i], frame.texts[1]);
       problems.push_back(path.ok() ? "" : path.status().cause());
     }
-    Result<OpenPort> opened = open_port(INADDR_ANY, static_cast<std::uint16_t>(frame.number));
+    Result<OpenPort> opened = open_port_to_all(static_cast<std::uint16_t>(frame.number));
     if (opened.ok()) open_port_ = std::move(*opened);
     problems.push_back(opened.ok() ? "" : opened.status().cause());
     send(Kind::kFound, 0, open_port_.port, std::move(problems));

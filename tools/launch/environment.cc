@@ -134,7 +134,7 @@ Variables variables_for(const Plan& plan, const JobMember& member, const Rendezv
       {"STRETTO_WORLD_SIZE", std::to_string(plan.workers)},
       {"STRETTO_SERVERS", std::to_string(plan.servers)},
       {"STRETTO_SHARDS", std::to_string(plan.shards)},
-      {"STRETTO_SCHEDULER", fmt::format("{}:{}", scheduler.host, scheduler.port)},
+      {"STRETTO_SCHEDULER", scheduler.text()},
       {"STRETTO_JOB_TOKEN", rendezvous.token},
       {"DMLC_ROLE", role},
       {"DMLC_PS_ROOT_URI", scheduler.host},

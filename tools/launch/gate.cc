@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain TCP over IPv4.
+// Plain TCP.
 #include "tools/launch/gate.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,9 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
-#include "common/config.h"
+#include "common/socket_address.h"
 #include "tools/launch/tcp.h"
 
 namespace stretto::launch {
@@ -35,12 +31,6 @@ bool same(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-std::string text_of(const sockaddr_in& address) {
-  std::array<char, INET_ADDRSTRLEN> text{};
-  ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
-  return text.data();
-}
-
 }  // namespace
 
 Gate::~Gate() {
@@ -48,7 +38,7 @@ Gate::~Gate() {
 }
 
 Status Gate::open(bool loopback_only) {
-  Result<OpenPort> opened = open_port(loopback_only ? INADDR_LOOPBACK : INADDR_ANY, 0);
+  Result<OpenPort> opened = loopback_only ? open_port("127.0.0.1", 0) : open_port_to_all(0);
   if (!opened.ok()) return opened.status();
   listener_ = std::move(opened->socket);
   port_ = opened->port;
@@ -59,15 +49,15 @@ Status Gate::open(bool loopback_only) {
 }
 
 void Gate::accept() {
-  sockaddr_in from{};
+  sockaddr_storage from{};
   socklen_t size = sizeof from;
+  auto* const generic = reinterpret_cast<sockaddr*>(&from);
   if (strangers_.size() >= kMaxStrangers || !can_open_two()) hang_up_on_oldest();
-  Descriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &size,
-                              SOCK_CLOEXEC | SOCK_NONBLOCK));
+  Descriptor socket(::accept4(listener_.get(), generic, &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.is_open()) return;
   keep_alive(socket.get());
   Stranger& stranger = strangers_.emplace_back();
-  stranger.address = text_of(from);
+  stranger.address = SocketAddress(generic).host();
   stranger.link =
       std::make_unique<AgentLink>(poller_, std::move(socket), Descriptor(), false, kMaxHello);
   stranger.link->start([this, &stranger](const AgentFrame& frame) { take(stranger, frame); },
@@ -114,10 +104,7 @@ std::vector<Gate::Arrival> Gate::take_arrivals() {
 }
 
 std::string far_address(const Descriptor& socket) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  return text_of(address);
+  return SocketAddress::peer_of(socket.get()).host();
 }
 
 Result<Descriptor> knock(const std::string& addresses, const Clock& clock) {

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <optional>
 
+#include "common/host_port.h"
+
 namespace stretto::launch {
 namespace {
 
@@ -92,7 +94,8 @@ Status check_name(std::string_view host, std::string_view entry) {
 
 Result<HostSlots> parse_entry(std::string_view entry) {
   const std::optional<std::size_t> colon = colon_after_host(entry);
-  HostSlots host{std::string(entry.substr(0, colon.value_or(entry.size()))), 1};
+  const std::string_view name = entry.substr(0, colon.value_or(entry.size()));
+  HostSlots host{std::string(without_brackets(name)), 1};
   if (Status status = check_name(host.host, entry); !status.ok()) return status;
   if (!colon) return host;
   Result<std::uint32_t> slots = parse_slots(entry.substr(*colon + 1), entry);
@@ -151,7 +154,7 @@ Result<std::vector<HostSlots>> parse_process_hosts(std::string_view text, std::s
     const std::optional<std::size_t> colon = colon_after_host(entry.text);
     const std::string_view host = entry.text.substr(0, colon.value_or(entry.text.size()));
     if (Status status = check_name(host, entry.text); !status.ok()) return at(path, entry, status);
-    hosts.push_back({std::string(host), 1});
+    hosts.push_back({std::string(without_brackets(host)), 1});
   }
   if (hosts.empty()) return no_host(path);
   return hosts;

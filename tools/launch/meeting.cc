@@ -15,7 +15,11 @@ namespace {
 // By which mpirun learns of hosts: Slurm, PBS, LSF, Grid Engine.
 constexpr std::string_view kBatchVariables[] = {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS",
                                                 "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"};
-constexpr std::string_view kEverywhere = "0.0.0.0";
+
+// What servers bind: IPv6 too where the job meets by it.
+std::string every_address(const std::string& scheduler) {
+  return scheduler.find(':') == std::string::npos ? "0.0.0.0" : "::";
+}
 
 bool is_address_of(const AgentHello& hello, const std::string& address) {
   return std::any_of(hello.interfaces.begin(), hello.interfaces.end(), [&](const std::string& one) {
@@ -114,7 +118,7 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
   if (is_loopback(*scheduler)) return meeting;  // mpirun has put every rank on this host.
   for (std::size_t site = 0; site < placement.sites.size(); ++site) {
     if (placement.members_at(site).empty()) continue;
-    meeting.bind_hosts[site] = kEverywhere;
+    meeting.bind_hosts[site] = every_address(*scheduler);
     if (plan.interface.empty()) continue;
     Result<std::string> address = finder.address_of(site);
     if (!address.ok()) return address.status();
@@ -146,7 +150,7 @@ std::string addresses_to_come_to(const std::string& interface,
     const std::string name = one.substr(0, one.find('='));
     const std::string address = one.substr(one.find('=') + 1);
     const bool wanted = interface.empty() ? !is_loopback(address) : name == interface;
-    if (wanted) addresses += fmt::format("{}{}:{}", addresses.empty() ? "" : ",", address, port);
+    if (wanted) addresses += (addresses.empty() ? "" : ",") + HostPort{address, port}.text();
   }
   return addresses;
 }

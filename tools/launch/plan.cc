@@ -58,7 +58,7 @@ std::string label_of(const JobMember& member) {
 KnownJob known_job(const Plan& plan, const HostPort& scheduler, const std::string& token,
                    std::int64_t started_s) {
   return {.name = plan.name.empty() ? job_name(plan.command) : plan.name,
-          .scheduler = fmt::format("{}:{}", scheduler.host, scheduler.port),
+          .scheduler = scheduler.text(),
           .command = command_line(plan.command),
           .workers = plan.workers,
           .servers = plan.servers,

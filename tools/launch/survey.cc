@@ -80,7 +80,7 @@ class Survey final : private FarEvents {
   void test_connections() {
     OpenPort own;
     if (!placement_.members_at(0).empty()) {
-      Result<OpenPort> opened = open_port(INADDR_ANY, port_at(0));
+      Result<OpenPort> opened = open_port_to_all(port_at(0));
       if (!opened.ok()) return findings_.push_back({false, opened.status().cause()});
       own = std::move(*opened);
       ports_[0] = own.port;
@@ -109,7 +109,7 @@ class Survey final : private FarEvents {
         findings_.push_back({false, address.status().cause()});
         return false;
       }
-      addresses_[site] = fmt::format("{}:{}", *address, port);
+      addresses_[site] = HostPort{*address, port}.text();
     }
     return true;
   }

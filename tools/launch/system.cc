@@ -2,13 +2,11 @@
 // Files, limits and random bits.
 #include "tools/launch/system.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -22,8 +20,8 @@
 #include <iterator>
 #include <memory>
 
-#include "common/config.h"
 #include "common/network.h"
+#include "common/socket_address.h"
 
 namespace stretto::launch {
 namespace {
@@ -150,25 +148,26 @@ std::vector<std::string> interface_addresses() {
   ifaddrs* found = nullptr;
   if (::getifaddrs(&found) != 0) return {};
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, ::freeifaddrs);
-  std::vector<std::string> addresses;
+  std::vector<std::string> ipv4;
+  std::vector<std::string> ipv6;
   std::vector<std::string> loopback;
   for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-    if ((one->ifa_flags & IFF_UP) == 0) continue;
-    std::array<char, INET_ADDRSTRLEN> text{};
-    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-    ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
-    auto& list = (one->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : addresses;
-    list.push_back(fmt::format("{}={}", one->ifa_name, text.data()));
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
+    const SocketAddress address(one->ifa_addr);
+    const std::string host = address.host();
+    if (!address.is_known() || host.starts_with("fe80:")) continue;  // No other host can use it.
+    auto& list = address.is_loopback() ? loopback : address.family() == AF_INET ? ipv4 : ipv6;
+    list.push_back(fmt::format("{}={}", one->ifa_name, host));
   }
-  addresses.insert(addresses.end(), loopback.begin(), loopback.end());
-  return addresses;
+  ipv4.insert(ipv4.end(), ipv6.begin(), ipv6.end());
+  ipv4.insert(ipv4.end(), loopback.begin(), loopback.end());
+  return ipv4;
 }
 
 bool is_this_host(const std::string& name) {
   const std::string own = host_name();
   return is_loopback(name) || name == own || name == own.substr(0, own.find('.')) ||
-         is_own_host(name + ":0");
+         is_own_host(name);
 }
 
 std::uint64_t raise_descriptor_limit() {

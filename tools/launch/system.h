@@ -38,7 +38,8 @@ std::uint64_t descriptors_needed(const Plan& plan);
 /// What this host calls itself.
 std::string host_name();
 
-/// Its IPv4 addresses as "eth0=192.0.2.7", of interfaces that are up; loopback last.
+/// Its addresses as "eth0=192.0.2.7", of interfaces that are up: IPv4, then IPv6 but for link-local
+/// ones, then loopback.
 std::vector<std::string> interface_addresses();
 
 /// True for loopback names, the host's own name and its addresses. Nothing is looked up.

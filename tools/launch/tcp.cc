@@ -4,32 +4,15 @@
 
 #include <errno.h>
 #include <fmt/core.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/check.h"
+#include "common/socket_address.h"
+
 namespace stretto::launch {
-namespace {
-
-Result<sockaddr_in> resolve(const HostPort& address) {
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(address.host.c_str(), nullptr, &hints, &found); error != 0) {
-    return Status(Code::kInvalidArgument, fmt::format("host '{}' cannot be resolved: {}",
-                                                      address.host, ::gai_strerror(error)));
-  }
-  sockaddr_in to = *reinterpret_cast<const sockaddr_in*>(found->ai_addr);
-  ::freeaddrinfo(found);
-  to.sin_port = htons(address.port);
-  return to;
-}
-
-}  // namespace
-
 Status socket_error(std::string_view what) {
   return {Code::kNetwork, fmt::format("{}: {}", what, ::strerror(errno))};
 }
@@ -46,35 +29,28 @@ void keep_alive(int descriptor) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-Result<OpenPort> open_port(in_addr_t host, std::uint16_t port) {
+Result<OpenPort> open_port(std::string_view host, std::uint16_t port) {
   OpenPort opened;
-  opened.socket = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in own{};
-  own.sin_family = AF_INET;
-  own.sin_addr.s_addr = htonl(host);
-  own.sin_port = htons(port);
-  socklen_t size = sizeof own;
-  auto* address = reinterpret_cast<sockaddr*>(&own);
-  const int on = 1;  // As jobs' own listeners have it: a port is free again at once.
-  ::setsockopt(opened.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (!opened.socket.is_open() || ::bind(opened.socket.get(), address, size) != 0 ||
-      ::listen(opened.socket.get(), SOMAXCONN) != 0 ||
-      ::getsockname(opened.socket.get(), address, &size) != 0) {
-    return socket_error("no port to listen at");
-  }
-  opened.port = ntohs(own.sin_port);
+  const auto at = SocketAddress::from_digits(std::string(host), port);
+  STRETTO_CHECK(at.has_value());
+  opened.socket = listen_at(*at, SOMAXCONN);
+  if (!opened.socket.is_open()) return socket_error("no port to listen at");
+  opened.port = SocketAddress::own_of(opened.socket.get()).port();
   return opened;
 }
 
+Result<OpenPort> open_port_to_all(std::uint16_t port) {
+  Result<OpenPort> both = open_port("::", port);
+  return both.ok() ? std::move(both) : open_port("0.0.0.0", port);
+}
+
 Result<Descriptor> connect_to(const HostPort& address, Duration patience, const Clock& clock) {
-  const Result<sockaddr_in> to = resolve(address);
-  if (!to.ok()) return to.status();
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const Result<SocketAddress> to = SocketAddress::resolve(address.host, address.port);
+  if (!to.ok()) return Status(Code::kInvalidArgument, to.status().cause());
+  Descriptor socket(::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return socket_error("no socket");
   int error = 0;
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*to), sizeof *to) != 0) {
-    error = errno;
-  }
+  if (::connect(socket.get(), to->get(), to->size()) != 0) error = errno;
   for (const Time until = clock.now() + patience; error == EINPROGRESS || error == EINTR;) {
     pollfd look{socket.get(), POLLOUT, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now()).count();

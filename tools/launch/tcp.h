@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP over IPv4 between launchers and agents, and tests of whether hosts reach each other by it.
+// TCP between launchers and agents, and tests of whether hosts reach each other by it.
 #pragma once
-
-#include <netinet/in.h>
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
 #include "common/descriptor.h"
+#include "common/host_port.h"
 #include "stretto/status.h"
 
 namespace stretto::launch {
@@ -20,8 +19,10 @@ struct OpenPort {
   std::uint16_t port = 0;
 };
 
-/// Listens at a port of INADDR_ANY or INADDR_LOOPBACK; 0: a free one. Errors: Network.
-Result<OpenPort> open_port(in_addr_t host, std::uint16_t port);
+/// Listens at a port of an address in digits; 0: a free one. Errors: Network.
+Result<OpenPort> open_port(std::string_view host, std::uint16_t port);
+/// The same at all addresses of this host, of IPv6 too where the kernel has it.
+Result<OpenPort> open_port_to_all(std::uint16_t port);
 
 /// A connection without blocking, with keep-alive, made within `patience`. Blocks its thread.
 /// Errors: InvalidArgument for a host without an address, Network.

@@ -37,7 +37,8 @@ int ask(const std::string& provider, const std::string& host, Info& found) {
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   const bool named = has_addresses(provider);
-  if (named) hints->addr_format = FI_SOCKADDR_IN;
+  const bool over_ipv6 = host.find(':') != std::string::npos;
+  if (named) hints->addr_format = over_ipv6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
   const bool at_host = named && !host.empty();
   fi_info* info = nullptr;
   const int error = library()->getinfo(FI_VERSION(1, 11), at_host ? host.c_str() : nullptr, nullptr,

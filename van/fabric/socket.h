@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/descriptor.h"
 #include "stretto/status.h"
@@ -15,7 +16,7 @@ namespace stretto::fabric {
 class TcpSocket {
  public:
   TcpSocket() = default;
-  explicit TcpSocket(int descriptor) : descriptor_(descriptor) {}
+  explicit TcpSocket(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
 
   bool open() const { return descriptor_.is_open(); }
   int get() const { return descriptor_.get(); }

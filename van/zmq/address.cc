@@ -31,12 +31,6 @@ Result<HostPort> to_connect(std::string_view address) {
     return Status(Code::kInvalidArgument,
                   fmt::format("cannot connect to '{}': port 0 is nobody's", address));
   }
-  if (parsed->host.find(':') != std::string::npos) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("cannot connect to '{}': '{}' is an IPv6 address; give an IPv4 "
-                              "address, or the name of a host that has one",
-                              address, parsed->host));
-  }
   if (parsed->host == "localhost") parsed->host = "127.0.0.1";
   return parsed;
 }

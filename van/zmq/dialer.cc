@@ -38,14 +38,12 @@ Status no_node(const Connection& connection) {
 Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
   auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes,
                                                  options_.curve.get());
-  const auto port = static_cast<std::uint16_t>(to.port);
-  if (const std::optional<in_addr> host = digits_of_host(to.host)) {
-    if (Status status = dial_by(*connection, *host, port); !status.ok()) return status;
+  if (const auto digits = SocketAddress::from_digits(to.host, to.port)) {
+    if (Status status = dial_by(*connection, *digits); !status.ok()) return status;
   } else {
-    Result<std::unique_ptr<NameLookup>> name =
-        NameLookup::begin(to.host, [this] { watch_.wake(); });
+    Result<std::unique_ptr<NameLookup>> name = NameLookup::begin(to, [this] { watch_.wake(); });
     if (!name.ok()) return name.status();
-    lookups_.push_back({link, port, *std::move(name)});
+    lookups_.push_back({link, *std::move(name)});
   }
   beginners_.push_back(link);
   Connection& begun = table_.add(std::move(connection));
@@ -53,8 +51,8 @@ Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address
   return {};
 }
 
-Status Dialer::dial_by(Connection& connection, in_addr host, std::uint16_t port) {
-  Result<Dialed> dialed = dial(host, port, connection.local);
+Status Dialer::dial_by(Connection& connection, const SocketAddress& to) {
+  Result<Dialed> dialed = dial(to, connection.local);
   if (!dialed.ok()) return dialed.status();
   if (dialed->error != 0) {
     connection.fail(refusal(connection, dialed->error));
@@ -78,11 +76,11 @@ void Dialer::end_lookups(Time now) {
     lookups_.erase(lookups_.begin() + static_cast<std::ptrdiff_t>(i));
     Connection* connection = table_.find(lookup.link);
     if (connection == nullptr) continue;  // Closed since.
-    const Result<in_addr>& host = lookup.name->outcome();
-    Status status = host.status();
+    const Result<SocketAddress>& found = lookup.name->outcome();
+    Status status = found.status();
     if (status.ok()) {
       connection->since = now;
-      status = dial_by(*connection, *host, lookup.port);
+      status = dial_by(*connection, *found);
     }
     // What this process lacks is nothing that the far end could be asked about.
     const bool ours = status.code() == Code::kResource;

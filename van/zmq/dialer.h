@@ -36,14 +36,13 @@ class Dialer {
   std::vector<std::pair<LinkId, Status>> late(Time now);
 
  private:
-  /// The name of a link's far end, and the port there.
+  /// The name of a link's far end.
   struct Lookup {
     LinkId link = 0;
-    std::uint16_t port = 0;
     std::unique_ptr<NameLookup> name;
   };
 
-  Status dial_by(Connection& connection, in_addr host, std::uint16_t port);
+  Status dial_by(Connection& connection, const SocketAddress& to);
 
   ConnectionTable& table_;
   Watch& watch_;

@@ -2,7 +2,6 @@
 // connect() of a socket that does not block, and what is asked of it afterwards.
 #include "van/zmq/dialing.h"
 
-#include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -14,15 +13,9 @@
 
 namespace stretto::zmq {
 
-std::optional<in_addr> digits_of_host(const std::string& host) {
-  in_addr address{};
-  if (::inet_pton(AF_INET, host.c_str(), &address) == 1) return address;
-  return std::nullopt;
-}
-
-Result<Dialed> dial(in_addr host, std::uint16_t port, bool local) {
+Result<Dialed> dial(const SocketAddress& to, bool local) {
   Dialed dialed;
-  dialed.socket = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  dialed.socket = Descriptor(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!dialed.socket.is_open()) return failure("wanted a socket to connect by", errno);
   const int on = 1;
   const int socket = dialed.socket.get();
@@ -31,12 +24,8 @@ Result<Dialed> dial(in_addr host, std::uint16_t port, bool local) {
     ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kLocalSendBuffer, sizeof kLocalSendBuffer);
   }
   keep_alive(socket);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr = host;
-  const bool begun = ::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 ||
-                     errno == EINPROGRESS || errno == EINTR;
+  const bool begun =
+      ::connect(socket, to.get(), to.size()) == 0 || errno == EINPROGRESS || errno == EINTR;
   if (!begun) dialed.error = errno;
   return dialed;
 }
@@ -46,7 +35,7 @@ std::optional<int> outcome_of(int socket) {
   socklen_t size = sizeof error;
   if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
   if (error != 0) return error;
-  sockaddr_in there{};
+  sockaddr_storage there{};
   size = sizeof there;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&there), &size) == 0) return 0;
   if (errno == ENOTCONN) return std::nullopt;

@@ -2,18 +2,13 @@
 // The socket calls of who connects, none of which waits.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <optional>
-#include <string>
 
 #include "common/descriptor.h"
+#include "common/socket_address.h"
 #include "stretto/status.h"
 
 namespace stretto::zmq {
-
-/// The address that digits mean; none if `host` is a name.
-std::optional<in_addr> digits_of_host(const std::string& host);
 
 /// A TCP connection that has begun.
 struct Dialed {
@@ -21,7 +16,7 @@ struct Dialed {
   int error = 0;  ///< Why it has failed already; 0: it has not.
 };
 /// Towards this host (`local`) its send buffer is of a size. Resource if there is no socket.
-Result<Dialed> dial(in_addr host, std::uint16_t port, bool local);
+Result<Dialed> dial(const SocketAddress& to, bool local);
 
 /// What has become of it: 0 where it is there, none while it is not known, or why it has failed.
 std::optional<int> outcome_of(int socket);

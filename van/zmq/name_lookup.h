@@ -3,14 +3,13 @@
 // asked on a thread of its own; a loop goes on meanwhile.
 #pragma once
 
-#include <netinet/in.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "common/socket_address.h"
 #include "stretto/status.h"
 
 namespace stretto::zmq {
@@ -20,8 +19,7 @@ class NameLookup {
  public:
   /// `done` is called, on the lookup's thread, when the outcome is there. Resource if there is no
   /// thread.
-  static Result<std::unique_ptr<NameLookup>> begin(const std::string& host,
-                                                   std::function<void()> done);
+  static Result<std::unique_ptr<NameLookup>> begin(const HostPort& to, std::function<void()> done);
   /// Waits for the resolver.
   ~NameLookup() = default;
   NameLookup(const NameLookup&) = delete;
@@ -29,12 +27,12 @@ class NameLookup {
 
   bool done() const { return done_.load(std::memory_order_acquire); }
   /// Once it is done.
-  const Result<in_addr>& outcome() const;
+  const Result<SocketAddress>& outcome() const;
 
  private:
-  NameLookup(const std::string& host, std::function<void()> done);
+  NameLookup(const HostPort& to, std::function<void()> done);
 
-  Result<in_addr> outcome_;
+  Result<SocketAddress> outcome_;
   std::atomic<bool> done_{false};
   std::jthread thread_;  // Last: it uses the others.
 };

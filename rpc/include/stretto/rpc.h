@@ -228,7 +228,7 @@ class Endpoint {
   Status on(std::string_view method, Handler handler);
   /// Lets others connect, at `port` of Options::bind_host; 0: at a free one. Returns the address
   /// that they connect to, host:port. Blocks for the endpoint's thread. kNetwork if the port is
-  /// taken; kInvalidArgument for a second listen(), and for 0.0.0.0 without a node_host.
+  /// taken; kInvalidArgument for a second listen(), and for 0.0.0.0 or :: without a node_host.
   Result<std::string> listen(std::uint16_t port = 0);
   /// The same again; empty before listen().
   std::string address() const;

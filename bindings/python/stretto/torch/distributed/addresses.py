@@ -8,6 +8,7 @@ import socket
 from stretto import environment, errors
 
 _LOOPBACK = "127.0.0.1"
+_LOOPBACK_IPV6 = "::1"
 _PORT = 9  # Of no meaning: nothing is sent.
 
 
@@ -21,19 +22,33 @@ def meeting_point(store):
 def own_address_towards(host):
     """This host's address on the way to another one, or to itself."""
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, _PORT))
+        found = socket.getaddrinfo(host, _PORT, type=socket.SOCK_DGRAM)
+        # As Stretto's members do: a name that has addresses of both families means that of IPv4.
+        family, kind, protocol, _, address = min(
+            found, key=lambda one: one[0] != socket.AF_INET)
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(address)
             return probe.getsockname()[0]
     except OSError as error:
         raise errors.Unsupported(
-            f"backend 'stretto' uses IPv4, and finds no IPv4 address for '{host}', where "
-            f"torch.distributed meets ({error}): name that host by an IPv4 address, or by a name "
-            "that has one", operation="init_process_group") from None
+            f"backend 'stretto' finds no way to '{host}', where torch.distributed meets "
+            f"({error}): name that host by an address that this host can reach",
+            operation="init_process_group") from None
+
+
+def with_port(host, port):
+    """`host:port`, with brackets around digits of IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def host_of(address):
+    """The host of `host:port`, without brackets."""
+    return address.rpartition(":")[0].strip("[]")
 
 
 def is_loopback(address):
     """True for an address that only processes of its host can reach."""
-    return address.startswith("127.")
+    return address.startswith("127.") or address == _LOOPBACK_IPV6
 
 
 def listening_address(own, others):

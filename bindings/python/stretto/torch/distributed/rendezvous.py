@@ -85,7 +85,7 @@ def _meet(store, rank, size):
             environment.give(name, str(job[name]))
     environment.give("STRETTO_RANK", rank)
     if not environment.text("STRETTO_BIND_HOST"):
-        scheduler = job["STRETTO_SCHEDULER"].rpartition(":")[0]
+        scheduler = addresses.host_of(job["STRETTO_SCHEDULER"])
         environment.give("STRETTO_BIND_HOST", addresses.own_address_towards(scheduler))
 
 
@@ -153,7 +153,7 @@ def _begin(store, size):
         reading, writing = os.pipe()
         with open(reading, encoding="utf-8") as said:
             with open(writing, "wb"):  # Then the scheduler's end of it alone is open.
-                _start_scheduler(variables, "--address", f"{host}:0", "--ready_fd",
+                _start_scheduler(variables, "--address", addresses.with_port(host, 0), "--ready_fd",
                                  str(writing), descriptor=writing)
             address = said.readline().strip()
         if not address:
