@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What Stretto stands on. All of it is in Debian 12; tools/install-dependencies installs it.
+# What Stretto stands on. All of it is in Debian 12 and 13; tools/install-dependencies installs it.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(Protobuf REQUIRED)

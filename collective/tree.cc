@@ -38,8 +38,7 @@ std::vector<Place> from_root_down(const std::vector<Place>& parents, Place root)
   }
   std::vector<Place> downwards = {root};
   for (std::size_t next = 0; next < downwards.size(); ++next) {
-    const std::vector<Place>& more = children[downwards[next]];
-    downwards.insert(downwards.end(), more.begin(), more.end());
+    for (const Place child : children[downwards[next]]) downwards.push_back(child);
   }
   return downwards;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts of tools/ share: how to fail, how wide to build, where a preset builds.
+# What the scripts of tools/ share: how to fail, how wide to build, where a preset builds, and how
+# to use the root of another Debian.
 # shellcheck shell=bash
 
 # fail SCRIPT CAUSE [STATUS]: ends the script with one line that says what went wrong.
@@ -27,4 +28,40 @@ build_folder() {
 # Configures a preset, unless an earlier run has done so.
 configure() {
   if [[ ! -f $(build_folder "$1")/build.ninja ]]; then cmake --preset "$1"; fi
+}
+
+# The release of this Debian, such as bookworm.
+debian_release() {
+  (. /etc/os-release && echo "${VERSION_CODENAME:?}")
+}
+
+# The lines "deb MIRROR SUITE COMPONENT" of Debian's own archives that apt uses here.
+debian_sources() {
+  apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+    'Created-By: Packages' 'Origin: Debian' | sort -u
+}
+
+# apt's settings here that the apt of a root needs: the proxy.
+apt_proxy() {
+  apt-config dump --format '%f "%v";%n' Acquire::http::Proxy Acquire::https::Proxy
+}
+
+# forbid_services ROOT: no package starts a service in this root.
+forbid_services() {
+  printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+  chmod 755 "$1/usr/sbin/policy-rc.d"
+}
+
+# in_root ROOT USER SETUP COMMAND...: runs the command in the root, with mounts and processes of its
+# own: what the command starts ends with it. SETUP is a shell command that runs first, outside the
+# root; it has the root as $0. A first word `alone` gives the command a network of its own, too.
+in_root() {
+  local network=() up=true root user setup
+  if [[ $1 == alone ]]; then network=(--net) up='ip link set lo up' && shift; fi
+  root=$1 user=$2 setup=$3
+  shift 3
+  unshare --mount --pid --fork --kill-child "${network[@]}" -- bash -c "
+    mount -t proc proc \"\$0/proc\" && mount -t tmpfs tmpfs \"\$0/dev/shm\" && $up && $setup &&
+    exec chroot --userspec=$user \"\$0\" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \\
+      LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \"\$@\"" "$root" "$@"
 }

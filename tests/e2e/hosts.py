@@ -132,7 +132,7 @@ class Lab:
     @contextlib.contextmanager
     def without_power(self, name, pids):
         """Nothing goes to this host and nothing comes from it, and nobody is told. Where hosts are
-        not apart, these processes of it stand still instead.
+        not apart, these processes of it are stopped instead, and resumed at the end.
         """
         home, wire = self._network("home"), f"to{self.names.index(name)}"
         if self.apart:
@@ -148,6 +148,8 @@ class Lab:
         finally:
             if self.apart:
                 run("ip", "-n", home, "link", "set", wire, "master", "wire")
+            else:
+                resume(pids)
 
     def close(self):
         for server in self._servers.values():
@@ -264,6 +266,13 @@ def await_gone(pids, seconds=PATIENCE):
         return sorted(set(pids) - set(watch.ends(seconds)))
     finally:
         watch.close()
+
+
+def resume(pids):
+    """Sends SIGCONT to those of these processes that still exist."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 class FarTest(cluster.ClusterTest):

@@ -28,9 +28,9 @@ class Mpi(hosts.FarTest):
                                *flags, "--", *program], **variables)
 
     def mpiruns(self):
-        """Process ids of the launchers' mpirun."""
+        """Process ids of the launchers' mpirun; Open MPI 5 runs it as PRRTE's prterun."""
         return [pid for pid in self.survivors()
-                if hosts.processes().get(pid, [""])[0].endswith("mpirun")]
+                if hosts.processes().get(pid, [""])[0].endswith(("mpirun", "prterun"))]
 
     def test_hello(self):
         where = 'echo "rank $OMPI_COMM_WORLD_RANK local $LOCAL_RANK of $LOCAL_WORLD_SIZE"; exec '

@@ -170,7 +170,7 @@ class Check(Tree):
         super().setUp()
         self.write("a.h", "")
         for path in ("bin/clang-format", "bin/nvcc", "tools/docs", "tools/fuzz",
-                     "tools/check_cuda", "tools/install-dependencies"):
+                     "tools/check_cuda", "tools/install-dependencies", "tools/other-debian"):
             self.stand_in(path)
         self.stand_in("bin/setarch", 'shift; exec "$@"')
         self.stand_in("bin/cmake", f"[ $2 != check ] || exec {sys.executable} -c '{BURN}'")
@@ -181,7 +181,7 @@ class Check(Tree):
     def test_changed_tells_what_it_left_out(self):
         said = self.run_tool("check", "--changed").splitlines()
         self.assertEqual(said[-6:], [
-            "--changed left out:", "  parts: asan (with fuzz targets) tsan cuda",
+            "--changed left out:", "  parts: asan (with fuzz targets) tsan cuda debian13",
             f"  release tests: {RAN}", f"  release tests: {SLOW}", f"  lint: {LINTED}",
             "check: all passed"])
         steps = dict(reversed(line.split())
@@ -195,6 +195,15 @@ class Check(Tree):
         self.assertIn("a/new took 15.5 processor seconds, and no row", said)
         self.assertRegex(said, r"(?m)^ *15\.5 s +2\.0 s  tsan +a/new$")
         self.assertEqual(said.splitlines()[-1], "check: FAILED: budget")
+
+    def test_debian13_is_of_all_parts(self):
+        self.stand_in("tools/other-debian", "echo this is $1; exit 1")
+        said = self.run_tool("check", "--only", "debian13", status=1)
+        self.assertIn("this is trixie", said)
+        self.assertEqual(said.splitlines()[-1], "check: FAILED: debian13")
+        said = self.run_tool("check", "--all", status=1 if os.geteuid() == 0 else 0)
+        self.assertEqual("FAILED: debian13" in said, os.geteuid() == 0)
+        self.assertNotIn("debian13", self.run_tool("check", "--quick"))
 
     def test_failed_run_is_not_compared_with_the_budget(self):
         self.stand_in("tools/lint", "exit 1")

@@ -89,10 +89,10 @@ TEST(Ticket, CallbacksRunInOrderAndMayAskTheTicket) {
   const auto [ticket, state] = make_ticket();
   std::vector<int> told;
   for (int i = 0; i < 3; ++i) {
-    ticket.on_done([&told, i, ticket = ticket](const Status&) {
-      EXPECT_TRUE(ticket.done());
-      EXPECT_TRUE(ticket.wait().ok());
-      ticket.on_done([&told, i](const Status&) { told.push_back(10 * i + 1); });
+    ticket.on_done([&told, i, copy = ticket](const Status&) {
+      EXPECT_TRUE(copy.done());
+      EXPECT_TRUE(copy.wait().ok());
+      copy.on_done([&told, i](const Status&) { told.push_back(10 * i + 1); });
       told.push_back(10 * i);
     });
   }
@@ -132,20 +132,20 @@ TEST(Ticket, EndsOnceForAllThreads) {
     std::atomic<int> wrong{0};
     std::vector<std::jthread> threads;
     for (int i = 0; i < kThreads; ++i) {
-      threads.emplace_back([&, ticket = ticket, i] {
+      threads.emplace_back([&, copy = ticket, i] {
         together.arrive_and_wait();
-        ticket.on_done([&](const Status& status) {
+        copy.on_done([&](const Status& status) {
           ++told;
           if (!(status == kLost)) ++wrong;
         });
-        const Status status = i % 2 == 0 ? ticket.wait() : ticket.wait_for(60s);
-        if (!(status == kLost) || !ticket.done()) ++wrong;
+        const Status status = i % 2 == 0 ? copy.wait() : copy.wait_for(60s);
+        if (!(status == kLost) || !copy.done()) ++wrong;
       });
     }
     for (const Status& status : {kLost, Status()}) {
-      threads.emplace_back([&together, status, state = state] {
+      threads.emplace_back([&together, status, copy = state] {
         together.arrive_and_wait();
-        state->end_one(status, {});
+        copy->end_one(status, {});
       });
     }
     threads.clear();

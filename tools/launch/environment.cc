@@ -212,7 +212,9 @@ Duration time_told(const Plan& plan, const Variables& inherited, const std::stri
 Variables portable(const Variables& inherited) {
   Variables kept;
   for (const auto& [name, value] : inherited) {
-    const auto begins = [&name = name](std::string_view begin) { return name.starts_with(begin); };
+    const auto begins = [&variable = name](std::string_view begin) {
+      return variable.starts_with(begin);
+    };
     const bool of_one_host =
         std::find(std::begin(kOfOneHost), std::end(kOfOneHost), name) != std::end(kOfOneHost) ||
         std::any_of(std::begin(kOfOneHostBegin), std::end(kOfOneHostBegin), begins);

@@ -54,10 +54,10 @@ class OneWorker : public testing::TestWithParam<std::tuple<Mode, std::uint32_t>>
 TEST_P(OneWorker, TrainsAsPlainSgdBitForBit) {
   const auto [mode, warm_up] = GetParam();
   live::Cluster cluster(plan(1));
-  cluster.run([mode = mode, warm_up = warm_up](Worker& worker) {
+  const ParameterOptions options{
+      .mode = mode, .optimizer = {.rule = Rule::kSgd, .rate = 0.05}, .warm_up = warm_up};
+  cluster.run([&options](Worker& worker) {
     Floats wanted = initial();
-    const ParameterOptions options{
-        .mode = mode, .optimizer = {.rule = Rule::kSgd, .rate = 0.05}, .warm_up = warm_up};
     auto opened = Parameters::open(worker, {{"w", wanted}}, options);
     ASSERT_TRUE(opened.ok()) << opened.status().text();
     Parameters weights = *std::move(opened);

@@ -46,7 +46,7 @@ class DistributedDataParallel(torch.nn.Module):
                                  "parameter with requires_grad=True")
         ways.check_gradients(exchange, named, compression)
         # Some buffers are in no state_dict.
-        state = dict(module.named_buffers()) | broadcasting.tensors_in(module.state_dict())
+        state = {**dict(module.named_buffers()), **broadcasting.tensors_in(module.state_dict())}
         broadcasting.broadcast_alike(state, 0, f"Parameter.{self._scope}",
                                      {"broadcast_buffers": str(bool(broadcast_buffers))},
                                      label="Parameter.module/")

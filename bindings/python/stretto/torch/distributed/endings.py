@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import os
 import threading
+from typing import List
 
 from stretto import _core, errors
 
@@ -83,7 +84,7 @@ class _Endings:
 
 
 _endings = _Endings()
-_of_parents = []
+_of_parents: List[_Endings] = []
 
 
 def call(ticket, then):

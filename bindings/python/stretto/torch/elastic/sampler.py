@@ -44,7 +44,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.seed = seed
         self.epoch = 0
         self.rank, self.num_replicas = 0, 1
-        self._done = numpy.zeros(len(dataset), dtype=bool)  # By place in the epoch's order.
+        self._done: Any = numpy.zeros(len(dataset), dtype=bool)  # By place in the epoch's order.
         self._seats: Optional[Tuple[int, ...]] = None  # Whose division it is; None: of ranks.
         self._processed: Dict[int, int] = {}  # Of their parts, as was last agreed, by seat.
         self._per_step: Optional[int] = None  # Samples of all workers together.
@@ -102,7 +102,7 @@ class ElasticSampler(torch.utils.data.Sampler):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on there. ValueError if it is of a dataset of another length. Also takes Horovod's,
         which has the number of samples processed only."""
-        done = numpy.zeros(len(self.dataset), dtype=bool)
+        done: Any = numpy.zeros(len(self.dataset), dtype=bool)
         if "processed" in state_dict:
             bits = numpy.frombuffer(state_dict["processed"], dtype=numpy.uint8)
             if len(bits) != (len(done) + 7) // 8:
