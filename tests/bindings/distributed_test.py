@@ -54,6 +54,11 @@ class Distributed(jobs.PythonTest):
             self.assert_done(self.python("distributed_hooks_worker.py", workers=workers, servers=1),
                              workers=workers, seconds=LONG)
 
+    def test_names_and_coalesced_calls(self):
+        for workers in (2, 3):
+            self.assert_done(self.python("distributed_names_worker.py", workers=workers, servers=0,
+                                         forks=False), workers=workers, seconds=LONG)
+
     def test_programs_end_well(self):
         for how, lines in jobs.some(("adds", 1), ("adds_and_destroys", 2), ("leaves_requests", 1)):
             for workers in (1, 3):
