@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from stretto.torch import ways
 from stretto.torch.alone import Alone
-from stretto.torch.distributed import libuv, rendezvous
+from stretto.torch.distributed import builtin_hooks, libuv, rendezvous
 from stretto.torch.distributed.group import ProcessGroup, group_of
 
 __all__ = ["Options", "ProcessGroup"]
@@ -54,4 +54,5 @@ def _register():
 
 if "STRETTO" not in dist.Backend._plugins:  # pylint: disable=protected-access
     _register()
+    builtin_hooks.replace_for(ProcessGroup)
     libuv.do_without()
