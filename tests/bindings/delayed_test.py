@@ -217,7 +217,7 @@ class OneWorker(Alone):
             file = io.BytesIO()
             torch.save(what, file)
             file.seek(0)
-            return torch.load(file)
+            return torch.load(file, weights_only=False)
 
         for stale in ("all", 2):
             optimizer = self.wrap(settings={"momentum": 0.9}, stale=stale)

@@ -1,31 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the function under faulthandler.dump_traceback_later(), whose thread has no GIL either. It is
-// not in Python's headers, and is looked up.
+// A handler that does nothing is under faulthandler's, which Python takes away when it ends.
 #include "bindings/python/core/python_stacks.h"
 
-#include <Python.h>
-#include <dlfcn.h>
+#include <pthread.h>
+#include <pybind11/pybind11.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
-
-#include "common/descriptor.h"
+#include <csignal>
 
 namespace stretto::python {
+namespace {
 
-std::string python_stacks() {
-  using Dump = const char* (*)(int, PyInterpreterState*, PyThreadState*);
-  const auto dump = reinterpret_cast<Dump>(::dlsym(RTLD_DEFAULT, "_Py_DumpTracebackThreads"));
-  if (dump == nullptr || Py_IsInitialized() == 0) return "this Python does not tell its stacks\n";
-  const Descriptor file(::memfd_create("stacks", MFD_CLOEXEC));
-  if (file.get() < 0) return "there is no file for Python's stacks\n";
-  const char* failed = dump(file.get(), PyInterpreterState_Main(), nullptr);
-  if (failed != nullptr) return std::string(failed) + "\n";
+namespace py = pybind11;
+
+constexpr const char* kNone = "this Python does not tell its stacks\n";
+
+// Python restores it when it ends, and a signal that comes after that does not end the process. A
+// program that this one starts does not inherit it.
+void do_nothing(int /*number*/) {}
+
+bool set_handler(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  return ::sigaction(number, &action, nullptr) == 0;
+}
+
+bool has_no_handler(int number) {
+  struct sigaction action {};
+  if (::sigaction(number, nullptr, &action) != 0) return false;
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
+int unused_signal() {
+  for (int number = SIGRTMAX; number >= SIGRTMIN; --number) {
+    if (has_no_handler(number)) return number;
+  }
+  return 0;
+}
+
+// The calling thread gets the signal before this returns, whatever signals it blocks.
+void signal_this_thread(int number) {
+  sigset_t unblocked;
+  sigset_t before;
+  sigemptyset(&unblocked);
+  sigaddset(&unblocked, number);
+  ::pthread_sigmask(SIG_UNBLOCK, &unblocked, &before);
+  ::pthread_kill(::pthread_self(), number);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+PythonStacks::PythonStacks() : file_(::memfd_create("stacks", MFD_CLOEXEC)) {
+  const int number = unused_signal();
+  if (!file_.is_open() || number == 0 || !set_handler(number, do_nothing)) return;
+  try {
+    py::module_::import("faulthandler")
+        .attr("register")(number, py::arg("file") = file_.get(), py::arg("all_threads") = true);
+    signal_ = number;
+  } catch (const py::error_already_set&) {
+    set_handler(number, SIG_DFL);
+  }
+}
+
+std::string PythonStacks::text() {
+  const std::lock_guard lock(mutex_);
+  if (signal_ == 0 || Py_IsInitialized() == 0) return kNone;
+  if (::ftruncate(file_.get(), 0) != 0 || ::lseek(file_.get(), 0, SEEK_SET) != 0) return kNone;
+  signal_this_thread(signal_);
+  const std::string stacks = read_file();
+  return stacks.empty() ? kNone : stacks;
+}
+
+void PythonStacks::close() {
+  const std::lock_guard lock(mutex_);
+  if (signal_ == 0) return;
+  try {
+    py::module_::import("faulthandler").attr("unregister")(signal_);
+  } catch (const py::error_already_set&) {
+    return;  // Python ends, and takes all handlers away.
+  }
+  set_handler(signal_, SIG_DFL);
+  signal_ = 0;
+}
+
+std::string PythonStacks::read_file() const {
   std::string text;
   std::array<char, 4096> piece{};
-  ::lseek(file.get(), 0, SEEK_SET);
-  for (ssize_t got; (got = ::read(file.get(), piece.data(), piece.size())) > 0;) {
+  ::lseek(file_.get(), 0, SEEK_SET);
+  for (ssize_t got; (got = ::read(file_.get(), piece.data(), piece.size())) > 0;) {
     text.append(piece.data(), static_cast<std::size_t>(got));
   }
   return text;

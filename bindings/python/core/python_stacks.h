@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python stacks of all threads, for those who look at a program that stands still.
+// The Python stacks of all threads, for a tool that looks at a program that stands still.
 #pragma once
 
+#include <mutex>
 #include <string>
+
+#include "common/descriptor.h"
 
 namespace stretto::python {
 
-/// As faulthandler writes them, without the GIL: whoever holds it may be what stands still. A frame
-/// that changes meanwhile may be told wrongly. Thread: any.
-std::string python_stacks();
+/// Reads the stacks by Python's faulthandler, which writes them in a signal handler: without the
+/// GIL, whose holder may be what stands still. A thread sends the signal to itself alone. The
+/// signal is the last real-time signal without a handler.
+/// Thread: the constructor and close() want the GIL; text() may be called by any thread.
+class PythonStacks {
+ public:
+  PythonStacks();
+  PythonStacks(const PythonStacks&) = delete;
+  PythonStacks& operator=(const PythonStacks&) = delete;
+
+  /// As faulthandler writes them. A frame that changes meanwhile may be told wrongly. One line says
+  /// why there are none.
+  std::string text();
+  /// Takes the handler away. Later texts have no stacks.
+  void close();
+
+ private:
+  std::string read_file() const;
+
+  std::mutex mutex_;
+  Descriptor file_;
+  int signal_ = 0;  // 0: none.
+};
 
 }  // namespace stretto::python

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "bindings/python/core/heard.h"
-#include "bindings/python/core/python_stacks.h"
 #include "common/clock.h"
 #include "common/interruptible.h"
 
@@ -67,8 +66,17 @@ void PyTicket::set_deadline(double seconds_from_now) const {
 
 std::unique_ptr<PyWorker> PyWorker::join(const Options& given) {
   Options options = given;
-  options.stack_source = python_stacks;
-  return std::make_unique<PyWorker>(value_of(heard([&options] { return Worker::join(options); })));
+  const auto stacks = std::make_shared<PythonStacks>();
+  options.stack_source = [stacks] { return stacks->text(); };
+  try {
+    auto worker =
+        std::make_unique<PyWorker>(value_of(heard([&options] { return Worker::join(options); })));
+    worker->stacks_ = stacks;
+    return worker;
+  } catch (...) {
+    stacks->close();
+    throw;
+  }
 }
 
 PyWorker::~PyWorker() {
@@ -76,6 +84,7 @@ PyWorker::~PyWorker() {
     abandon();  // It is the parent's.
   } else {
     without_gil([&] { worker_.reset(); });
+    if (stacks_ != nullptr) stacks_->close();
   }
 }
 

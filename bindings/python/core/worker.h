@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bindings/python/core/errors.h"
+#include "bindings/python/core/python_stacks.h"
 #include "stretto/steps.h"
 #include "stretto/worker.h"
 
@@ -117,8 +118,9 @@ class PyWorker {
   };
 
   Owner process_;
-  std::shared_ptr<Worker> worker_;  // Shared with calls that a signal interrupted.
-  std::list<Kept> kept_;            // The owners of memory that operations in flight use.
+  std::shared_ptr<Worker> worker_;        // Shared with calls that a signal interrupted.
+  std::shared_ptr<PythonStacks> stacks_;  // The worker's threads read them.
+  std::list<Kept> kept_;                  // The owners of memory that operations in flight use.
 };
 
 /// A step of the program's begins: how many workers take part from it on that did not before, and

@@ -82,6 +82,29 @@ def installation():
                       without="stretto.torch, which needs torch")
 
 
+def store():
+    """Whether torch.distributed can make the store at which the ranks meet."""
+    try:
+        from stretto.torch.distributed import libuv
+    except ImportError:
+        return  # Said above; or this PyTorch has no torch.distributed.
+    try:
+        missing = libuv.is_missing()
+    except RuntimeError as error:
+        yield Finding("BAD", f"torch.distributed cannot make a TCPStore ({error})",
+                      "init_process_group fails in the same way")
+        return
+    if not missing:
+        yield Finding("ok", "torch.distributed can make a TCPStore")
+    elif environment.text("USE_LIBUV") == "1":
+        yield Finding("BAD", "USE_LIBUV is 1, and this torch was built without libuv", "unset it")
+    else:
+        yield Finding("note", "this torch was built without libuv",
+                      "importing stretto.torch.distributed sets USE_LIBUV=0, without which "
+                      "init_process_group fails; set it for programs that do not import it; "
+                      "torchrun does not start")
+
+
 def variables(given):
     """What the environment says, and what of it will not be heard."""
     try:
@@ -256,8 +279,8 @@ def run(arguments=None):
     chosen = _parser().parse_args(arguments)
     if chosen.worker:
         return work()
-    found = [*_printed(installation()), *_printed(variables(os.environ)), *_printed(limits()),
-             *_printed(network())]
+    found = [*_printed(installation()), *_printed(store()), *_printed(variables(os.environ)),
+             *_printed(limits()), *_printed(network())]
     for address in chosen.connect:
         found += _printed(reach(address))
     if not chosen.no_job:

@@ -14,7 +14,7 @@ import torch
 
 from stretto import errors
 from stretto.torch import (agreement, apart, broadcasting, exchange, healing, objects, plain,
-                           stripes)
+                           stripes, wire)
 
 _LABEL = "Newcomers"
 _IS_TRAINED = re.compile("trained (module|apart)?[0-9]+/")
@@ -270,7 +270,7 @@ class Training:
 
 def _place_of(tensor):
     # Equal for the views of one tensor; empty tensors have no memory, and their storage is known.
-    return tensor.data_ptr() if tensor.numel() else (tensor.storage()._cdata, tensor.shape)
+    return tensor.data_ptr() if tensor.numel() else (wire.storage_of(tensor)._cdata, tensor.shape)
 
 
 def _holds_its_numbers(tensor):

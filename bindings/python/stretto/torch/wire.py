@@ -44,6 +44,12 @@ def type_name(tensor):
     return str(tensor.dtype).removeprefix("torch.")
 
 
+def storage_of(tensor):
+    """The memory under the tensor, whatever its element type is."""
+    untyped = getattr(tensor, "untyped_storage", None)
+    return tensor.storage() if untyped is None else untyped()  # PyTorch 1 has only the former.
+
+
 def check(tensor, what="tensor"):
     """TypeError unless it is a dense tensor, ValueError unless servers can add up its type."""
     check_dense(tensor, what)

@@ -10,13 +10,14 @@ of torch.distributed, with tensors of the CPU. Bytes go from worker to worker. S
 """
 
 import dataclasses
+import inspect
 
 import torch
 import torch.distributed as dist
 
 from stretto.torch import ways
 from stretto.torch.alone import Alone
-from stretto.torch.distributed import rendezvous
+from stretto.torch.distributed import builtin_hooks, libuv, rendezvous
 from stretto.torch.distributed.group import ProcessGroup, group_of
 
 __all__ = ["Options", "ProcessGroup"]
@@ -43,5 +44,15 @@ def _make(given, options):
     return ProcessGroup(group, given.timeout)
 
 
+def _register():
+    register = dist.Backend.register_backend
+    if "devices" in inspect.signature(register).parameters:
+        register("stretto", _make, extended_api=True, devices=["cpu"])
+    else:  # PyTorch 1.
+        register("stretto", _make, extended_api=True)
+
+
 if "STRETTO" not in dist.Backend._plugins:  # pylint: disable=protected-access
-    dist.Backend.register_backend("stretto", _make, extended_api=True)
+    _register()
+    builtin_hooks.replace_for(ProcessGroup)
+    libuv.do_without()

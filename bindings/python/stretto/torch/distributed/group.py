@@ -10,7 +10,7 @@ from torch.autograd import Variable
 
 from stretto import _core, errors, session
 from stretto.torch import keeping, wire
-from stretto.torch.distributed import memory, works
+from stretto.torch.distributed import compiling, memory, naming, sparse, works
 
 _OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.ReduceOp.MIN, "min"),
         (dist.ReduceOp.MAX, "max"), (dist.ReduceOp.PRODUCT, "product"),
@@ -38,7 +38,8 @@ def _root_of(options):
     return 0 if options is None else options.rootRank
 
 
-class ProcessGroup(dist.ProcessGroup):
+@compiling.untraced
+class ProcessGroup(naming.NamedGroup):
     """Thread: any, but all members make the same calls in the same order. Options may be None, and
     have the defaults of torch.distributed then. Errors that only the members together can find end
     the Work; those of the caller's values are raised at once."""
@@ -52,16 +53,26 @@ class ProcessGroup(dist.ProcessGroup):
         """The name that torch.distributed's log has."""
         return "stretto"
 
+    def set_timeout(self, timeout):
+        """For calls from now on, in place of the timeout that the group was made with."""
+        self._limit = timeout.total_seconds()
+
     def _work(self, what, ticket, result, *pieces):
+        return self._work_of(what, [ticket], result, pieces)
+
+    def _work_of(self, what, tickets, result, pieces):
         stores = [piece.store for piece in pieces if piece.store is not None]
-        return works.Work(what, ticket, self._limit, result, stores)
+        return works.Work(what, tickets, self._limit, result, stores)
 
     def allreduce(self, tensors, opts=None):
         """The tensor becomes the reduction of all members'."""
         is_own = works.is_called_by_program()
         if not is_own and session.is_initialized():
             keeping.check_restored(session.current())  # A DistributedDataParallel makes a step.
-        work = self._reduced("all_reduce", [memory.one(tensors)], tensors, opts)
+        if len(tensors) == 1 and tensors[0].layout is torch.sparse_coo:
+            work = self._added(tensors, _op_of(opts))
+        else:
+            work = self._reduced("all_reduce", [memory.one(tensors)], tensors, opts)
         if not is_own:
             _raise_in_backward(work)
         return work
@@ -77,6 +88,21 @@ class ProcessGroup(dist.ProcessGroup):
         ticket = self._group.all_reduce(wire.NAMES[kind], piece.place, piece.place, op, _PRIORITY,
                                         piece)
         return self._work(what, ticket, result, piece)
+
+    def _added(self, tensors, op):
+        # Of sparse tensors. It waits until the members have told how many entries they have.
+        sparse.check(op)
+        entries = sparse.Entries(tensors[0], self.size())
+        self._allgather_base(entries.counts, entries.count).wait()
+        tickets, pieces = [], []
+        for given, wanted in entries.padded():
+            source, target = memory.given([given]), memory.wanted([wanted])
+            tickets.append(self._group.all_gather(source.place, target.place, _PRIORITY,
+                                                  (source, target)))
+            pieces.append(target)
+        divisor = self.size() if op == "average" else 1
+        pieces.append(memory.Piece(entries.counts, lambda: entries.store(divisor)))
+        return self._work_of("all_reduce", tickets, tensors, pieces)
 
     def reduce(self, tensors, opts=None):
         """The root's tensor becomes the reduction of all; those of others stay as they are."""
@@ -120,6 +146,18 @@ class ProcessGroup(dist.ProcessGroup):
         return self._gathered("all_gather_coalesced", memory.given(inputs),
                               memory.wanted(outputs), output_lists)
 
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
+        """Each output becomes its input of all members, one after the other. All go by one
+        exchange."""
+        del opts
+        inputs, parts = memory.dense(inputs), memory.parts(outputs, self.size())
+        memory.fit(parts, inputs)
+        targets = [part for of_member in parts for part in of_member]
+        if not memory.have_one_type(inputs + targets):
+            inputs, targets = memory.as_bytes(inputs), memory.as_bytes(targets)
+        return self._gathered("all_gather_into_tensor_coalesced", memory.given(inputs),
+                              memory.wanted(targets), outputs)
+
     def _gathered(self, what, source, target, result):
         ticket = self._group.all_gather(source.place, target.place, _PRIORITY, (source, target))
         return self._work(what, ticket, result, target)
@@ -153,20 +191,36 @@ class ProcessGroup(dist.ProcessGroup):
         target = memory.one(output_tensors)
         [inputs] = input_tensors
         inputs = memory.equal(inputs, self.size(), target.numel())
-        return self._scattered("reduce_scatter", inputs, target, output_tensors, opts)
+        ticket, piece = self._scattered(inputs, [target], opts)
+        return self._work("reduce_scatter", ticket, output_tensors, piece)
 
     def _reduce_scatter_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
         """The same, with inputs that lie one after the other."""
-        return self._scattered("reduce_scatter_tensor", [memory.one([input])],
-                               memory.one([output]), [output], opts)
+        ticket, piece = self._scattered([memory.one([input])], [memory.one([output])], opts)
+        return self._work("reduce_scatter_tensor", ticket, [output], piece)
 
-    def _scattered(self, what, inputs, target, result, opts):
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
+        """The same for several outputs, each with its input. Those of one type go by one
+        exchange."""
+        outputs, parts = memory.dense(outputs), memory.parts(inputs, self.size())
+        memory.fit(parts, outputs)
+        tickets, pieces = [], []
+        for kind in dict.fromkeys(tensor.dtype for tensor in outputs):
+            chosen = [at for at, tensor in enumerate(outputs) if tensor.dtype is kind]
+            ticket, piece = self._scattered([of_member[at] for of_member in parts
+                                             for at in chosen],
+                                            [outputs[at] for at in chosen], opts)
+            tickets.append(ticket)
+            pieces.append(piece)
+        return self._work_of("reduce_scatter_tensor_coalesced", tickets, outputs, pieces)
+
+    def _scattered(self, inputs, targets, opts):
         op = _op_of(opts)
-        kind = memory.reduced_as(target, op)
-        source, wanted = memory.given(inputs, kind), memory.wanted([target], kind)
+        kind = memory.reduced_as(targets[0], op)
+        source, wanted = memory.given(inputs, kind), memory.wanted(targets, kind)
         ticket = self._group.reduce_scatter(wire.NAMES[kind], source.place, wanted.place, op,
                                             _PRIORITY, (source, wanted))
-        return self._work(what, ticket, result, wanted)
+        return ticket, wanted
 
     def alltoall(self, output_tensors, input_tensors, opts=None):
         """Each output becomes that member's input for this one."""
@@ -222,10 +276,13 @@ class ProcessGroup(dist.ProcessGroup):
         return self._work("recv", ticket, tensors, piece)
 
     def recv_anysource(self, tensors, tag=0):
-        """Raises Unsupported."""
-        del tensors, tag
-        raise errors.Unsupported("backend 'stretto' receives from a rank that is named: give "
-                                 "src=", operation="recv")
+        """From the other member, in a group of two. Raises Unsupported in a larger one."""
+        if self.size() > 2:
+            raise errors.Unsupported("backend 'stretto' receives from a rank that is named: give "
+                                     "src=", operation="recv")
+        work = self.recv(tensors, 1 - self.rank(), tag)
+        work.source = 1 - self.rank()
+        return work
 
     def barrier(self, opts=None):
         """Ends when all members have called it."""
@@ -254,6 +311,24 @@ class ProcessGroup(dist.ProcessGroup):
     def _token(self, call, other):
         piece = memory.Piece(torch.zeros(1, dtype=torch.uint8))
         return call(piece.place, other, _MONITOR_TAG, _PRIORITY, piece)
+
+    # By the names of PyTorch 2.14.
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
+    def gather_single(self, output, input, opts=None):  # pylint: disable=redefined-builtin
+        """The root's output becomes the inputs of all, one after the other."""
+        source, root = memory.one([input]), _root_of(opts)
+        pieces, target = [memory.given([source])], memory.NOTHING
+        if root == self.rank():
+            memory.fit(memory.parts([output], self.size()), [source])
+            pieces.append(memory.wanted([memory.one([output])]))
+            target = pieces[1].place
+        ticket = self._group.gather(pieces[0].place, target, root, _PRIORITY, pieces)
+        return self._work("gather_single", ticket, [output], *pieces)
 
 
 def _raise_in_backward(work):

@@ -55,7 +55,7 @@ def one(tensors):
 
 def alike(tensors):
     """ValueError unless all have one element type."""
-    if any(tensor.dtype is not tensors[0].dtype for tensor in tensors):
+    if not have_one_type(tensors):
         kinds = ", ".join(sorted({wire.type_name(tensor) for tensor in tensors}))
         raise ValueError(f"tensors of one call have types {kinds}, wanted one")
 
@@ -73,6 +73,38 @@ def equal(tensors, count, elements):
     return tensors
 
 
+def parts(tensors, members):
+    """Each tensor as equal parts for the members, which share its memory: parts[member][tensor].
+    ValueError for a tensor that is not contiguous, or that has no such parts."""
+    rows = []
+    for tensor in dense(tensors):
+        size = tensor.numel() // members
+        if not tensor.is_contiguous() or size * members != tensor.numel():
+            raise ValueError(f"a tensor of {tensor.numel()} elements for {members} members, wanted "
+                             "a contiguous one with as many for each")
+        rows.append(tensor.view(members, size))
+    return [[row[member] for row in rows] for member in range(members)]
+
+
+def fit(found, tensors):
+    """ValueError unless the parts of each member are as large as these tensors."""
+    sizes = [tensor.numel() for tensor in tensors]
+    for of_member in found:
+        if [part.numel() for part in of_member] != sizes:
+            raise ValueError(f"parts of {[part.numel() for part in of_member]} elements for a "
+                             f"member, wanted {sizes}")
+
+
+def have_one_type(tensors):
+    """Whether all have one element type."""
+    return len({tensor.dtype for tensor in tensors}) <= 1
+
+
+def as_bytes(tensors):
+    """The same numbers as bytes. Contiguous tensors share their memory with these."""
+    return [tensor.reshape(-1).view(torch.uint8) for tensor in tensors]
+
+
 def _own(tensors):
     # The tensors' own memory as one flat tensor; None if they do not lie in one piece, or if it
     # holds other numbers than they have.
@@ -86,8 +118,8 @@ def _own(tensors):
         end += tensor.numel() * tensor.element_size()
     if len(tensors) == 1:
         return first.view(-1)
-    storage = first.storage().data_ptr()
-    if any(tensor.storage().data_ptr() != storage for tensor in tensors if tensor.numel()):
+    storage = wire.storage_of(first).data_ptr()
+    if any(wire.storage_of(tensor).data_ptr() != storage for tensor in tensors if tensor.numel()):
         return None  # Neighbours by chance.
     total = sum(tensor.numel() for tensor in tensors)
     return first.as_strided((total,), (1,), first.storage_offset())

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
 
 from stretto import errors
-from stretto.torch.distributed import endings
+from stretto.torch.distributed import compiling, endings
 
 _SLICE_S = 0.2  # Between two looks at whether a signal has come.
 _MOST_KEPT = 256
@@ -28,19 +28,21 @@ _held: collections.deque = collections.deque()  # With their tensors.
 _kept: collections.deque = collections.deque(maxlen=_MOST_KEPT)  # Without.
 
 
+@compiling.untraced
 class Work(c10d.Work):
-    """Thread: any."""
+    """A call of one or several exchanges, each with its ticket. Thread: any."""
 
-    def __init__(self, what, ticket, limit, result, stores):
+    def __init__(self, what, tickets, limit, result, stores):
         super().__init__()
         self._what = what
-        self._ticket = ticket
+        self._tickets = tickets
         self._limit = limit
         self._result = result
         self._stores = stores
         self._lock = threading.Lock()
         self._future = None
         self._is_over = False
+        self.source = None
         _release_some()
         if not is_called_by_program():
             _held.append(self)
@@ -51,14 +53,18 @@ class Work(c10d.Work):
         limit = timeout.total_seconds() if timeout > _NO_TIMEOUT else self._limit
         deadline = time.monotonic() + limit
         try:
-            while not self._ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
-                if time.monotonic() >= deadline:
-                    raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
-                                         operation=self._what)
+            for ticket in self._tickets:
+                self._wait_for(ticket, deadline, limit)
             self._store()
         finally:
-            self._is_over = self._ticket.done()
+            self._is_over = self.is_ended()
         return True
+
+    def _wait_for(self, ticket, deadline, limit):
+        while not ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
+            if time.monotonic() >= deadline:
+                raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
+                                     operation=self._what)
 
     def _store(self):
         with self._lock:
@@ -77,7 +83,7 @@ class Work(c10d.Work):
 
     def is_ended(self):
         """True once wait() does not wait."""
-        return self._ticket.done()
+        return all(ticket.done() for ticket in self._tickets)
 
     def is_completed(self):
         """True if it has ended; then the tensors have what the call gives, if it went well."""
@@ -113,9 +119,12 @@ class Work(c10d.Work):
         self.wait()
 
     def source_rank(self):
-        """Raises Unsupported: a receive is from a rank that is named."""
-        raise errors.Unsupported("the rank of a receive is the one that was given",
-                                 operation=self._what)
+        """The member that sent what a receive without a rank has got. Raises Unsupported for other
+        calls."""
+        if self.source is None:
+            raise errors.Unsupported("the rank of a receive is the one that was given",
+                                     operation=self._what)
+        return self.source
 
     _source_rank = source_rank
 
@@ -132,16 +141,19 @@ class Work(c10d.Work):
             # An exception that is set is a value for those who wait in C++; one raised is none.
             ended = torch.futures.Future()
             self._future = future = ended.then(lambda _: self.wait() and self._result)
-        endings.call(self._ticket, lambda: ended.set_result(None))
+        endings.call(self._tickets[-1], lambda: ended.set_result(None))
         return future
 
 
 def _calling_module():
     # The name of the module whose code has called this package, perhaps through PyTorch's C++.
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(_PACKAGE) and not compiling.is_between(module):
+            return module
         frame = frame.f_back
-    return "" if frame is None else frame.f_globals.get("__name__", "")
+    return ""
 
 
 def is_called_by_program():

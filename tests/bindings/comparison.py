@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares backend "stretto" of torch.distributed with gloo, case by case, and prints a table:
+
+    PYTHONPATH=build/python STRETTO_BIN_DIR=build/bin python3 tests/bindings/comparison.py \\
+        [--only calls,ddp,parallel] [--match WORDS] [--all]
+
+Two ranks run a case by each backend, and give tensors that are compared. `worse` is a case that
+gloo passes and stretto does not; the exit status is 1 if there is one, or if results differ. A case
+that both fail is a limit of this PyTorch, and the table has gloo's error. The ranks run case after
+case; a failure or a standstill ends them, and the next case gets new ones.
+"""
+
+import argparse
+import importlib
+import io
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import socket
+import sys
+import traceback
+import typing
+import warnings
+
+LIMIT_S = 120.0  # For one case.
+_ONLY_GLOO = "only implemented for GLOO"  # PyTorch looks at the backend's name.
+GROUPS = ("calls", "ddp", "parallel")
+SIZE = 2
+
+
+class Case(typing.NamedTuple):
+    """What both ranks run: function(rank) gives tensors, or what torch.save() can write."""
+
+    name: str
+    function: typing.Callable
+
+
+class Known(typing.NamedTuple):
+    """What a case gives where a backend may be wrong: what was found, and what is right."""
+
+    found: typing.Any
+    right: typing.Any
+
+
+class Outcome(typing.NamedTuple):
+    """Of one case by one backend: what each rank gave, or the first error."""
+
+    error: str
+    results: tuple
+
+
+class Cases(list):
+    """Cases in their order, made by decorators."""
+
+    def add(self, name, function, *arguments):
+        """One with arguments."""
+        self.append(Case(name, lambda rank: function(rank, *arguments)))
+
+    def case(self, function):
+        """Decorator: the function's name is that of the case."""
+        self.append(Case(function.__name__.replace("_", " "), function))
+        return function
+
+
+def all_cases(groups=GROUPS):
+    """(group, case) in the order of the table."""
+    for group in groups:
+        for case in importlib.import_module(f"comparison_{group}").CASES:
+            yield group, case
+
+
+def _error_of(error):
+    text = f"{type(error).__name__}: {error}".strip()
+    return " ".join(text.split())[:200]
+
+
+def _run_rank(backend, rank, port, cases, pipe):
+    # In a fork: runs cases by their numbers until the pipe ends.
+    import torch
+    import torch.distributed as dist
+    torch.set_num_threads(1)
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(SIZE), MASTER_ADDR="127.0.0.1",
+                      LOCAL_WORLD_SIZE=str(SIZE), MASTER_PORT=str(port), LOCAL_RANK=str(rank))
+    null = os.open(os.devnull, os.O_WRONLY)
+    if os.environ.get("COMPARISON_LOG") != "1":
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+    warnings.simplefilter("ignore")
+    started = False
+    for number in iter(pipe.recv, None):
+        try:
+            if not started:
+                dist.init_process_group(backend)
+                started = True
+            torch.manual_seed(7)
+            given, found = cases[number].function(rank), io.BytesIO()
+            if isinstance(given, Known):
+                if not torch.equal(*given):
+                    raise AssertionError("the result is wrong")
+                given = given.found
+            torch.save(given, found)
+            dist.barrier()
+            pipe.send(("", found.getvalue()))
+        except Exception as error:  # pylint: disable=broad-except
+            traceback.print_exc()
+            pipe.send((_error_of(error), b""))
+    if started:
+        dist.destroy_process_group()
+    os._exit(0)
+
+
+class Ranks:
+    """Two processes of one backend, which run cases until one fails."""
+
+    def __init__(self, backend, cases):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        context = multiprocessing.get_context("fork")
+        self._pipes, self._processes = [], []
+        for rank in range(SIZE):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_run_rank, args=(backend, rank, port, cases, theirs))
+            process.start()
+            theirs.close()
+            self._pipes.append(ours)
+            self._processes.append(process)
+
+    def run(self, number):
+        """The Outcome of a case."""
+        told = []
+        try:
+            for pipe in self._pipes:
+                pipe.send(number)
+            waiting = dict(zip(self._pipes, range(SIZE)))
+            while waiting:
+                ready = multiprocessing.connection.wait(list(waiting), LIMIT_S)
+                if not ready:
+                    return Outcome(f"Hang: rank {list(waiting.values())[0]} was not done within "
+                                   f"{LIMIT_S:g} s", ())
+                for pipe in ready:
+                    told.append((waiting.pop(pipe), *pipe.recv()))
+                    if told[-1][1]:  # The other rank may wait for ever.
+                        return Outcome(told[-1][1], ())
+        except (EOFError, OSError):
+            return Outcome("Died: a rank ended by itself", ())
+        return Outcome("", tuple(data for _, _, data in sorted(told)))
+
+    def end(self, kill=False):
+        """They leave, or are killed."""
+        for pipe, process in zip(self._pipes, self._processes):
+            if kill:
+                os.kill(process.pid, signal.SIGKILL)
+            else:
+                try:
+                    pipe.send(None)
+                except OSError:
+                    pass
+        for process in self._processes:
+            process.join(20)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+def run_all(backend, cases, say=lambda number, outcome: None):
+    """The outcomes of the cases."""
+    outcomes, ranks = [], None
+    for number in range(len(cases)):
+        ranks = ranks or Ranks(backend, cases)
+        outcomes.append(ranks.run(number))
+        say(number, outcomes[-1])
+        if outcomes[-1].error:
+            ranks.end(kill=True)
+            ranks = None
+    if ranks is not None:
+        ranks.end()
+    return outcomes
+
+
+def _flat(value):
+    # Tensors and plain values in one order.
+    if isinstance(value, dict):
+        return [part for key in sorted(value, key=str) for part in _flat(value[key])]
+    if isinstance(value, (list, tuple)):
+        return [part for one in value for part in _flat(one)]
+    return [value]
+
+
+def _alike(one, other):
+    # 2: the same bits; 1: close; 0: different.
+    import torch
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return 2 * (one == other)
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return 0
+    if one.is_sparse:
+        one, other = one.to_dense(), other.to_dense()
+    if torch.equal(one, other):
+        return 2
+    if not (one.is_floating_point() or one.is_complex()):
+        return 0
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    return int(torch.allclose(one.to(wide), other.to(wide), rtol=1e-3, atol=1e-4, equal_nan=True))
+
+
+def compared(one, other):
+    """How the results of two outcomes compare: "equal", "close" or "differ"."""
+    import torch
+    level = 2
+    for left, right in zip(one.results, other.results):
+        def load(data):
+            arguments = {} if torch.__version__.startswith("1.") else {"weights_only": False}
+            return _flat(torch.load(io.BytesIO(data), **arguments))
+        left, right = load(left), load(right)
+        if len(left) != len(right):
+            return "differ"
+        level = min([level, *(_alike(*pair) for pair in zip(left, right))])
+    return ("differ", "close", "equal")[level]
+
+
+def verdict(stretto, gloo):
+    """What a row says, besides passed and failed."""
+    if stretto.error and gloo.error:
+        return "limit of this PyTorch"
+    if stretto.error:
+        return "limit of this PyTorch" if _ONLY_GLOO in stretto.error else "worse"
+    return "better" if gloo.error else compared(stretto, gloo)
+
+
+def prepare():
+    """Imports what all ranks need, in their parent."""
+    warnings.simplefilter("ignore")
+    import torch
+    import stretto.torch.distributed  # pylint: disable=unused-import
+    return torch.__version__
+
+
+def table(chosen, say=print):
+    """Runs the chosen (group, case) and says a row for each; the counts by verdict."""
+    cases = [case for _, case in chosen]
+    found = {backend: run_all(backend, cases) for backend in ("gloo", "stretto")}
+    counts = {}
+    for (group, case), stretto, gloo in zip(chosen, found["stretto"], found["gloo"]):
+        word = verdict(stretto, gloo)
+        counts.setdefault(group, {}).setdefault(word, 0)
+        counts[group][word] += 1
+        passed = ["failed" if one.error else "passed" for one in (stretto, gloo)]
+        why = gloo.error or stretto.error
+        say(f"| {group} | {case.name} | {passed[0]} | {passed[1]} | {word} | "
+            f"{why.replace('|', '/')} |")
+    return counts
+
+
+def main():
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups of cases")
+    parser.add_argument("--match", default="", help="only cases whose name has these words")
+    given = parser.parse_args()
+    version = prepare()
+    chosen = [(group, case) for group, case in all_cases(given.only.split(","))
+              if given.match in case.name]
+    print(f"PyTorch {version}, {SIZE} ranks, {len(chosen)} cases\n")
+    print("| | case | stretto | gloo | results | error |\n|---|---|---|---|---|---|")
+    counts = table(chosen, lambda row: print(row, flush=True))
+    for group, words in counts.items():
+        print(f"\n{group}: " + ", ".join(f"{count} {word}" for word, count in words.items()))
+    bad = sum(words.get("worse", 0) + words.get("differ", 0) for words in counts.values())
+    sys.exit(int(bad > 0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""comparison.py in short: a few cases of each kind are equal by backend "stretto" and gloo or
+better, and what is worse would be noticed."""
+
+import unittest
+
+import jobs
+
+jobs.use_packages()
+
+import torch  # pylint: disable=wrong-import-position
+import torch.distributed as dist  # pylint: disable=wrong-import-position
+
+import comparison  # pylint: disable=wrong-import-position
+
+SHORT = ("all_reduce float32", "all_reduce bfloat16", "all reduce sparse", "recv from any rank",
+         "all gather coalesced", "destroy process group of subgroup",
+         "callbacks that wait for calls", "options {}", "hook powerSGD", "ZeRO",
+         "join with uneven inputs", "DTensor from S0 to S1", "FSDP1 FULL_SHARD",
+         "functional all_gather_into_tensor_coalesced", "pipelining ScheduleGPipe",
+         "checkpoint of dtensors")
+
+
+class Comparison(unittest.TestCase):
+
+    def counts(self, cases):
+        """By verdict, and the rows."""
+        rows = []
+        comparison.prepare()
+        counts = comparison.table(cases, rows.append)
+        total = {}
+        for words in counts.values():
+            for word, count in words.items():
+                total[word] = total.get(word, 0) + count
+        return total, "\n".join(rows)
+
+    def test_chosen_cases_are_not_worse(self):
+        chosen = [(group, case) for group, case in comparison.all_cases() if case.name in SHORT]
+        self.assertEqual(len(chosen), len(SHORT))
+        counts, rows = self.counts(chosen)
+        self.assertLessEqual(set(counts), {"equal", "close", "better", "limit of this PyTorch"},
+                             rows)
+        self.assertGreaterEqual(counts["equal"], 6, rows)
+
+    def test_worse_and_different_cases_are_noticed(self):
+        def fails(rank):
+            if dist.get_backend() == "stretto" and rank == 1:
+                raise ValueError("a bug of the backend's")
+            return torch.ones(1)
+        cases = comparison.Cases()
+        cases.add("worse", fails)
+        cases.add("different", lambda rank: torch.tensor(dist.get_backend() == "stretto"))
+        cases.add("equal", lambda rank: torch.ones(2))
+        cases.add("limit", lambda rank: torch.no_such_call())
+        counts, rows = self.counts([("a test", case) for case in cases])
+        self.assertEqual(counts, {"worse": 1, "differ": 1, "equal": 1, "limit of this PyTorch": 1},
+                         rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
