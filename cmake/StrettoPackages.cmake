@@ -103,9 +103,13 @@ endif()
 # All that is installed and packed, and no tests.
 add_custom_target(stretto_packed)
 add_dependencies(stretto_packed ${STRETTO_PROGRAMS} ${STRETTO_INSTALLED_LIBRARIES})
+# What the components programs and python install: a wheel's files.
+add_custom_target(stretto_in_wheel)
+add_dependencies(stretto_in_wheel ${STRETTO_PROGRAMS})
 foreach(target IN ITEMS stretto_manuals stretto_python stretto_python_manuals)
   if(TARGET ${target})
     add_dependencies(stretto_packed ${target})
+    add_dependencies(stretto_in_wheel ${target})
   endif()
 endforeach()
 include(CPack)

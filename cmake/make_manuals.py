@@ -9,6 +9,7 @@ others' pages refer to, and which has its own from elsewhere.
 The form of a help text: "usage: " and its lines; paragraphs; sections, each a heading at the margin
 (or none) and entries. An entry is indented by two: what is typed, two spaces or a new line, what it
 means; further lines are indented deeper. A value's name says what it is: FILE, DIR, or one|another.
+A choice may have such names among its words: auto|no|DIR.
 """
 
 import dataclasses
@@ -21,6 +22,7 @@ import sys
 _FLAG = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)(?:[ =]((?!-)[A-Za-z][^\s,()]*))?")
 _CHOICE = re.compile(r"[\w-]+(\|[\w-]+)+")
 _FILES, _FOLDERS = re.compile(r"FILE\b"), re.compile(r"(DIR|FOLDER)$")
+_TYPED = re.compile(r"[^A-Z]+")  # A word of a choice that users type as it is.
 
 
 @dataclasses.dataclass
@@ -54,7 +56,7 @@ class Help:
                  for match in re.finditer(rf"{self.name} ([a-z_]+)\b", line)]
         if any("NAME" in line for line in self.usage):
             found += [typed for typed, _ in self.sections_before_flags() if " " not in typed]
-        return found
+        return list(dict.fromkeys(found))
 
     def sections_before_flags(self):
         """The entries of the sections that come before the first one with a flag."""
@@ -135,21 +137,31 @@ def manual(text, version, names):
     return "\n".join(page) + "\n"
 
 
+def _offered(value):
+    """The part of a shell's `case` that offers what a flag may have as its value."""
+    words = value.split("|") if _CHOICE.fullmatch(value) else [value]
+    options = []
+    if any(_FILES.search(word) for word in words):
+        options.append("-f")
+    elif any(_FOLDERS.search(word) for word in words):
+        options.append("-d")
+    names = ["compopt -o filenames 2>/dev/null"] if options else []
+    typed = [word for word in words if _TYPED.fullmatch(word)] if len(words) > 1 else []
+    if typed:
+        options.append(f'-W "{" ".join(typed)}"')
+    if not options:
+        return "return"
+    found = f'mapfile -t COMPREPLY < <(compgen {" ".join(options)} -- "$word")'
+    return "; ".join([found, *names, "return"])
+
+
 def completion(text):
     """A function for bash, and that it completes this program."""
     function = "_" + text.name.replace("-", "_")
     kinds = {}
     for flag, value in text.flags.items():
-        if value is None:
-            continue
-        words = "return"
-        if _CHOICE.fullmatch(value):
-            words = f'COMPREPLY=($(compgen -W "{value.replace("|", " ")}" -- "$word")); return'
-        elif _FILES.search(value):
-            words = 'COMPREPLY=($(compgen -f -- "$word")); return'
-        elif _FOLDERS.search(value):
-            words = 'COMPREPLY=($(compgen -d -- "$word")); return'
-        kinds.setdefault(words, []).append(flag)
+        if value is not None:
+            kinds.setdefault(_offered(value), []).append(flag)
     cases = "".join(f"    {' | '.join(flags)}) {words} ;;\n" for words, flags in kinds.items())
     commands = ""
     if text.commands:

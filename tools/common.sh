@@ -41,6 +41,16 @@ debian_sources() {
     'Created-By: Packages' 'Origin: Debian' | sort -u
 }
 
+# The same sources for another release, from the same mirrors. A release that is not stable yet has
+# no security archive that a mirror must carry.
+debian_sources_of() {
+  debian_sources | awk -v here="$(debian_release)" -v there="$1" '
+    $3 == here || ($3 ~ "^" here "-(updates|security)$" && there ~ "^(bookworm|trixie)$") {
+      sub("^" here, there, $3)
+      print
+    }'
+}
+
 # apt's settings here that the apt of a root needs: the proxy.
 apt_proxy() {
   apt-config dump --format '%f "%v";%n' Acquire::http::Proxy Acquire::https::Proxy
@@ -64,4 +74,18 @@ in_root() {
     mount -t proc proc \"\$0/proc\" && mount -t tmpfs tmpfs \"\$0/dev/shm\" && $up && $setup &&
     exec chroot --userspec=$user \"\$0\" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \\
       LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \"\$@\"" "$root" "$@"
+}
+
+# bootstrap RELEASE ROOT PACKAGE...: makes the root of this release with these packages, by
+# mmdebstrap. Some mirrors are snapshots, whose files may be older than their Valid-Until.
+bootstrap() {
+  local release=$1 root=$2 settings packages
+  shift 2
+  packages=$(printf '%s\n' "$@" | paste -sd ,)
+  mapfile -t settings < <(apt_proxy)
+  debian_sources_of "$release" | mmdebstrap --variant=apt --include="$packages" \
+    --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"' \
+    "${settings[@]/#/--aptopt=}" "$release" "$root" -
+  forbid_services "$root"
+  printf '127.0.0.1 localhost %s\n::1 localhost\n' "$(hostname)" >"$root/etc/hosts"
 }

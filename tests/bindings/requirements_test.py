@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the packages say where their Python is another one, or lacks a package that is optional."""
 
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +45,66 @@ class OtherPython(unittest.TestCase):
     def test_doctor_says_so_in_one_line(self):
         line, = self.says("-m", "stretto.doctor", module="_core.cpython-27-arm.so")
         self.assertIn("is built for Python 2.7", line)
+
+
+class OtherSystem(unittest.TestCase):
+    """A compiled module, or a program, whose libraries this system lacks."""
+
+    LOST = "libnosuch.so.7: cannot open shared object file: No such file or directory"
+
+    def copy_of(self, module=b"", **edits):
+        """A copy of the installed packages in a folder, with another compiled module, and with
+        words of their metadata replaced."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        shutil.copytree(jobs.PACKAGES / "stretto", folder / "stretto",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        if module:
+            path, = (folder / "stretto").glob("_core.*.so")
+            path.write_bytes(module(path.read_bytes()))
+        info, = jobs.PACKAGES.glob("stretto-*.dist-info")
+        shutil.copytree(info, folder / info.name)
+        text = (info / "METADATA").read_text(encoding="utf-8")
+        for field, value in edits.items():
+            text = re.sub(rf"^{field}: .*$", f"{field}: {value}", text, flags=re.MULTILINE)
+        (folder / info.name / "METADATA").write_text(text, encoding="utf-8")
+        return folder
+
+    @staticmethod
+    def without_a_library(module):
+        """The module with a library that no system has, in place of libsodium."""
+        name = re.search(rb"libsodium\.so\.\d+\0", module)[0]
+        return module.replace(name, b"libnosuch.so.7".ljust(len(name), b"\0")[:len(name)])
+
+    def last_line(self, folder):
+        failed = subprocess.run([sys.executable, "-c", "import stretto.torch"], check=False,
+                                text=True, stderr=subprocess.PIPE, cwd=folder)
+        self.assertNotEqual(failed.returncode, 0)
+        return failed.stderr.splitlines()[-1]
+
+    def test_import_names_the_packages_to_install(self):
+        line = self.last_line(self.copy_of(self.without_a_library))
+        self.assertRegex(line, r"^ImportError: the compiled module of stretto in .* cannot be "
+                         r"loaded: libnosuch\.so\.7?.*: cannot open .*; install what it needs: "
+                         r"apt-get install .*\blibfmt\d+.* libprotobuf32")
+
+    def test_import_names_the_system_it_was_built_on(self):
+        line = self.last_line(self.copy_of(self.without_a_library, Platform="Debian 3 (woody)"))
+        self.assertRegex(line, r"built on Debian 3 \(woody\), and this is .*: install the wheel "
+                         "for this system")
+        self.assertNotIn("apt-get", line)
+
+    def test_doctor_names_the_packages_to_install(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for name in ("stretto-scheduler", "stretto-server", "stretto-launch"):
+            (folder / name).write_text(f"#!/bin/sh\necho '{name}: {self.LOST}' >&2\nexit 127\n",
+                                       encoding="utf-8")
+            (folder / name).chmod(0o755)
+        said = subprocess.run([sys.executable, "-m", "stretto.doctor", "--no-job"], check=False,
+                              text=True, stdout=subprocess.PIPE,
+                              env=os.environ | {"STRETTO_BIN_DIR": str(folder)})
+        self.assertEqual(said.returncode, 1)
+        self.assertRegex(said.stdout, r"BAD +\S+/stretto-server cannot be run: .*libnosuch.*: "
+                         "install what it needs: apt-get install lib")
 
 
 class WithoutTqdm(unittest.TestCase):

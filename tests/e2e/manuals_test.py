@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD = pathlib.Path(os.environ["STRETTO_BUILD_DIR"])
@@ -145,7 +146,7 @@ class Manual(unittest.TestCase):
 
 class Completion(unittest.TestCase):
 
-    def complete(self, *words):
+    def complete(self, *words, lines=False):
         """What bash offers for the last of the words."""
         script = BUILD / "manuals" / "completions" / words[0]
         function = "_" + words[0].replace("-", "_")
@@ -155,7 +156,7 @@ class Completion(unittest.TestCase):
             f"COMP_CWORD={len(words) - 1}; {function}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             cwd=SOURCE)
         self.assertEqual((status, complaint), (0, ""))
-        return said.split()
+        return said.splitlines() if lines else said.split()
 
     def test_flags(self):
         for name in with_manuals():
@@ -172,10 +173,27 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("stretto-launch", "--log-dir", "LIC"), [])
         self.assertEqual(self.complete("stretto-launch", "--workers", ""), [])
 
+    def test_choices_with_names(self):
+        """Words in lower case are offered as they are; DIR and FILE by what is there."""
+        self.assertEqual(self.complete("stretto-launch", "--resume", "a"), ["auto"])
+        self.assertEqual(self.complete("stretto-launch", "--resume", "doc"), ["docs"])
+        self.assertEqual(self.complete("stretto-launch", "--resume", "LIC"), [])
+        offered = self.complete("stretto-launch", "--resume", "")
+        self.assertLessEqual({"auto", "no", "docs", "tools"}, set(offered))
+        self.assertEqual({"PATH", "DIR"} & set(offered), set())
+        self.assertEqual(self.complete("stretto-launch", "--checkpoint-every", ""), ["auto"])
+        self.assertEqual(self.complete("stretto-bench", "--path", "LIC"), ["LICENSE"])
+
+    def test_names_with_spaces(self):
+        with tempfile.TemporaryDirectory(prefix="two words ") as folder:
+            found = self.complete("stretto-launch", "--checkpoint", folder[:-1], lines=True)
+        self.assertEqual(found, [folder])
+
     def test_commands(self):
         self.assertEqual(self.complete("stretto-trace", "a"), ["analyse"])
         self.assertEqual(self.complete("stretto-checkpoint", ""),
                          ["inspect", "verify", "export", "prune"])
+        self.assertEqual(self.complete("stretto-launch", "j"), ["join"])
         self.assertEqual(self.complete("stretto-bench", "pu"), ["push_pull", "push", "pull"])
         self.assertEqual(self.complete("stretto-bench", "push", "pu"), [])
 

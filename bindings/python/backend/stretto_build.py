@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the wheel of Stretto's Python packages (PEP 517): the compiled module for the
-interpreter that runs this, and the programs of a job beside it. Uses only the standard library.
+interpreter that runs this, and the programs of a job with their man pages and bash completion. Uses
+only the standard library.
 
-The wheel links to the libraries of the system that it was built on (ZeroMQ, Protobuf, fmt, oneTBB,
-libfabric), so it is for machines of the same distribution.
+Stretto's own libraries are inside the module and the programs. Both link to the libraries of the
+system that built the wheel (Protobuf, libsodium, fmt, oneTBB), so it is for machines of the same
+distribution: its metadata names that, and the packages that it needs.
 """
 
 import base64
@@ -14,16 +16,16 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
+
+import stretto_libraries
 
 _HERE = pathlib.Path(__file__).resolve().parents[1]
 _ROOT = _HERE.parents[1]
-_PROGRAMS = ("stretto-scheduler", "stretto-server", "stretto-launch", "stretto-top",
-             "stretto-trace", "stretto-checkpoint", "stretto-bench")
-_SCRIPTS = """[console_scripts]
-bpslaunch = stretto.bpslaunch:main
-stretto-doctor = stretto.doctor:main
-"""
+_TARGET, _COMPONENTS = "stretto_in_wheel", ("programs", "python")  # cmake/StrettoPackages.cmake
+_MODULES = pathlib.PurePath("lib/python3/dist-packages")  # Where those install the packages.
+_SCRIPTS = {"bpslaunch": "stretto.bpslaunch:main", "stretto-doctor": "stretto.doctor:main"}
 _METADATA = (
     ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),
     ("Description-Content-Type", "text/markdown"),
@@ -60,34 +62,60 @@ def _tag():
     return f"{python}-{python}-{platform}"
 
 
-def _metadata():
-    """Of the packages (PEP 566); what describes them is the page beside them."""
-    heads = (("Metadata-Version", "2.1"), ("Name", "stretto"), ("Version", _version()), *_METADATA)
+def _metadata(compiled):
+    """Of the packages (PEP 566), with the system that compiled the files and the packages that they
+    need there; what describes them is the page beside them."""
+    heads = [("Metadata-Version", "2.1"), ("Name", "stretto"), ("Version", _version()), *_METADATA,
+             ("Platform", stretto_libraries.system() or sysconfig.get_platform())]
+    heads += [("Requires-External", name) for name in stretto_libraries.packages(compiled)]
     readme = (_HERE / "README.md").read_text(encoding="utf-8")
     return "\n".join(f"{name}: {value}" for name, value in heads) + f"\n\n{readme}"
 
 
-def _run(*command):
+def _run(*command, output=sys.stderr):
     # What the build says goes to stderr, which pip shows if it fails.
-    subprocess.run([str(word) for word in command], check=True, stdout=sys.stderr)
+    subprocess.run([str(word) for word in command], check=True, stdout=output)
 
 
 def _compile(given):
     """Builds module and programs; returns the build folder: the given one, which must have been
     configured for this interpreter, or else one of our own."""
-    if given:
-        _run("cmake", "--build", given, "-j", os.cpu_count() or 1, "--target", "stretto_python",
-             *_PROGRAMS)
-        return pathlib.Path(given)
+    folder = pathlib.Path(given) if given else _configure()
+    _run("cmake", "--build", folder, "-j", os.cpu_count() or 1, "--target", _TARGET)
+    return folder
+
+
+def _configure():
     if not (_ROOT / "worker" / "include").is_dir():
         raise RuntimeError(f"{_ROOT} is not Stretto's source tree: install from a checkout, by "
                            "`pip install ./bindings/python`")
     folder = _ROOT / "build" / f"wheel-{_tag()}"
     _run("cmake", "-S", _ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DSTRETTO_TESTS=OFF",
-         "-DSTRETTO_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}")
-    _run("cmake", "--build", folder, "-j", os.cpu_count() or 1, "--target", "stretto_python",
-         *_PROGRAMS)
+         "-DSTRETTO_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}",
+         f"-DPython3_EXECUTABLE={sys.executable}")
     return folder
+
+
+def _install(folder, stage):
+    """Installs in `stage` what Debian's packages have. Yields for each file, by name, where the
+    wheel has it: ("scripts" or "data" or "", the path there, the file)."""
+    os.environ.pop("DESTDIR", None)
+    for component in _COMPONENTS:
+        _run("cmake", "--install", folder, "--prefix", stage, "--component", component, "--strip",
+             output=subprocess.DEVNULL)
+    module = stage / _MODULES / "stretto" / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+    if not module.exists():
+        raise RuntimeError(f"{folder} has no {module.name}, the module for {sys.executable}: "
+                           "configure it with -DPython_EXECUTABLE=" + sys.executable)
+    for path in sorted(path for path in stage.rglob("*") if path.is_file()):
+        place = path.relative_to(stage)
+        if place.parts[0] == "bin":
+            if place.name not in _SCRIPTS:  # pip makes these.
+                yield "scripts", place.name, path
+        elif _MODULES in place.parents:
+            yield "", place.relative_to(_MODULES).as_posix(), path
+        elif place.parts[:2] != ("share", "doc"):
+            yield "data", place.as_posix(), path
 
 
 class _Wheel:
@@ -121,22 +149,20 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     label = f"stretto-{_version()}"
     name = f"{label}-{_tag()}.whl"
     wheel = _Wheel(pathlib.Path(wheel_directory) / name)
-    for package in ("stretto", "byteps"):
-        for path in sorted((_HERE / package).rglob("*")):
-            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
-                wheel.add(path.relative_to(_HERE).as_posix(), path.read_bytes())
-    for module in sorted((folder / "python" / "stretto").glob("_core.*.so")):
-        wheel.add(f"stretto/{module.name}", module.read_bytes(), _EXECUTABLE)
-    for program in _PROGRAMS:
-        wheel.add(f"{label}.data/scripts/{program}", (folder / "bin" / program).read_bytes(),
-                  _EXECUTABLE)
-    wheel.add(f"{label}.data/data/share/stretto/commit",
-              (folder / "share" / "stretto" / "commit").read_bytes())
+    with tempfile.TemporaryDirectory() as stage:
+        compiled = []
+        for scheme, place, path in _install(folder, pathlib.Path(stage)):
+            if scheme == "scripts" or path.suffix == ".so":
+                compiled.append(path)
+            wheel.add(f"{label}.data/{scheme}/{place}" if scheme else place, path.read_bytes(),
+                      _EXECUTABLE if path in compiled else _PLAIN)
+        metadata = _metadata(compiled)
     info = f"{label}.dist-info"
-    wheel.add(f"{info}/METADATA", _metadata().encode())
+    scripts = "".join(f"{name} = {call}\n" for name, call in _SCRIPTS.items())
+    wheel.add(f"{info}/METADATA", metadata.encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: stretto_build\nRoot-Is-Purelib: "
                                f"false\nTag: {_tag()}\n".encode())
-    wheel.add(f"{info}/entry_points.txt", _SCRIPTS.encode())
+    wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\n{scripts}".encode())
     wheel.add(f"{info}/LICENSE", (_ROOT / "LICENSE").read_bytes())
     wheel.close(f"{info}/RECORD")
     return name

@@ -10,9 +10,9 @@ import atexit
 
 try:
     import stretto._core
-except ModuleNotFoundError as error:
+except ImportError as error:
     from stretto import built
-    raise (built.why_it_is_missing() if error.name == "stretto._core" else error) from None
+    raise built.why_it_fails(error) from None
 from stretto import _core, errors
 from stretto._core import Options, Ticket, ValueInfo, __version__
 from stretto.errors import Error

@@ -20,10 +20,11 @@ import subprocess
 import sys
 import time
 
-from stretto import __version__, environment, errors, output, roles
+from stretto import __version__, built, environment, errors, output, roles
 
 _ARGUMENTS = "arguments"
 _MISUSED = 2
+_NOT_LOADED = 127  # The loader's status where a program lacks a library.
 _COLUMNS = 100
 _LEAST_FILES = 4096
 _LEAST_SHARED = 256 << 20
@@ -62,14 +63,18 @@ def installation():
     for name in roles.PROGRAMS.values():
         try:
             path = roles.program(name)
-            said = subprocess.run([path, "--version"], capture_output=True, text=True,
-                                  timeout=_JOB_S, check=False).stdout.strip()
+            done = subprocess.run([path, "--version"], capture_output=True, text=True,
+                                  timeout=_JOB_S, check=False)
         except errors.Unsupported as error:
             yield Finding("BAD", f"{name} is missing", error.cause)
             continue
         except (OSError, subprocess.TimeoutExpired) as error:
             yield Finding("BAD", f"{name} cannot be run", str(error))
             continue
+        if done.returncode == _NOT_LOADED:
+            yield Finding("BAD", f"{path} cannot be run: {done.stderr.strip()}", built.remedy())
+            continue
+        said = done.stdout.strip()
         same = __version__ in said.split()
         yield Finding("ok" if same else "BAD", f"{path}: {said or 'no version'}",
                       "" if same else f"install the version of the module, {__version__}")
