@@ -60,6 +60,15 @@ where
                                          STRETTO_INTERFACE; else as the hosts see one another)
   --starter COMMAND                      instead of ssh, srun, mpirun (default: STRETTO_STARTER)
 
+as torchrun names them (this program runs once, for all hosts)
+  --nproc-per-node N        workers of each host
+  --nnodes N|MIN:MAX        hosts that -H, --hostfile or Slurm names; MIN:MAX: an elastic job
+  --rdzv-endpoint HOST:PORT, --rdzv-id NAME, --max-restarts K
+                            --scheduler-host and --port, --name, --restarts
+  --master-addr HOST, --master-port P  MASTER_ADDR and MASTER_PORT of the workers
+  --standalone, --node-rank 0, --rdzv-backend c10d|static
+                            accepted; they change nothing
+
 for Kubernetes
   --print k8s        print manifests, and start nothing; --name NAME, --namespace NAME, --image
                      IMAGE, --cpus N and --memory BYTES (of each server and worker) go into

@@ -80,6 +80,7 @@ struct Plan {
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
   std::optional<Via> via;                                              ///< As given.
   std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.
+  std::uint32_t nodes = 0;              ///< --nnodes, the MAX of it; 0: not given.
   std::vector<HostSlots> server_hosts;  ///< --server-hostfile.
   std::string scheduler_host;           ///< Empty: the launcher's own.
   std::uint32_t port = 0;               ///< Of the scheduler, the servers' follow; 0: free ones.
