@@ -45,6 +45,8 @@ const std::vector<Trial>& trials() {
       {Flag::kRendezvousBackend, {}, {}},  // Accepted for users of torchrun; it changes nothing.
       {Flag::kRendezvousEndpoint, {}, {"--rdzv-endpoint=localhost:9700"}},
       {Flag::kMasterAddress, {}, {"--master-addr=10.0.0.7"}},
+      {Flag::kModule, {}, {}},  // How PROGRAM runs does not depend on the method.
+      {Flag::kNoPython, {}, {}},
       {Flag::kMasterPort, {}, {"--master-port=29507"}},
       {Flag::kReplicas, {"-s", "2"}, {"--replicas=2"}},
       {Flag::kCheckpoint, {}, {"--checkpoint=/c"}},

@@ -79,6 +79,9 @@ constexpr Spelling kSpellings[] = {
     {"rdzv-backend", Flag::kRendezvousBackend},
     {"master-addr", Flag::kMasterAddress},
     {"master-port", Flag::kMasterPort},
+    {"module", Flag::kModule},
+    {"m", Flag::kModule},
+    {"no-python", Flag::kNoPython},
     {"agent", Flag::kAgent},
     {"help", Flag::kHelp},
     {"h", Flag::kHelp},
@@ -172,6 +175,8 @@ bool has_value(Flag flag) {
     case Flag::kDryRun:
     case Flag::kCheck:
     case Flag::kStandalone:
+    case Flag::kModule:
+    case Flag::kNoPython:
     case Flag::kAgent:
     case Flag::kHelp:
     case Flag::kVersion:

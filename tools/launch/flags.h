@@ -56,6 +56,8 @@ enum class Flag : std::uint8_t {
   kRendezvousBackend,
   kMasterAddress,
   kMasterPort,
+  kModule,
+  kNoPython,
   kAgent,
   kHelp,
   kVersion,

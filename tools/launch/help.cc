@@ -41,6 +41,8 @@ what to start
   --encrypt                              encrypts what is said over TCP, by the job's token
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
+  -m, --module                           PROGRAM is a module of Python
+  --no-python                            runs a .py file by itself, not under this Python
   --chdir DIR, --wdir DIR                where processes run (default: here), on every host
   --bin-dir DIR                          where stretto-scheduler and stretto-server are, on every
                                          host (default: STRETTO_BIN_DIR, else beside stretto-launch)

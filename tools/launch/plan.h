@@ -77,6 +77,8 @@ struct Plan {
   /// With those that stand by, which have the numbers that follow.
   std::uint32_t server_processes() const { return servers * replicas; }
   std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...
+  bool module = false;               ///< --module: PROGRAM is a module of Python.
+  bool no_python = false;            ///< --no-python: PROGRAM runs as it is, also as a .py file.
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
   std::optional<Via> via;                                              ///< As given.
   std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.

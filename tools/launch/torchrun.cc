@@ -54,6 +54,8 @@ bool TorchrunFlags::has(Flag flag) {
     case Flag::kRendezvousBackend:
     case Flag::kMasterAddress:
     case Flag::kMasterPort:
+    case Flag::kModule:
+    case Flag::kNoPython:
       return true;
     default:
       return false;
@@ -78,6 +80,12 @@ Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::st
       return read_number(spelling, value, kMaxWorkers, node_rank_, 0);
     case Flag::kStandalone:
       standalone_ = true;
+      return {};
+    case Flag::kModule:
+      module_ = true;
+      return {};
+    case Flag::kNoPython:
+      no_python_ = true;
       return {};
     case Flag::kRendezvousEndpoint:
       return read_endpoint(spelling, value, scheduler_host_, scheduler_port_);
@@ -120,6 +128,11 @@ Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
         fmt::format("--standalone is for a job of one host, and there are {}; leave it out",
                     std::max(most_nodes_, hosts)));
   }
+  if (module_ && no_python_) {
+    return contradiction(
+        "--module names a module of Python, and --no-python runs PROGRAM without "
+        "Python; leave one out");
+  }
   const std::uint32_t least = least_nodes_ == 0 ? most_nodes_ : least_nodes_;
   if (most_nodes_ != 0 && hosts != 0 && (hosts < least || hosts > most_nodes_)) {
     return contradiction(
@@ -135,6 +148,8 @@ Status TorchrunFlags::apply_to(Plan& plan) const {
   const std::uint32_t hosts = distinct_hosts(plan);
   if (Status status = check(plan, hosts); !status.ok()) return status;
   plan.nodes = most_nodes_;
+  plan.module = module_;
+  plan.no_python = no_python_;
   const bool by_slots = plan.workers_given || (hosts != 0 && least_nodes_ == 0);
   const std::uint32_t usual = most_nodes_ == 0 || by_slots ? 0 : 1;  // As torchrun has it.
   const std::uint32_t per_node = per_node_ == 0 ? usual : per_node_;

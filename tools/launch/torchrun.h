@@ -20,8 +20,8 @@ class TorchrunFlags {
   Status take(Flag flag, const std::string& spelling, const std::string& value);
 
   /// Changes `plan`, which has all other flags, by what was read: the number of workers, slots of
-  /// hosts, the scheduler's address, MASTER_ADDR and MASTER_PORT. Errors: InvalidArgument for flags
-  /// that contradict one another.
+  /// hosts, the scheduler's address, MASTER_ADDR, MASTER_PORT, and how PROGRAM runs. Errors:
+  /// InvalidArgument for flags that contradict one another.
   Status apply_to(Plan& plan) const;
 
  private:
@@ -33,6 +33,8 @@ class TorchrunFlags {
   std::uint32_t least_nodes_ = 0;  // 0: MIN:MAX was not given.
   std::uint32_t node_rank_ = 0;
   bool standalone_ = false;
+  bool module_ = false;
+  bool no_python_ = false;
   std::string scheduler_host_;
   std::uint32_t scheduler_port_ = 0;
   std::string master_address_;
