@@ -23,6 +23,9 @@ _PROGRAMS = ("stretto-scheduler", "stretto-server", "stretto-launch", "stretto-t
 _SCRIPTS = """[console_scripts]
 bpslaunch = stretto.bpslaunch:main
 stretto-doctor = stretto.doctor:main
+
+[pytest11]
+stretto = stretto.pytest_plugin
 """
 _METADATA = (
     ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),
