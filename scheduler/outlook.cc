@@ -25,6 +25,17 @@ void add_input(const metrics::Adder& add, const InputView& input) {
       "What the worker is held to in flight; 0: no limit.");
 }
 
+void add_members(metrics::Metrics& made, const Snapshot& snapshot) {
+  for (const Role role : {Role::kWorker, Role::kServer}) {
+    const auto is_in = [role](const auto& entry) {
+      return entry.second.member.role == role && !entry.second.member.left;
+    };
+    const metrics::Adder add(made, {{"role", std::string(name_of(role))}});
+    add("stretto_members", metrics::Type::kGauge, std::ranges::count_if(snapshot.nodes(), is_in),
+        "Nodes of the role that are in the job; each shard of a server is a node.");
+  }
+}
+
 }  // namespace
 
 void Outlook::step(Duration wait) {
@@ -72,6 +83,14 @@ metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
         "Heartbeats that have come from the node.");
     add("stretto_node_silence_seconds", Type::kGauge,
         node.heard == Time() ? 0 : seconds(now - node.heard), "Time since the last of them.");
+    add("stretto_node_bytes_in_total", Type::kCounter, node.bytes_in,
+        "Bytes that the node has received.");
+    add("stretto_node_bytes_out_total", Type::kCounter, node.bytes_out,
+        "Bytes that the node has sent.");
+    add("stretto_node_waiting_frames", Type::kGauge, node.frames_waiting,
+        "Frames that wait at the node to be sent.");
+    add("stretto_node_under_way_bytes", Type::kGauge, node.bytes_in_flight,
+        "Bytes that the node has sent and no peer has acknowledged.");
     if (!worker) continue;
     add("stretto_node_rounds_total", Type::kCounter, static_cast<double>(node.rounds),
         "Rounds that the worker has pushed, of the tensor with most.");
@@ -86,6 +105,7 @@ metrics::Metrics metrics_of(const Scheduler& scheduler, Time now) {
       made.back().labels.emplace_back("name", name);
     }
   }
+  add_members(made, scheduler.watch().snapshot());
   const metrics::Adder add(made, {});
   const std::optional<Culprit>& standstill = scheduler.watch().snapshot().standstill();
   add("stretto_standstill_seconds", Type::kGauge, standstill ? seconds(standstill->age) : 0,

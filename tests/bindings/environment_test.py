@@ -119,6 +119,14 @@ class Place(unittest.TestCase):
                 session.end()
                 self.assertEqual(caught.filename, __file__)
 
+    def test_ranks_of_torchrun_are_recognized(self):
+        rank = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "h", "MASTER_PORT": "29500"}
+        for more, wanted in (({}, True), ({"WORLD_SIZE": "1"}, False), ({"MASTER_PORT": ""}, False),
+                             ({"STRETTO_SCHEDULER": "h:1"}, False), ({"WORLD_SIZE": "x"}, False),
+                             ({"STRETTO_WORLD_SIZE": "1"}, False)):
+            with self.subTest(more), mock.patch.dict(os.environ, rank | more, clear=True):
+                self.assertEqual(environment.is_rank_of_torch(), wanted)
+
     def test_a_local_rank_is_below_its_size(self):
         for words, variables in (
                 ("LOCAL_RANK is 2, but LOCAL_WORLD_SIZE is 2",

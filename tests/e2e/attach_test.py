@@ -10,7 +10,10 @@ import signal
 import stat
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
+import urllib.request
 
 import cluster
 
@@ -86,12 +89,40 @@ class Attach(cluster.ClusterTest):
         self.assertIn("job is running, 4 nodes", self.tool(TOP, "--job", one.pid))
         host, port = two.scheduler_address()
         self.assertIn("job is running, 2 nodes", self.tool(TOP, "--job", f"{host}:{port}"))
+        lines = map(json.loads, self.tool(TOP, "--json", "--once").splitlines())
+        self.assertEqual({line["job"]: len(line["nodes"]) for line in lines}, {"one": 4, "two": 2})
         self.assertIn("2 jobs of yours run here", self.tool(TRACE, status=2))
         two.send(signal.SIGKILL)  # Its file may still be there, which does no harm.
         two.end()
         self.assertIn("job is running, 4 nodes", self.tool(TOP))
         self.assertEqual(len(self.files()), 1)
         self.stop(one)
+
+    def test_json_follows_a_job_to_its_end(self):
+        job = self.begin()
+        self.assertIn("--json follows jobs", self.tool(TOP, "--json", "--list", status=2))
+        top = self.start("top", [TOP, "--json", "--every", "0.1"])
+        top.expect(r'"rounds":[1-9]', count=2)
+        self.stop(job)
+        self.assertEqual(top.end(), 0, top.output())
+        times = [json.loads(line)["time"] for line in top.lines]
+        self.assertEqual(times, sorted(times))
+
+    def test_one_scrape_has_all_members(self):
+        job = self.begin(STRETTO_METRICS_ADDRESS=0)
+        address = job.expect(r"scheduler 0: metrics at (\S+)")[1]
+        missing = {rf'^stretto_{metric}{{node="{node}"}} [1-9]'
+                   for metric in ("node_bytes_in_total", "node_bytes_out_total")
+                   for node in ("worker 0", "worker 1", "server 0", "server 1")}
+        missing |= {r'^stretto_members{role="worker"} 2$', r'^stretto_members{role="server"} 2$'}
+        until = time.monotonic() + cluster.PATIENCE
+        while missing and time.monotonic() < until:
+            with urllib.request.urlopen(address, timeout=cluster.PATIENCE) as answer:
+                text = answer.read().decode()
+            missing = {one for one in missing if not re.search(one, text, re.MULTILINE)}
+            threading.Event().wait(0.1)
+        self.assertEqual(missing, set(), text)
+        self.stop(job)
 
     def test_files_go_with_a_killed_launcher(self):
         """No other program looks for them."""

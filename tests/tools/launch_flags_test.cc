@@ -19,8 +19,11 @@ std::string refused(const std::vector<std::string>& words) {
 }
 
 TEST(LaunchFlags, FlagsOfOtherLaunchersNameOurs) {
-  EXPECT_EQ(refused({"--nproc_per_node=2", "x"}),
-            "unknown flag --nproc_per_node; did you mean -n? --help lists all");
+  EXPECT_EQ(refused({"--num-proc=2", "x"}),
+            "unknown flag --num-proc; did you mean -n? --help lists all");
+  EXPECT_EQ(refused({"--monitor-interval=2", "x"}),
+            "--monitor-interval has no counterpart here: the launcher learns of each process's end "
+            "at once; leave it out");
   EXPECT_EQ(nearest_flag("min-np"), "--workers MIN:MAX");
 }
 

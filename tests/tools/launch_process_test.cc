@@ -23,12 +23,22 @@ class LaunchProcess : public LaunchFixture {};
 TEST_F(LaunchProcess, LinesCarryTheirProcessAndTheirStream) {
   const std::string worker = script("worker", "echo out; echo err >&2; printf 'no end'");
   script("stretto-server", "echo served");
-  const Outcome outcome = run({"-n", "2", "--", worker});
+  const Outcome outcome = run({"-n", "2", "--env=OMP_NUM_THREADS=1", "--", worker});
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_EQ(Outcome::sorted_lines(outcome.output),
             (Words{"[server 0] served", "[worker 0] no end", "[worker 0] out", "[worker 1] no end",
                    "[worker 1] out"}));
   EXPECT_EQ(Outcome::sorted_lines(outcome.errors), (Words{"[worker 0] err", "[worker 1] err"}));
+}
+
+TEST_F(LaunchProcess, LauncherSaysThatItLimitsThreads) {
+  const std::string worker = script("worker", "echo threads $OMP_NUM_THREADS");
+  const Outcome outcome = run({"-n", "2", worker});
+  EXPECT_NE(outcome.output.find("[worker 1] threads 1\n"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.errors,
+            "[launcher] OMP_NUM_THREADS=1 for workers that share a host; set it to use more "
+            "threads\n");
+  EXPECT_EQ(run({worker}).errors, "") << "a worker alone uses all processors";
 }
 
 TEST_F(LaunchProcess, LinesOfManyProcessesAreNeverMixed) {
@@ -37,7 +47,7 @@ TEST_F(LaunchProcess, LinesOfManyProcessesAreNeverMixed) {
       script("worker",
              "for i in $(seq 200); do printf %2000s . | tr ' ' $RANK; printf %3000s .; echo; "
              "done | tee /dev/stderr");
-  const Outcome outcome = run({"-n", "3", worker});
+  const Outcome outcome = run({"-n", "3", "--env=OMP_NUM_THREADS=1", worker});
   EXPECT_EQ(outcome.status, 0);
   for (const std::string& text : {outcome.output, outcome.errors}) {
     const Words lines = Outcome::sorted_lines(text);

@@ -38,6 +38,16 @@ const std::vector<Trial>& trials() {
   static const std::vector<Trial> all{
       {Flag::kWorkers, {}, {"-n", "3"}},
       {Flag::kRestarts, {"--workers=1:2"}, {"--restarts=7"}},
+      {Flag::kProcessesPerNode, {}, {"--nproc-per-node=3"}},
+      {Flag::kNodes, {}, {"--nnodes=7"}},
+      {Flag::kNodeRank, {}, {}},           // Rank 0 changes nothing, and others are refused.
+      {Flag::kStandalone, {}, {}},         // With --nnodes it is checked elsewhere.
+      {Flag::kRendezvousBackend, {}, {}},  // Accepted for users of torchrun; it changes nothing.
+      {Flag::kRendezvousEndpoint, {}, {"--rdzv-endpoint=localhost:9700"}},
+      {Flag::kMasterAddress, {}, {"--master-addr=10.0.0.7"}},
+      {Flag::kModule, {}, {}},  // How PROGRAM runs does not depend on the method.
+      {Flag::kNoPython, {}, {}},
+      {Flag::kMasterPort, {}, {"--master-port=29507"}},
       {Flag::kReplicas, {"-s", "2"}, {"--replicas=2"}},
       {Flag::kCheckpoint, {}, {"--checkpoint=/c"}},
       {Flag::kCheckpointEvery, {"--checkpoint=/c"}, {"--checkpoint-every=7s"}},

@@ -230,6 +230,21 @@ class LaunchEnvironment : public testing::Test {
   Programs programs_{"/b/s", "/b/v", "/b/w", "/b/l"};
 };
 
+TEST_F(LaunchEnvironment, WorkersThatShareAHostHaveOneThread) {
+  const auto threads = [&](const Plan& plan, const JobMember& member, std::uint32_t local_size,
+                           const Variables& inherited) {
+    const Seat seat{{}, 0, local_size};
+    return value_of(merged(inherited, variables_for(plan, member, rendezvous_, seat, inherited)),
+                    "OMP_NUM_THREADS");
+  };
+  EXPECT_EQ(threads(plan_, {Role::kWorker, 0}, 3, {}), "1");
+  EXPECT_EQ(threads(plan_, {Role::kWorker, 0}, 1, {}), "");
+  EXPECT_EQ(threads(plan_, {Role::kServer, 0}, 3, {}), "");
+  EXPECT_EQ(threads(plan_, {Role::kWorker, 0}, 3, {{"OMP_NUM_THREADS", "4"}}), "4");
+  const Plan plan = plan_of({"-n", "3", "--env=OMP_NUM_THREADS=2", "train"});
+  EXPECT_EQ(threads(plan, {Role::kWorker, 0}, 3, {}), "2");
+}
+
 TEST_F(LaunchEnvironment, TimesAreThoseOfTheMembers) {
   const char* name = "STRETTO_DEAD_AFTER_S";
   EXPECT_EQ(time_told(plan_, {}, name, 7s), 7s);
@@ -263,6 +278,7 @@ TEST_F(LaunchEnvironment, AWorkerIsToldInAllDialects) {
                        {"LOCAL_RANK", "2"},
                        {"WORLD_SIZE", "3"},
                        {"LOCAL_WORLD_SIZE", "3"},
+                       {"OMP_NUM_THREADS", "1"},
                        {"MASTER_ADDR", "127.0.0.1"},
                        {"MASTER_PORT", "21234"},
                        {"PYTHONUNBUFFERED", "1"},

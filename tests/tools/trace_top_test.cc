@@ -60,5 +60,39 @@ TEST(TopTest, WhatMakesNoSenseIsLeftOutOrRefused) {
   EXPECT_FALSE(table_from("{", true).ok());
 }
 
+constexpr LineHead kHead{.time_s = 1.5, .job = "train", .scheduler = "127.0.0.1:9"};
+
+TEST(TopTest, LineHasDocumentedFields) {
+  const std::string page =
+      R"({"phase":"running","count":2,"stall":{"s":3,"role":"worker","rank":1,"phase":"p",)"
+      R"("cause":"c","word":"w"},"nodes":[{"name":"worker 0","role":"worker","rank":0,"shard":0,)"
+      R"("rounds":7,"behind":1,"staleness":2,"rounds_per_s":0.5,"in_per_s":3,"out_per_s":4,)"
+      R"("waiting":5,"in_flight":6,"held_share":0.25,"silence_s":0.1,"reports":{"loss":0.5},)"
+      R"("input":{"per_s":1,"share":0.5,"stall_share":0,"limit":8,"word":"slow"}}]})";
+  const std::string more = R"({"nodes":[{"name":"server 0","role":"server","standby":true}]})";
+  const Result<std::string> line = line_from({page, more}, kHead);
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(*line,
+            R"({"time":1.5,"job":"train","scheduler":"127.0.0.1:9","phase":"running",)"
+            R"("standstill":{"seconds":3,"role":"worker","rank":1,"phase":"p","cause":"c",)"
+            R"("text":"w"},"nodes":[{"node":"worker 0","role":"worker","rank":0,"shard":0,)"
+            R"("state":"in","rounds":7,"behind":1,"staleness":2,"rounds_per_s":0.5,)"
+            R"("bytes_in_per_s":3,"bytes_out_per_s":4,"frames_waiting":5,"bytes_in_flight":6,)"
+            R"("held_share":0.25,"silence_s":0.1,"reports":{"loss":0.5},)"
+            R"("input":{"bytes_per_s":1,"share":0.5,"stall_share":0,"limit_bytes":8,)"
+            R"("remark":"slow"}},{"node":"server 0","role":"server","rank":0,"shard":0,)"
+            R"("state":"standby","rounds":0,"behind":0,"staleness":0,"rounds_per_s":0,)"
+            R"("bytes_in_per_s":0,"bytes_out_per_s":0,"frames_waiting":0,"bytes_in_flight":0,)"
+            R"("held_share":0,"silence_s":0,"reports":{},"input":null}]})"
+            "\n");
+}
+
+TEST(TopTest, LineOfNonsenseIsRefused) {
+  EXPECT_FALSE(line_from({"[]"}, kHead).ok());
+  EXPECT_FALSE(line_from({"{"}, kHead).ok());
+  EXPECT_THAT(*line_from({R"({"nodes":[7,{"rounds":"x","reports":1}]})"}, kHead),
+              HasSubstr(R"("phase":"","standstill":null,"nodes":[{"node":"",)"));
+}
+
 }  // namespace
 }  // namespace stretto::observe

@@ -5,77 +5,25 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <set>
 
 #include "common/address.h"
-#include "common/clock.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/flags.h"
 #include "tools/launch/hosts.h"
+#include "tools/launch/torchrun.h"
+#include "tools/launch/values.h"
 
 namespace stretto::launch {
 namespace {
 
-constexpr std::uint32_t kMaxWorkers = 4096;
 constexpr std::uint32_t kMaxServers = 1024;
 constexpr std::uint32_t kMaxShards = 1024;
 constexpr std::uint32_t kMaxPort = 65535;
-constexpr double kMaxSeconds = 86400;
 
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
-
-Status read_number(std::string_view flag, std::string_view text, std::uint32_t most,
-                   std::uint32_t& value, std::uint32_t least = 1) {
-  std::uint32_t parsed = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, parsed);
-  if (error != std::errc() || stop != end || parsed < least || parsed > most) {
-    return invalid(
-        fmt::format("{} is '{}', wanted a whole number from {} to {}", flag, text, least, most));
-  }
-  value = parsed;
-  return {};
-}
-
-Status read_seconds(std::string_view flag, std::string_view text, double least, Duration& value) {
-  double parsed = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, parsed);
-  if (error != std::errc() || stop != end || !(parsed >= least) || !(parsed <= kMaxSeconds)) {
-    return invalid(
-        fmt::format("{} is '{}', wanted seconds from {} to {}", flag, text, least, kMaxSeconds));
-  }
-  value = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(parsed));
-  return {};
-}
-
-// Zero: "auto".
-Status read_time(std::string_view flag, std::string_view text, std::optional<Duration>& value) {
-  if (text == "auto") {
-    value = Duration::zero();
-    return {};
-  }
-  constexpr std::string_view kUnits = "smh";
-  double unit = 1;
-  std::string_view number = text;
-  if (!number.empty() && kUnits.find(number.back()) != std::string_view::npos) {
-    unit = number.back() == 's' ? 1 : number.back() == 'm' ? 60 : 3600;
-    number.remove_suffix(1);
-  }
-  Duration parsed{};
-  const Status status = read_seconds(flag, number, 0.001, parsed);
-  if (!status.ok() || seconds(parsed) * unit > kMaxSeconds) {
-    return invalid(
-        fmt::format("{} is '{}', wanted auto, or a time such as 30s, 10m or 2h, from "
-                    "0.001 s to {} s",
-                    flag, text, kMaxSeconds));
-  }
-  value = std::chrono::duration_cast<Duration>(parsed * unit);
-  return {};
-}
 
 // One pass over the words; `plan_` grows as they are read.
 class Parser {
@@ -100,6 +48,10 @@ class Parser {
     const std::size_t equals = word.find('=');
     const std::string name = plain_name(word.substr(0, equals));
     const std::optional<Flag> found = find_flag(name);
+    if (const std::string_view instead = instead_of(name); !instead.empty()) {
+      return invalid(
+          fmt::format("{} has no counterpart here: {}", word.substr(0, equals), instead));
+    }
     if (!found) {
       const std::string meant = nearest_flag(name);
       const std::string question = meant.empty() ? "" : fmt::format(" did you mean {}?", meant);
@@ -123,10 +75,11 @@ class Parser {
   Status apply(Flag flag, const std::string& value) {
     plan_.given.push_back({flag, flag_, value});
     if (std::string* text = text_of(flag)) return read_text(value, *text);
+    if (TorchrunFlags::has(flag)) return torchrun_.take(flag, flag_, value);
     switch (flag) {
       case Flag::kWorkers:
         plan_.workers_given = true;
-        return read_workers(value);
+        return read_range(flag_, value, kMaxWorkers, plan_.least_workers, plan_.workers);
       case Flag::kRestarts:
         return read_number(flag_, value, kMaxWorkers, plan_.restarts, 0);
       case Flag::kServers:
@@ -308,21 +261,6 @@ class Parser {
     return take(parse_hosts(*text, path), most, hosts);
   }
 
-  // N, or MIN:MAX of an elastic job.
-  Status read_workers(const std::string& value) {
-    const std::size_t colon = value.find(':');
-    plan_.least_workers = 0;
-    if (colon == std::string::npos) return read_number(flag_, value, kMaxWorkers, plan_.workers);
-    const std::string least = value.substr(0, colon);
-    const std::string most = value.substr(colon + 1);
-    const bool numbers = read_number(flag_, least, kMaxWorkers, plan_.least_workers).ok() &&
-                         read_number(flag_, most, kMaxWorkers, plan_.workers).ok();
-    if (numbers && plan_.least_workers <= plan_.workers) return {};
-    return invalid(fmt::format(
-        "{} is '{}', wanted N, or MIN:MAX with MIN at most MAX, each a whole number from 1 to {}",
-        flag_, value, kMaxWorkers));
-  }
-
   Status take(const Result<std::vector<HostSlots>>& found, std::uint32_t most,
               std::vector<HostSlots>& hosts) const {
     if (!found.ok()) return found.status();
@@ -334,6 +272,7 @@ class Parser {
 
   Result<Plan> finish() {
     if (!plan_.name.empty()) plan_.manifest.name = plan_.name;
+    if (Status status = torchrun_.apply_to(plan_); !status.ok()) return status;
     if (!plan_.workers_given && !plan_.hosts.empty()) {
       plan_.workers = static_cast<std::uint32_t>(slots_of(plan_.hosts));
       plan_.workers_given = true;
@@ -410,6 +349,7 @@ class Parser {
   std::size_t next_ = 0;
   std::string flag_;  // The one being read, as it is best spelled.
   Plan plan_;
+  TorchrunFlags torchrun_;
   bool servers_given_ = false;
 };
 

@@ -85,6 +85,7 @@ void add_worker_variables(const Plan& plan, const JobMember& member, const Rende
   given["LOCAL_RANK"] = std::to_string(seat.local_rank);
   given["WORLD_SIZE"] = world;
   given["LOCAL_WORLD_SIZE"] = std::to_string(seat.local_size);
+  if (limits_threads(plan, seat, inherited)) given["OMP_NUM_THREADS"] = "1";
   if (!inherited.contains("MASTER_ADDR")) {
     given["MASTER_ADDR"] =
         rendezvous.master_host.empty() ? rendezvous.scheduler.host : rendezvous.master_host;
@@ -109,6 +110,10 @@ void add_scheduler_variables(const SchedulerLife& life, Variables& given) {
 
 bool is_assigned(std::string_view name) {
   return std::find(std::begin(kAssigned), std::end(kAssigned), name) != std::end(kAssigned);
+}
+
+bool limits_threads(const Plan& plan, const Seat& seat, const Variables& inherited) {
+  return seat.local_size > 1 && told(plan, inherited, "OMP_NUM_THREADS").empty();
 }
 
 Variables checkpoint_variables(const Plan& plan) {

@@ -67,6 +67,10 @@ Variables checkpoint_variables(const Plan& plan);
 Variables variables_for(const Plan& plan, const JobMember& member, const Rendezvous& rendezvous,
                         const Seat& seat, const Variables& inherited);
 
+/// A worker gets OMP_NUM_THREADS=1, as torchrun has it: several workers run on its host, and the
+/// caller has not chosen a number. Else each would use all processors.
+bool limits_threads(const Plan& plan, const Seat& seat, const Variables& inherited);
+
 /// Of the caller's variables those that mean the same on another host: not its home, terminal,
 /// session, addresses, or its place in an allocation.
 Variables portable(const Variables& inherited);

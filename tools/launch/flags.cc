@@ -25,6 +25,7 @@ constexpr Spelling kSpellings[] = {
     {"n", Flag::kWorkers},
     {"np", Flag::kWorkers},
     {"restarts", Flag::kRestarts},
+    {"max-restarts", Flag::kRestarts},
     {"checkpoint", Flag::kCheckpoint},
     {"checkpoint-every", Flag::kCheckpointEvery},
     {"resume", Flag::kResume},
@@ -65,10 +66,22 @@ constexpr Spelling kSpellings[] = {
     {"check", Flag::kCheck},
     {"print", Flag::kPrint},
     {"name", Flag::kName},
+    {"rdzv-id", Flag::kName},
     {"namespace", Flag::kNamespace},
     {"image", Flag::kImage},
     {"cpus", Flag::kProcessors},
     {"memory", Flag::kMemory},
+    {"nproc-per-node", Flag::kProcessesPerNode},
+    {"nnodes", Flag::kNodes},
+    {"node-rank", Flag::kNodeRank},
+    {"standalone", Flag::kStandalone},
+    {"rdzv-endpoint", Flag::kRendezvousEndpoint},
+    {"rdzv-backend", Flag::kRendezvousBackend},
+    {"master-addr", Flag::kMasterAddress},
+    {"master-port", Flag::kMasterPort},
+    {"module", Flag::kModule},
+    {"m", Flag::kModule},
+    {"no-python", Flag::kNoPython},
     {"agent", Flag::kAgent},
     {"help", Flag::kHelp},
     {"h", Flag::kHelp},
@@ -82,20 +95,13 @@ struct Counterpart {
 };
 
 constexpr Counterpart kCounterparts[] = {
-    {"nproc-per-node", "-n"},
     {"num-proc", "-n"},
     {"num-processes", "-n"},
     {"num-gpus", "-n"},
     {"ntasks", "-n"},
-    {"nnodes", "-H HOST:SLOTS,..."},
     {"num-nodes", "-H HOST:SLOTS,..."},
     {"include", "-H HOST:SLOTS,..."},
-    {"node-rank", "-H HOST:SLOTS,..., once for all hosts"},
     {"machinefile", "--hostfile"},
-    {"master-addr", "--scheduler-host"},
-    {"master-port", "--port"},
-    {"rdzv-endpoint", "--scheduler-host and --port"},
-    {"max-restarts", "--restarts"},
     {"min-np", "--workers MIN:MAX"},
     {"max-np", "--workers MIN:MAX"},
     {"x", "--env NAME=VALUE"},
@@ -108,6 +114,23 @@ constexpr Counterpart kCounterparts[] = {
     {"dashboard", "--page"},
     {"cwd", "--chdir"},
     {"workdir", "--chdir"},
+};
+
+// Flags of torchrun that nothing here corresponds to.
+constexpr Counterpart kWithoutCounterpart[] = {
+    {"rdzv-conf",
+     "processes meet at the job's scheduler; --start-timeout limits how long they wait"},
+    {"monitor-interval", "the launcher learns of each process's end at once; leave it out"},
+    {"role", "every worker has one role; leave it out"},
+    {"start-method", "each worker is a program of its own; leave it out"},
+    {"redirects", "--log-dir DIR keeps each process's output in a file of its own"},
+    {"r", "--log-dir DIR keeps each process's output in a file of its own"},
+    {"tee", "--log-dir DIR also shows what it keeps"},
+    {"t", "--log-dir DIR also shows what it keeps"},
+    {"local-ranks-filter", "--log-dir DIR keeps each process's output in a file of its own"},
+    {"logs-specs", "--log-dir DIR keeps each process's output in a file of its own"},
+    {"local-addr", "--interface NAME chooses the address on every host"},
+    {"run-path", "name the file as PROGRAM"},
 };
 
 // Insertions, deletions and replacements from one to the other (Levenshtein).
@@ -151,6 +174,9 @@ bool has_value(Flag flag) {
     case Flag::kEncrypt:
     case Flag::kDryRun:
     case Flag::kCheck:
+    case Flag::kStandalone:
+    case Flag::kModule:
+    case Flag::kNoPython:
     case Flag::kAgent:
     case Flag::kHelp:
     case Flag::kVersion:
@@ -158,6 +184,11 @@ bool has_value(Flag flag) {
     default:
       return true;
   }
+}
+
+std::string_view instead_of(std::string_view name) {
+  const auto* found = std::ranges::find(kWithoutCounterpart, name, &Counterpart::theirs);
+  return found == std::end(kWithoutCounterpart) ? std::string_view() : found->ours;
 }
 
 std::string nearest_flag(std::string_view name) {

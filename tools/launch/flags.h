@@ -48,6 +48,16 @@ enum class Flag : std::uint8_t {
   kImage,
   kProcessors,
   kMemory,
+  kProcessesPerNode,
+  kNodes,
+  kNodeRank,
+  kStandalone,
+  kRendezvousEndpoint,
+  kRendezvousBackend,
+  kMasterAddress,
+  kMasterPort,
+  kModule,
+  kNoPython,
   kAgent,
   kHelp,
   kVersion,
@@ -58,6 +68,10 @@ std::string plain_name(std::string_view word);
 
 /// The flag of a plain name, if there is one.
 std::optional<Flag> find_flag(std::string_view name);
+
+/// What to use instead of a flag of torchrun that has no counterpart here; empty: there is one, or
+/// torchrun has no flag of this plain name.
+std::string_view instead_of(std::string_view name);
 
 /// False for switches, such as --dry-run.
 bool has_value(Flag flag);

@@ -41,6 +41,8 @@ what to start
   --encrypt                              encrypts what is said over TCP, by the job's token
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
+  -m, --module                           PROGRAM is a module of Python
+  --no-python                            runs a .py file by itself, not under this Python
   --chdir DIR, --wdir DIR                where processes run (default: here), on every host
   --bin-dir DIR                          where stretto-scheduler and stretto-server are, on every
                                          host (default: STRETTO_BIN_DIR, else beside stretto-launch)
@@ -59,6 +61,15 @@ where
   --interface NAME                       whose address is used, on every host (default:
                                          STRETTO_INTERFACE; else as the hosts see one another)
   --starter COMMAND                      instead of ssh, srun, mpirun (default: STRETTO_STARTER)
+
+as torchrun names them (this program runs once, for all hosts)
+  --nproc-per-node N        workers of each host
+  --nnodes N|MIN:MAX        hosts that -H, --hostfile or Slurm names; MIN:MAX: an elastic job
+  --rdzv-endpoint HOST:PORT, --rdzv-id NAME, --max-restarts K
+                            --scheduler-host and --port, --name, --restarts
+  --master-addr HOST, --master-port P  MASTER_ADDR and MASTER_PORT of the workers
+  --standalone, --node-rank 0, --rdzv-backend c10d|static
+                            accepted; they change nothing
 
 for Kubernetes
   --print k8s        print manifests, and start nothing; --name NAME, --namespace NAME, --image

@@ -34,6 +34,7 @@
 #include "tools/launch/kubernetes.h"
 #include "tools/launch/meeting.h"
 #include "tools/launch/placement.h"
+#include "tools/launch/python_program.h"
 #include "tools/launch/runner.h"
 #include "tools/launch/scheduler_seat.h"
 #include "tools/launch/start_methods.h"
@@ -263,15 +264,21 @@ int print_manifests(Plan plan, const Variables& inherited) {
   return 0;
 }
 
+// Of the launcher's own folder, whatever --bin-dir says. Pods have a Python of their own.
+std::string python_of(Action action) {
+  const Result<std::string> folder = program_directory({}, {});
+  return action == Action::kPrint || !folder.ok() ? "python3" : python_beside(*folder);
+}
+
 // This process becomes the worker: its signals, output and end are the worker's own.
 int join_job(std::span<const std::string> words, const Variables& inherited) {
   const Result<Joining> joining =
       joining_from(words, inherited, known_jobs(job_folders(process_environment())));
   if (!joining.ok()) return refuse_arguments(joining.status());
   for (const auto& [name, value] : joining->given) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> program = under_python(joining->command, false, python_of(Action::kRun));
   std::vector<char*> command;
-  for (const std::string& word : joining->command)
-    command.push_back(const_cast<char*>(word.c_str()));
+  for (std::string& word : program) command.push_back(word.data());
   command.push_back(nullptr);
   ::execvp(command.front(), command.data());
   return refuse({Code::kInvalidArgument,
@@ -309,8 +316,11 @@ int launch(std::span<const std::string> arguments) {
     static const std::vector<std::string> kHelp{"--help"};
     arguments = kHelp;
   }
-  const Result<Plan> plan = parse_arguments(arguments, read_file);
+  Result<Plan> plan = parse_arguments(arguments, read_file);
   if (!plan.ok()) return refuse_arguments(plan.status());
+  if (!plan->no_python) {
+    plan->command = under_python(std::move(plan->command), plan->module, python_of(plan->action));
+  }
   const Variables inherited = environment();
   switch (plan->action) {
     case Action::kAgent:

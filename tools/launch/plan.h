@@ -77,9 +77,12 @@ struct Plan {
   /// With those that stand by, which have the numbers that follow.
   std::uint32_t server_processes() const { return servers * replicas; }
   std::vector<std::string> command;  ///< What each worker runs: PROGRAM ARG...
+  bool module = false;               ///< --module: PROGRAM is a module of Python.
+  bool no_python = false;            ///< --no-python: PROGRAM runs as it is, also as a .py file.
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
   std::optional<Via> via;                                              ///< As given.
   std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.
+  std::uint32_t nodes = 0;              ///< --nnodes, the MAX of it; 0: not given.
   std::vector<HostSlots> server_hosts;  ///< --server-hostfile.
   std::string scheduler_host;           ///< Empty: the launcher's own.
   std::uint32_t port = 0;               ///< Of the scheduler, the servers' follow; 0: free ones.

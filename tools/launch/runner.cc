@@ -147,6 +147,15 @@ std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members
   return static_cast<std::size_t>(found - members.begin());
 }
 
+void say_limit_of_threads(OutputRelay& relay, const Plan& plan, const std::vector<LocalRank>& ranks,
+                          const Variables& inherited) {
+  const bool limits = std::ranges::any_of(ranks, [&](const LocalRank& local) {
+    return limits_threads(plan, {{}, local.rank, local.size}, inherited);
+  });
+  if (!limits) return;
+  relay.say("OMP_NUM_THREADS=1 for workers that share a host; set it to use more threads");
+}
+
 Command command_for(const JobMember& member, bool here, const Plan& plan,
                     const Ingredients& ingredients, const Rendezvous& rendezvous,
                     const Seat& seat) {
@@ -231,6 +240,7 @@ void Runner::begin_if_all_are_here() {
   meeting_ = std::move(*meeting);
   local_ranks_ = local_ranks(members_of(plan_), ingredients_.placement, meeting_.machines);
   local_ranks_.resize(members_.size());
+  if (first_) say_limit_of_threads(relay_, plan_, local_ranks_, ingredients_.inherited);
   scheduler_.host = meeting_.scheduler_host;
   start(0);
 }

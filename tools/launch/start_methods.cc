@@ -40,11 +40,15 @@ constexpr Rule kRules[] = {
     {Flag::kServerHostfile, kOnKubernetes, kNodes},
     {Flag::kSchedulerHost, kOnKubernetes, kNodes},
     {Flag::kOversubscribe, kOnKubernetes, kNodes},
+    {Flag::kRendezvousEndpoint, kOnKubernetes, kNodes},
     {Flag::kHosts, kOnSlurm, "the allocation has the hosts; name none, or use --via ssh"},
     {Flag::kHostfile, kOnSlurm, "the allocation has the hosts; name none, or use --via ssh"},
     {Flag::kWorkerHostfile, kOnSlurm, "the allocation has the hosts; name none, or use --via ssh"},
     {Flag::kServerHostfile, kOnMpi | kOnSlurm, kChosenElsewhere},
     {Flag::kSchedulerHost, kOnMpi | kOnSlurm, kChosenElsewhere},
+    {Flag::kRendezvousEndpoint, kOnMpi | kOnSlurm,
+     "the place of the scheduler is not chosen there; "
+     "leave it out, or give --port"},
     {Flag::kInterface, kOnKubernetes, "each pod has the address of its own; leave it out"},
     {Flag::kStarter, kOnLocal, "nothing runs on another host; name hosts by -H, or leave it out"},
     {Flag::kStarter, kOnKubernetes, "Kubernetes starts the pods; leave it out"},
@@ -136,6 +140,17 @@ Status check_flags(const Plan& plan, StartMethod method,
       !is_here(plan.scheduler_host)) {
     return refused("--scheduler-host " + plan.scheduler_host, method,
                    "all processes run on this host; leave it out, or name hosts by -H");
+  }
+  if (method == StartMethod::kLocal && plan.nodes > 1) {
+    return refused(fmt::format("--nnodes {}", plan.nodes), method,
+                   "one launcher starts the processes of all hosts: run it once and name the hosts "
+                   "by -H HOST,... or --hostfile FILE; to start each host by hand, use torchrun");
+  }
+  const bool batch = method == StartMethod::kSlurm || method == StartMethod::kMpi;
+  for (const GivenFlag& given : plan.given) {
+    const bool per_node = given.flag == Flag::kProcessesPerNode;
+    if (!per_node || !batch || plan.nodes != 0 || names_hosts) continue;
+    return refused(given.spelling, method, "give --nnodes N beside it, or -n for the whole job");
   }
   if (method != StartMethod::kKubernetes) return {};
   if (Status status = check_restarts_of_pods(plan); !status.ok()) return status;

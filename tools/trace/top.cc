@@ -10,6 +10,7 @@ namespace stretto::observe {
 namespace {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kNodesAPage = 500;
 
@@ -94,6 +95,67 @@ std::string row_of(const Json& node) {
       input.stall, number(node, "silence_s"), word);
 }
 
+std::string text(const Json& node, const char* key) {
+  const auto found = node.find(key);
+  return found != node.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool truth(const Json& node, const char* key) {
+  const auto found = node.find(key);
+  return found != node.end() && *found == true;
+}
+
+const char* state_of(const Json& node) {
+  if (truth(node, "left")) return truth(node, "lost") ? "lost" : "left";
+  return truth(node, "standby") ? "standby" : "in";
+}
+
+// Whole numbers stay whole.
+Json amount(const Json& node, const char* key) {
+  const auto found = node.find(key);
+  return found != node.end() && found->is_number() ? *found : Json(0);
+}
+
+OrderedJson line_of_input(const Json& node) {
+  const auto input = node.find("input");
+  if (input == node.end() || !input->is_object()) return nullptr;
+  return {{"bytes_per_s", amount(*input, "per_s")},
+          {"share", amount(*input, "share")},
+          {"stall_share", amount(*input, "stall_share")},
+          {"limit_bytes", amount(*input, "limit")},
+          {"remark", text(*input, "word")}};
+}
+
+OrderedJson line_of_node(const Json& node) {
+  const auto reports = node.find("reports");
+  const bool reports_any = reports != node.end() && reports->is_object();
+  return {{"node", text(node, "name")},
+          {"role", text(node, "role")},
+          {"rank", amount(node, "rank")},
+          {"shard", amount(node, "shard")},
+          {"state", state_of(node)},
+          {"rounds", amount(node, "rounds")},
+          {"behind", amount(node, "behind")},
+          {"staleness", amount(node, "staleness")},
+          {"rounds_per_s", amount(node, "rounds_per_s")},
+          {"bytes_in_per_s", amount(node, "in_per_s")},
+          {"bytes_out_per_s", amount(node, "out_per_s")},
+          {"frames_waiting", amount(node, "waiting")},
+          {"bytes_in_flight", amount(node, "in_flight")},
+          {"held_share", amount(node, "held_share")},
+          {"silence_s", amount(node, "silence_s")},
+          {"reports", reports_any ? *reports : Json::object()},
+          {"input", line_of_input(node)}};
+}
+
+OrderedJson line_of_standstill(const Json& page) {
+  const auto stall = page.find("stall");
+  if (stall == page.end() || !stall->is_object()) return nullptr;
+  return {{"seconds", amount(*stall, "s")}, {"role", text(*stall, "role")},
+          {"rank", amount(*stall, "rank")}, {"phase", text(*stall, "phase")},
+          {"cause", text(*stall, "cause")}, {"text", text(*stall, "word")}};
+}
+
 // A line if rounds wait for somebody's push for seconds.
 std::string stall_of(const Json& page) {
   const auto stall = page.find("stall");
@@ -160,6 +222,43 @@ Result<std::string> table_of(Observer& observer, std::size_t lines) {
     text += *table;
   }
   return text;
+}
+
+Result<std::string> line_from(const std::vector<std::string>& pages, const LineHead& head) {
+  OrderedJson line;
+  OrderedJson nodes = OrderedJson::array();
+  for (const std::string& json : pages) {
+    const Json page = Json::parse(json, nullptr, false);
+    const auto found = page.is_object() ? page.find("nodes") : page.end();
+    if (!page.is_object() || found == page.end() || !found->is_array()) {
+      return Status(Code::kMalformed, "the scheduler's snapshot makes no sense");
+    }
+    if (line.empty()) {
+      line = {{"time", head.time_s},
+              {"job", head.job},
+              {"scheduler", head.scheduler},
+              {"phase", text(page, "phase")},
+              {"standstill", line_of_standstill(page)}};
+    }
+    for (const Json& node : *found) {
+      if (node.is_object()) nodes.push_back(line_of_node(node));
+    }
+  }
+  line["nodes"] = std::move(nodes);
+  return line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> line_of(Observer& observer, const LineHead& head, std::size_t nodes) {
+  std::vector<std::string> pages;
+  for (std::size_t first = 0; first < nodes; first += kNodesAPage) {
+    Result<Observation> answer = observer.snapshot(static_cast<std::uint32_t>(first));
+    if (!answer.ok()) return answer.status();
+    const Json page = Json::parse(answer->text, nullptr, false);
+    const auto found = page.is_object() ? page.find("nodes") : page.end();
+    if (first > 0 && (!page.is_object() || found == page.end() || found->empty())) break;
+    pages.push_back(std::move(answer->text));
+  }
+  return line_from(pages, head);
 }
 
 }  // namespace stretto::observe

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "stretto/status.h"
 #include "tools/trace/observer.h"
@@ -13,5 +14,18 @@ namespace stretto::observe {
 Result<std::string> table_of(Observer& observer, std::size_t lines);
 /// The table of one page's JSON; an error if it is none.
 Result<std::string> table_from(const std::string& json, bool with_head);
+
+/// What one line of --json says of the job besides its snapshot.
+struct LineHead {
+  double time_s = 0;  ///< Since 1970.
+  std::string job;
+  std::string scheduler;  ///< host:port.
+};
+
+/// The scheduler's snapshots as one JSON object on one line, whose fields docs/OBSERVABILITY.md
+/// lists. At most `nodes` nodes. Errors: those of the observer; Malformed.
+Result<std::string> line_of(Observer& observer, const LineHead& head, std::size_t nodes);
+/// The same of the JSON of snapshots, page by page.
+Result<std::string> line_from(const std::vector<std::string>& pages, const LineHead& head);
 
 }  // namespace stretto::observe

@@ -5,8 +5,11 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <memory>
+#include <vector>
 
 #include "common/flags/flags.h"
 #include "common/job_file.h"
@@ -23,14 +26,15 @@ DEFINE_int32(stack, -1, "RANK: what the threads of this worker do now, Python's 
 DEFINE_int32(move, -1, "SERVER: hand its place over to another process, and say when that is done");
 DEFINE_string(to, "", "HOST: where that runs; on another host of the job if not given");
 DEFINE_bool(list, false, "your jobs on this host: names, addresses, programs");
-DEFINE_bool(once, false, "one table, also in a terminal");
+DEFINE_bool(once, false, "one table, also in a terminal; with --json one line");
+DEFINE_bool(json, false, "a line of JSON for each job, again and again until the jobs have ended");
 
 namespace stretto::observe {
 namespace {
 
 constexpr std::size_t kMostLines = 4096;
 constexpr char kUsage[] =
-    "usage: stretto-top [--job JOB] [--every SECONDS] [--once] [--stack RANK]\n"
+    "usage: stretto-top [--job JOB] [--every SECONDS] [--once] [--json] [--stack RANK]\n"
     "       stretto-top [--job JOB] --move SERVER [--to HOST]\n"
     "       stretto-top --list\n\n"
     "Says who is in a running Stretto job, and how each one does. Without --job: your job on this\n"
@@ -53,6 +57,10 @@ Status check(const std::vector<std::string>& rest) {
   }
   if (FLAGS_list && (moves || shows || !FLAGS_job.empty())) {
     return {Code::kInvalidArgument, "--list shows all jobs; leave out --job, --move and --stack"};
+  }
+  if (FLAGS_json && (FLAGS_list || moves || shows)) {
+    return {Code::kInvalidArgument,
+            "--json follows jobs as they run; leave out --list, --move and --stack"};
   }
   if (moves && shows) {
     return {Code::kInvalidArgument, "--move and --stack are two things; ask for one at a time"};
@@ -86,6 +94,10 @@ Status move(Observer& observer, Rank server) {
   return {};
 }
 
+Duration pause() {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(FLAGS_every));
+}
+
 Status top(const Target& target) {
   auto observer = Observer::connect(target);
   if (!observer.ok()) return observer.status();
@@ -100,9 +112,59 @@ Status top(const Target& target) {
     std::printf("%s%s", again ? "\x1b[H\x1b[2J" : "", printable(shown, Lines::kKept).c_str());
     std::fflush(stdout);
     if (!again) return {};
-    const auto pause =
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(FLAGS_every));
-    if (Status status = (*observer)->rest(pause); !status.ok()) return status;
+    if (Status status = (*observer)->rest(pause()); !status.ok()) return status;
+  }
+}
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+struct Followed {
+  Target target;
+  std::unique_ptr<Observer> observer;
+};
+
+// The jobs that cannot be reached any more are left out, and why the last one was is kept.
+void drop(std::vector<Followed>& jobs, std::size_t index, Status& last, Status why) {
+  last = std::move(why);
+  jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+// Prints a line for each job, until all have ended.
+Status follow(const std::vector<Target>& targets) {
+  std::vector<Followed> jobs;
+  Status last;
+  for (const Target& target : targets) {
+    auto observer = Observer::connect(target);
+    if (observer.ok()) {
+      jobs.push_back({target, std::move(*observer)});
+    } else {
+      last = observer.status();
+    }
+  }
+  if (jobs.empty()) return last;
+  for (;;) {
+    for (std::size_t i = 0; i < jobs.size();) {
+      const Target& target = jobs[i].target;
+      const LineHead head{now_s(), target.name, target.scheduler};
+      Result<std::string> line = line_of(*jobs[i].observer, head, kMostLines);
+      if (!line.ok()) {
+        drop(jobs, i, last, line.status());
+        continue;
+      }
+      std::fputs(line->c_str(), stdout);
+      ++i;
+    }
+    if (std::fflush(stdout) != 0) return {Code::kResource, "standard output cannot be written"};
+    if (FLAGS_once) return {};
+    // All are heard meanwhile, and the first one for the whole time.
+    for (std::size_t i = jobs.size(); i-- > 0;) {
+      if (Status status = jobs[i].observer->rest(i == 0 ? pause() : Duration(1ms)); !status.ok())
+        drop(jobs, i, last, std::move(status));
+    }
+    const bool ended = last.code() == Code::kSchedulerLost;  // A job's usual end.
+    if (jobs.empty()) return ended ? Status() : last;
   }
 }
 
@@ -112,6 +174,13 @@ int run(const std::vector<std::string>& rest) {
   const std::string job =
       FLAGS_job.empty() ? environment("STRETTO_SCHEDULER").value_or("") : FLAGS_job;
   const std::vector<KnownJob> jobs = known_jobs(job_folders(environment));
+  if (FLAGS_json && job.empty() && jobs.size() > 1) {
+    std::vector<Target> targets;
+    for (const KnownJob& known : jobs) {
+      targets.push_back({known.scheduler, known.token, known.encrypts, known.name});
+    }
+    return exit_status(follow(targets).with_operation("top"));
+  }
   if (FLAGS_list || (job.empty() && jobs.size() > 1)) {
     std::fputs(printable(list_of(jobs, std::time(nullptr)), Lines::kKept).c_str(), stdout);
     return 0;
@@ -121,7 +190,7 @@ int run(const std::vector<std::string>& rest) {
   const Result<Target> target =
       target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""), *encrypts);
   if (!target.ok()) return flags::refuse(target.status());
-  return exit_status(top(*target).with_operation("top"));
+  return exit_status((FLAGS_json ? follow({*target}) : top(*target)).with_operation("top"));
 }
 
 }  // namespace

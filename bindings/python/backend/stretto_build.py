@@ -26,6 +26,7 @@ _ROOT = _HERE.parents[1]
 _TARGET, _COMPONENTS = "stretto_in_wheel", ("programs", "python")  # cmake/StrettoPackages.cmake
 _MODULES = pathlib.PurePath("lib/python3/dist-packages")  # Where those install the packages.
 _SCRIPTS = {"bpslaunch": "stretto.bpslaunch:main", "stretto-doctor": "stretto.doctor:main"}
+_PLUGINS = {"stretto": "stretto.pytest_plugin"}  # Of pytest.
 _METADATA = (
     ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),
     ("Description-Content-Type", "text/markdown"),
@@ -158,11 +159,12 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
                       _EXECUTABLE if path in compiled else _PLAIN)
         metadata = _metadata(compiled)
     info = f"{label}.dist-info"
-    scripts = "".join(f"{name} = {call}\n" for name, call in _SCRIPTS.items())
+    points = "".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in of.items())
+                     for group, of in (("console_scripts", _SCRIPTS), ("pytest11", _PLUGINS)))
     wheel.add(f"{info}/METADATA", metadata.encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: stretto_build\nRoot-Is-Purelib: "
                                f"false\nTag: {_tag()}\n".encode())
-    wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\n{scripts}".encode())
+    wheel.add(f"{info}/entry_points.txt", points.encode())
     wheel.add(f"{info}/LICENSE", (_ROOT / "LICENSE").read_bytes())
     wheel.close(f"{info}/RECORD")
     return name

@@ -2,6 +2,7 @@
 """What is wrong with a wheel, and what it needs of a host. Uses only the standard library."""
 
 import dataclasses
+import configparser
 import email.parser
 import pathlib
 import re
@@ -82,8 +83,9 @@ def _check_compiled(path, report):
 
 def _undocumented(root, info):
     """Programs without a man page or bash completion."""
-    scripts = re.findall(r"^(\S+) =", (info / "entry_points.txt").read_text(encoding="utf-8"),
-                         re.MULTILINE)
+    points = configparser.ConfigParser()
+    points.read(info / "entry_points.txt", encoding="utf-8")
+    scripts = list(points["console_scripts"])
     programs = sorted(path.name for path in root.glob("*.data/scripts/*"))
     for name in [*programs, *scripts]:
         for place in (f"man/man1/{name}.1", f"bash-completion/completions/{name}"):

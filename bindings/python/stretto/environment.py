@@ -65,6 +65,14 @@ def names_a_job():
     return text("STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI") != ""
 
 
+def is_rank_of_torch():
+    """True if torchrun has started this process as one of several, or a program that sets its
+    variables, and no variable names a job of Stretto."""
+    size = text("WORLD_SIZE")
+    return (not text(*_JOBS) and size.isdecimal() and int(size) > 1
+            and all(text(name) for name in ("RANK", "MASTER_ADDR", "MASTER_PORT")))
+
+
 def mistaken_for_alone(names=_WORLDS_OF_OTHERS):
     """In words, why this process, which is a job of one, was probably meant to be one of several;
     empty: it was not. By these variables."""

@@ -55,7 +55,11 @@ def init(lazy: bool = False) -> None:
     that runs joins with its first step. If `lazy`, any joins when something is first exchanged, as
     a program needs whose forked children are to join instead. Again does nothing. Raises
     RendezvousTimeout if a time limit is set and not all come, and Refused after shutdown() or
-    suspend(): a job is joined once, see resume()."""
+    suspend(): a job is joined once, see resume(). The ranks of torchrun, which no launcher of
+    Stretto has started, become the workers of a job without servers."""
+    if not session.is_initialized() and environment.is_rank_of_torch():
+        from stretto.torch.distributed import rendezvous  # pylint: disable=import-outside-toplevel
+        rendezvous.join_ranks()
     session.begin(lazy)
 
 

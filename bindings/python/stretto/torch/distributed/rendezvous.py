@@ -19,6 +19,7 @@ _TOLD = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SCHEDULER", "STRETTO_
          "STRETTO_JOB_TOKEN")
 _RENDEZVOUS_S = 60.0  # The default of STRETTO_RENDEZVOUS_TIMEOUT_S.
 _LONGEST_S = 86400.0  # That an operation may take.
+_kept_stores = []  # Rank 0 may serve a store, which other ranks read after it has returned.
 
 
 def worker(store, rank, size, timeout):
@@ -51,6 +52,39 @@ def worker(store, rank, size, timeout):
             f"Stretto's job it is worker {now.rank} of {now.size}; under stretto-launch call "
             "init_process_group without rank and world_size")
     return joined
+
+
+def join_ranks():
+    """Where torchrun has started this process: makes the environment of its rank that of a worker.
+    Rank 0 starts a scheduler, and the ranks meet in the store that RANK, WORLD_SIZE, MASTER_ADDR
+    and MASTER_PORT name. Raises Network if the store cannot be reached, and otherwise what
+    init_process_group("stretto") raises."""
+    try:
+        store, rank, size = _store_of_environment()
+    except RuntimeError as error:
+        raise errors.Network(
+            "torch.distributed's store at MASTER_ADDR "
+            f"{environment.text('MASTER_ADDR')}, MASTER_PORT {environment.text('MASTER_PORT')} "
+            f"cannot be used: {error}", operation="init") from error
+    attempt = environment.text("TORCHELASTIC_RESTART_COUNT", default="0")
+    _kept_stores.append(store)
+    _meet(dist.PrefixStore(f"stretto init {attempt}", store), rank, size)
+
+
+def _store_of_environment():
+    # As init_process_group has it by env://. Its clients of torchrun's store ask for libuv whatever
+    # USE_LIBUV says, and Debian builds PyTorch 2 without.
+    rank, size = environment.number("RANK", default=0), environment.number("WORLD_SIZE", default=1)
+    try:
+        return next(iter(dist.rendezvous("env://")))
+    except RuntimeError as error:
+        if "libuv" not in str(error):
+            raise
+    serves = rank == 0 and environment.text("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    store = dist.TCPStore(environment.text("MASTER_ADDR"),
+                          environment.number("MASTER_PORT", default=0), size, serves,
+                          multi_tenant=True, use_libuv=False)
+    return store, rank, size
 
 
 def _shorten_rendezvous(timeout):

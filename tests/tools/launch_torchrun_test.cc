@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags of torchrun: what each makes of the job, and what is said where one cannot be honoured.
+#include <gtest/gtest.h>
+
+#include "tools/launch/arguments.h"
+#include "tools/launch/start_methods.h"
+#include "tools/launch/torchrun.h"
+
+namespace stretto::launch {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Plan planned(Words words) {
+  words.emplace_back("train");
+  const Result<Plan> plan = parse_arguments(words, nullptr);
+  EXPECT_TRUE(plan.ok()) << plan.status().text();
+  return plan.ok() ? *plan : Plan{};
+}
+
+std::string complaint(Words words) {
+  words.emplace_back("train");
+  return parse_arguments(words, nullptr).status().cause();
+}
+
+bool is_nowhere(const std::string&) { return false; }
+
+TEST(LaunchTorchrun, ProcessesPerNodeAreWorkers) {
+  for (const Words& words : {Words{"--nproc-per-node", "3"}, Words{"--nproc_per_node=3"},
+                             Words{"--standalone", "--nproc-per-node=3"},
+                             Words{"--nnodes=1", "--nproc-per-node=3", "--node-rank=0"},
+                             Words{"--nnodes=1:1", "--nproc_per_node=3"}}) {
+    const Plan plan = planned(words);
+    EXPECT_EQ(plan.workers, 3u) << words[0];
+    EXPECT_EQ(plan.least_workers, 0u) << words[0];
+    EXPECT_TRUE(check_flags(plan, StartMethod::kLocal, is_nowhere).ok()) << words[0];
+  }
+  EXPECT_EQ(planned({"--nnodes=1"}).workers, 1u);
+}
+
+TEST(LaunchTorchrun, ProcessesPerNodeAreSlotsOfEachHost) {
+  const Plan plan = planned({"-H", "a,b", "--nproc-per-node=4", "--nnodes=2"});
+  EXPECT_EQ(plan.workers, 8u);
+  EXPECT_EQ(plan.hosts, (std::vector<HostSlots>{{"a", 4}, {"b", 4}}));
+  EXPECT_EQ(plan.servers, 2u);
+  EXPECT_EQ(planned({"-H", "a:2,b:3", "--nnodes=2"}).workers, 5u) << "slots decide";
+}
+
+TEST(LaunchTorchrun, ARangeOfNodesMakesAnElasticJob) {
+  const Plan plan = planned({"-H", "a,b,c", "--nproc-per-node=2", "--nnodes=2:4"});
+  EXPECT_EQ(plan.least_workers, 4u);
+  EXPECT_EQ(plan.workers, 8u) << "fewer slots make it six, as for --workers 4:8";
+  EXPECT_EQ(planned({"-H", "a", "--nnodes=1:2"}).least_workers, 1u);
+}
+
+TEST(LaunchTorchrun, RendezvousNamesTheScheduler) {
+  const Plan plan = planned({"--rdzv-endpoint=localhost:29400", "--rdzv-backend=c10d",
+                             "--rdzv_id=job7", "--max-restarts=3"});
+  EXPECT_EQ(plan.scheduler_host, "localhost");
+  EXPECT_EQ(plan.port, 29400u);
+  EXPECT_EQ(plan.name, "job7");
+  EXPECT_EQ(plan.restarts, 3u);
+  EXPECT_EQ(planned({"--rdzv_endpoint=node1"}).scheduler_host, "node1");
+  EXPECT_EQ(planned({"--rdzv-endpoint=localhost:0"}).port, 0u);
+  EXPECT_EQ(complaint({"--rdzv-endpoint=:1:"}),
+            "--rdzv-endpoint is ':1:', wanted HOST:PORT: where the job's scheduler listens, port 0 "
+            "for a free one");
+}
+
+TEST(LaunchTorchrun, MasterIsAVariableOfWorkers) {
+  const Plan plan = planned({"--master-addr=10.0.0.1", "--master_port=29500"});
+  EXPECT_EQ(plan.added_environment, (std::vector<std::pair<std::string, std::string>>{
+                                        {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}}));
+  EXPECT_EQ(complaint({"--master-port=x"}),
+            "--master-port is 'x', wanted a whole number from 1 to 65535");
+}
+
+TEST(LaunchTorchrun, ContradictionsNameTheRemedy) {
+  EXPECT_EQ(complaint({"--nproc-per-node=gpu"}),
+            "--nproc-per-node is 'gpu', wanted a whole number: the launcher counts no devices; "
+            "$(nproc) is the number of processors, and nvidia-smi -L lists GPUs");
+  EXPECT_EQ(complaint({"--nproc-per-node=2", "-n", "2"}),
+            "--nproc-per-node counts the workers of each host, and --workers those of the job; "
+            "give one of them");
+  EXPECT_NE(complaint({"--nnodes=1:2", "-n", "2"}).find("elastic job"), std::string::npos);
+  EXPECT_NE(complaint({"--node-rank=1"}).find("run it once, without --node-rank"),
+            std::string::npos);
+  EXPECT_EQ(complaint({"--standalone", "-H", "a,b"}),
+            "--standalone is for a job of one host, and there are 2; leave it out");
+  EXPECT_EQ(complaint({"-H", "a,b", "--nnodes=3"}),
+            "--nnodes is 3, and 2 hosts are named; name as many, or leave it out");
+  EXPECT_EQ(complaint({"-H", "a", "--nnodes=2:3"}),
+            "--nnodes is 2:3, and 1 hosts are named; name as many, or leave it out");
+  EXPECT_EQ(complaint({"--nnodes=4096", "--nproc-per-node=4096"}),
+            "4096 workers on each of 4096 hosts are 16777216, wanted 4096 at most");
+  EXPECT_EQ(complaint({"--rdzv-backend=etcd"}),
+            "--rdzv-backend is 'etcd', wanted c10d or static: processes meet at the job's "
+            "scheduler; leave it out");
+}
+
+TEST(LaunchTorchrun, SeveralNodesNeedNamedHosts) {
+  const Plan plan = planned({"--nnodes=2", "--nproc-per-node=2"});
+  EXPECT_EQ(check_flags(plan, StartMethod::kLocal, is_nowhere).cause(),
+            "--nnodes 2 has no effect with --via local: one launcher starts the processes of all "
+            "hosts: run it once and name the hosts by -H HOST,... or --hostfile FILE; to start "
+            "each host by hand, use torchrun");
+  EXPECT_TRUE(check_flags(plan, StartMethod::kSlurm, is_nowhere).ok());
+  EXPECT_EQ(plan.workers, 4u);
+  EXPECT_EQ(
+      check_flags(planned({"--nproc-per-node=2"}), StartMethod::kSlurm, is_nowhere).cause(),
+      "--nproc-per-node has no effect with --via slurm: give --nnodes N beside it, or -n for the "
+      "whole job");
+}
+
+}  // namespace
+}  // namespace stretto::launch

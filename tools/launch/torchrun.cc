@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// torchrun is started on each host; stretto-launch is started once, and counts hosts only to know
+// the number of workers.
+#include "tools/launch/torchrun.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/config.h"
+#include "tools/launch/values.h"
+
+namespace stretto::launch {
+namespace {
+
+constexpr std::uint32_t kMostPorts = 65535;
+
+Status contradiction(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
+
+// HOST or HOST:PORT; port 0: a free one.
+Status read_endpoint(const std::string& spelling, const std::string& value, std::string& host,
+                     std::uint32_t& port) {
+  const bool has_port = value.find(':') != std::string::npos;
+  const Result<HostPort> address = parse_host_port(has_port ? value : value + ":0");
+  if (!address.ok()) {
+    return contradiction(
+        fmt::format("{} is '{}', wanted HOST:PORT: where the job's scheduler "
+                    "listens, port 0 for a free one",
+                    spelling, value));
+  }
+  host = address->host;
+  port = address->port;
+  return {};
+}
+
+std::uint32_t distinct_hosts(const Plan& plan) {
+  std::set<std::string> names;
+  for (const HostSlots& host : plan.hosts) {
+    names.insert(is_loopback(host.host) ? "localhost" : host.host);
+  }
+  return static_cast<std::uint32_t>(names.size());
+}
+
+}  // namespace
+
+bool TorchrunFlags::has(Flag flag) {
+  switch (flag) {
+    case Flag::kProcessesPerNode:
+    case Flag::kNodes:
+    case Flag::kNodeRank:
+    case Flag::kStandalone:
+    case Flag::kRendezvousEndpoint:
+    case Flag::kRendezvousBackend:
+    case Flag::kMasterAddress:
+    case Flag::kMasterPort:
+    case Flag::kModule:
+    case Flag::kNoPython:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::string& value) {
+  std::uint32_t port = 0;
+  switch (flag) {
+    case Flag::kProcessesPerNode:
+      per_node_spelling_ = spelling;
+      if (value == "gpu" || value == "cpu" || value == "auto") {
+        return contradiction(fmt::format(
+            "{} is '{}', wanted a whole number: the launcher counts no devices; $(nproc) is the "
+            "number of processors, and nvidia-smi -L lists GPUs",
+            spelling, value));
+      }
+      return read_number(spelling, value, kMaxWorkers, per_node_);
+    case Flag::kNodes:
+      return read_range(spelling, value, kMaxWorkers, least_nodes_, most_nodes_);
+    case Flag::kNodeRank:
+      return read_number(spelling, value, kMaxWorkers, node_rank_, 0);
+    case Flag::kStandalone:
+      standalone_ = true;
+      return {};
+    case Flag::kModule:
+      module_ = true;
+      return {};
+    case Flag::kNoPython:
+      no_python_ = true;
+      return {};
+    case Flag::kRendezvousEndpoint:
+      return read_endpoint(spelling, value, scheduler_host_, scheduler_port_);
+    case Flag::kRendezvousBackend:
+      if (value == "c10d" || value == "static") return {};
+      return contradiction(fmt::format(
+          "{} is '{}', wanted c10d or static: processes meet at the job's scheduler; leave it out",
+          spelling, value));
+    case Flag::kMasterPort:
+      master_port_ = value;
+      return read_number(spelling, value, kMostPorts, port);
+    default:
+      master_address_ = value;
+      return value.empty() ? contradiction(fmt::format("{} is empty, wanted a host", spelling))
+                           : Status();
+  }
+}
+
+Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
+  if (per_node_ != 0 && plan.workers_given) {
+    return contradiction(
+        fmt::format("{} counts the workers of each host, and --workers those of the job; give one "
+                    "of them",
+                    per_node_spelling_));
+  }
+  if (least_nodes_ != 0 && plan.workers_given) {
+    return contradiction(
+        "--nnodes MIN:MAX makes an elastic job of --nproc-per-node workers on each host; give "
+        "--workers MIN:MAX alone, or leave --workers out");
+  }
+  if (node_rank_ != 0) {
+    return contradiction(
+        fmt::format("--node-rank is {}: one launcher starts the processes of all hosts; run it "
+                    "once, without --node-rank, and name the hosts by -H HOST,... or --hostfile "
+                    "FILE; to start each host by hand, use torchrun",
+                    node_rank_));
+  }
+  if (standalone_ && (most_nodes_ > 1 || hosts > 1)) {
+    return contradiction(
+        fmt::format("--standalone is for a job of one host, and there are {}; leave it out",
+                    std::max(most_nodes_, hosts)));
+  }
+  if (module_ && no_python_) {
+    return contradiction(
+        "--module names a module of Python, and --no-python runs PROGRAM without "
+        "Python; leave one out");
+  }
+  const std::uint32_t least = least_nodes_ == 0 ? most_nodes_ : least_nodes_;
+  if (most_nodes_ != 0 && hosts != 0 && (hosts < least || hosts > most_nodes_)) {
+    return contradiction(
+        fmt::format("--nnodes is {}, and {} hosts are named; name as many, or leave it out",
+                    least_nodes_ == 0 ? std::to_string(most_nodes_)
+                                      : fmt::format("{}:{}", least_nodes_, most_nodes_),
+                    hosts));
+  }
+  return {};
+}
+
+Status TorchrunFlags::apply_to(Plan& plan) const {
+  const std::uint32_t hosts = distinct_hosts(plan);
+  if (Status status = check(plan, hosts); !status.ok()) return status;
+  plan.nodes = most_nodes_;
+  plan.module = module_;
+  plan.no_python = no_python_;
+  const bool by_slots = plan.workers_given || (hosts != 0 && least_nodes_ == 0);
+  const std::uint32_t usual = most_nodes_ == 0 || by_slots ? 0 : 1;  // As torchrun has it.
+  const std::uint32_t per_node = per_node_ == 0 ? usual : per_node_;
+  if (per_node != 0) {
+    const std::uint64_t nodes = std::max({most_nodes_, hosts, std::uint32_t{1}});
+    if (per_node * nodes > kMaxWorkers) {
+      return contradiction(fmt::format("{} workers on each of {} hosts are {}, wanted {} at most",
+                                       per_node, nodes, per_node * nodes, kMaxWorkers));
+    }
+    plan.workers = static_cast<std::uint32_t>(per_node * nodes);
+    plan.least_workers = least_nodes_ < most_nodes_ ? per_node * least_nodes_ : 0;
+    plan.workers_given = true;
+    plan.hosts = merged(plan.hosts);
+    for (HostSlots& host : plan.hosts) host.slots = per_node;
+  }
+  if (!scheduler_host_.empty()) plan.scheduler_host = scheduler_host_;
+  if (scheduler_port_ != 0) plan.port = scheduler_port_;
+  if (!master_address_.empty()) plan.added_environment.emplace_back("MASTER_ADDR", master_address_);
+  if (!master_port_.empty()) plan.added_environment.emplace_back("MASTER_PORT", master_port_);
+  return {};
+}
+
+}  // namespace stretto::launch
