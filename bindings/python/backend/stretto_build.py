@@ -73,6 +73,13 @@ def _metadata(compiled):
     return "\n".join(f"{name}: {value}" for name, value in heads) + f"\n\n{readme}"
 
 
+def _entry_points():
+    lines = []
+    for group, points in (("console_scripts", _SCRIPTS), ("pytest11", _PLUGINS)):
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
+    return "\n".join(lines) + "\n"
+
+
 def _run(*command, output=sys.stderr):
     # What the build says goes to stderr, which pip shows if it fails.
     subprocess.run([str(word) for word in command], check=True, stdout=output)
@@ -159,12 +166,10 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
                       _EXECUTABLE if path in compiled else _PLAIN)
         metadata = _metadata(compiled)
     info = f"{label}.dist-info"
-    points = "".join(f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in of.items())
-                     for group, of in (("console_scripts", _SCRIPTS), ("pytest11", _PLUGINS)))
     wheel.add(f"{info}/METADATA", metadata.encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: stretto_build\nRoot-Is-Purelib: "
                                f"false\nTag: {_tag()}\n".encode())
-    wheel.add(f"{info}/entry_points.txt", points.encode())
+    wheel.add(f"{info}/entry_points.txt", _entry_points().encode())
     wheel.add(f"{info}/LICENSE", (_ROOT / "LICENSE").read_bytes())
     wheel.close(f"{info}/RECORD")
     return name

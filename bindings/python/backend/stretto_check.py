@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with a wheel, and what it needs of a host. Uses only the standard library."""
 
-import dataclasses
 import configparser
+import dataclasses
 import email.parser
 import pathlib
-import re
 import tempfile
 import zipfile
 
