@@ -47,8 +47,8 @@ Gate::~Gate() {
   if (listener_.is_open()) poller_.unwatch(listener_.get());
 }
 
-Status Gate::open(bool loopback_only) {
-  Result<OpenPort> opened = open_port(loopback_only ? INADDR_LOOPBACK : INADDR_ANY, 0);
+Status Gate::open(bool loopback_only, std::uint16_t port) {
+  Result<OpenPort> opened = open_port(loopback_only ? INADDR_LOOPBACK : INADDR_ANY, port);
   if (!opened.ok()) return opened.status();
   listener_ = std::move(opened->socket);
   port_ = opened->port;

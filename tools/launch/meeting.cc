@@ -29,8 +29,13 @@ std::string names_of(const AgentHello& hello) {
   return names.empty() ? "none" : names;
 }
 
-// An allocation of Slurm's whose only node is the one that the launcher runs on.
+// An allocation of Slurm's whose only node is the one that the launcher runs on, or nodes that are
+// launchers of one host.
 bool all_on_one_node(const Placement& placement, const std::vector<AgentHello>& hellos) {
+  if (placement.via == Via::kNodes) {
+    return std::all_of(hellos.begin() + 1, hellos.end(),
+                       [](const AgentHello& hello) { return is_loopback(hello.launcher_address); });
+  }
   return placement.via == Via::kSlurm &&
          std::all_of(hellos.begin(), hellos.end(), [&](const AgentHello& hello) {
            return hello.host.empty() || hello.host == hellos[0].host;
