@@ -8,6 +8,7 @@ import unittest
 
 import cluster
 
+HELLO = cluster.BIN / "hello"
 LAUNCHER = cluster.BIN / "stretto-launch"
 TOKEN = "a secret of this test's nodes"
 
@@ -32,12 +33,14 @@ class Nodes(cluster.ClusterTest):
                                            *words], STRETTO_JOB_TOKEN=token, **variables)
 
     def test_two_launchers_make_one_job(self):
-        second = self.node(1, cluster.BIN / "hello")  # It waits for node 0.
-        first = self.node(0, cluster.BIN / "hello")
+        program = ("sh", "-c", f'echo "local $LOCAL_RANK of $LOCAL_WORLD_SIZE"; exec {HELLO}')
+        second = self.node(1, *program)  # It waits for node 0.
+        first = self.node(0, *program)
         self.assertEqual(first.end(), 0, first.output())
         self.assertEqual(second.end(), 0, second.output())
         for rank in range(4):
-            first.expect(rf"^\[worker {rank}\] ")
+            first.expect(rf"^\[worker {rank}\] local {rank % 2} of 2$")
+            first.expect(rf"^\[worker {rank}\] worker {rank} of 4: sum = 10$")
         self.assert_nobody_left()
 
     def test_a_failure_ends_all_nodes(self):
@@ -49,21 +52,21 @@ class Nodes(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def test_a_node_with_another_secret_is_not_admitted(self):
-        first = self.node(0, cluster.BIN / "hello")
+        first = self.node(0, HELLO)
         first.expect("waits at")
         second = self.node(1, cluster.BIN / "hello", token="of another job entirely")
         self.assertEqual(second.end(), 1, second.output())
         second.expect("STRETTO_JOB_TOKEN and --nnodes must be the same")
-        third = self.node(1, cluster.BIN / "hello")
+        third = self.node(1, HELLO)
         self.assertEqual([first.end(), third.end()], [0, 0], first.output())
 
     def test_a_node_that_does_not_come_is_named(self):
-        first = self.node(0, "--start-timeout", 1, cluster.BIN / "hello")
+        first = self.node(0, "--start-timeout", 1, HELLO)
         self.assertNotEqual(first.end(), 0, first.output())
         first.expect("node 1 did not answer within 1 s")
 
     def test_what_is_missing_is_said(self):
-        alone = self.node(1, "--start-timeout", 1, cluster.BIN / "hello")
+        alone = self.node(1, "--start-timeout", 1, HELLO)
         self.assertEqual(alone.end(), 1, alone.output())
         alone.expect("did not listen at .* within 1 s; start it there with --node-rank 0")
         secretless = self.node(0, cluster.BIN / "hello", token="")

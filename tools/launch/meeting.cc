@@ -102,7 +102,8 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
                   std::vector<std::string>(placement.sites.size())};
   for (std::size_t site = 0; site < hellos.size(); ++site) {
     // Two names of ssh's are two hosts, whatever these call themselves.
-    const bool by_name = placement.via == Via::kSsh;
+    // Each launcher counts its own workers, as torchrun does.
+    const bool by_name = placement.via == Via::kSsh || placement.via == Via::kNodes;
     meeting.machines[site] = by_name ? placement.sites[site].name : hellos[site].host;
   }
   // Who names an interface wants others to come: workers that join from another host.
