@@ -98,6 +98,8 @@ Words words_of(StartMethod method) {
       return {"--via=mpi", "-H", "home:1,a:1"};
     case StartMethod::kSlurm:
       return {"--via=slurm"};
+    case StartMethod::kNodes:
+      return {"--nnodes=2", "--rdzv-endpoint=home:9"};
     case StartMethod::kKubernetes:
       break;
   }

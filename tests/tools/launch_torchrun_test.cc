@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/launch/arguments.h"
+#include "tools/launch/placement.h"
 #include "tools/launch/start_methods.h"
 #include "tools/launch/torchrun.h"
 
@@ -83,8 +84,9 @@ TEST(LaunchTorchrun, ContradictionsNameTheRemedy) {
             "--nproc-per-node counts the workers of each host, and --workers those of the job; "
             "give one of them");
   EXPECT_NE(complaint({"--nnodes=1:2", "-n", "2"}).find("elastic job"), std::string::npos);
-  EXPECT_NE(complaint({"--node-rank=1"}).find("run it once, without --node-rank"),
-            std::string::npos);
+  EXPECT_EQ(complaint({"--node-rank=1"}),
+            "--node-rank is 1, wanted also --nnodes N and --rdzv-endpoint HOST:PORT of node 0, on "
+            "each host and without -H");
   EXPECT_EQ(complaint({"--standalone", "-H", "a,b"}),
             "--standalone is for a job of one host, and there are 2; leave it out");
   EXPECT_EQ(complaint({"-H", "a,b", "--nnodes=3"}),
@@ -98,12 +100,52 @@ TEST(LaunchTorchrun, ContradictionsNameTheRemedy) {
             "scheduler; leave it out");
 }
 
+TEST(LaunchTorchrun, AnEndpointMakesNodesOfLaunchers) {
+  const Words words{"--nnodes=3", "--nproc-per-node=2", "--rdzv-endpoint=a:29400"};
+  Words second = words;
+  second.emplace_back("--node-rank=1");
+  const Plan plan = planned(second);
+  EXPECT_EQ(plan.via, Via::kNodes);
+  EXPECT_EQ(plan.node_rank, 1u);
+  EXPECT_EQ(planned(words).node_rank, std::nullopt);
+  EXPECT_EQ(plan.meeting_point.host, "a");
+  EXPECT_EQ(plan.meeting_point.port, 29400);
+  EXPECT_EQ(plan.port, 0u) << "the scheduler has a port of its own";
+  EXPECT_EQ(plan.workers, 6u);
+  EXPECT_EQ(plan.servers, 3u) << "one on each node, as on each host by ssh";
+  const Result<Placement> placement = place(plan, {}, is_nowhere);
+  ASSERT_TRUE(placement.ok()) << placement.status().text();
+  EXPECT_EQ(placement->site_of, (std::vector<std::size_t>{0, 0, 1, 2, 0, 0, 1, 1, 2, 2}));
+  EXPECT_TRUE(placement->sites[0].here);
+  EXPECT_EQ(placement->sites[1].name, "node 1");
+}
+
+TEST(LaunchTorchrun, NodesAreChecked) {
+  const Words nodes{"--nnodes=2", "--rdzv-endpoint=a:29400"};
+  const auto with = [&](const Words& more) {
+    Words words = nodes;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  EXPECT_EQ(complaint(with({"--node-rank=2"})),
+            "--node-rank is 2, wanted less than --nnodes, which is 2");
+  EXPECT_EQ(complaint(with({"--nnodes=1:2"})),
+            "--nnodes is 1:2, wanted one number where each host runs this command; an elastic job "
+            "names its hosts by -H HOST,... or --hostfile FILE");
+  EXPECT_NE(complaint(with({"--restarts=1", "--checkpoint=c"})).find("leave out --restarts"),
+            std::string::npos);
+  EXPECT_NE(check_flags(planned(with({"--starter=ssh"})), StartMethod::kNodes, is_nowhere)
+                .cause()
+                .find("has no effect with --nnodes and --rdzv-endpoint"),
+            std::string::npos);
+}
+
 TEST(LaunchTorchrun, SeveralNodesNeedNamedHosts) {
   const Plan plan = planned({"--nnodes=2", "--nproc-per-node=2"});
   EXPECT_EQ(check_flags(plan, StartMethod::kLocal, is_nowhere).cause(),
             "--nnodes 2 has no effect with --via local: one launcher starts the processes of all "
-            "hosts: run it once and name the hosts by -H HOST,... or --hostfile FILE; to start "
-            "each host by hand, use torchrun");
+            "hosts: run it once and name the hosts by -H HOST,... or --hostfile FILE; or run it "
+            "on each host with --rdzv-endpoint HOST:PORT of node 0 and --node-rank");
   EXPECT_TRUE(check_flags(plan, StartMethod::kSlurm, is_nowhere).ok());
   EXPECT_EQ(plan.workers, 4u);
   EXPECT_EQ(

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -30,7 +31,8 @@ namespace {
 
 using Kind = AgentFrame::Kind;
 
-constexpr Duration kKillPatience = 5s;  // For the kernel, once nobody is there to tell.
+constexpr int kRetryMilliseconds = 200;  // Between two tries to reach node 0.
+constexpr Duration kKillPatience = 5s;   // For the kernel, once nobody is there to tell.
 
 // True if our parent is the daemon of a step. SLURM_STEP_ID alone does not say so: a rank of an
 // mpirun inside srun has inherited it.
@@ -51,6 +53,9 @@ class HostAgent final : public HostEvents {
     environment_.erase(kLaunchSecret);
   }
 
+  /// The launcher has ended this agent in order.
+  bool was_let_go() const { return finished_; }
+
   int run(Descriptor in, Descriptor out, const AgentHello& hello) {
     link_ = std::make_unique<AgentLink>(poller_, std::move(in), std::move(out), true);
     const bool watched = link_->start([this](const AgentFrame& frame) { take(frame); },
@@ -70,7 +75,7 @@ class HostAgent final : public HostEvents {
         finished_ = true;
       }
     }
-    if (finished_) return 0;
+    if (finished_) return failed_ ? 1 : 0;
     host_.finish(kKillPatience);
     return 1;
   }
@@ -124,6 +129,7 @@ class HostAgent final : public HostEvents {
         return;
       case Kind::kFinish:
         left_ = host_.finish(std::chrono::milliseconds(frame.number));
+        failed_ = frame.detail != 0;
         finishing_ = true;
         return;
       default:  // What only an agent says. Nobody but our launcher can write to us.
@@ -235,6 +241,7 @@ class HostAgent final : public HostEvents {
   std::size_t left_ = 0;
   bool finishing_ = false;
   bool finished_ = false;
+  bool failed_ = false;  // The job.
 };
 
 // Of the words between blanks, the one at `index`.
@@ -295,6 +302,39 @@ int run_agent(const Variables& environment, const Clock& clock) {
   }
   hello.launcher_address = far_address(*socket);
   return HostAgent(environment, clock).run(std::move(*socket), {}, hello);
+}
+
+int run_node(const Variables& environment, const HostPort& meeting_point, const std::string& secret,
+             std::int64_t rank, Duration patience, const Clock& clock) {
+  const auto complain = [](Status why) {
+    ::dprintf(STDERR_FILENO, "%s\n",
+              std::move(why).with_operation("start").error_line("launcher", -1).c_str());
+    return 1;
+  };
+  const std::string at = fmt::format("{}:{}", meeting_point.host, meeting_point.port);
+  Result<Descriptor> socket = knock(at, clock);
+  for (const Time until = clock.now() + patience; !socket.ok() && clock.now() < until;) {
+    ::poll(nullptr, 0, kRetryMilliseconds);
+    socket = knock(at, clock);
+  }
+  if (!socket.ok()) {
+    return complain({Code::kRendezvousTimeout,
+                     fmt::format("the launcher of node 0 did not listen at {} within {:.0f} s; "
+                                 "start it there with --node-rank 0",
+                                 at, seconds(patience))});
+  }
+  Variables named = environment;
+  named[kLaunchSecret] = secret;
+  AgentHello hello = hello_from(named, host_name(), interface_addresses());
+  hello.rank = rank;
+  hello.launcher_address = far_address(*socket);
+  HostAgent agent(environment, clock);
+  const int status = agent.run(std::move(*socket), {}, hello);
+  if (agent.was_let_go()) return status;
+  return complain({Code::kNetwork,
+                   fmt::format("the launcher of node 0 at {} ended, or did not admit this node: "
+                               "STRETTO_JOB_TOKEN and --nnodes must be the same on all hosts",
+                               at)});
 }
 
 }  // namespace stretto::launch

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/frames.h"
 
@@ -23,5 +24,11 @@ AgentHello hello_from(const Variables& environment, std::string host,
 /// Works until its launcher lets it go; the exit status. Talks over stdin and stdout, or over a
 /// socket if kLaunchAddresses is set.
 int run_agent(const Variables& environment, const Clock& clock);
+
+/// Works for the launcher of node 0, which listens at `meeting_point` now or within `patience`, and
+/// admits nodes that have the secret. `rank`: among the other nodes; -1: any. The exit status is 0
+/// if the job's is, else 1. Prints an error line.
+int run_node(const Variables& environment, const HostPort& meeting_point, const std::string& secret,
+             std::int64_t rank, Duration patience, const Clock& clock);
 
 }  // namespace stretto::launch

@@ -282,7 +282,8 @@ class Parser {
     }
     // Servers carry most where each host has one of them. An elastic job without standbys has one
     // server, since the loss of any host with a server would end it.
-    const bool spreads = plan_.via.value_or(Via::kSsh) == Via::kSsh && plan_.server_hosts.empty() &&
+    const Via via = plan_.via.value_or(Via::kSsh);
+    const bool spreads = (via == Via::kSsh || via == Via::kNodes) && plan_.server_hosts.empty() &&
                          (plan_.least_workers == 0 || plan_.replicas > 1);
     if (!servers_given_ && spreads && !plan_.hosts.empty()) plan_.servers = hosts_named();
     if (Status status = check_without_servers(); !status.ok()) return status;

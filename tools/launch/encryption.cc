@@ -40,6 +40,11 @@ Status check_encryption(const Plan& plan, Via via, bool one_host, const Variable
     return {Code::kInvalidArgument,
             fmt::format("--encrypt was given, and {} is '{}'; leave out one", kVariable, found)};
   }
+  if (via == Via::kNodes) {
+    return {Code::kInvalidArgument,
+            "the job is to be encrypted, and launchers of several nodes would tell its secret in "
+            "the clear; name the hosts by -H, so that ssh reaches them"};
+  }
   if (via == Via::kSlurm || (via == Via::kMpi && !one_host)) {
     return {Code::kInvalidArgument,
             fmt::format("the job is to be encrypted, and --via {} would tell its secret to other "

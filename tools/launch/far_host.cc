@@ -199,7 +199,7 @@ void FarHost::give_credit() {
   if (credit > 0) connection_.send({Kind::kCredit, 0, 0, credit, {}});
 }
 
-void FarHost::finish(Duration patience) {
+void FarHost::finish(Duration patience, bool failed) {
   if (state_ == State::kComing || state_ == State::kSilent) {
     state_ = State::kLost;
     connection_.close();
@@ -207,7 +207,8 @@ void FarHost::finish(Duration patience) {
   if (state_ != State::kHere) return;
   state_ = State::kFinishing;
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
-  connection_.send({Kind::kFinish, 0, 0, milliseconds, {}});
+  connection_.send(
+      {Kind::kFinish, failed ? std::uint8_t{1} : std::uint8_t{0}, 0, milliseconds, {}});
 }
 
 void FarHost::on_time(Time now, std::optional<Duration> silence) {

@@ -68,7 +68,7 @@ class FarHost final : public Host {
   void ask(const AgentFrame& question) { connection_.send(question); }
   /// Kills what is left there, and has the rest of its output sent; or gives up on an agent that
   /// has not come yet.
-  void finish(Duration patience);
+  void finish(Duration patience, bool failed = false);
   /// The agent will not come any more, for instance because who starts it has ended.
   void give_up(Status why);
   /// An agent that works says something every second. One that has said nothing for `silence`, if

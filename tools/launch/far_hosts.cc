@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/config.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/meeting.h"
 #include "tools/launch/system.h"
@@ -34,6 +35,7 @@ Status FarHosts::gather(const SignalState& signals) {
                             : nullptr);
   }
   if (placement_.via == Via::kMpi) return gather_by_mpirun(signals);
+  if (placement_.via == Via::kNodes) return gather_nodes();
   if (placement_.via == Via::kSlurm) {
     relay_.say(
         fmt::format("{} nodes of Slurm's allocation take part", placement_.sites.size() - 1));
@@ -46,6 +48,20 @@ Status FarHosts::gather(const SignalState& signals) {
     if (Status status = hosts_[site]->open(*carrier, signals); !status.ok()) return status;
     on_child_(hosts_[site]->carrier_id());
   }
+  return {};
+}
+
+// Launchers of other nodes come by themselves, with the job's token.
+Status FarHosts::gather_nodes() {
+  const HostPort& at = plan_.meeting_point;
+  gate_ = std::make_unique<Gate>(poller_, ingredients_.token);
+  if (Status status = gate_->open(is_loopback(at.host), at.port); !status.ok()) {
+    return {status.code(),
+            fmt::format("--rdzv-endpoint {}:{}: {}", at.host, at.port, status.cause())};
+  }
+  relay_.say(fmt::format("waits at {}:{} for {} other nodes", at.host, at.port,
+                         placement_.sites.size() - 1));
+  relay_.write();  // The next turn begins when a node comes.
   return {};
 }
 
@@ -73,9 +89,7 @@ void FarHosts::take_arrivals() {
   if (!gate_) return;
   std::vector<Gate::Arrival> arrivals = gate_->take_arrivals();
   for (Gate::Arrival& arrival : arrivals) {
-    const std::int64_t rank = arrival.hello.rank;
-    const bool exists = rank >= 0 && rank < static_cast<std::int64_t>(hosts_.size()) - 1;
-    FarHost* host = exists ? hosts_[static_cast<std::size_t>(rank) + 1].get() : nullptr;
+    FarHost* host = host_of(arrival.hello);
     if (host != nullptr && host->state() == FarHost::State::kComing) {
       host->adopt(std::move(arrival.link), arrival.hello);
     } else {
@@ -83,6 +97,17 @@ void FarHosts::take_arrivals() {
                              arrival.hello.rank));
     }
   }
+}
+
+// A node without a rank is the first that is waited for.
+FarHost* FarHosts::host_of(const AgentHello& hello) {
+  if (hello.rank < 0 && placement_.via == Via::kNodes) {
+    for (const std::unique_ptr<FarHost>& host : hosts_) {
+      if (host && host->state() == FarHost::State::kComing) return host.get();
+    }
+  }
+  const bool exists = hello.rank >= 0 && hello.rank < static_cast<std::int64_t>(hosts_.size()) - 1;
+  return exists ? hosts_[static_cast<std::size_t>(hello.rank) + 1].get() : nullptr;
 }
 
 // Ranks that have come would go on without it; they are not left to.
@@ -149,12 +174,13 @@ std::size_t FarHosts::orphans() const {
   return count;
 }
 
-void FarHosts::finish() {
+void FarHosts::finish(bool failed) {
   finishing_ = true;
-  for_each([this](FarHost& host) {
+  const bool tells = failed && placement_.via == Via::kNodes;
+  for_each([this, tells](FarHost& host) {
     if (starter_ && host.state() != FarHost::State::kHere)
       starter_->terminate();  // It would wait for that rank.
-    host.finish(plan_.limits.reap);
+    host.finish(plan_.limits.reap, tells);
   });
 }
 

@@ -55,8 +55,8 @@ class FarHosts {
   /// True if orphans() has changed since the last call.
   bool take_orphans_change() { return std::exchange(known_orphans_, orphans()) != orphans(); }
 
-  /// Has all of them end what they still run.
-  void finish();
+  /// Has all of them end what they still run. `failed`: the job did, and so do launchers of nodes.
+  void finish(bool failed);
   /// Once finished: nothing will come from any of them.
   bool over() const;
   /// Those that have not ended in time are lost.
@@ -66,6 +66,8 @@ class FarHosts {
 
  private:
   Status gather_by_mpirun(const SignalState& signals);
+  Status gather_nodes();
+  FarHost* host_of(const AgentHello& hello);
   void take_starter_end();
   template <typename Visit>
   void for_each(Visit&& visit) const {

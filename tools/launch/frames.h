@@ -39,8 +39,8 @@ struct AgentFrame {
     kStart,      ///< detail 1: it tells where it listens; number: arguments; see start_frame.
     kSignal,     ///< detail: SignalOrder::Scope; number: signal.
     kCredit,     ///< number: bytes of output that may be sent besides.
-    kFinish,     ///< Kill what is left, send what it has written, end. number: milliseconds.
-    kLook,       ///< texts: a search path, then programs: are they there? number: a port to open.
+    kFinish,  ///< Kill what is left, send its output, end. number: milliseconds; detail: 1: failed.
+    kLook,    ///< texts: a search path, then programs: are they there? number: a port to open.
     kRefused,    ///< Agent: `member` could not be started. number: Code; texts: cause.
     kReady,      ///< Agent: texts: a line of the scheduler's; see HostEvents::on_ready.
     kOutput,     ///< Agent: detail: 0 stdout, 1 stderr; texts: the bytes.

@@ -37,8 +37,8 @@ Gate::~Gate() {
   if (listener_.is_open()) poller_.unwatch(listener_.get());
 }
 
-Status Gate::open(bool loopback_only) {
-  Result<OpenPort> opened = loopback_only ? open_port("127.0.0.1", 0) : open_port_to_all(0);
+Status Gate::open(bool loopback_only, std::uint16_t port) {
+  Result<OpenPort> opened = loopback_only ? open_port("127.0.0.1", port) : open_port_to_all(port);
   if (!opened.ok()) return opened.status();
   listener_ = std::move(opened->socket);
   port_ = opened->port;

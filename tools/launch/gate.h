@@ -26,8 +26,8 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  /// Binds a port that the kernel chooses, at loopback alone or at every address.
-  Status open(bool loopback_only);
+  /// Binds the port, or with 0 one that the kernel chooses, at loopback alone or at every address.
+  Status open(bool loopback_only, std::uint16_t port = 0);
   std::uint16_t port() const { return port_; }
   /// Those that have said the secret since the last call.
   std::vector<Arrival> take_arrivals();

@@ -62,13 +62,16 @@ where
                                          STRETTO_INTERFACE; else as the hosts see one another)
   --starter COMMAND                      instead of ssh, srun, mpirun (default: STRETTO_STARTER)
 
-as torchrun names them (this program runs once, for all hosts)
+as torchrun names them
   --nproc-per-node N        workers of each host
-  --nnodes N|MIN:MAX        hosts that -H, --hostfile or Slurm names; MIN:MAX: an elastic job
-  --rdzv-endpoint HOST:PORT, --rdzv-id NAME, --max-restarts K
-                            --scheduler-host and --port, --name, --restarts
+  --nnodes N|MIN:MAX        hosts that -H, --hostfile or Slurm names (MIN:MAX: an elastic job), or
+                            N hosts of which each runs this command
+  --rdzv-endpoint HOST:PORT where those meet: node 0, which starts the job; with one command for
+                            all hosts --scheduler-host and --port
+  --node-rank R             which of them this is (default: by the endpoint)
+  --rdzv-id NAME, --max-restarts K  --name, --restarts
   --master-addr HOST, --master-port P  MASTER_ADDR and MASTER_PORT of the workers
-  --standalone, --node-rank 0, --rdzv-backend c10d|static
+  --standalone, --rdzv-backend c10d|static
                             accepted; they change nothing
 
 for Kubernetes

@@ -304,6 +304,22 @@ int join_servers(std::span<const std::string> words, const Variables& inherited)
   return status.ok() ? 0 : refuse(std::move(status), "join", 1);
 }
 
+Status check_nodes(const Plan& plan, const Variables& inherited) {
+  if (Status status = check_flags(plan, StartMethod::kNodes, is_this_host); !status.ok()) {
+    return status;
+  }
+  if (!value_of(inherited, "STRETTO_JOB_TOKEN").empty()) return {};
+  return {Code::kInvalidArgument,
+          "launchers of several nodes admit one another by a secret: export the same "
+          "STRETTO_JOB_TOKEN on all hosts, such as the output of: openssl rand -hex 16"};
+}
+
+// `node`: -1: whichever node 0 still waits for.
+int run_other_node(const Plan& plan, std::int64_t node, const Variables& inherited) {
+  return run_node(inherited, plan.meeting_point, value_of(inherited, "STRETTO_JOB_TOKEN"),
+                  node < 0 ? node : node - 1, plan.limits.start, SteadyClock());
+}
+
 int launch(std::span<const std::string> arguments) {
   if (!arguments.empty() && arguments.front() == "join") {
     arguments = arguments.subspan(1);
@@ -338,6 +354,13 @@ int launch(std::span<const std::string> arguments) {
     case Action::kDryRun:
     case Action::kCheck:
       break;
+  }
+  if (plan->via == Via::kNodes) {
+    if (Status status = check_nodes(*plan, inherited); !status.ok())
+      return refuse_arguments(status);
+    const bool first = is_this_host(plan->meeting_point.host);
+    const std::int64_t node = plan->node_rank ? std::int64_t{*plan->node_rank} : (first ? 0 : -1);
+    if (node != 0) return run_other_node(*plan, node, inherited);
   }
   const Result<Job> job = settled(*plan, inherited);
   warn_of_variables(job.ok() ? job->plan : *plan, inherited);

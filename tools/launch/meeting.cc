@@ -33,8 +33,13 @@ std::string names_of(const AgentHello& hello) {
   return names.empty() ? "none" : names;
 }
 
-// An allocation of Slurm's whose only node is the one that the launcher runs on.
+// An allocation of Slurm's whose only node is the one that the launcher runs on, or nodes that are
+// launchers of one host.
 bool all_on_one_node(const Placement& placement, const std::vector<AgentHello>& hellos) {
+  if (placement.via == Via::kNodes) {
+    return std::all_of(hellos.begin() + 1, hellos.end(),
+                       [](const AgentHello& hello) { return is_loopback(hello.launcher_address); });
+  }
   return placement.via == Via::kSlurm &&
          std::all_of(hellos.begin(), hellos.end(), [&](const AgentHello& hello) {
            return hello.host.empty() || hello.host == hellos[0].host;
@@ -101,7 +106,8 @@ Result<Meeting> meet(const Plan& plan, const Placement& placement,
                   std::vector<std::string>(placement.sites.size())};
   for (std::size_t site = 0; site < hellos.size(); ++site) {
     // Two names of ssh's are two hosts, whatever these call themselves.
-    const bool by_name = placement.via == Via::kSsh;
+    // Each launcher counts its own workers, as torchrun does.
+    const bool by_name = placement.via == Via::kSsh || placement.via == Via::kNodes;
     meeting.machines[site] = by_name ? placement.sites[site].name : hellos[site].host;
   }
   // Who names an interface wants others to come: workers that join from another host.

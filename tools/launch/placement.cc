@@ -207,7 +207,7 @@ Via via_of(const Plan& plan, const Variables& inherited, const IsHere& is_here) 
 }
 
 Status require_one_launcher(const Plan& plan, const Variables& inherited) {
-  if (plan.via == Via::kLocal) return {};
+  if (plan.via == Via::kLocal || plan.via == Via::kNodes) return {};
   const bool step = !value_of(inherited, "SLURM_STEP_ID").empty();
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     const std::string count = value_of(inherited, name);
@@ -253,6 +253,10 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
         return status;
       }
       return by_rank(plan);
+    case Via::kNodes:
+      return over_hosts(
+          plan, via, plan.hosts, [](const std::string& host) { return host == "node 0"; },
+          "the nodes have");
     case Via::kSlurm:
       break;
   }

@@ -46,6 +46,8 @@ std::string_view name_of(Via via) {
       return "mpi";
     case Via::kSlurm:
       return "slurm";
+    case Via::kNodes:
+      return "nodes";
   }
   return "unknown";
 }

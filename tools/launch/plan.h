@@ -20,8 +20,8 @@ namespace stretto::launch {
 
 enum class Action : std::uint8_t { kRun, kDryRun, kCheck, kPrint, kAgent, kHelp, kVersion };
 
-/// What starts processes on other hosts.
-enum class Via : std::uint8_t { kLocal, kSsh, kMpi, kSlurm };
+/// What starts processes on other hosts; kNodes: this launcher, started on each of them by hand.
+enum class Via : std::uint8_t { kLocal, kSsh, kMpi, kSlurm, kNodes };
 
 /// How long the launcher waits before its next, harder step.
 struct Limits {
@@ -81,8 +81,11 @@ struct Plan {
   bool no_python = false;            ///< --no-python: PROGRAM runs as it is, also as a .py file.
   std::vector<std::pair<std::string, std::string>> added_environment;  ///< --env, in order.
   std::optional<Via> via;                                              ///< As given.
-  std::vector<HostSlots> hosts;         ///< For workers, and servers unless these have their own.
-  std::uint32_t nodes = 0;              ///< --nnodes, the MAX of it; 0: not given.
+  std::vector<HostSlots> hosts;  ///< For workers, and servers unless these have their own.
+  std::uint32_t nodes = 0;       ///< --nnodes, the MAX of it; 0: not given.
+  /// Of Via::kNodes: --node-rank of this launcher, and where the launcher of node 0 listens.
+  std::optional<std::uint32_t> node_rank;
+  HostPort meeting_point;
   std::vector<HostSlots> server_hosts;  ///< --server-hostfile.
   std::string scheduler_host;           ///< Empty: the launcher's own.
   std::uint32_t port = 0;               ///< Of the scheduler, the servers' follow; 0: free ones.
@@ -117,7 +120,7 @@ std::vector<JobMember> members_of(const Plan& plan);
 /// place of each.
 std::vector<JobMember> spares_of(const Plan& plan);
 
-/// "local", "ssh", "mpi", "slurm".
+/// "local", "ssh", "mpi", "slurm", "nodes".
 std::string_view name_of(Via via);
 
 /// Servers hand their places over to others that are run for that.

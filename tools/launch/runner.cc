@@ -453,7 +453,7 @@ void Runner::balance() {
 void Runner::finish() {
   finishing_ = true;
   announcement_.withdraw();
-  far_.finish();
+  far_.finish(supervisor_.outcome().verdict.exit_status != 0);
   std::size_t left = here_.finish(plan_.limits.reap);
   while (!here_.drain()) {
     relay_.flush(signals_);

@@ -16,8 +16,10 @@ constexpr unsigned bit(StartMethod method) { return 1U << static_cast<unsigned>(
 constexpr unsigned kOnLocal = bit(StartMethod::kLocal);
 constexpr unsigned kOnMpi = bit(StartMethod::kMpi);
 constexpr unsigned kOnSlurm = bit(StartMethod::kSlurm);
+constexpr unsigned kOnNodes = bit(StartMethod::kNodes);
 constexpr unsigned kOnKubernetes = bit(StartMethod::kKubernetes);
-constexpr unsigned kOnAllButKubernetes = kOnLocal | bit(StartMethod::kSsh) | kOnMpi | kOnSlurm;
+constexpr unsigned kOnAllButKubernetes =
+    kOnLocal | bit(StartMethod::kSsh) | kOnMpi | kOnSlurm | kOnNodes;
 
 struct Rule {
   Flag flag;
@@ -31,6 +33,10 @@ constexpr std::string_view kManifest =
     "it out";
 constexpr std::string_view kChosenElsewhere =
     "the place of servers and scheduler is not chosen there; leave it out, or use --via ssh";
+
+constexpr std::string_view kByHand =
+    "the launcher of node 0 reaches other hosts only once theirs have come; leave it out, or name "
+    "hosts by -H";
 
 constexpr Rule kRules[] = {
     {Flag::kVia, kOnKubernetes, "Kubernetes starts the pods; leave it out"},
@@ -46,6 +52,11 @@ constexpr Rule kRules[] = {
     {Flag::kWorkerHostfile, kOnSlurm, "the allocation has the hosts; name none, or use --via ssh"},
     {Flag::kServerHostfile, kOnMpi | kOnSlurm, kChosenElsewhere},
     {Flag::kSchedulerHost, kOnMpi | kOnSlurm, kChosenElsewhere},
+    {Flag::kServerHostfile, kOnNodes, kByHand},
+    {Flag::kSchedulerHost, kOnNodes, kByHand},
+    {Flag::kStarter, kOnNodes, kByHand},
+    {Flag::kCheck, kOnNodes, kByHand},
+    {Flag::kDryRun, kOnNodes, kByHand},
     {Flag::kRendezvousEndpoint, kOnMpi | kOnSlurm,
      "the place of the scheduler is not chosen there; "
      "leave it out, or give --port"},
@@ -98,6 +109,8 @@ StartMethod method_of(Via via) {
       return StartMethod::kSsh;
     case Via::kMpi:
       return StartMethod::kMpi;
+    case Via::kNodes:
+      return StartMethod::kNodes;
     case Via::kSlurm:
       break;
   }
@@ -114,6 +127,8 @@ std::string_view name_of(StartMethod method) {
       return "--via mpi";
     case StartMethod::kSlurm:
       return "--via slurm";
+    case StartMethod::kNodes:
+      return "--nnodes and --rdzv-endpoint";
     case StartMethod::kKubernetes:
       break;
   }
@@ -144,7 +159,8 @@ Status check_flags(const Plan& plan, StartMethod method,
   if (method == StartMethod::kLocal && plan.nodes > 1) {
     return refused(fmt::format("--nnodes {}", plan.nodes), method,
                    "one launcher starts the processes of all hosts: run it once and name the hosts "
-                   "by -H HOST,... or --hostfile FILE; to start each host by hand, use torchrun");
+                   "by -H HOST,... or --hostfile FILE; or run it on each host with --rdzv-endpoint "
+                   "HOST:PORT of node 0 and --node-rank");
   }
   const bool batch = method == StartMethod::kSlurm || method == StartMethod::kMpi;
   for (const GivenFlag& given : plan.given) {

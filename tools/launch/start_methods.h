@@ -13,12 +13,12 @@
 
 namespace stretto::launch {
 
-enum class StartMethod : std::uint8_t { kLocal, kSsh, kMpi, kSlurm, kKubernetes };
+enum class StartMethod : std::uint8_t { kLocal, kSsh, kMpi, kSlurm, kNodes, kKubernetes };
 
 /// The start method of a job that this launcher runs.
 StartMethod method_of(Via via);
 
-/// "--via ssh", "--print k8s": how messages name a method.
+/// "--via ssh", "--nnodes", "--print k8s": how messages name a method.
 std::string_view name_of(StartMethod method);
 
 /// Why the method cannot honour the flag and what the caller can do; empty: it honours the flag.

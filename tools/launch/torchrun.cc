@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchrun is started on each host; stretto-launch is started once, and counts hosts only to know
-// the number of workers.
+// torchrun is started on each host; stretto-launch once, where hosts are named, and else on each
+// host too: then node 0 starts the job, and the launchers of other nodes are its agents.
 #include "tools/launch/torchrun.h"
 
 #include <fmt/core.h>
@@ -77,7 +77,7 @@ Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::st
     case Flag::kNodes:
       return read_range(spelling, value, kMaxWorkers, least_nodes_, most_nodes_);
     case Flag::kNodeRank:
-      return read_number(spelling, value, kMaxWorkers, node_rank_, 0);
+      return read_number(spelling, value, kMaxWorkers, node_rank_.emplace(), 0);
     case Flag::kStandalone:
       standalone_ = true;
       return {};
@@ -88,7 +88,7 @@ Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::st
       no_python_ = true;
       return {};
     case Flag::kRendezvousEndpoint:
-      return read_endpoint(spelling, value, scheduler_host_, scheduler_port_);
+      return read_endpoint(spelling, value, endpoint_host_, endpoint_port_);
     case Flag::kRendezvousBackend:
       if (value == "c10d" || value == "static") return {};
       return contradiction(fmt::format(
@@ -116,12 +116,12 @@ Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
         "--nnodes MIN:MAX makes an elastic job of --nproc-per-node workers on each host; give "
         "--workers MIN:MAX alone, or leave --workers out");
   }
-  if (node_rank_ != 0) {
+  if (is_by_hand(plan)) return check_by_hand(plan);
+  if (node_rank_.value_or(0) != 0) {
     return contradiction(
-        fmt::format("--node-rank is {}: one launcher starts the processes of all hosts; run it "
-                    "once, without --node-rank, and name the hosts by -H HOST,... or --hostfile "
-                    "FILE; to start each host by hand, use torchrun",
-                    node_rank_));
+        fmt::format("--node-rank is {}, wanted also --nnodes N and --rdzv-endpoint HOST:PORT of "
+                    "node 0, on each host and without -H",
+                    *node_rank_));
   }
   if (standalone_ && (most_nodes_ > 1 || hosts > 1)) {
     return contradiction(
@@ -144,9 +144,32 @@ Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
   return {};
 }
 
+bool TorchrunFlags::is_by_hand(const Plan& plan) const {
+  return most_nodes_ > 1 && plan.hosts.empty() && !plan.via && endpoint_port_ != 0 &&
+         plan.action != Action::kPrint;
+}
+
+Status TorchrunFlags::check_by_hand(const Plan& plan) const {
+  if (least_nodes_ != 0 && least_nodes_ != most_nodes_) {
+    return contradiction(
+        fmt::format("--nnodes is {}:{}, wanted one number where each host runs this command; an "
+                    "elastic job names its hosts by -H HOST,... or --hostfile FILE",
+                    least_nodes_, most_nodes_));
+  }
+  if (node_rank_.value_or(0) >= most_nodes_) {
+    return contradiction(fmt::format("--node-rank is {}, wanted less than --nnodes, which is {}",
+                                     *node_rank_, most_nodes_));
+  }
+  if (plan.restarts == 0 || plan.checkpoint.empty()) return {};
+  return contradiction(
+      "--restarts with --checkpoint begins the job again on all hosts, which it must reach: name "
+      "them by -H HOST,... or --hostfile FILE, or leave out --restarts");
+}
+
 Status TorchrunFlags::apply_to(Plan& plan) const {
   const std::uint32_t hosts = distinct_hosts(plan);
   if (Status status = check(plan, hosts); !status.ok()) return status;
+  const bool by_hand = is_by_hand(plan);
   plan.nodes = most_nodes_;
   plan.module = module_;
   plan.no_python = no_python_;
@@ -165,8 +188,17 @@ Status TorchrunFlags::apply_to(Plan& plan) const {
     plan.hosts = merged(plan.hosts);
     for (HostSlots& host : plan.hosts) host.slots = per_node;
   }
-  if (!scheduler_host_.empty()) plan.scheduler_host = scheduler_host_;
-  if (scheduler_port_ != 0) plan.port = scheduler_port_;
+  if (by_hand) {
+    plan.via = Via::kNodes;
+    plan.node_rank = node_rank_;
+    plan.meeting_point = {endpoint_host_, static_cast<std::uint16_t>(endpoint_port_)};
+    for (std::uint32_t node = 0; node < most_nodes_; ++node) {
+      plan.hosts.push_back({fmt::format("node {}", node), std::max(per_node, std::uint32_t{1})});
+    }
+  } else {
+    if (!endpoint_host_.empty()) plan.scheduler_host = endpoint_host_;
+    if (endpoint_port_ != 0) plan.port = endpoint_port_;
+  }
   if (!master_address_.empty()) plan.added_environment.emplace_back("MASTER_ADDR", master_address_);
   if (!master_port_.empty()) plan.added_environment.emplace_back("MASTER_PORT", master_port_);
   return {};

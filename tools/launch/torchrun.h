@@ -25,18 +25,21 @@ class TorchrunFlags {
   Status apply_to(Plan& plan) const;
 
  private:
+  // The launcher runs on each host, as torchrun does.
+  bool is_by_hand(const Plan& plan) const;
   Status check(const Plan& plan, std::uint32_t hosts) const;
+  Status check_by_hand(const Plan& plan) const;
 
   std::string per_node_spelling_;
   std::uint32_t per_node_ = 0;     // 0: not given.
   std::uint32_t most_nodes_ = 0;   // 0: not given.
   std::uint32_t least_nodes_ = 0;  // 0: MIN:MAX was not given.
-  std::uint32_t node_rank_ = 0;
+  std::optional<std::uint32_t> node_rank_;
   bool standalone_ = false;
   bool module_ = false;
   bool no_python_ = false;
-  std::string scheduler_host_;
-  std::uint32_t scheduler_port_ = 0;
+  std::string endpoint_host_;  // Empty: not given.
+  std::uint32_t endpoint_port_ = 0;
   std::string master_address_;
   std::string master_port_;
 };

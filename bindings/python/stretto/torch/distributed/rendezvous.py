@@ -68,7 +68,7 @@ def join_ranks():
             f"cannot be used: {error}", operation="init") from error
     attempt = environment.text("TORCHELASTIC_RESTART_COUNT", default="0")
     _kept_stores.append(store)
-    _meet(dist.PrefixStore(f"stretto init {attempt}", store), rank, size)
+    _meet(dist.PrefixStore(f"stretto init {attempt}", store), rank, size, "init")
 
 
 def _store_of_environment():
@@ -95,7 +95,7 @@ def _shorten_rendezvous(timeout):
         environment.give(name, seconds)
 
 
-def _meet(store, rank, size):
+def _meet(store, rank, size, operation="init_process_group"):
     # The environment of a job that rank 0 begins.
     if rank == 0:
         job = _begin(store, size)
@@ -105,7 +105,7 @@ def _meet(store, rank, size):
             _tell_address(store, rank)
         job = json.loads(_told(store, _KEY, 0))
     if "error" in job:
-        raise errors.Unsupported(job["error"], operation="init_process_group")
+        raise errors.Unsupported(job["error"], operation=operation)
     # Nobody vouches for what comes from the store: it names a job, and no more than that.
     encrypted = environment.text("STRETTO_ENCRYPT") == "1"
     if encrypted and (job.get("STRETTO_ENCRYPT") != "1" or "STRETTO_JOB_TOKEN" in job):
@@ -113,7 +113,7 @@ def _meet(store, rank, size):
             "STRETTO_ENCRYPT is 1 at this rank, and the store of torch.distributed tells of a job "
             "that is not encrypted: give all ranks STRETTO_ENCRYPT=1 and the same "
             "STRETTO_JOB_TOKEN; if they have them, somebody else writes to that store",
-            operation="init_process_group")
+            operation=operation)
     for name in _TOLD:
         if name in job:
             environment.give(name, str(job[name]))

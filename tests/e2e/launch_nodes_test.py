@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launchers that are started on each host by hand: one job, by --nnodes and --rdzv-endpoint. Both
+run on one host here.
+"""
+
+import socket
+import unittest
+
+import cluster
+
+HELLO = cluster.BIN / "hello"
+LAUNCHER = cluster.BIN / "stretto-launch"
+TOKEN = "a secret of this test's nodes"
+
+
+def free_port():
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Nodes(cluster.ClusterTest):
+
+    def setUp(self):
+        super().setUp()
+        self.endpoint = f"127.0.0.1:{free_port()}"
+
+    def node(self, rank, *words, token=TOKEN, **variables):
+        """The launcher of one node."""
+        return self.start(f"node {rank}", [LAUNCHER, "--nnodes", 2, "--nproc-per-node", 2,
+                                           "--node-rank", rank, "--rdzv-endpoint", self.endpoint,
+                                           *words], STRETTO_JOB_TOKEN=token, **variables)
+
+    def test_two_launchers_make_one_job(self):
+        program = ("sh", "-c", f'echo "local $LOCAL_RANK of $LOCAL_WORLD_SIZE"; exec {HELLO}')
+        second = self.node(1, *program)  # It waits for node 0.
+        first = self.node(0, *program)
+        self.assertEqual(first.end(), 0, first.output())
+        self.assertEqual(second.end(), 0, second.output())
+        for rank in range(4):
+            first.expect(rf"^\[worker {rank}\] local {rank % 2} of 2$")
+            first.expect(rf"^\[worker {rank}\] worker {rank} of 4: sum = 10$")
+        self.assert_nobody_left()
+
+    def test_a_failure_ends_all_nodes(self):
+        program = ("sh", "-c", "[ $RANK != 3 ] || exit 7; exec sleep 1000")
+        first = self.node(0, "-s", 0, "--settle", 0, *program)
+        second = self.node(1, "-s", 0, *program)
+        self.assertEqual(first.end(), 7, first.output())
+        self.assertEqual(second.end(), 1, second.output())
+        self.assert_nobody_left()
+
+    def test_a_node_with_another_secret_is_not_admitted(self):
+        first = self.node(0, HELLO)
+        first.expect("waits at")
+        second = self.node(1, cluster.BIN / "hello", token="of another job entirely")
+        self.assertEqual(second.end(), 1, second.output())
+        second.expect("STRETTO_JOB_TOKEN and --nnodes must be the same")
+        third = self.node(1, HELLO)
+        self.assertEqual([first.end(), third.end()], [0, 0], first.output())
+
+    def test_a_node_that_does_not_come_is_named(self):
+        first = self.node(0, "--start-timeout", 1, HELLO)
+        self.assertNotEqual(first.end(), 0, first.output())
+        first.expect("node 1 did not answer within 1 s")
+
+    def test_what_is_missing_is_said(self):
+        alone = self.node(1, "--start-timeout", 1, HELLO)
+        self.assertEqual(alone.end(), 1, alone.output())
+        alone.expect("did not listen at .* within 1 s; start it there with --node-rank 0")
+        secretless = self.node(0, cluster.BIN / "hello", token="")
+        self.assertEqual(secretless.end(), 2, secretless.output())
+        secretless.expect("export the same STRETTO_JOB_TOKEN on all hosts")
+
+
+if __name__ == "__main__":
+    unittest.main()
