@@ -110,8 +110,8 @@ class Ddp(Framework):
 
     def __init__(self, backend):
         import torch.distributed as dist
-        if backend == "stretto":
-            import stretto.torch.distributed  # pylint: disable=unused-import
+        # For gloo, too: it sets USE_LIBUV=0 where PyTorch needs it, as Debian's does.
+        import stretto.torch.distributed  # pylint: disable=unused-import
         self._dist = dist
         dist.init_process_group(backend, timeout=datetime.timedelta(seconds=60))
         self.rank, self.size = dist.get_rank(), dist.get_world_size()

@@ -272,4 +272,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    # As the module that the cases import.
+    importlib.import_module("comparison").main()

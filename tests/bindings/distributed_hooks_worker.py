@@ -153,8 +153,10 @@ class Hooks(unittest.TestCase):
                                    bucket_cap_mb=0.02)
 
     def test_fp16_compress(self):
-        self.assert_as_by_gloo(lambda model, group: model.register_comm_hook(
-            group, default_hooks.fp16_compress_hook), precision=5e-3)
+        def register(model, group):  # Gloo of PyTorch 2.14 has no sums of float16.
+            model.register_comm_hook(group, default_hooks.allreduce_hook if group is GLOO
+                                     else default_hooks.fp16_compress_hook)
+        self.assert_as_by_gloo(register, precision=5e-3)
 
     def test_bf16_compress(self):
         def compress(group, bucket):  # By another name: PyTorch wants CUDA for its own.

@@ -26,19 +26,22 @@ except ImportError:  # Debian has none; these tests want no more of it than a ba
     vars(stand_in).update(TestCase=unittest.TestCase, ACCEPT=True)
     sys.modules["expecttest"] = stand_in
 
-from torch.nn.parallel import _replicated_tensor_ddp_utils
+import torch
 from torch.testing._internal import common_distributed
 
 import stretto.torch.distributed
 
-# ReplicatedTensor, which the tests switch on, cannot be imported by Python 3.11.
-_replicated_tensor_ddp_utils._set_ddp_with_replicated_tensor = lambda value: None
+try:  # ReplicatedTensor, which the tests of PyTorch 1 switch on, cannot be imported by Python 3.11.
+    from torch.nn.parallel import _replicated_tensor_ddp_utils
+    _replicated_tensor_ddp_utils._set_ddp_with_replicated_tensor = lambda value: None
+except ImportError:
+    pass
 # What PyTorch's tests know of their own backends.
 CASES = common_distributed.DistTestCases
 for feature in ("ddp", "subgroup", "plugin"):
     CASES.backend_feature[feature].add("stretto")
 CASES.backend_feature["gpu"] = {os.environ["BACKEND"]}  # NCCL is one of these, and not there.
-CASES.skip_collective["sendrecv anysource"].add("stretto")
+CASES.skip_collective["sendrecv anysource"].add("stretto")  # In groups of more than two.
 
 from torch.testing._internal.distributed import distributed_test
 
@@ -49,7 +52,8 @@ class TestDistBackend(distributed_test.TestDistBackend,
 
     def setUp(self):
         super().setUp()
-        self._spawn_processes()
+        # PyTorch spawns them, and each imports PyTorch then, which takes seconds.
+        self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
 
 if __name__ == "__main__":

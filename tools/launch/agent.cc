@@ -311,7 +311,7 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
               std::move(why).with_operation("start").error_line("launcher", -1).c_str());
     return 1;
   };
-  const std::string at = fmt::format("{}:{}", meeting_point.host, meeting_point.port);
+  const std::string at = meeting_point.text();
   Result<Descriptor> socket = knock(at, clock);
   for (const Time until = clock.now() + patience; !socket.ok() && clock.now() < until;) {
     ::poll(nullptr, 0, kRetryMilliseconds);

@@ -150,6 +150,7 @@ class _Watched(collections.OrderedDict):
 
     def __init__(self, parameters):
         super().__init__(parameters)
+        self.kind = type(parameters)  # An OrderedDict in PyTorch 1, a dict in PyTorch 2.
         self.optimizers = weakref.WeakSet()
 
     def end_steps(self, parameters):
@@ -179,7 +180,7 @@ class _Watched(collections.OrderedDict):
 
     def __reduce__(self):
         # Copies of the model are nobody's.
-        return collections.OrderedDict, (), None, None, iter(self.items())
+        return self.kind, (), None, None, iter(self.items())
 
 
 def _before_forward(module, _):
