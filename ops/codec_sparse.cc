@@ -50,7 +50,9 @@ void keep_largest(std::vector<std::uint32_t>& places, std::size_t kept,
   std::erase_if(places, [&](std::uint32_t place) {
     const std::uint32_t size = size_of(numbers[place]);
     if (size != least) return size < least;
-    return equals == 0 || equals-- == 0;
+    if (equals == 0) return true;
+    --equals;
+    return false;
   });
 }
 

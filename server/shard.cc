@@ -402,7 +402,7 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   if (!place.ok()) return announcer_.fault(link, push.key, push.round, place.status());
   Part& part = *place->part;
   if (waits_too_often(part, worker.node)) return van_.links().refuse(link, too_many_waits());
-  if (payload.size() != 0 && push.dtype != part.spec.dtype) {
+  if (!payload.empty() && push.dtype != part.spec.dtype) {
     const Status status(Code::kMismatch,
                         fmt::format("tensor '{}' is {}, a share of {} came", part.spec.name,
                                     name_of(part.spec.dtype), name_of(push.dtype)));

@@ -70,7 +70,7 @@ class FrameTrace {
   /// unless whoever handles it takes that into a note of their own.
   const wire::Header& came(LinkId link, const wire::Header& header) {
     if (on()) note_came(link, header);
-    return header;
+    return header;  // NOLINT: it outlives the call.
   }
   void handled() {
     if (std::exchange(coming_, false)) tracer_->note(arrival_);

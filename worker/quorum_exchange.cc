@@ -46,7 +46,7 @@ void QuorumExchange::start_next(const At& at) {
 
 void QuorumExchange::start(const At& at) {
   QuorumPart& part = at.closing();
-  const OperationPtr operation = at.current();
+  const OperationPtr operation = at.current();  // NOLINT: it is kept alive.
   const std::uint64_t round = part.begun + 1;
   if (at.known.doom && round >= at.known.doom->round) {
     return outcomes_.fail_tensor(at.tensor.id, at.known.doom->why);

@@ -169,7 +169,7 @@ class Check(Tree):
     def setUp(self):
         super().setUp()
         self.write("a.h", "")
-        for path in ("bin/clang-format", "bin/nvcc", "tools/docs", "tools/fuzz",
+        for path in ("bin/clang-format-19", "bin/nvcc", "tools/docs", "tools/fuzz",
                      "tools/check_cuda", "tools/install-dependencies", "tools/other-debian"):
             self.stand_in(path)
         self.stand_in("bin/setarch", 'shift; exec "$@"')
