@@ -114,9 +114,9 @@ void promise_last_words() {
     (void)log_identity();  // Makes what it needs.
     next_new_handler = std::set_new_handler(on_no_memory);
     next_terminate_handler = std::set_terminate(on_terminate);
-    struct sigaction now {};
+    struct sigaction now{};
     if (::sigaction(SIGABRT, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_handler = on_abort;
     ours.sa_flags = static_cast<int>(SA_RESETHAND);
     ::sigaction(SIGABRT, &ours, nullptr);

@@ -23,7 +23,7 @@ Status unusable(std::string_view path, std::string_view why) {
 
 // What speaks against trusting what was opened at `path`; empty: nothing.
 std::string objection(int descriptor, mode_t type) {
-  struct stat found {};
+  struct stat found{};
   if (::fstat(descriptor, &found) != 0) return ::strerror(errno);
   if ((found.st_mode & S_IFMT) != type) return "is of the wrong kind";
   if (found.st_uid != ::geteuid()) {
@@ -121,7 +121,7 @@ Status write_private_file(const Descriptor& folder, const std::string& name,
 }
 
 bool is_own_folder(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   return path.starts_with('/') && ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
          found.st_uid == ::geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }

@@ -39,7 +39,7 @@ class RealFile final : public File {
   }
   int sync_all() override { return ::fdatasync(file_.get()) == 0 ? 0 : errno; }
   Result<std::uint64_t> size_now() override {
-    struct stat found {};
+    struct stat found{};
     if (::fstat(file_.get(), &found) != 0) return disk_error("look at", path(), errno);
     return static_cast<std::uint64_t>(found.st_size);
   }
@@ -93,7 +93,7 @@ Status RealDisk::remove(const std::string& path) {
 Status RealDisk::make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), kNewFolder) == 0) return {};
   const int error = errno;
-  struct stat found {};
+  struct stat found{};
   const bool there = ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
   return error == EEXIST && there ? Status() : disk_error("make the folder", path, error);
 }
@@ -123,14 +123,14 @@ Result<std::vector<std::string>> RealDisk::list(const std::string& path, std::si
 }
 
 Result<bool> RealDisk::exists(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   if (::lstat(path.c_str(), &found) == 0) return true;
   if (errno == ENOENT) return false;
   return disk_error("look at", path, errno);
 }
 
 Result<Space> RealDisk::space(const std::string& path) {
-  struct statvfs found {};
+  struct statvfs found{};
   if (::statvfs(path.c_str(), &found) != 0) {
     return disk_error("find out the space at", path, errno);
   }

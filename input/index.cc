@@ -142,7 +142,7 @@ Result<std::vector<Extent>> find_records(IndexScan& all, const std::string& path
   const IndexKey key = index_key(options, path, about);
   if (std::optional<std::vector<Extent>> kept = all.folder.load(key)) return *std::move(kept);
   Result<std::vector<Extent>> extents = scan(all, path, descriptor, size);
-  struct stat after {};
+  struct stat after{};
   if (extents.ok() && ::fstat(descriptor, &after) == 0 && index_key(options, path, after) == key) {
     all.folder.store(key, *extents);
   }
@@ -158,7 +158,7 @@ Result<Index::File> look_at(IndexScan& all, const std::string& path) {
     return cannot("open", path,
                   std::strerror(error) + (error == ENOENT ? hint_for_missing(path) : ""));
   }
-  struct stat about {};
+  struct stat about{};
   if (::fstat(file.get(), &about) != 0) return cannot("look at", path, std::strerror(errno));
   if (S_ISDIR(about.st_mode)) {
     return cannot("read", path, "it is a folder; name the files that are in it");

@@ -129,7 +129,7 @@ std::uint64_t size_told(const IndexKey& key, std::string_view begin) {
 // is memory for it.
 std::optional<std::string> read_file(const std::string& path, const IndexKey& key) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat about {};
+  struct stat about{};
   if (!file.is_open() || ::fstat(file.get(), &about) != 0) return std::nullopt;
   std::string bytes(kFixedBytes - kCrcBytes, '\0');
   const std::size_t begin = bytes.size();

@@ -123,7 +123,7 @@ constexpr bool is_sum(Rule rule) { return rule == Rule::kSum || rule == Rule::kM
 struct Number {
   bool used;
   std::string_view name;
-  double RuleOptions::*member;
+  double RuleOptions::* member;
   double least;
   double limit;  ///< The first that is too large.
 };

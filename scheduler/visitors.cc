@@ -49,7 +49,7 @@ void end_connections(std::uint16_t port, const std::function<bool(const std::str
     const std::string name = entry->path().filename().string();
     int number = -1;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    struct stat file {};
+    struct stat file{};
     if (fstat(number, &file) != 0 || !S_ISSOCK(file.st_mode)) continue;
     const int copy = fcntl(number, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) continue;

@@ -321,10 +321,10 @@ Result<Message> from(const wire::Regroup& said) {
     return malformed(fmt::format("{} members go on, a job has at most {} nodes",
                                  said.members_size(), kMaxNodes));
   }
-  const bool sound = said.generation() < Regroup::kMostGenerations &&
-                     std::ranges::all_of(said.finished(), [](const auto& each) {
-                       return each.least() < Regroup::kMostRounds;
-                     });
+  const bool sound =
+      said.generation() < Regroup::kMostGenerations &&
+      std::ranges::all_of(
+          said.finished(), [](const auto& each) { return each.least() < Regroup::kMostRounds; });
   if (!sound) return malformed("a choice of members has numbers that no job comes to");
   Regroup read{.decided = said.decided(),
                .generation = said.generation(),

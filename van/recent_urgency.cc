@@ -36,7 +36,7 @@ Urgency RecentUrgency::background() const {
   return most;
 }
 
-bool RecentUrgency::are_many(std::uint64_t Sent::*bytes) const {
+bool RecentUrgency::are_many(std::uint64_t Sent::* bytes) const {
   const std::uint64_t these = sent_.*bytes + before_.*bytes;
   return these > kFewBytes && these > (sent_.bytes + before_.bytes) / kMostUrgent;
 }

@@ -43,7 +43,7 @@ class RecentUrgency {
   };
 
   void forget_old(Time now);
-  bool are_many(std::uint64_t Sent::*bytes) const;
+  bool are_many(std::uint64_t Sent::* bytes) const;
   void note_urgent(const Urgency& urgency, Time now);
 
   Sent sent_;

@@ -74,17 +74,17 @@ void on_notice(int, siginfo_t* about, void*) {
 }
 
 bool is_handled_here() {
-  struct sigaction now {};
+  struct sigaction now{};
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_sigaction == on_notice;
 }
 
 bool has_default() {
-  struct sigaction now {};
+  struct sigaction now{};
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
 void install() {
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_sigaction = on_notice;
   ours.sa_flags = SA_RESTART | SA_SIGINFO;
   ::sigaction(SIGTERM, &ours, nullptr);

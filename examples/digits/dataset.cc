@@ -37,8 +37,7 @@ std::string_view take_until(std::string_view& text, char separator) {
 std::string quoted(std::string_view found) {
   constexpr std::size_t kShown = 20;
   std::string shown(found.substr(0, kShown));
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return fmt::format("'{}{}'", shown, found.size() > kShown ? "..." : "");
 }
 

@@ -29,7 +29,7 @@ class PrivateFolderTest : public testing::Test {
     return folder.ok() ? "" : folder.status().cause();
   }
   static mode_t mode_of(const std::string& path) {
-    struct stat found {};
+    struct stat found{};
     return ::lstat(path.c_str(), &found) == 0 ? found.st_mode & 07777 : 0;
   }
 

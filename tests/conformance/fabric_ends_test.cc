@@ -166,7 +166,7 @@ TEST_F(FabricEnds, LargePayloadsAreNotCopied) {
 // One of libfabric's providers would take them.
 TEST_F(FabricEnds, SignalsKeepTheirHandlers) {
   for (const int number : {SIGINT, SIGTERM}) {
-    struct sigaction now {};
+    struct sigaction now{};
     ASSERT_EQ(::sigaction(number, nullptr, &now), 0);
     EXPECT_EQ(now.sa_handler, SIG_DFL) << number;
   }

@@ -100,7 +100,7 @@ class KeptTest : public ::testing::Test {
   }
   std::uint64_t samples() const { return Reader::open(options_)->samples(); }
   IndexKey key() const {
-    struct stat about {};
+    struct stat about{};
     EXPECT_EQ(::stat(options_.paths[0].c_str(), &about), 0);
     return index_key(options_, options_.paths[0], about);
   }

@@ -186,7 +186,9 @@ TEST_P(EndpointTest, ALostPeerEndsItsCalls) {
   const Call call = client_.call(peer_, "keep", {});
   came_.wait();
   server_.disconnect(Peer(999));  // Nobody.
-  { const Endpoint gone = std::move(server_); }
+  {
+    const Endpoint gone = std::move(server_);
+  }
   const Status status = call.wait().status();
   EXPECT_TRUE(status.code() == Code::kPeerLost || status.code() == Code::kCancelled)
       << status.text();
@@ -232,7 +234,9 @@ TEST_P(EndpointTest, WhoIsGivenLentBytesBackMayUseHandlesOfAnEndpointThatEnds) {
     });
     (void)ending.call(peer, "echo", Message::lent(lent, owner));
   }
-  { const Endpoint gone = std::move(ending); }
+  {
+    const Endpoint gone = std::move(ending);
+  }
   EXPECT_EQ(given_back.load(), 4);
   EXPECT_EQ(pending.wait().status().code(), Code::kCancelled);
 }

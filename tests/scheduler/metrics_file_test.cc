@@ -58,8 +58,7 @@ TEST(MetricsFile, WithoutAPathOnlySteps) {
   sim::SimDisk disk(1);
   sim::VirtualClock clock;
   Idle agent;
-  MetricsFile file(
-      "", disk, nullptr, agent, [] { return "never"; }, clock);
+  MetricsFile file("", disk, nullptr, agent, [] { return "never"; }, clock);
   for (int i = 0; i < 6; ++i) file.step(0ns);
   EXPECT_TRUE(file.over());
   EXPECT_EQ(file.next_due(), Time::max());
@@ -71,8 +70,7 @@ TEST(MetricsFile, ThatCannotBeWrittenIsNoReasonToEnd) {
   checkpoint::DiskAtOnce at_once;
   Idle agent;
   std::string metrics = "first";
-  MetricsFile file(
-      "x.prom", disk, &at_once, agent, [&metrics] { return metrics; }, clock);
+  MetricsFile file("x.prom", disk, &at_once, agent, [&metrics] { return metrics; }, clock);
   file.step(0ns);
   metrics = "2nd";
   clock.advance_to(clock.now() + 1s);

@@ -36,8 +36,7 @@ TEST(ReadyLine, SaysWhereAndThenHowFarTheJobHasCome) {
   ReadyIdle agent;
   const sim::VirtualClock clock;
   Gathering gathering = Gathering::kUnawaited;
-  ReadyLine line(
-      ends[1], agent, [&gathering] { return gathering; }, clock);
+  ReadyLine line(ends[1], agent, [&gathering] { return gathering; }, clock);
   ASSERT_TRUE(line.tell_address("127.0.0.1:4711").ok());
   EXPECT_EQ(taken(ends[0]), "127.0.0.1:4711\n");
   const auto step = [&](Gathering now) {
@@ -64,8 +63,7 @@ TEST(ReadyLine, WhatAFullPipeDoesNotTakeIsSaidLater) {
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
   ReadyIdle agent;
   const sim::VirtualClock clock;
-  ReadyLine line(
-      ends[1], agent, [] { return Gathering::kComplete; }, clock);
+  ReadyLine line(ends[1], agent, [] { return Gathering::kComplete; }, clock);
   const std::string block(4096, '-');
   while (::write(ends[1], block.data(), block.size()) > 0) {
   }
@@ -81,8 +79,7 @@ TEST(ReadyLine, WhatAFullPipeDoesNotTakeIsSaidLater) {
 TEST(ReadyLine, WithoutADescriptorOnlySteps) {
   ReadyIdle agent;
   const sim::VirtualClock clock;
-  ReadyLine line(
-      -1, agent, [] { return Gathering::kComplete; }, clock);
+  ReadyLine line(-1, agent, [] { return Gathering::kComplete; }, clock);
   EXPECT_TRUE(line.tell_address("h:1").ok());
   line.step(0ns);
   EXPECT_EQ(agent.steps, 1);
@@ -94,8 +91,7 @@ TEST(ReadyLine, ADescriptorThatCannotBeWrittenToIsAnError) {
   ::close(ends[1]);
   ReadyIdle agent;
   const sim::VirtualClock clock;
-  ReadyLine line(
-      ends[0], agent, [] { return Gathering::kUnawaited; }, clock);
+  ReadyLine line(ends[0], agent, [] { return Gathering::kUnawaited; }, clock);
   EXPECT_EQ(line.tell_address("h:1").code(), Code::kInvalidArgument);
 }
 
@@ -104,8 +100,7 @@ TEST(ReadyLine, AReaderThatLeftAfterTheFirstLineChangesNothing) {
   ASSERT_EQ(::pipe(ends), 0);
   ReadyIdle agent;
   const sim::VirtualClock clock;
-  ReadyLine line(
-      ends[1], agent, [] { return Gathering::kComplete; }, clock);
+  ReadyLine line(ends[1], agent, [] { return Gathering::kComplete; }, clock);
   ASSERT_TRUE(line.tell_address("h:1").ok());
   ::close(ends[0]);
   line.step(0ns);
@@ -180,8 +175,7 @@ TEST(ReadyLine, TellsOfMissedWorkersBeforeAllHaveCome) {
   std::vector<Rank> missed{3};
   ReadyLine::Changes changes;
   changes.missed = [&missed]() -> const std::vector<Rank>& { return missed; };
-  ReadyLine line(
-      ends[1], agent, [] { return Gathering::kAwaited; }, clock, changes);
+  ReadyLine line(ends[1], agent, [] { return Gathering::kAwaited; }, clock, changes);
   line.step(0ns);
   EXPECT_EQ(taken(ends[0]), "another is awaited for worker 3\nworkers wait\n");
   missed.push_back(3);

@@ -124,8 +124,8 @@ TEST(TensorSpec, WhatTheRuleTheModeOrTheCodecDoesNotUseIsNoDifference) {
 
 TEST(TensorSpec, DescriptionsDifferWhereCanonicalOnesDo) {
   TensorSpec one = adam_spec();
-  for (double RuleOptions::*number : {&RuleOptions::rate, &RuleOptions::beta1, &RuleOptions::beta2,
-                                      &RuleOptions::epsilon, &RuleOptions::weight_decay}) {
+  for (double RuleOptions::* number : {&RuleOptions::rate, &RuleOptions::beta1, &RuleOptions::beta2,
+                                       &RuleOptions::epsilon, &RuleOptions::weight_decay}) {
     TensorSpec other = one;
     other.options.update.*number += 1e-12;
     EXPECT_NE(canonical(one).describe(), canonical(other).describe());

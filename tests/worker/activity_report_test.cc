@@ -27,7 +27,9 @@ class ActivityReportTest : public testing::Test {
 TEST_F(ActivityReportTest, WhoDoesNotWaitIsOutside) {
   EXPECT_EQ(after(0s).place, Place::kOutside);
   EXPECT_EQ(after(3s).age, 3s);
-  { const WaitingThreads::Wait wait(*callers_); }
+  {
+    const WaitingThreads::Wait wait(*callers_);
+  }
   EXPECT_EQ(after(1s).age, 0s) << "it was here meanwhile";
   EXPECT_EQ(after(1s).age, 1s);
 }
@@ -45,7 +47,9 @@ TEST_F(ActivityReportTest, WhoWaitsIsInACallForAsLongAsItsOldestOperation) {
 
 TEST_F(ActivityReportTest, WhoAsksAgainAndAgainIsInACallToo) {
   after(0s);
-  { const WaitingThreads::Wait wait(*callers_); }
+  {
+    const WaitingThreads::Wait wait(*callers_);
+  }
   EXPECT_EQ(after(1s, now_ - 4s).place, Place::kInCall);
   EXPECT_EQ(after(1s, now_ - 4s).place, Place::kOutside) << "it asks no more";
 }

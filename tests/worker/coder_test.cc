@@ -68,8 +68,7 @@ TEST(PartCoder, OnlyItsOwnCodecIsTaken) {
 TEST(Coder, RunsAtOnceAndInOrder) {
   Coder here;
   std::vector<int> order;
-  here.run(
-      {.bytes = 1}, [&] { order.push_back(1); }, [&] { order.push_back(2); });
+  here.run({.bytes = 1}, [&] { order.push_back(1); }, [&] { order.push_back(2); });
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 bool sigterm_has_default() {
-  struct sigaction now {};
+  struct sigaction now{};
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 

@@ -15,7 +15,7 @@ namespace {
 live::Plan elastic_pair() { return {.workers = 2, .shards = 1, .job = {.min_workers = 1}}; }
 
 bool ends_by_default() {
-  struct sigaction now {};
+  struct sigaction now{};
   return ::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
@@ -67,7 +67,9 @@ TEST(Notices, ChangeNothingInAJobOfFixedSizeOrIfTheProgramHandlesThem) {
       EXPECT_FALSE(*notices.leave_if_told());
     }
     std::signal(SIGTERM, before);
-    { const Notices notices(worker); }
+    {
+      const Notices notices(worker);
+    }
     EXPECT_TRUE(ends_by_default());
   });
 }

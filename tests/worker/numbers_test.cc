@@ -18,9 +18,8 @@ using testing::HasSubstr;
 using Floats = std::vector<float>;
 
 template <typename Source>
-concept CanBePushed = requires(Worker worker, Tensor tensor, Source source) {
-  worker.push(tensor, source);
-};
+concept CanBePushed =
+    requires(Worker worker, Tensor tensor, Source source) { worker.push(tensor, source); };
 template <typename Target>
 concept CanBePulledTo = requires(Worker worker, Tensor tensor, Target target) {
   worker.pull(tensor, std::forward<Target>(target));

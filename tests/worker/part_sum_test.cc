@@ -80,10 +80,7 @@ TEST(Kept, WhatIsLentForNowIsCopied) {
   EXPECT_TRUE(ended);
   EXPECT_NE(copy.data(), lent.data());
   EXPECT_EQ(copy.size(), 8U);
-  EXPECT_EQ(to_keep(Buffer::borrow(
-                        lent, [] {}, Buffer::Lending::kLasting))
-                .data(),
-            lent.data());
+  EXPECT_EQ(to_keep(Buffer::borrow(lent, [] {}, Buffer::Lending::kLasting)).data(), lent.data());
   Buffer ours = Buffer::copy_of(lent);
   const std::byte* const place = ours.data();
   EXPECT_EQ(to_keep(std::move(ours)).data(), place);

@@ -24,13 +24,11 @@ TEST(PoolCoder, LargeWorkIsDoneElsewhereAndItsEndIsPosted) {
     then();
     posted.release();
   });
-  pool->run(
-      {.bytes = 1 << 20}, [&] { where = std::this_thread::get_id(); }, [] {});
+  pool->run({.bytes = 1 << 20}, [&] { where = std::this_thread::get_id(); }, [] {});
   posted.acquire();
   EXPECT_NE(where, std::this_thread::get_id());
   bool done = false;
-  pool->run(
-      {.bytes = 64}, [&] { where = std::this_thread::get_id(); }, [&] { done = true; });
+  pool->run({.bytes = 64}, [&] { where = std::this_thread::get_id(); }, [&] { done = true; });
   EXPECT_EQ(where, std::this_thread::get_id());
   EXPECT_TRUE(done);
 }
@@ -98,8 +96,7 @@ TEST(PoolCoder, WhatIsDiscardedIsNotBegun) {
   const auto held = std::make_shared<int>();
   auto pool = make_pool_coder([](const Coder::Work& then) { then(); });
   for (unsigned i = 0; i < threads; ++i) {
-    pool->run(
-        {.bytes = 1 << 20, .urgency = {.priority = 1000}}, [&] { begin.wait(); }, [] {});
+    pool->run({.bytes = 1 << 20, .urgency = {.priority = 1000}}, [&] { begin.wait(); }, [] {});
   }
   for (int i = 0; i < 10; ++i) {
     pool->run(
@@ -119,11 +116,9 @@ TEST(PoolCoder, PoolsOfOneProcessDoNotWaitForOneAnother) {
   auto one = make_pool_coder([](const Coder::Work& then) { then(); });
   auto other = make_pool_coder([](const Coder::Work& then) { then(); });
   for (int i = 0; i < 8; ++i) {
-    one->run(
-        {.bytes = 1 << 20}, [&latch] { latch.wait(); }, [] {});
+    one->run({.bytes = 1 << 20}, [&latch] { latch.wait(); }, [] {});
   }
-  other->run(
-      {.bytes = 1 << 20}, [&latch] { latch.count_down(); }, [] {});
+  other->run({.bytes = 1 << 20}, [&latch] { latch.count_down(); }, [] {});
   one.reset();
   other.reset();
   EXPECT_TRUE(latch.try_wait());

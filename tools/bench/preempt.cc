@@ -69,7 +69,7 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
                  double raw_gb_per_s) {
   const std::string& mode = turn.exchange.name;
   const PreemptSettings& wanted = settings.preempt;
-  const auto milliseconds = [&rounds](double Report::*field) {
+  const auto milliseconds = [&rounds](double Report::* field) {
     return median_over(rounds, [field](const Report& report) { return report.*field / 1e3; });
   };
   const auto goodput = [&wanted](const Report& report) {

@@ -25,8 +25,8 @@ namespace stretto::launch {
 namespace {
 
 bool same_file(int a, int b) {
-  struct stat first {};
-  struct stat second {};
+  struct stat first{};
+  struct stat second{};
   return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
 }
@@ -82,7 +82,7 @@ void OutputRelay::open(std::size_t member) {
   if (log_directory_.empty()) return;
   open_log(member);
   auto& log = outputs_[member]->log;
-  struct stat file {};
+  struct stat file{};
   if (log != nullptr && ::fstat(::fileno(log.get()), &file) == 0 && file.st_size > 0) {
     std::fputs(fmt::format("--- process started at {} ---\n", utc_now()).c_str(), log.get());
   }

@@ -273,8 +273,7 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
   }
   const std::string where = fmt::format(
       "{} (SLURM_JOB_ID; --via local starts all on this host) has", (*allocation)->name);
-  return over_hosts(
-      plan, via, nodes, [](const std::string&) { return false; }, where);
+  return over_hosts(plan, via, nodes, [](const std::string&) { return false; }, where);
 }
 
 std::vector<LocalRank> local_ranks(const std::vector<JobMember>& members,

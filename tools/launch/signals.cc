@@ -10,7 +10,7 @@ namespace stretto::launch {
 namespace {
 
 bool ignored(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 

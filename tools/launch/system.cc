@@ -33,7 +33,7 @@ constexpr std::size_t kMostFileBytes = 1 << 20;  // 4,096 hosts have names of 25
 
 // 0, or the errno that says why `path` cannot be executed.
 int refusal(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   if (::stat(path.c_str(), &found) != 0) return errno;
   if (S_ISDIR(found.st_mode)) return EISDIR;
   return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;

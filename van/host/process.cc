@@ -23,7 +23,7 @@ namespace {
 constexpr int kStartField = 22;  // proc(5).
 
 std::uint64_t space_of_processes() {
-  struct stat found {};
+  struct stat found{};
   return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
 }
 

@@ -33,7 +33,7 @@ std::string prefix_of_user() { return fmt::format("stretto-host-{}-", ::geteuid(
 
 // What speaks against using what was opened; empty: nothing.
 std::string fault_of(const Descriptor& file, const struct stat& found) {
-  struct statfs system {};
+  struct statfs system{};
   if (!S_ISREG(found.st_mode)) return "is no regular file";
   if (found.st_uid != ::geteuid()) {
     return fmt::format("belongs to another user (uid {}, wanted {})", found.st_uid, ::geteuid());
@@ -52,7 +52,7 @@ std::string fault_of(const Descriptor& file, const struct stat& found) {
 }  // namespace
 
 std::string seats_path(std::string_view folder, std::uint32_t interface) {
-  struct stat network {};
+  struct stat network{};
   const bool found = ::stat("/proc/self/ns/net", &network) == 0;
   return fmt::format("{}/{}{}-{}", folder, prefix_of_user(), found ? network.st_ino : 0, interface);
 }
@@ -78,7 +78,7 @@ Result<SeatsFile> SeatsFile::open(const std::string& path) {
   const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   const Descriptor file(::open(path.c_str(), flags, kOwnerOnly));
   if (!file.is_open()) return no_file(path, "cannot be opened: " + std::string(::strerror(errno)));
-  struct stat found {};
+  struct stat found{};
   if (::fstat(file.get(), &found) != 0) return no_file(path, ::strerror(errno));
   if (const std::string why = fault_of(file, found); !why.empty()) return no_file(path, why);
   const auto size = static_cast<off_t>(sizeof(SeatsLayout));
@@ -121,7 +121,7 @@ SeatsFile::~SeatsFile() {
 }
 
 bool SeatsFile::is_current() const {
-  struct stat found {};
+  struct stat found{};
   return ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == number_;
 }
 

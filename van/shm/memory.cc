@@ -58,8 +58,8 @@ Status seal(const Descriptor& memory, bool others_only_read) {
 }
 
 Status check_memory(const Descriptor& memory, std::size_t bytes) {
-  struct statfs system {};
-  struct stat file {};
+  struct statfs system{};
+  struct stat file{};
   // Only of tmpfs is it certain that what has been mapped can be read.
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (::fstatfs(memory.get(), &system) != 0 || system.f_type != TMPFS_MAGIC || seals < 0 ||

@@ -22,7 +22,7 @@ constexpr const char* kNone = "this Python does not tell its stacks\n";
 void do_nothing(int /*number*/) {}
 
 bool set_handler(int number, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
@@ -30,7 +30,7 @@ bool set_handler(int number, void (*handler)(int)) {
 }
 
 bool has_no_handler(int number) {
-  struct sigaction action {};
+  struct sigaction action{};
   if (::sigaction(number, nullptr, &action) != 0) return false;
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
 }

@@ -49,7 +49,7 @@ TEST_F(SeatsFileTest, IsFoundByTheNext) {
   ASSERT_TRUE(second.ok()) << second.status().text();
   EXPECT_EQ(first->seats().take(mine_, life_of, kFileNow), 0U);
   EXPECT_EQ(second->seats().take(mine_, life_of, kFileNow), 1U);
-  struct stat found {};
+  struct stat found{};
   ASSERT_EQ(::stat(path().c_str(), &found), 0);
   EXPECT_EQ(found.st_mode & 07777, 0600U);
 }

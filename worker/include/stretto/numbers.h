@@ -72,14 +72,14 @@ constexpr std::string_view name_of_elements() {
 /// the tensor holds, and check their number only.
 template <typename R>
 concept Numbers = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                  !name_of_elements<std::ranges::range_value_t<R>>()
-                      .empty();
+                  !name_of_elements<std::ranges::range_value_t<R>>().empty();
 
 /// Numbers that may be written, in memory that does not end with the call: an lvalue of a
 /// container, or a span. A temporary vector does not compile, since the operation would write to it
 /// later.
 template <typename R>
-concept WritableNumbers = Numbers<R> && std::ranges::borrowed_range<R> &&
+concept WritableNumbers =
+    Numbers<R> && std::ranges::borrowed_range<R> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 }  // namespace stretto
