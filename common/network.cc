@@ -33,9 +33,8 @@ Interfaces interfaces() {
 // Of neither family for an interface without an address of TCP, or with a link-local one.
 SocketAddress address_of(const ifaddrs& interface) {
   if (interface.ifa_addr == nullptr) return {};
-  SocketAddress address(interface.ifa_addr);
-  const bool link_local = address.family() == AF_INET6 && address.host().starts_with("fe80:");
-  return link_local ? SocketAddress() : address;
+  const SocketAddress address(interface.ifa_addr);
+  return address.is_link_local() ? SocketAddress() : address;
 }
 
 // The first address of that family of an interface that is up and leads out of this host; empty if
@@ -89,7 +88,8 @@ std::string reachable_address(std::string_view address) {
 
 bool is_own_host(std::string_view address) {
   const Result<HostPort> parsed = parse_host_port(address);
-  const std::string host(parsed.ok() ? parsed->host : without_brackets(address));
+  std::string host(parsed.ok() ? parsed->host : without_brackets(address));
+  if (const auto digits = SocketAddress::from_digits(host, 0)) host = digits->host();
   if (is_loopback(host)) return true;
   const Interfaces owner = interfaces();
   for (const ifaddrs* one = owner.get(); one != nullptr; one = one->ifa_next) {

@@ -50,13 +50,6 @@ Status not_resolved(const std::string& host, int error, int system_error) {
   return {Code::kNetwork, fmt::format("{}: {}", wanted, ::gai_strerror(error))};
 }
 
-bool is_link_local(const addrinfo& found) {
-  if (found.ai_family != AF_INET6) return false;
-  sockaddr_in6 address{};
-  std::memcpy(&address, found.ai_addr, sizeof address);
-  return IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr);
-}
-
 }  // namespace
 
 SocketAddress::SocketAddress(const sockaddr* address) {
@@ -96,17 +89,11 @@ Result<SocketAddress> SocketAddress::resolve(const std::string& host, std::uint1
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   const addrinfo* best = nullptr;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (each->ai_family != AF_INET && (each->ai_family != AF_INET6 || is_link_local(*each))) {
-      continue;
-    }
+    const SocketAddress candidate(each->ai_addr);
+    if (!candidate.is_known() || candidate.is_link_local()) continue;
     if (best == nullptr || (best->ai_family != AF_INET && each->ai_family == AF_INET)) best = each;
   }
-  if (best == nullptr) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("host '{}' has only link-local addresses of IPv6, which mean another "
-                              "host on each interface; give a global or a unique local address",
-                              host));
-  }
+  if (best == nullptr) return link_local_refusal(host);
   SocketAddress address(best->ai_addr);
   address.set_port(port);
   return address;
@@ -141,12 +128,27 @@ void SocketAddress::set_port(std::uint16_t port) {
 
 bool SocketAddress::is_loopback() const { return stretto::is_loopback(host()); }
 
+bool SocketAddress::is_link_local() const {
+  const sockaddr_in6 address = ipv6_in(storage_);
+  return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr);
+}
+
 socklen_t SocketAddress::size() const {
   return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
+Status link_local_refusal(const std::string& host) {
+  return {Code::kInvalidArgument,
+          fmt::format("host '{}' has only link-local addresses of IPv6, which mean another host on "
+                      "each interface; give a global or a unique local address",
+                      host)};
+}
+
 Descriptor listen_at(const SocketAddress& address, int backlog) {
   Descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open() && errno == EAFNOSUPPORT && address.host() == "::") {
+    return listen_at(*SocketAddress::from_digits("0.0.0.0", address.port()), backlog);
+  }
   if (!socket.is_open()) return socket;
   const int on = 1;
   const int off = 0;

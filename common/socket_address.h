@@ -43,6 +43,8 @@ class SocketAddress {
   /// "10.0.0.7:9000", "[fd00::7]:9000".
   std::string text() const { return HostPort{host(), port()}.text(); }
   bool is_loopback() const;
+  /// An address of IPv6 that means another host on each interface: no other host can use it.
+  bool is_link_local() const;
   bool has_host_of(const SocketAddress& other) const { return host() == other.host(); }
 
   /// For bind() and connect().
@@ -53,8 +55,11 @@ class SocketAddress {
   sockaddr_storage storage_{};
 };
 
-/// A TCP socket that listens at an address without blocking; at :: also for IPv4. Not open: errno
-/// has the reason.
+/// The refusal of a link-local address, with what to give instead.
+Status link_local_refusal(const std::string& host);
+
+/// A TCP socket that listens at an address without blocking; at :: also for IPv4, and for IPv4
+/// alone if the kernel has no IPv6. Not open: errno has the reason.
 Descriptor listen_at(const SocketAddress& address, int backlog);
 
 }  // namespace stretto

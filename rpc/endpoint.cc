@@ -216,9 +216,10 @@ Result<std::string> Endpoint::listen(std::uint16_t port) {
   if (is_any_address(config.bind_host) && config.node_host.empty()) {
     return Status(
         Code::kInvalidArgument,
-        fmt::format("bind_host is {}, which nobody can connect to: say with node_host at which "
-                    "address of this host others reach it",
-                    config.bind_host));
+        fmt::format(
+            "bind_host is {}, which is no address to connect to: say with node_host at which "
+            "address of this host others reach it",
+            config.bind_host));
   }
   const std::string at = HostPort{config.bind_host, port}.text();
   using Outcome = Result<std::string>;

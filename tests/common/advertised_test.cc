@@ -2,6 +2,7 @@
 // What others are told: the configured host before the one that is found out.
 #include "common/advertised.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace stretto {
@@ -15,6 +16,15 @@ TEST(Advertised, IsWhatIsBoundUnlessThatIsEveryAddress) {
   EXPECT_EQ(*advertised_host(config), "127.0.0.1") << "the address towards the scheduler";
   config.node_host = "10.0.0.7";
   EXPECT_EQ(*advertised_host(config), "10.0.0.7");
+}
+
+TEST(Advertised, Ipv6AddressNeedsASocketOfIpv6) {
+  Config config;
+  config.bind_host = "0.0.0.0";
+  config.node_host = "fd00::7";
+  EXPECT_THAT(advertised_host(config).status().cause(), testing::HasSubstr("set it to ::"));
+  config.bind_host = "::";
+  EXPECT_EQ(*advertised_host(config), "fd00::7");
 }
 
 TEST(Advertised, ASchedulerThatIsNoAddressIsNamed) {

@@ -39,6 +39,7 @@ TEST(Network, AddressesOfThisHostAreKnown) {
   EXPECT_TRUE(is_own_host("localhost:90"));
   EXPECT_TRUE(is_own_host("127.0.0.9:90"));
   EXPECT_TRUE(is_own_host("127.0.0.1"));
+  EXPECT_TRUE(is_own_host("[0:0:0:0:0:0:0:1]:90"));
   EXPECT_FALSE(is_own_host("192.0.2.1:90"));
   EXPECT_FALSE(is_own_host("no-such-host.invalid:90"));
 }

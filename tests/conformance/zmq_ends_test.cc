@@ -197,6 +197,13 @@ TEST_F(ZmqEnds, ADescriptorThatIsLackingForANameIsToldAsThat) {
 }
 
 // Nobody is asked for what cannot be.
+TEST_F(ZmqEnds, LinkLocalAddressIsRefused) {
+  const Result<LinkId> link = innocent_.transport().connect("[fe80::1]:9");
+  ASSERT_FALSE(link.ok());
+  EXPECT_EQ(link.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(link.status().cause().find("give a global"), std::string::npos);
+}
+
 TEST_F(ZmqEnds, Ipv6WithoutBracketsIsRefused) {
   const Result<LinkId> link = innocent_.transport().connect("::1:9");
   ASSERT_FALSE(link.ok());

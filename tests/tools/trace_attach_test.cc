@@ -63,6 +63,9 @@ TEST(AttachTest, AnAddressTakesTheTokenThatWasGivenOrThatOfItsJob) {
   EXPECT_EQ(target_of({train()}, "127.0.0.1:5002", "")->token, "");
   EXPECT_EQ(target_of({other()}, "10.0.0.2:5002", "")->token, "");
   EXPECT_EQ(target_of({}, "far:1", "given")->scheduler, "far:1");
+  KnownJob over_ipv6 = train();
+  over_ipv6.scheduler = "[fd00::7]:5001";
+  EXPECT_EQ(target_of({over_ipv6}, "[FD00:0::7]:5001", "")->token, "secret of train");
 }
 
 TEST(AttachTest, TitleHasNameAndAddress) {

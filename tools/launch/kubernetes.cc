@@ -260,7 +260,7 @@ class ManifestWriter {
     variable("STRETTO_SHARDS", std::to_string(plan_.shards));
     if (plan_.replicas > 1) variable("STRETTO_REPLICAS", std::to_string(plan_.replicas));
     variable("STRETTO_SCHEDULER", fmt::format("{}:{}", scheduler, scheduler_port()));
-    variable("STRETTO_BIND_HOST", "0.0.0.0");
+    variable("STRETTO_BIND_HOST", "::");  // Pods may have addresses of either family.
     field("STRETTO_NODE_HOST", "status.podIP");
     line(6, "- name: \"STRETTO_JOB_TOKEN\"");
     line(7, "valueFrom:");

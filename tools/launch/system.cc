@@ -155,7 +155,7 @@ std::vector<std::string> interface_addresses() {
     if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
     const SocketAddress address(one->ifa_addr);
     const std::string host = address.host();
-    if (!address.is_known() || host.starts_with("fe80:")) continue;  // No other host can use it.
+    if (!address.is_known() || address.is_link_local()) continue;
     auto& list = address.is_loopback() ? loopback : address.family() == AF_INET ? ipv4 : ipv6;
     list.push_back(fmt::format("{}={}", one->ifa_name, host));
   }

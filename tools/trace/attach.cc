@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "common/config.h"
+#include "common/socket_address.h"
 
 namespace stretto::observe {
 namespace {
@@ -22,8 +22,11 @@ bool same_address(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const Result<HostPort> left = parse_host_port(a);
   const Result<HostPort> right = parse_host_port(b);
-  return left.ok() && right.ok() && left->port == right->port && is_loopback(left->host) &&
-         is_loopback(right->host);
+  if (!left.ok() || !right.ok() || left->port != right->port) return false;
+  const auto left_digits = SocketAddress::from_digits(left->host, left->port);
+  const auto right_digits = SocketAddress::from_digits(right->host, right->port);
+  const bool same_digits = left_digits && right_digits && left_digits->has_host_of(*right_digits);
+  return same_digits || (is_loopback(left->host) && is_loopback(right->host));
 }
 
 std::string choices(const std::vector<KnownJob>& jobs) {

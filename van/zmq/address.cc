@@ -5,12 +5,17 @@
 
 #include <fmt/core.h>
 
+#include "common/socket_address.h"
+
 namespace stretto::zmq {
 namespace {
 
 Result<HostPort> parse(std::string_view address) {
   Result<HostPort> parsed = parse_host_port(address);
-  if (!parsed.ok() || parsed->host.find_first_of("/;*@ ") == std::string::npos) return parsed;
+  if (!parsed.ok()) return parsed;
+  const auto digits = SocketAddress::from_digits(parsed->host, parsed->port);
+  if (digits && digits->is_link_local()) return link_local_refusal(parsed->host);
+  if (parsed->host.find_first_of("/;*@ ") == std::string::npos) return parsed;
   return Status(
       Code::kInvalidArgument,
       fmt::format("'{}' is no address, wanted host:port, such as 127.0.0.1:9000", address));
