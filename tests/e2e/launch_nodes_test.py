@@ -3,7 +3,10 @@
 run on one host here.
 """
 
+import pathlib
 import socket
+import struct
+import tempfile
 import unittest
 
 import cluster
@@ -18,6 +21,14 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def frame(kind, number, texts):
+    """A frame as frames.h of the launcher has it, of member 0."""
+    body = struct.pack("<BBIqI", kind, 0, 0, number, len(texts))
+    for text in texts:
+        body += struct.pack("<I", len(text)) + text.encode()
+    return struct.pack("<I", len(body)) + body
 
 
 class Nodes(cluster.ClusterTest):
@@ -56,9 +67,29 @@ class Nodes(cluster.ClusterTest):
         first.expect("waits at")
         second = self.node(1, cluster.BIN / "hello", token="of another job entirely")
         self.assertEqual(second.end(), 1, second.output())
-        second.expect("STRETTO_JOB_TOKEN and --nnodes must be the same")
+        second.expect("STRETTO_JOB_TOKEN must be the same on all hosts")
         third = self.node(1, HELLO)
         self.assertEqual([first.end(), third.end()], [0, 0], first.output())
+
+    def test_an_impostor_of_node_0_starts_nothing(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        trace = pathlib.Path(folder.name) / "started"
+        start = frame(2, 2, ["/", "/usr/bin/touch", "touch", str(trace)])
+        with socket.create_server(("127.0.0.1", int(self.endpoint.split(":")[1]))) as listener:
+            node = self.node(1, HELLO)
+            listener.settimeout(cluster.PATIENCE)
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(cluster.PATIENCE)
+                heard = connection.recv(4096)
+                connection.sendall(start)
+                while piece := connection.recv(4096):
+                    heard += piece
+        self.assertEqual(node.end(), 1, node.output())
+        node.expect("did not show that it is the launcher of node 0")
+        self.assertNotIn(TOKEN.encode(), heard)
+        self.assertFalse(trace.exists())
 
     def test_a_node_that_does_not_come_is_named(self):
         first = self.node(0, "--start-timeout", 1, HELLO)

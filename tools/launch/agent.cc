@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "common/build_version.h"
+#include "tools/launch/admission.h"
 #include "tools/launch/agent_link.h"
 #include "tools/launch/gate.h"
 #include "tools/launch/local_host.h"
@@ -31,8 +32,9 @@ namespace {
 
 using Kind = AgentFrame::Kind;
 
-constexpr int kRetryMilliseconds = 200;  // Between two tries to reach node 0.
-constexpr Duration kKillPatience = 5s;   // For the kernel, once nobody is there to tell.
+constexpr int kRetryMilliseconds = 200;       // Between two tries to reach node 0.
+constexpr Duration kAdmissionPatience = 30s;  // For the launcher to show that it knows the secret.
+constexpr Duration kKillPatience = 5s;        // For the kernel, once nobody is there to tell.
 
 // True if our parent is the daemon of a step. SLURM_STEP_ID alone does not say so: a rank of an
 // mpirun inside srun has inherited it.
@@ -56,13 +58,15 @@ class HostAgent final : public HostEvents {
   /// The launcher has ended this agent in order.
   bool was_let_go() const { return finished_; }
 
+  // A socket is admitted already, and has had its greeting.
   int run(Descriptor in, Descriptor out, const AgentHello& hello) {
+    const bool is_socket = !out.is_open();
     link_ = std::make_unique<AgentLink>(poller_, std::move(in), std::move(out), true);
     const bool watched = link_->start([this](const AgentFrame& frame) { take(frame); },
                                       [this](const Status& why) { link_error_ = why; }) &&
                          poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); });
     if (!watched) return 1;
-    link_->send_bytes(kGreeting);
+    if (!is_socket) link_->send_bytes(kGreeting);
     link_->send(frame_of(hello));
     while (link_->is_open() && !(finished_ && link_->sent())) {
       poller_.turn(patience());
@@ -262,18 +266,18 @@ AgentHello hello_from(const Variables& environment, std::string host,
   AgentHello hello;
   hello.version = build_version();
   hello.host = std::move(host);
-  hello.secret = value_of(environment, kLaunchSecret);
+  const bool has_secret = !value_of(environment, kLaunchSecret).empty();
   hello.interfaces = std::move(interfaces);
-  if (hello.secret.empty() && value_of(environment, "SLURM_STEP_ID").empty()) {
+  if (!has_secret && value_of(environment, "SLURM_STEP_ID").empty()) {
     // "client port server port", of the connection that sshd has accepted. Slurm and mpirun hand
     // on the one that their user came by.
     const std::string connection = value_of(environment, "SSH_CONNECTION");
     hello.launcher_address = word_of(connection, 0);
     hello.own_address = word_of(connection, 2);
-  } else if (hello.secret.empty()) {
+  } else if (!has_secret) {
     hello.launcher_address = value_of(environment, "SLURM_LAUNCH_NODE_IPADDR");
   }
-  if (hello.secret.empty()) return hello;
+  if (!has_secret) return hello;
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
     const std::string rank = value_of(environment, name);
     const char* end = rank.data() + rank.size();
@@ -300,6 +304,15 @@ int run_agent(const Variables& environment, const Clock& clock) {
               Status(socket.status()).with_operation("start").error_line("agent", -1).c_str());
     return 1;
   }
+  const Status admitted =
+      admit_launcher(*socket, value_of(environment, kLaunchSecret), kAdmissionPatience, clock);
+  if (!admitted.ok()) {
+    const Status why(admitted.code(),
+                     fmt::format("no launcher is at {}: {}", addresses, admitted.cause()));
+    ::dprintf(STDERR_FILENO, "%s\n",
+              Status(why).with_operation("start").error_line("agent", -1).c_str());
+    return 1;
+  }
   hello.launcher_address = far_address(*socket);
   return HostAgent(environment, clock).run(std::move(*socket), {}, hello);
 }
@@ -323,6 +336,14 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
                                  "start it there with --node-rank 0",
                                  at, seconds(patience))});
   }
+  const Status admitted = admit_launcher(*socket, secret, kAdmissionPatience, clock);
+  if (!admitted.ok()) {
+    return complain(
+        {admitted.code(), fmt::format("the program that listens at {} did not show that it is the "
+                                      "launcher of node 0, and nothing was started for it: {}; "
+                                      "STRETTO_JOB_TOKEN must be the same on all hosts",
+                                      at, admitted.cause())});
+  }
   Variables named = environment;
   named[kLaunchSecret] = secret;
   AgentHello hello = hello_from(named, host_name(), interface_addresses());
@@ -333,7 +354,7 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
   if (agent.was_let_go()) return status;
   return complain({Code::kNetwork,
                    fmt::format("the launcher of node 0 at {} ended, or did not admit this node: "
-                               "STRETTO_JOB_TOKEN and --nnodes must be the same on all hosts",
+                               "--nnodes must be the same on all hosts",
                                at)});
 }
 
