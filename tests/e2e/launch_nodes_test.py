@@ -104,6 +104,15 @@ class Nodes(cluster.ClusterTest):
         self.assertEqual(secretless.end(), 2, secretless.output())
         secretless.expect("export the same STRETTO_JOB_TOKEN on all hosts")
 
+    def test_each_node_checks_token_and_encryption(self):
+        for rank in (0, 1):
+            guessed = self.node(rank, HELLO, token="x")
+            self.assertEqual(guessed.end(), 2, guessed.output())
+            guessed.expect("this one has 1 characters, and 16 are the least")
+            encrypted = self.node(rank, "--encrypt", HELLO)
+            self.assertEqual(encrypted.end(), 2, encrypted.output())
+            encrypted.expect("launchers of several nodes")
+
 
 if __name__ == "__main__":
     unittest.main()

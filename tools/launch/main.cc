@@ -308,10 +308,10 @@ Status check_nodes(const Plan& plan, const Variables& inherited) {
   if (Status status = check_flags(plan, StartMethod::kNodes, is_this_host); !status.ok()) {
     return status;
   }
-  if (!value_of(inherited, "STRETTO_JOB_TOKEN").empty()) return {};
-  return {Code::kInvalidArgument,
-          "launchers of several nodes admit one another by a secret: export the same "
-          "STRETTO_JOB_TOKEN on all hosts, such as the output of: openssl rand -hex 16"};
+  if (Status status = check_encryption(plan, Via::kNodes, false, inherited); !status.ok()) {
+    return status;
+  }
+  return check_token_of_nodes(value_of(inherited, "STRETTO_JOB_TOKEN"));
 }
 
 // `node`: -1: whichever node 0 still waits for.
