@@ -100,7 +100,7 @@ Status fit_to_slots(Plan& plan, const Variables& inherited) {
   if (via_of(plan, inherited, is_this_host) == Via::kSlurm) {
     const Result<std::optional<Allocation>> allocation = slurm_allocation(inherited);
     if (!allocation.ok()) return allocation.status();
-    if (allocation->has_value()) slots = (*allocation)->all_slots();
+    if (allocation->has_value()) slots = (*allocation)->part_for(plan).all_slots();
   }
   const std::uint32_t fitting = workers_that_fit(plan, slots);
   if (fitting != plan.workers) {
