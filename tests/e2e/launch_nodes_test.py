@@ -4,6 +4,7 @@ run on one host here.
 """
 
 import pathlib
+import re
 import socket
 import struct
 import tempfile
@@ -54,6 +55,14 @@ class Nodes(cluster.ClusterTest):
             first.expect(rf"^\[worker {rank}\] worker {rank} of 4: sum = 10$")
         self.assert_nobody_left()
 
+    def test_nodes_meet_at_any_loopback_address(self):
+        for host in ("127.0.0.5", "[::1]"):
+            self.endpoint = f"{host}:{free_port()}"
+            second = self.node(1, HELLO)
+            first = self.node(0, HELLO)
+            self.assertEqual([first.end(), second.end()], [0, 0], first.output())
+            first.expect(f"waits at {re.escape(self.endpoint)} for 1 other nodes")
+
     def test_a_failure_ends_all_nodes(self):
         program = ("sh", "-c", "[ $RANK != 3 ] || exit 7; exec sleep 1000")
         first = self.node(0, "-s", 0, "--settle", 0, *program)
@@ -100,6 +109,12 @@ class Nodes(cluster.ClusterTest):
         alone = self.node(1, "--start-timeout", 1, HELLO)
         self.assertEqual(alone.end(), 1, alone.output())
         alone.expect("did not listen at .* within 1 s; start it there with --node-rank 0")
+        alone.expect("Connection refused")
+        self.endpoint = f"nosuchhost.invalid:{free_port()}"
+        lost = self.node(1, "--start-timeout", 1, HELLO)
+        self.assertEqual(lost.end(), 1, lost.output())
+        lost.expect("nosuchhost.invalid")
+        lost.expect("resolve")
         secretless = self.node(0, cluster.BIN / "hello", token="")
         self.assertEqual(secretless.end(), 2, secretless.output())
         secretless.expect("export the same STRETTO_JOB_TOKEN on all hosts")

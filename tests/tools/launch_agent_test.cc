@@ -14,6 +14,7 @@
 #include "tests/sim/sim_network.h"
 #include "tools/launch/far_host.h"
 #include "tools/launch/gate.h"
+#include "tools/launch/tcp.h"
 
 namespace stretto::launch {
 namespace {
@@ -295,7 +296,7 @@ TEST(LaunchGate, StrangersStayOutside) {
   const SteadyClock clock;
   Poller poller;
   Gate gate(poller, "secret");
-  ASSERT_TRUE(gate.open(true).ok());
+  ASSERT_TRUE(gate.open("127.0.0.1").ok());
   const std::string address = "127.0.0.1:" + std::to_string(gate.port());
   const auto come = [&](const std::string& words) {
     Result<Descriptor> socket = knock("127.0.0.1:1," + address, clock);  // The second answers.
@@ -359,7 +360,7 @@ TEST(LaunchGate, SilentStrangersMakeRoomForAnAgent) {
   const SteadyClock clock;
   Poller poller;
   Gate gate(poller, "secret");
-  ASSERT_TRUE(gate.open(true).ok());
+  ASSERT_TRUE(gate.open("127.0.0.1").ok());
   const std::string address = "127.0.0.1:" + std::to_string(gate.port());
   std::vector<Descriptor> silent;
   for (int i = 0; i < 8; ++i) silent.push_back(std::move(*knock(address, clock)));
@@ -373,6 +374,15 @@ TEST(LaunchGate, SilentStrangersMakeRoomForAnAgent) {
   }
   proving.join();
   ASSERT_EQ(arrivals.size(), 1U);
+}
+
+TEST(LaunchGate, GateListensAtLoopbackThatIsNamed) {
+  Poller poller;
+  for (const char* host : {"127.0.0.5", "localhost"}) {
+    Gate gate(poller, "secret");
+    ASSERT_TRUE(gate.open(host).ok()) << host;
+    EXPECT_TRUE(connect_to({host, gate.port()}, kPatience, SteadyClock()).ok()) << host;
+  }
 }
 
 TEST(LaunchGate, NobodyAtHomeIsSaid) {

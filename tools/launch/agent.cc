@@ -32,7 +32,8 @@ namespace {
 
 using Kind = AgentFrame::Kind;
 
-constexpr int kRetryMilliseconds = 200;       // Between two tries to reach node 0.
+constexpr int kRetryMilliseconds = 200;  // Between two tries to reach node 0.
+constexpr Duration kConnectPatience = 10s;
 constexpr Duration kAdmissionPatience = 30s;  // For the launcher to show that it knows the secret.
 constexpr Duration kKillPatience = 5s;        // For the kernel, once nobody is there to tell.
 
@@ -57,6 +58,8 @@ class HostAgent final : public HostEvents {
 
   /// The launcher has ended this agent in order.
   bool was_let_go() const { return finished_; }
+  /// Why the link to the launcher ended; ok if the launcher closed it.
+  const Status& link_error() const { return link_error_; }
 
   // A socket is admitted already, and has had its greeting.
   int run(Descriptor in, Descriptor out, const AgentHello& hello) {
@@ -325,16 +328,16 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
     return 1;
   };
   const std::string at = meeting_point.text();
-  Result<Descriptor> socket = knock(at, clock);
+  Result<Descriptor> socket = connect_to(meeting_point, kConnectPatience, clock);
   for (const Time until = clock.now() + patience; !socket.ok() && clock.now() < until;) {
     ::poll(nullptr, 0, kRetryMilliseconds);
-    socket = knock(at, clock);
+    socket = connect_to(meeting_point, kConnectPatience, clock);
   }
   if (!socket.ok()) {
     return complain({Code::kRendezvousTimeout,
                      fmt::format("the launcher of node 0 did not listen at {} within {:.0f} s; "
-                                 "start it there with --node-rank 0",
-                                 at, seconds(patience))});
+                                 "start it there with --node-rank 0 ({})",
+                                 at, seconds(patience), socket.status().cause())});
   }
   const Status admitted = admit_launcher(*socket, secret, kAdmissionPatience, clock);
   if (!admitted.ok()) {
@@ -352,10 +355,11 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
   HostAgent agent(environment, clock);
   const int status = agent.run(std::move(*socket), {}, hello);
   if (agent.was_let_go()) return status;
+  const Status& why = agent.link_error();
   return complain({Code::kNetwork,
-                   fmt::format("the launcher of node 0 at {} ended, or did not admit this node: "
+                   fmt::format("the launcher of node 0 at {} ended, or did not admit this node{}: "
                                "--nnodes must be the same on all hosts",
-                               at)});
+                               at, why.ok() ? "" : fmt::format(" ({})", why.cause()))});
 }
 
 }  // namespace stretto::launch

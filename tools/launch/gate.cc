@@ -27,8 +27,10 @@ Gate::~Gate() {
   if (listener_.is_open()) poller_.unwatch(listener_.get());
 }
 
-Status Gate::open(bool loopback_only, std::uint16_t port) {
-  Result<OpenPort> opened = loopback_only ? open_port("127.0.0.1", port) : open_port_to_all(port);
+Status Gate::open(const std::string& loopback, std::uint16_t port) {
+  const bool is_digits = SocketAddress::from_digits(loopback, port).has_value();
+  Result<OpenPort> opened = loopback.empty() ? open_port_to_all(port)
+                                             : open_port(is_digits ? loopback : "127.0.0.1", port);
   if (!opened.ok()) return opened.status();
   Result<AdmissionKey> key = AdmissionKey::derived_from(secret_);
   if (!key.ok()) return key.status();

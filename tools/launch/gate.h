@@ -29,8 +29,9 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  /// Binds the port, or with 0 one that the kernel chooses, at loopback alone or at every address.
-  Status open(bool loopback_only, std::uint16_t port = 0);
+  /// Binds the port, or with 0 a port that the kernel chooses. `loopback`: such as 127.0.0.5 or
+  /// ::1, for peers of this host alone, and 127.0.0.1 for a name; empty: every address.
+  Status open(const std::string& loopback, std::uint16_t port = 0);
   std::uint16_t port() const { return port_; }
   /// Those that have shown that they know the secret since the last call.
   std::vector<Arrival> take_arrivals();

@@ -314,7 +314,12 @@ Status check_nodes(const Plan& plan, const Variables& inherited) {
   return check_token_of_nodes(value_of(inherited, "STRETTO_JOB_TOKEN"));
 }
 
-// `node`: -1: whichever node 0 still waits for.
+// -1: the rank is the choice of node 0.
+std::int64_t node_of(const Plan& plan) {
+  if (plan.node_rank) return std::int64_t{*plan.node_rank};
+  return resolves_to_this_host(plan.meeting_point.host) ? 0 : -1;
+}
+
 int run_other_node(const Plan& plan, std::int64_t node, const Variables& inherited) {
   return run_node(inherited, plan.meeting_point, value_of(inherited, "STRETTO_JOB_TOKEN"),
                   node < 0 ? node : node - 1, plan.limits.start, SteadyClock());
@@ -358,8 +363,7 @@ int launch(std::span<const std::string> arguments) {
   if (plan->via == Via::kNodes) {
     if (Status status = check_nodes(*plan, inherited); !status.ok())
       return refuse_arguments(status);
-    const bool first = is_this_host(plan->meeting_point.host);
-    const std::int64_t node = plan->node_rank ? std::int64_t{*plan->node_rank} : (first ? 0 : -1);
+    const std::int64_t node = node_of(*plan);
     if (node != 0) return run_other_node(*plan, node, inherited);
   }
   const Result<Job> job = settled(*plan, inherited);
