@@ -172,6 +172,13 @@ Status check_flags(const Plan& plan, StartMethod method,
                    "by -H HOST,... or --hostfile FILE; or run it on each host with --rdzv-endpoint "
                    "HOST:PORT of node 0 and --node-rank");
   }
+  for (const HostSlots& host : plan.hosts) {
+    if (method != StartMethod::kMpi || host.host.find(':') == std::string::npos) continue;
+    return {Code::kInvalidArgument,
+            fmt::format("host '{}' is an address of IPv6, which a list of hosts for mpirun cannot "
+                        "hold; give a name of that host, or --via ssh",
+                        host.host)};
+  }
   for (const GivenFlag& given : plan.given) {
     const bool per_node = given.flag == Flag::kProcessesPerNode;
     if (names_hosts || (!per_node && given.flag != Flag::kNodes)) continue;
