@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import cluster
+import relay
 
 HELLO = cluster.BIN / "hello"
 LAUNCHER = cluster.BIN / "stretto-launch"
@@ -79,6 +80,18 @@ class Nodes(cluster.ClusterTest):
         second.expect("STRETTO_JOB_TOKEN must be the same on all hosts")
         third = self.node(1, HELLO)
         self.assertEqual([first.end(), third.end()], [0, 0], first.output())
+
+    def test_the_network_does_not_carry_the_token(self):
+        middle = relay.Relay(1)
+        self.addCleanup(middle.close)
+        middle.see()
+        first = self.node(0, HELLO)
+        first.expect("waits at")
+        self.endpoint = middle.route(int(self.endpoint.split(":")[1]))
+        second = self.node(1, HELLO)
+        self.assertEqual([first.end(), second.end()], [0, 0], first.output() + second.output())
+        self.assertTrue(middle.has_seen(b"STRETTO_ROLE=worker"))
+        self.assertFalse(middle.has_seen(TOKEN.encode()))
 
     def test_an_impostor_of_node_0_starts_nothing(self):
         folder = tempfile.TemporaryDirectory()
