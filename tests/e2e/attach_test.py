@@ -108,6 +108,20 @@ class Attach(cluster.ClusterTest):
         times = [json.loads(line)["time"] for line in top.lines]
         self.assertEqual(times, sorted(times))
 
+    def test_json_names_each_job_that_it_drops(self):
+        job = self.begin()
+        (file,) = self.files()
+        text = re.sub(r"(?m)^scheduler .*$", "scheduler 127.0.0.1:1", file.read_text())
+        other = file.with_name("silent-" + file.name)  # Of a job whose scheduler does not answer.
+        other.touch(0o600)
+        other.write_text(re.sub(r"(?m)^name .*$", "name silent", text))
+        top = self.start("top", [TOP, "--json", "--once"])
+        self.assertEqual(top.end(), 0, top.output())
+        top.expect(r"^stretto-top: drops job silent at 127\.0\.0\.1:1: ")
+        top.expect(r'"job":"demo"')
+        other.unlink()
+        self.stop(job)
+
     def test_one_scrape_has_all_members(self):
         job = self.begin(STRETTO_METRICS_ADDRESS=0)
         address = job.expect(r"scheduler 0: metrics at (\S+)")[1]

@@ -8,10 +8,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "common/version.h"
 #include "tests/sim/sim_network.h"
 #include "tools/launch/far_host.h"
 #include "tools/launch/gate.h"
+#include "tools/launch/tcp.h"
 
 namespace stretto::launch {
 namespace {
@@ -21,7 +24,7 @@ using Kind = AgentFrame::Kind;
 constexpr Duration kPatience = 30s;
 
 AgentHello hello_of_a_host() {
-  return {2, kVersion, "host", "secret", "192.0.2.1", "192.0.2.2", {"eth0=192.0.2.2"}};
+  return {2, kVersion, "host", "192.0.2.1", "192.0.2.2", {"eth0=192.0.2.2"}};
 }
 
 TEST(LaunchFrames, ComeAsTheyWent) {
@@ -282,11 +285,18 @@ TEST_F(LaunchFarHost, ALinkThatEndsIsAHostThatIsLost) {
   EXPECT_TRUE(host_->over());
 }
 
+// What an agent does at the gate. Blocks until the launcher answers.
+void say_hello(const Descriptor& socket, const std::string& secret) {
+  EXPECT_TRUE(admit_launcher(socket, secret, kPatience, SteadyClock()).ok());
+  const std::string words = encoded(frame_of(hello_of_a_host()));
+  EXPECT_EQ(::write(socket.get(), words.data(), words.size()), static_cast<ssize_t>(words.size()));
+}
+
 TEST(LaunchGate, StrangersStayOutside) {
   const SteadyClock clock;
   Poller poller;
   Gate gate(poller, "secret");
-  ASSERT_TRUE(gate.open(true).ok());
+  ASSERT_TRUE(gate.open("127.0.0.1").ok());
   const std::string address = "127.0.0.1:" + std::to_string(gate.port());
   const auto come = [&](const std::string& words) {
     Result<Descriptor> socket = knock("127.0.0.1:1," + address, clock);  // The second answers.
@@ -295,27 +305,34 @@ TEST(LaunchGate, StrangersStayOutside) {
               static_cast<ssize_t>(words.size()));
     return std::move(*socket);
   };
-  AgentHello wrong = hello_of_a_host();
-  wrong.secret = "secreT";
   const std::string greeting(kGreeting);
-  const Descriptor guesser = come(greeting + encoded(frame_of(wrong)));
+  const Descriptor unproven = come(greeting + encoded(frame_of(hello_of_a_host())));
+  const std::string nonce(AdmissionKey::kNonceBytes, 'n');
+  const std::string guess(AdmissionKey::kProofBytes, 'p');
+  const Descriptor guesser =
+      come(greeting + encoded({Kind::kNonce, 0, 0, 0, {nonce}}) +
+           encoded({Kind::kProof, 0, 0, 0, {guess}}) + encoded(frame_of(hello_of_a_host())));
   const Descriptor other = come(greeting + encoded({Kind::kReady, 0, 0, 0, {}}));
   const Descriptor long_one = come(greeting + "\xff\xff\xff\x7f");
   const Descriptor silent = come("");
-  const Descriptor agent = come(greeting + encoded(frame_of(hello_of_a_host())));
+  const Descriptor agent = std::move(*knock(address, clock));
+  std::thread proving([&] { say_hello(agent, "secret"); });
   std::vector<Gate::Arrival> arrivals;
   for (const Time until = clock.now() + kPatience; arrivals.empty() && clock.now() < until;) {
     poller.turn(until - clock.now());
     arrivals = gate.take_arrivals();
   }
+  proving.join();
   ASSERT_EQ(arrivals.size(), 1u);
   EXPECT_EQ(arrivals[0].hello.rank, 2);
   EXPECT_EQ(arrivals[0].hello.own_address, "127.0.0.1");
   EXPECT_EQ(far_address(agent), "127.0.0.1");
-  for (const Descriptor* refused : {&guesser, &other, &long_one}) {
-    char byte = 0;
-    while (::recv(refused->get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
-      poller.turn(1s);
+  for (const Descriptor* refused : {&unproven, &guesser, &other, &long_one}) {
+    std::array<char, 4096> bytes;
+    ssize_t got = 1;
+    while (got > 0 || (got < 0 && errno == EAGAIN)) {
+      got = ::recv(refused->get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (got < 0) poller.turn(1s);
       EXPECT_TRUE(gate.take_arrivals().empty());
     }
   }
@@ -343,20 +360,29 @@ TEST(LaunchGate, SilentStrangersMakeRoomForAnAgent) {
   const SteadyClock clock;
   Poller poller;
   Gate gate(poller, "secret");
-  ASSERT_TRUE(gate.open(true).ok());
+  ASSERT_TRUE(gate.open("127.0.0.1").ok());
   const std::string address = "127.0.0.1:" + std::to_string(gate.port());
   std::vector<Descriptor> silent;
   for (int i = 0; i < 8; ++i) silent.push_back(std::move(*knock(address, clock)));
   const Descriptor agent = std::move(*knock(address, clock));
-  const std::string words = std::string(kGreeting) + encoded(frame_of(hello_of_a_host()));
-  ASSERT_EQ(::write(agent.get(), words.data(), words.size()), static_cast<ssize_t>(words.size()));
+  std::thread proving([&] { say_hello(agent, "secret"); });
   const FewDescriptors few(5);
   std::vector<Gate::Arrival> arrivals;
   for (const Time until = clock.now() + kPatience; arrivals.empty() && clock.now() < until;) {
     poller.turn(until - clock.now());
     arrivals = gate.take_arrivals();
   }
+  proving.join();
   ASSERT_EQ(arrivals.size(), 1U);
+}
+
+TEST(LaunchGate, GateListensAtLoopbackThatIsNamed) {
+  Poller poller;
+  for (const char* host : {"127.0.0.5", "localhost"}) {
+    Gate gate(poller, "secret");
+    ASSERT_TRUE(gate.open(host).ok()) << host;
+    EXPECT_TRUE(connect_to({host, gate.port()}, kPatience, SteadyClock()).ok()) << host;
+  }
 }
 
 TEST(LaunchGate, NobodyAtHomeIsSaid) {

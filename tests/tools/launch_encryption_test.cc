@@ -60,5 +60,13 @@ TEST(LaunchEncryption, WhatProcessesWouldRefuseIsRefusedBefore) {
   EXPECT_EQ(cause({{"STRETTO_TRANSPORT", "zmq"}}), "");
 }
 
+TEST(LaunchEncryption, NodesNeedTokenThatIsHardToGuess) {
+  EXPECT_THAT(check_token_of_nodes("").cause(), HasSubstr("export the same STRETTO_JOB_TOKEN"));
+  EXPECT_THAT(check_token_of_nodes("x").cause(),
+              HasSubstr("has 1 characters, and 16 are the least"));
+  EXPECT_FALSE(check_token_of_nodes(std::string(5000, 'x')).ok());
+  EXPECT_TRUE(check_token_of_nodes(std::string(32, 'x')).ok());
+}
+
 }  // namespace
 }  // namespace stretto::launch

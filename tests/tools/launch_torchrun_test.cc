@@ -154,5 +154,83 @@ TEST(LaunchTorchrun, SeveralNodesNeedNamedHosts) {
       "whole job");
 }
 
+TEST(LaunchTorchrun, EqualBoundsOfNodesAreNumber) {
+  EXPECT_EQ(planned({"--nnodes=2:2", "-H", "a:4,b:4"}).workers, 8u);
+  EXPECT_EQ(planned({"--nnodes=2:2", "-n", "2"}).workers, 2u);
+}
+
+TEST(LaunchTorchrun, AddressesThatDifferAreRefused) {
+  EXPECT_EQ(complaint({"--scheduler-host=h2", "--rdzv-endpoint=h3:5"}),
+            "--scheduler-host is h2, and --rdzv-endpoint names h3: both say where the scheduler "
+            "runs; give one of them");
+  EXPECT_EQ(complaint({"--port=7", "--rdzv-endpoint=h3:5"}),
+            "--port is 7, and --rdzv-endpoint has port 5: both say where the scheduler listens; "
+            "give one of them");
+  EXPECT_EQ(complaint({"--master-addr=h9", "--env=MASTER_ADDR=h8"}),
+            "--master-addr is h9, and --env MASTER_ADDR is h8; give one of them");
+  EXPECT_EQ(complaint({"--master-port=9", "--env=MASTER_PORT=8"}),
+            "--master-port is 9, and --env MASTER_PORT is 8; give one of them");
+  EXPECT_EQ(planned({"--port=5", "--rdzv-endpoint=h3:5", "--scheduler-host=h3"}).port, 5u);
+  EXPECT_EQ(planned({"--port=7", "--nnodes=2", "--rdzv-endpoint=h3:5"}).port, 7u)
+      << "launchers meet at 5, and the scheduler listens at 7";
+}
+
+TEST(LaunchTorchrun, RefusalNamesFlagThatWasGiven) {
+  EXPECT_EQ(check_flags(planned({"--rdzv_endpoint=node9:29500", "-n", "2"}), StartMethod::kLocal,
+                        is_nowhere)
+                .cause(),
+            "--rdzv-endpoint node9:29500 has no effect with --via local: all processes run on this "
+            "host; leave it out, or name hosts by -H");
+}
+
+TEST(LaunchTorchrun, NodesByHandAreCheckedToo) {
+  const Words nodes{"--nnodes=2", "--rdzv-endpoint=a:29400"};
+  EXPECT_EQ(complaint({nodes[0], nodes[1], "--standalone"}),
+            "--standalone is for a job of one host, and there are 2; leave it out");
+  EXPECT_NE(complaint({nodes[0], nodes[1], "-m", "--no-python"}).find("leave one out"),
+            std::string::npos);
+}
+
+// Which node of the allocation each worker runs on; the scheduler and one server come before.
+std::vector<std::size_t> slurm_nodes(const Words& words, const std::string& tasks) {
+  const Variables slurm{{"SLURM_JOB_ID", "5"}, {"SLURM_TASKS_PER_NODE", tasks}};
+  const Result<Placement> placement = place(planned(words), slurm, is_nowhere);
+  EXPECT_TRUE(placement.ok()) << placement.status().text();
+  if (!placement.ok()) return {};
+  return {placement->site_of.begin() + 2, placement->site_of.end()};
+}
+
+TEST(LaunchTorchrun, SlurmNodesHaveWorkersByFlags) {
+  using Nodes = std::vector<std::size_t>;
+  const Words two{"--nnodes=2", "--nproc-per-node=2"};
+  EXPECT_EQ(slurm_nodes(two, "8(x2)"), (Nodes{1, 1, 2, 2}));
+  EXPECT_EQ(slurm_nodes(two, "1(x2)"), (Nodes{1, 1, 2, 2})) << "as scripts for torchrun have it";
+  EXPECT_EQ(slurm_nodes(two, "1(x4)"), (Nodes{1, 1, 2, 2}));
+  EXPECT_EQ(slurm_nodes({"--nnodes=1", "--nproc-per-node=3"}, "2(x4)"), (Nodes{1, 1, 1}));
+  EXPECT_EQ(slurm_nodes({"--nnodes=2"}, "8(x2)"), (Nodes{1, 2}));
+  EXPECT_EQ(slurm_nodes({"--nnodes=2", "-n", "3"}, "2(x4)"), (Nodes{1, 1, 2}));
+}
+
+TEST(LaunchTorchrun, SlurmNeedsNodesThatAreGiven) {
+  const Variables slurm{{"SLURM_JOB_ID", "5"}, {"SLURM_TASKS_PER_NODE", "8(x2)"}};
+  EXPECT_EQ(
+      place(planned({"--nnodes=3", "--nproc-per-node=1"}), slurm, is_nowhere).status().cause(),
+      "--nnodes is 3, and Slurm job 5 has 2 nodes; ask for as many, as by salloc -N 3, or "
+      "give --nnodes 2");
+  Plan elastic = planned({"--nnodes=1:3", "--nproc-per-node=4"});
+  const Allocation part = (*slurm_allocation(slurm))->part_for(elastic);
+  EXPECT_EQ(part.slots, (std::vector<std::uint32_t>{4, 4}));
+  elastic.workers = workers_that_fit(elastic, part.all_slots());
+  EXPECT_EQ(elastic.workers, 8u);
+  EXPECT_TRUE(place(elastic, slurm, is_nowhere).ok());
+}
+
+TEST(LaunchTorchrun, MpiChoosesNodesByItself) {
+  const Plan plan = planned({"--nnodes=2", "--nproc-per-node=2", "--via=mpi"});
+  EXPECT_EQ(check_flags(plan, StartMethod::kMpi, is_nowhere).cause(),
+            "--nnodes has no effect with --via mpi: mpirun chooses the node of each rank; name the "
+            "hosts by -H or --hostfile, or give -n for the whole job");
+}
+
 }  // namespace
 }  // namespace stretto::launch

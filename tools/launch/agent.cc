@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "common/build_version.h"
+#include "tools/launch/admission.h"
 #include "tools/launch/agent_link.h"
 #include "tools/launch/gate.h"
 #include "tools/launch/local_host.h"
@@ -32,7 +33,9 @@ namespace {
 using Kind = AgentFrame::Kind;
 
 constexpr int kRetryMilliseconds = 200;  // Between two tries to reach node 0.
-constexpr Duration kKillPatience = 5s;   // For the kernel, once nobody is there to tell.
+constexpr Duration kConnectPatience = 10s;
+constexpr Duration kAdmissionPatience = 30s;  // For the launcher to show that it knows the secret.
+constexpr Duration kKillPatience = 5s;        // For the kernel, once nobody is there to tell.
 
 // True if our parent is the daemon of a step. SLURM_STEP_ID alone does not say so: a rank of an
 // mpirun inside srun has inherited it.
@@ -55,14 +58,18 @@ class HostAgent final : public HostEvents {
 
   /// The launcher has ended this agent in order.
   bool was_let_go() const { return finished_; }
+  /// Why the link to the launcher ended; ok if the launcher closed it.
+  const Status& link_error() const { return link_error_; }
 
+  // A socket is admitted already, and has had its greeting.
   int run(Descriptor in, Descriptor out, const AgentHello& hello) {
+    const bool is_socket = !out.is_open();
     link_ = std::make_unique<AgentLink>(poller_, std::move(in), std::move(out), true);
     const bool watched = link_->start([this](const AgentFrame& frame) { take(frame); },
                                       [this](const Status& why) { link_error_ = why; }) &&
                          poller_.watch(signals_.descriptor(), EPOLLIN, [this] { take_signals(); });
     if (!watched) return 1;
-    link_->send_bytes(kGreeting);
+    if (!is_socket) link_->send_bytes(kGreeting);
     link_->send(frame_of(hello));
     while (link_->is_open() && !(finished_ && link_->sent())) {
       poller_.turn(patience());
@@ -262,18 +269,18 @@ AgentHello hello_from(const Variables& environment, std::string host,
   AgentHello hello;
   hello.version = build_version();
   hello.host = std::move(host);
-  hello.secret = value_of(environment, kLaunchSecret);
+  const bool has_secret = !value_of(environment, kLaunchSecret).empty();
   hello.interfaces = std::move(interfaces);
-  if (hello.secret.empty() && value_of(environment, "SLURM_STEP_ID").empty()) {
+  if (!has_secret && value_of(environment, "SLURM_STEP_ID").empty()) {
     // "client port server port", of the connection that sshd has accepted. Slurm and mpirun hand
     // on the one that their user came by.
     const std::string connection = value_of(environment, "SSH_CONNECTION");
     hello.launcher_address = word_of(connection, 0);
     hello.own_address = word_of(connection, 2);
-  } else if (hello.secret.empty()) {
+  } else if (!has_secret) {
     hello.launcher_address = value_of(environment, "SLURM_LAUNCH_NODE_IPADDR");
   }
-  if (hello.secret.empty()) return hello;
+  if (!has_secret) return hello;
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
     const std::string rank = value_of(environment, name);
     const char* end = rank.data() + rank.size();
@@ -300,6 +307,15 @@ int run_agent(const Variables& environment, const Clock& clock) {
               Status(socket.status()).with_operation("start").error_line("agent", -1).c_str());
     return 1;
   }
+  const Status admitted =
+      admit_launcher(*socket, value_of(environment, kLaunchSecret), kAdmissionPatience, clock);
+  if (!admitted.ok()) {
+    const Status why(admitted.code(),
+                     fmt::format("no launcher is at {}: {}", addresses, admitted.cause()));
+    ::dprintf(STDERR_FILENO, "%s\n",
+              Status(why).with_operation("start").error_line("agent", -1).c_str());
+    return 1;
+  }
   hello.launcher_address = far_address(*socket);
   return HostAgent(environment, clock).run(std::move(*socket), {}, hello);
 }
@@ -312,16 +328,24 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
     return 1;
   };
   const std::string at = meeting_point.text();
-  Result<Descriptor> socket = knock(at, clock);
+  Result<Descriptor> socket = connect_to(meeting_point, kConnectPatience, clock);
   for (const Time until = clock.now() + patience; !socket.ok() && clock.now() < until;) {
     ::poll(nullptr, 0, kRetryMilliseconds);
-    socket = knock(at, clock);
+    socket = connect_to(meeting_point, kConnectPatience, clock);
   }
   if (!socket.ok()) {
     return complain({Code::kRendezvousTimeout,
                      fmt::format("the launcher of node 0 did not listen at {} within {:.0f} s; "
-                                 "start it there with --node-rank 0",
-                                 at, seconds(patience))});
+                                 "start it there with --node-rank 0 ({})",
+                                 at, seconds(patience), socket.status().cause())});
+  }
+  const Status admitted = admit_launcher(*socket, secret, kAdmissionPatience, clock);
+  if (!admitted.ok()) {
+    return complain(
+        {admitted.code(), fmt::format("the program that listens at {} did not show that it is the "
+                                      "launcher of node 0, and nothing was started for it: {}; "
+                                      "STRETTO_JOB_TOKEN must be the same on all hosts",
+                                      at, admitted.cause())});
   }
   Variables named = environment;
   named[kLaunchSecret] = secret;
@@ -331,10 +355,11 @@ int run_node(const Variables& environment, const HostPort& meeting_point, const 
   HostAgent agent(environment, clock);
   const int status = agent.run(std::move(*socket), {}, hello);
   if (agent.was_let_go()) return status;
+  const Status& why = agent.link_error();
   return complain({Code::kNetwork,
-                   fmt::format("the launcher of node 0 at {} ended, or did not admit this node: "
-                               "STRETTO_JOB_TOKEN and --nnodes must be the same on all hosts",
-                               at)});
+                   fmt::format("the launcher of node 0 at {} ended, or did not admit this node{}: "
+                               "--nnodes must be the same on all hosts",
+                               at, why.ok() ? "" : fmt::format(" ({})", why.cause()))});
 }
 
 }  // namespace stretto::launch

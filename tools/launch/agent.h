@@ -13,7 +13,7 @@
 namespace stretto::launch {
 
 /// The variables by which an agent that mpirun starts learns where its launcher listens
-/// ("host:port" with commas between), and what it says to be let in.
+/// ("host:port" with commas between), and the secret that both show that they know.
 inline constexpr const char* kLaunchAddresses = "STRETTO_LAUNCH_AT";
 inline constexpr const char* kLaunchSecret = "STRETTO_LAUNCH_SECRET";
 
@@ -26,8 +26,9 @@ AgentHello hello_from(const Variables& environment, std::string host,
 int run_agent(const Variables& environment, const Clock& clock);
 
 /// Works for the launcher of node 0, which listens at `meeting_point` now or within `patience`, and
-/// admits nodes that have the secret. `rank`: among the other nodes; -1: any. The exit status is 0
-/// if the job's is, else 1. Prints an error line.
+/// admits nodes that have the secret. Takes no order before that launcher has shown that it has the
+/// secret, too. `rank`: among the other nodes; -1: any. The exit status is 0 if the job's is,
+/// else 1. Prints an error line.
 int run_node(const Variables& environment, const HostPort& meeting_point, const std::string& secret,
              std::int64_t rank, Duration patience, const Clock& clock);
 

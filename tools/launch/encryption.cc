@@ -54,4 +54,17 @@ Status check_encryption(const Plan& plan, Via via, bool one_host, const Variable
   return stretto::check_encryption(config_told(plan, inherited));
 }
 
+Status check_token_of_nodes(const std::string& token) {
+  if (token.empty()) {
+    return {Code::kInvalidArgument,
+            "launchers of several nodes admit one another by a secret: export the same "
+            "STRETTO_JOB_TOKEN on all hosts, such as the output of: openssl rand -hex 16"};
+  }
+  if (Status status = check_token_length(token); !status.ok()) return status;
+  const Status status = check_secret(token);
+  if (status.ok()) return {};
+  return {status.code(),
+          fmt::format("launchers of several nodes admit one another: {}", status.cause())};
+}
+
 }  // namespace stretto::launch

@@ -3,6 +3,8 @@
 // over a network, neither between the job's members nor between the launcher and its agents. Pure.
 #pragma once
 
+#include <string>
+
 #include "stretto/status.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/placement.h"
@@ -16,5 +18,9 @@ bool is_to_be_encrypted(const Plan& plan, const Variables& inherited);
 /// For such a job. `one_host`: mpirun starts nothing elsewhere. Errors: InvalidArgument, with what
 /// is not encrypted and what to take instead.
 Status check_encryption(const Plan& plan, Via via, bool one_host, const Variables& inherited);
+
+/// The token by which launchers of several nodes admit one another. Errors: InvalidArgument if
+/// there is none, or if it can be guessed.
+Status check_token_of_nodes(const std::string& token);
 
 }  // namespace stretto::launch

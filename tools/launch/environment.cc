@@ -69,8 +69,18 @@ constexpr std::string_view kOfOneHostBegin[] = {
     "SSH_", "XDG_", "DBUS_", "SLURM_", "SRUN_", "OMPI_", "PMIX_", "PMI_", "PRTE_", "BASH_FUNC_",
 };
 
-std::uint16_t master_port(std::uint16_t scheduler_port) {
-  return static_cast<std::uint16_t>(20000 + scheduler_port % 10000);
+// Of the ports from 20000 to 29999. Those from the scheduler's on may be its and the servers'.
+std::uint16_t master_port(const Plan& plan, std::uint32_t scheduler_port) {
+  constexpr std::uint32_t kFirst = 20000;
+  constexpr std::uint32_t kCount = 10000;
+  constexpr std::uint32_t kStep = 1000;
+  const std::uint32_t last_taken = scheduler_port + plan.server_processes() * plan.shards;
+  std::uint32_t port = kFirst + scheduler_port % kCount;
+  for (std::uint32_t tried = 0; tried < kCount / kStep; ++tried) {
+    if (port < scheduler_port || port > last_taken) break;
+    port = kFirst + (port + kStep) % kCount;
+  }
+  return static_cast<std::uint16_t>(port);
 }
 
 // Names that only programs of workers look for.
@@ -91,7 +101,7 @@ void add_worker_variables(const Plan& plan, const JobMember& member, const Rende
         rendezvous.master_host.empty() ? rendezvous.scheduler.host : rendezvous.master_host;
   }
   if (!inherited.contains("MASTER_PORT")) {
-    given["MASTER_PORT"] = std::to_string(master_port(rendezvous.scheduler.port));
+    given["MASTER_PORT"] = std::to_string(master_port(plan, rendezvous.scheduler.port));
   }
 }
 
@@ -113,7 +123,11 @@ bool is_assigned(std::string_view name) {
 }
 
 bool limits_threads(const Plan& plan, const Seat& seat, const Variables& inherited) {
-  return seat.local_size > 1 && told(plan, inherited, "OMP_NUM_THREADS").empty();
+  const std::string_view name = "OMP_NUM_THREADS";
+  const bool is_set = inherited.contains(std::string(name)) ||
+                      std::ranges::any_of(plan.added_environment,
+                                          [&](const auto& added) { return added.first == name; });
+  return seat.local_size > 1 && !is_set;
 }
 
 Variables checkpoint_variables(const Plan& plan) {

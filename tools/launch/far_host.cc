@@ -90,6 +90,8 @@ void FarHost::take(const AgentFrame& frame) {
     case Kind::kLook:
     case Kind::kTell:
     case Kind::kReach:
+    case Kind::kNonce:  // What belongs before the hello.
+    case Kind::kProof:
       connection_.refuse({Code::kMalformed, "an agent sent what only a launcher sends"});
       return;
   }

@@ -55,12 +55,10 @@ Status FarHosts::gather(const SignalState& signals) {
 Status FarHosts::gather_nodes() {
   const HostPort& at = plan_.meeting_point;
   gate_ = std::make_unique<Gate>(poller_, ingredients_.token);
-  if (Status status = gate_->open(is_loopback(at.host), at.port); !status.ok()) {
-    return {status.code(),
-            fmt::format("--rdzv-endpoint {}:{}: {}", at.host, at.port, status.cause())};
+  if (Status status = gate_->open(is_loopback(at.host) ? at.host : "", at.port); !status.ok()) {
+    return {status.code(), fmt::format("--rdzv-endpoint {}: {}", at.text(), status.cause())};
   }
-  relay_.say(fmt::format("waits at {}:{} for {} other nodes", at.host, at.port,
-                         placement_.sites.size() - 1));
+  relay_.say(fmt::format("waits at {} for {} other nodes", at.text(), placement_.sites.size() - 1));
   relay_.write();  // The next turn begins when a node comes.
   return {};
 }
@@ -73,7 +71,7 @@ Status FarHosts::gather_by_mpirun(const SignalState& signals) {
   if (!secret.ok()) return secret.status();
   const bool one_host = mpirun_stays_here(plan_, ingredients_.inherited, is_this_host);
   gate_ = std::make_unique<Gate>(poller_, *secret);
-  if (Status status = gate_->open(one_host); !status.ok()) return status;
+  if (Status status = gate_->open(one_host ? "127.0.0.1" : ""); !status.ok()) return status;
   mpirun->environment[kLaunchSecret] = *secret;
   mpirun->environment[kLaunchAddresses] =
       addresses_to_come_to(plan_.interface, interface_addresses(), one_host, gate_->port());

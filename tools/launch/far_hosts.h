@@ -55,7 +55,8 @@ class FarHosts {
   /// True if orphans() has changed since the last call.
   bool take_orphans_change() { return std::exchange(known_orphans_, orphans()) != orphans(); }
 
-  /// Has all of them end what they still run. `failed`: the job did, and so do launchers of nodes.
+  /// Has all of them end what they still run. `failed`: the job failed, and launchers of nodes end
+  /// with status 1, too.
   void finish(bool failed);
   /// Once finished: nothing will come from any of them.
   bool over() const;

@@ -10,7 +10,7 @@ namespace stretto::launch {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kHelloTexts = 5;
+constexpr std::size_t kHelloTexts = 4;
 
 template <typename T>
 void put(std::string& bytes, T value) {
@@ -61,7 +61,7 @@ Result<std::optional<AgentFrame>> decoded(std::string_view bytes) {
   AgentFrame frame;
   const auto kind = taker.number<std::uint8_t>();
   if (kind < static_cast<std::uint8_t>(AgentFrame::Kind::kHello) ||
-      kind > static_cast<std::uint8_t>(AgentFrame::Kind::kReached)) {
+      kind > static_cast<std::uint8_t>(AgentFrame::Kind::kProof)) {
     return malformed(fmt::format("a frame of kind {}, which there is not", kind));
   }
   frame.kind = static_cast<AgentFrame::Kind>(kind);
@@ -109,8 +109,7 @@ std::string AgentHello::address_of(std::string_view interface) const {
 AgentFrame frame_of(const AgentHello& hello) {
   AgentFrame frame;
   frame.number = hello.rank;
-  frame.texts = {hello.version, hello.host, hello.secret, hello.launcher_address,
-                 hello.own_address};
+  frame.texts = {hello.version, hello.host, hello.launcher_address, hello.own_address};
   frame.texts.insert(frame.texts.end(), hello.interfaces.begin(), hello.interfaces.end());
   return frame;
 }
@@ -119,13 +118,8 @@ Result<AgentHello> hello_of(const AgentFrame& frame) {
   if (frame.kind != AgentFrame::Kind::kHello || frame.texts.size() < kHelloTexts) {
     return malformed("the first frame is no hello");
   }
-  AgentHello hello{frame.number,
-                   frame.texts[0],
-                   frame.texts[1],
-                   frame.texts[2],
-                   frame.texts[3],
-                   frame.texts[4],
-                   {}};
+  AgentHello hello{frame.number,   frame.texts[0], frame.texts[1],
+                   frame.texts[2], frame.texts[3], {}};
   hello.interfaces.assign(frame.texts.begin() + kHelloTexts, frame.texts.end());
   return hello;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a launcher and its agents on other hosts say to one another, as bytes. Pure. A frame is its
 // length, kind, three numbers and some texts; what they mean is said beside each kind. Before its
-// first frame an agent says kGreeting, so that what a login shell prints is told apart.
+// first frame an agent says kGreeting, so that what a login shell prints is told apart. At a socket
+// an admission comes before the hello.
 //
 //   launcher --start, signal, credit, finish--> agent --hello, output, ended, ...--> launcher
 #pragma once
@@ -53,6 +54,8 @@ struct AgentFrame {
     kTell,       ///< texts: a line for the scheduler; see Host::tell.
     kReach,      ///< texts: "host:port" of other hosts: does TCP reach them?
     kReached,    ///< Agent: answers kReach; texts: the cause for each, "" if it does.
+    kNonce,      ///< Agent, at a socket: its first; see admission.h, also for the next.
+    kProof,      ///< Of either end.
   };
 
   Kind kind = Kind::kHello;
@@ -71,7 +74,6 @@ struct AgentHello {
   std::int64_t rank = -1;        ///< Among agents that one command started; -1: started alone.
   std::string version;           ///< Of its stretto-launch.
   std::string host;              ///< What its host calls itself.
-  std::string secret;            ///< For agents that come by a socket; else empty.
   std::string launcher_address;  ///< The launcher's host as its host sees it; empty: unknown.
   std::string own_address;       ///< Its host's, as the launcher reached it; empty: unknown.
   std::vector<std::string> interfaces;  ///< "eth0=192.0.2.7", those that are up.
@@ -99,6 +101,8 @@ class AgentFrameReader {
   void feed(std::string_view bytes) { bytes_.append(bytes); }
   /// The next whole frame, if there is one. Errors: Malformed; then all that follows is too.
   Result<std::optional<AgentFrame>> next();
+  /// Nothing has come behind the frames that next() has returned.
+  bool is_empty() const { return read_ == bytes_.size(); }
   /// What came before the greeting; taken away by this call.
   std::string take_noise();
 

@@ -21,25 +21,20 @@ namespace {
 
 constexpr Duration kPatience = 10s;  // For one address to answer.
 
-// In a time that says nothing about how much of it was right.
-bool same(const std::string& a, const std::string& b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  }
-  return difference == 0;
-}
-
 }  // namespace
 
 Gate::~Gate() {
   if (listener_.is_open()) poller_.unwatch(listener_.get());
 }
 
-Status Gate::open(bool loopback_only, std::uint16_t port) {
-  Result<OpenPort> opened = loopback_only ? open_port("127.0.0.1", port) : open_port_to_all(port);
+Status Gate::open(const std::string& loopback, std::uint16_t port) {
+  const bool is_digits = SocketAddress::from_digits(loopback, port).has_value();
+  Result<OpenPort> opened = loopback.empty() ? open_port_to_all(port)
+                                             : open_port(is_digits ? loopback : "127.0.0.1", port);
   if (!opened.ok()) return opened.status();
+  Result<AdmissionKey> key = AdmissionKey::derived_from(secret_);
+  if (!key.ok()) return key.status();
+  key_ = *std::move(key);
   listener_ = std::move(opened->socket);
   port_ = opened->port;
   if (!poller_.watch(listener_.get(), EPOLLIN, [this] { accept(); })) {
@@ -58,6 +53,7 @@ void Gate::accept() {
   keep_alive(socket.get());
   Stranger& stranger = strangers_.emplace_back();
   stranger.address = SocketAddress(generic).host();
+  stranger.admission.emplace(*key_, port_);
   stranger.link =
       std::make_unique<AgentLink>(poller_, std::move(socket), Descriptor(), false, kMaxHello);
   stranger.link->start([this, &stranger](const AgentFrame& frame) { take(stranger, frame); },
@@ -80,14 +76,21 @@ void Gate::hang_up_on_oldest() {
 
 void Gate::take(Stranger& stranger, const AgentFrame& frame) const {
   if (stranger.known) return;
-  const Result<AgentHello> hello = hello_of(frame);
-  if (!hello.ok() || !same(hello->secret, secret_)) {
-    stranger.refused = true;
-    stranger.link->close();
+  if (!stranger.admission->is_passed()) {
+    const Result<std::optional<AgentFrame>> answer = stranger.admission->take(frame);
+    if (!answer.ok()) return refuse(stranger);
+    if (answer->has_value()) stranger.link->send(**answer);
     return;
   }
+  const Result<AgentHello> hello = hello_of(frame);
+  if (!hello.ok()) return refuse(stranger);
   stranger.hello = *hello;
   stranger.known = true;
+}
+
+void Gate::refuse(Stranger& stranger) {
+  stranger.refused = true;
+  stranger.link->close();
 }
 
 std::vector<Gate::Arrival> Gate::take_arrivals() {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where agents come in that mpirun has started, as its stdin and stdout reach no single rank: a
-// socket of the launcher's. Who comes is a stranger until he has said the secret of this launch.
+// socket of the launcher's; and launchers of other nodes. A peer is a stranger until it has shown
+// that it knows the secret of this launch; see admission.h.
 #pragma once
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/clock.h"
+#include "tools/launch/admission.h"
 #include "tools/launch/agent_link.h"
 
 namespace stretto::launch {
@@ -26,10 +29,11 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  /// Binds the port, or with 0 one that the kernel chooses, at loopback alone or at every address.
-  Status open(bool loopback_only, std::uint16_t port = 0);
+  /// Binds the port, or with 0 a port that the kernel chooses. `loopback`: such as 127.0.0.5 or
+  /// ::1, for peers of this host alone, and 127.0.0.1 for a name; empty: every address.
+  Status open(const std::string& loopback, std::uint16_t port = 0);
   std::uint16_t port() const { return port_; }
-  /// Those that have said the secret since the last call.
+  /// Those that have shown that they know the secret since the last call.
   std::vector<Arrival> take_arrivals();
 
  private:
@@ -39,6 +43,7 @@ class Gate {
   struct Stranger {
     std::unique_ptr<AgentLink> link;
     std::string address;
+    std::optional<LauncherAdmission> admission;
     AgentHello hello;
     bool known = false;
     bool refused = false;
@@ -48,9 +53,11 @@ class Gate {
   bool can_open_two() const;
   void hang_up_on_oldest();
   void take(Stranger& stranger, const AgentFrame& frame) const;
+  static void refuse(Stranger& stranger);
 
   Poller& poller_;
   const std::string secret_;
+  std::optional<AdmissionKey> key_;  // Of the secret; set by open().
   Descriptor listener_;
   std::uint16_t port_ = 0;
   std::list<Stranger> strangers_;

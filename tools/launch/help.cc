@@ -33,7 +33,7 @@ what to start
                                          with --checkpoint: a job that fails begins again from there
   --checkpoint DIR                       where checkpoints are kept, the same folder on all hosts
   --checkpoint-every TIME|auto           when one is due again: 30s, 10m (60s); auto: by its cost
-  --resume auto|no|DIR                   from the newest of these, anew, or from DIR (auto)
+  --resume auto|no|DIR                   the newest of these, a new start, or DIR (auto)
   -s, --servers N, --num-servers N       servers (default: one on each host of -H and host
                                          files by ssh, else 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)

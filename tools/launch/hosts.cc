@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "common/host_port.h"
+#include "common/socket_address.h"
 
 namespace stretto::launch {
 namespace {
@@ -92,10 +93,39 @@ Status check_name(std::string_view host, std::string_view entry) {
           fmt::format("'{}' is no name of a host, wanted 'host slots=N'", entry)};
 }
 
-Result<HostSlots> parse_entry(std::string_view entry) {
+// "[fd00::7]" and "me@[fd00::7]" without brackets, as ssh takes them.
+std::string plain_host(std::string_view name) {
+  const std::size_t host = name.find('@') + 1;  // 0 where no user is named.
+  return std::string(name.substr(0, host)) + std::string(without_brackets(name.substr(host)));
+}
+
+// fd00::7:2 is an address, and fd00::7 with 2 slots to a reader of host:slots.
+bool is_ambiguous(std::string_view entry) {
+  const std::string_view host = entry.substr(entry.find('@') + 1);
+  const std::size_t colon = host.rfind(':');
+  return colon != std::string_view::npos && parse_slots(host.substr(colon + 1), entry).ok() &&
+         SocketAddress::from_digits(std::string(host), 0) &&
+         SocketAddress::from_digits(std::string(host.substr(0, colon)), 0);
+}
+
+Status check_brackets(std::string_view entry) {
+  if (!is_ambiguous(entry)) return {};
+  const std::string_view user = entry.substr(0, entry.find('@') + 1);
+  const std::string_view host = entry.substr(user.size());
+  const std::string_view before = host.substr(0, host.rfind(':'));
+  const std::string_view slots = host.substr(before.size() + 1);
+  return {Code::kInvalidArgument,
+          fmt::format("host '{}' can be read in two ways; with brackets it is {}[{}], or {}[{}]:{} "
+                      "for {} slots",
+                      entry, user, host, user, before, slots, slots)};
+}
+
+// `has_slots`: its number of slots follows.
+Result<HostSlots> parse_entry(std::string_view entry, bool has_slots) {
+  if (Status status = check_brackets(entry); !has_slots && !status.ok()) return status;
   const std::optional<std::size_t> colon = colon_after_host(entry);
   const std::string_view name = entry.substr(0, colon.value_or(entry.size()));
-  HostSlots host{std::string(without_brackets(name)), 1};
+  HostSlots host{plain_host(name), 1};
   if (Status status = check_name(host.host, entry); !status.ok()) return status;
   if (!colon) return host;
   Result<std::uint32_t> slots = parse_slots(entry.substr(*colon + 1), entry);
@@ -108,7 +138,9 @@ Result<HostSlots> parse_entry(std::string_view entry) {
 Result<HostSlots> parse_line(std::string_view entry) {
   constexpr std::string_view kSlots = "slots=";
   const std::size_t blank = entry.find_first_of(kBlanks);
-  Result<HostSlots> host = parse_entry(entry.substr(0, blank));
+  const bool has_slots =
+      blank != std::string_view::npos && trimmed(entry.substr(blank)).starts_with(kSlots);
+  Result<HostSlots> host = parse_entry(entry.substr(0, blank), has_slots);
   if (!host.ok() || blank == std::string_view::npos) return host;
   for (std::string_view rest = trimmed(entry.substr(blank)); !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
@@ -130,7 +162,7 @@ Result<HostSlots> parse_line(std::string_view entry) {
 Result<std::vector<HostSlots>> parse_host_list(std::string_view text) {
   std::vector<HostSlots> hosts;
   for (const std::string_view piece : split(text, ',')) {
-    Result<HostSlots> host = parse_entry(trimmed(piece));
+    Result<HostSlots> host = parse_entry(trimmed(piece), false);
     if (!host.ok()) return host.status();
     hosts.push_back(*host);
   }
@@ -154,7 +186,7 @@ Result<std::vector<HostSlots>> parse_process_hosts(std::string_view text, std::s
     const std::optional<std::size_t> colon = colon_after_host(entry.text);
     const std::string_view host = entry.text.substr(0, colon.value_or(entry.text.size()));
     if (Status status = check_name(host, entry.text); !status.ok()) return at(path, entry, status);
-    hosts.push_back({std::string(without_brackets(host)), 1});
+    hosts.push_back({plain_host(host), 1});
   }
   if (hosts.empty()) return no_host(path);
   return hosts;

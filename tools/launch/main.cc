@@ -100,7 +100,7 @@ Status fit_to_slots(Plan& plan, const Variables& inherited) {
   if (via_of(plan, inherited, is_this_host) == Via::kSlurm) {
     const Result<std::optional<Allocation>> allocation = slurm_allocation(inherited);
     if (!allocation.ok()) return allocation.status();
-    if (allocation->has_value()) slots = (*allocation)->all_slots();
+    if (allocation->has_value()) slots = (*allocation)->part_for(plan).all_slots();
   }
   const std::uint32_t fitting = workers_that_fit(plan, slots);
   if (fitting != plan.workers) {
@@ -265,9 +265,30 @@ int print_manifests(Plan plan, const Variables& inherited) {
 }
 
 // Of the launcher's own folder, whatever --bin-dir says. Pods have a Python of their own.
-std::string python_of(Action action) {
+std::string python_of(Action action, const Variables& inherited) {
   const Result<std::string> folder = program_directory({}, {});
-  return action == Action::kPrint || !folder.ok() ? "python3" : python_beside(*folder);
+  if (action == Action::kPrint || !folder.ok()) return "python3";
+  return python_beside(*folder, value_of(inherited, "VIRTUAL_ENV"));
+}
+
+// How workers run PROGRAM. Its file is looked for where one of them starts here.
+Status choose_python(Job& job, const Variables& inherited) {
+  Plan& plan = job.plan;
+  if (plan.no_python) return {};
+  const std::string python = python_of(plan.action, inherited);
+  const std::vector<JobMember> members = members_of(plan);
+  const bool here = std::ranges::any_of(job.placement.members_at(0), [&](std::size_t member) {
+    return members[member].role == Role::kWorker;
+  });
+  if (!here || plan.action == Action::kDryRun) {
+    plan.command = under_python(std::move(plan.command), plan.module, python);
+    return {};
+  }
+  Result<std::vector<std::string>> command = under_python_here(
+      std::move(plan.command), plan.module, python, told(plan, inherited, "PATH"));
+  if (!command.ok()) return command.status();
+  plan.command = *std::move(command);
+  return {};
 }
 
 // This process becomes the worker: its signals, output and end are the worker's own.
@@ -276,9 +297,11 @@ int join_job(std::span<const std::string> words, const Variables& inherited) {
       joining_from(words, inherited, known_jobs(job_folders(process_environment())));
   if (!joining.ok()) return refuse_arguments(joining.status());
   for (const auto& [name, value] : joining->given) ::setenv(name.c_str(), value.c_str(), 1);
-  std::vector<std::string> program = under_python(joining->command, false, python_of(Action::kRun));
+  Result<std::vector<std::string>> program = under_python_here(
+      joining->command, false, python_of(Action::kRun, inherited), value_of(inherited, "PATH"));
+  if (!program.ok()) return refuse(program.status(), "start", kCannotExecuteStatus);
   std::vector<char*> command;
-  for (std::string& word : program) command.push_back(word.data());
+  for (std::string& word : *program) command.push_back(word.data());
   command.push_back(nullptr);
   ::execvp(command.front(), command.data());
   return refuse({Code::kInvalidArgument,
@@ -308,13 +331,18 @@ Status check_nodes(const Plan& plan, const Variables& inherited) {
   if (Status status = check_flags(plan, StartMethod::kNodes, is_this_host); !status.ok()) {
     return status;
   }
-  if (!value_of(inherited, "STRETTO_JOB_TOKEN").empty()) return {};
-  return {Code::kInvalidArgument,
-          "launchers of several nodes admit one another by a secret: export the same "
-          "STRETTO_JOB_TOKEN on all hosts, such as the output of: openssl rand -hex 16"};
+  if (Status status = check_encryption(plan, Via::kNodes, false, inherited); !status.ok()) {
+    return status;
+  }
+  return check_token_of_nodes(value_of(inherited, "STRETTO_JOB_TOKEN"));
 }
 
-// `node`: -1: whichever node 0 still waits for.
+// -1: the rank is the choice of node 0.
+std::int64_t node_of(const Plan& plan) {
+  if (plan.node_rank) return std::int64_t{*plan.node_rank};
+  return resolves_to_this_host(plan.meeting_point.host) ? 0 : -1;
+}
+
 int run_other_node(const Plan& plan, std::int64_t node, const Variables& inherited) {
   return run_node(inherited, plan.meeting_point, value_of(inherited, "STRETTO_JOB_TOKEN"),
                   node < 0 ? node : node - 1, plan.limits.start, SteadyClock());
@@ -334,15 +362,16 @@ int launch(std::span<const std::string> arguments) {
   }
   Result<Plan> plan = parse_arguments(arguments, read_file);
   if (!plan.ok()) return refuse_arguments(plan.status());
-  if (!plan->no_python) {
-    plan->command = under_python(std::move(plan->command), plan->module, python_of(plan->action));
-  }
   const Variables inherited = environment();
   switch (plan->action) {
     case Action::kAgent:
       return run_agent(inherited, SteadyClock());
     case Action::kPrint:
       warn_of_variables(*plan, inherited);
+      if (!plan->no_python) {
+        plan->command = under_python(std::move(plan->command), plan->module,
+                                     python_of(plan->action, inherited));
+      }
       return print_manifests(*plan, inherited);
     case Action::kHelp:
       std::fputs(std::string(help_text()).c_str(), stdout);
@@ -358,13 +387,15 @@ int launch(std::span<const std::string> arguments) {
   if (plan->via == Via::kNodes) {
     if (Status status = check_nodes(*plan, inherited); !status.ok())
       return refuse_arguments(status);
-    const bool first = is_this_host(plan->meeting_point.host);
-    const std::int64_t node = plan->node_rank ? std::int64_t{*plan->node_rank} : (first ? 0 : -1);
+    const std::int64_t node = node_of(*plan);
     if (node != 0) return run_other_node(*plan, node, inherited);
   }
-  const Result<Job> job = settled(*plan, inherited);
+  Result<Job> job = settled(*plan, inherited);
   warn_of_variables(job.ok() ? job->plan : *plan, inherited);
   if (!job.ok()) return refuse_arguments(job.status());
+  if (Status status = choose_python(*job, inherited); !status.ok()) {
+    return refuse(std::move(status), "start", kCannotExecuteStatus);
+  }
   if (plan->action == Action::kDryRun) return show_job(*job, inherited);
   return plan->action == Action::kCheck ? check_job(*job, inherited) : run_job(*job, inherited);
 }

@@ -25,6 +25,17 @@ Status check_slots(const Plan& plan, const std::vector<HostSlots>& hosts, std::s
                       plan.workers, where, slots)};
 }
 
+// An elastic job begins with fewer nodes, if their slots are enough.
+Status check_allocated(const Plan& plan, const Allocation& allocation) {
+  const std::size_t found = allocation.slots.size();
+  if (plan.nodes <= found || plan.least_workers != 0) return {};
+  return {
+      Code::kInvalidArgument,
+      fmt::format("--nnodes is {}, and {} has {} nodes; ask for as many, as by salloc -N {}, or "
+                  "give --nnodes {}",
+                  plan.nodes, allocation.name, found, plan.nodes, found)};
+}
+
 // The number at the front of `text`, which is taken off; 0: there is none.
 std::uint32_t take_number(std::string_view& text) {
   std::uint32_t number = 0;
@@ -168,6 +179,13 @@ std::uint32_t Allocation::all_slots() const {
   return std::accumulate(slots.begin(), slots.end(), std::uint32_t{0});
 }
 
+Allocation Allocation::part_for(const Plan& plan) const {
+  Allocation part = *this;
+  if (plan.nodes != 0 && plan.nodes < slots.size()) part.slots.resize(plan.nodes);
+  if (plan.per_node != 0) std::ranges::fill(part.slots, plan.per_node);
+  return part;
+}
+
 Result<std::optional<Allocation>> slurm_allocation(const Variables& inherited) {
   const std::string id = value_of(inherited, "SLURM_JOB_ID");
   if (id.empty()) return std::optional<Allocation>();
@@ -267,8 +285,9 @@ Result<Placement> place(const Plan& plan, const Variables& inherited, const IsHe
                   "--via slurm needs an allocation, and SLURM_JOB_ID is not set: run it inside "
                   "salloc or sbatch");
   }
+  if (Status status = check_allocated(plan, **allocation); !status.ok()) return status;
   std::vector<HostSlots> nodes;
-  for (const std::uint32_t slots : (*allocation)->slots) {
+  for (const std::uint32_t slots : (*allocation)->part_for(plan).slots) {
     nodes.push_back({fmt::format("node {} of {}", nodes.size(), (*allocation)->name), slots});
   }
   const std::string where = fmt::format(

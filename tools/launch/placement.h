@@ -40,6 +40,8 @@ struct Allocation {
   std::vector<std::uint32_t> slots;  ///< By node.
 
   std::uint32_t all_slots() const;
+  /// The part that `plan` takes: the first --nnodes nodes, with --nproc-per-node slots each.
+  Allocation part_for(const Plan& plan) const;
 };
 
 /// The Slurm allocation that we are in, if we are. Errors: Malformed, naming a variable of Slurm's;

@@ -83,6 +83,7 @@ struct Plan {
   std::optional<Via> via;                                              ///< As given.
   std::vector<HostSlots> hosts;  ///< For workers, and servers unless these have their own.
   std::uint32_t nodes = 0;       ///< --nnodes, the MAX of it; 0: not given.
+  std::uint32_t per_node = 0;    ///< Workers of each host by torchrun's flags; 0: slots decide.
   /// Of Via::kNodes: --node-rank of this launcher, and where the launcher of node 0 listens.
   std::optional<std::uint32_t> node_rank;
   HostPort meeting_point;

@@ -159,8 +159,14 @@ void say_limit_of_threads(OutputRelay& relay, const Plan& plan, const std::vecto
 Command command_for(const JobMember& member, bool here, const Plan& plan,
                     const Ingredients& ingredients, const Rendezvous& rendezvous,
                     const Seat& seat) {
-  return command_of(plan, member, ingredients.programs, rendezvous, seat,
-                    here ? ingredients.inherited : portable(ingredients.inherited));
+  Command command = command_of(plan, member, ingredients.programs, rendezvous, seat,
+                               here ? ingredients.inherited : portable(ingredients.inherited));
+  // The launchers of other nodes have the token already, and the network does not hide it.
+  const bool has_token = !here && ingredients.placement.via == Via::kNodes;
+  if (has_token && value_of(command.environment, "STRETTO_JOB_TOKEN") == rendezvous.token) {
+    command.environment.erase("STRETTO_JOB_TOKEN");
+  }
+  return command;
 }
 
 }  // namespace

@@ -77,6 +77,16 @@ Status refused(std::string_view flag, StartMethod method, std::string_view remed
           fmt::format("{} has no effect with {}: {}", flag, name_of(method), remedy)};
 }
 
+// As the caller typed it.
+std::string flag_of_scheduler_host(const Plan& plan) {
+  for (const GivenFlag& given : plan.given) {
+    if (given.flag == Flag::kRendezvousEndpoint) {
+      return fmt::format("{} {}", given.spelling, given.value);
+    }
+  }
+  return "--scheduler-host " + plan.scheduler_host;
+}
+
 // The folders of a pod are not those of this host.
 Status check_paths_in_pods(const Plan& plan) {
   for (const GivenFlag& given : plan.given) {
@@ -153,7 +163,7 @@ Status check_flags(const Plan& plan, StartMethod method,
   }
   if (method == StartMethod::kLocal && !plan.scheduler_host.empty() &&
       !is_here(plan.scheduler_host)) {
-    return refused("--scheduler-host " + plan.scheduler_host, method,
+    return refused(flag_of_scheduler_host(plan), method,
                    "all processes run on this host; leave it out, or name hosts by -H");
   }
   if (method == StartMethod::kLocal && plan.nodes > 1) {
@@ -162,10 +172,22 @@ Status check_flags(const Plan& plan, StartMethod method,
                    "by -H HOST,... or --hostfile FILE; or run it on each host with --rdzv-endpoint "
                    "HOST:PORT of node 0 and --node-rank");
   }
-  const bool batch = method == StartMethod::kSlurm || method == StartMethod::kMpi;
+  for (const HostSlots& host : plan.hosts) {
+    if (method != StartMethod::kMpi || host.host.find(':') == std::string::npos) continue;
+    return {Code::kInvalidArgument,
+            fmt::format("host '{}' is an address of IPv6, which a list of hosts for mpirun cannot "
+                        "hold; give a name of that host, or --via ssh",
+                        host.host)};
+  }
   for (const GivenFlag& given : plan.given) {
     const bool per_node = given.flag == Flag::kProcessesPerNode;
-    if (!per_node || !batch || plan.nodes != 0 || names_hosts) continue;
+    if (names_hosts || (!per_node && given.flag != Flag::kNodes)) continue;
+    if (method == StartMethod::kMpi) {
+      return refused(given.spelling, method,
+                     "mpirun chooses the node of each rank; name the hosts by -H or --hostfile, or "
+                     "give -n for the whole job");
+    }
+    if (method != StartMethod::kSlurm || plan.nodes != 0) continue;
     return refused(given.spelling, method, "give --nnodes N beside it, or -n for the whole job");
   }
   if (method != StartMethod::kKubernetes) return {};

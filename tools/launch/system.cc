@@ -170,6 +170,12 @@ bool is_this_host(const std::string& name) {
          is_own_host(name);
 }
 
+bool resolves_to_this_host(const std::string& name) {
+  if (is_this_host(name)) return true;
+  const Result<SocketAddress> address = SocketAddress::resolve(name, 0);
+  return address.ok() && is_this_host(address->host());
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

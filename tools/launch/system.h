@@ -45,6 +45,9 @@ std::vector<std::string> interface_addresses();
 /// True for loopback names, the host's own name and its addresses. Nothing is looked up.
 bool is_this_host(const std::string& name);
 
+/// The same for the address that a name has, which may take as long as the resolver likes.
+bool resolves_to_this_host(const std::string& name);
+
 /// Ok, or Resource that says need and have.
 Status require_descriptors(const Plan& plan, std::uint64_t limit);
 

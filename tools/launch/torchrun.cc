@@ -75,7 +75,7 @@ Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::st
       }
       return read_number(spelling, value, kMaxWorkers, per_node_);
     case Flag::kNodes:
-      return read_range(spelling, value, kMaxWorkers, least_nodes_, most_nodes_);
+      return read_nodes(spelling, value);
     case Flag::kNodeRank:
       return read_number(spelling, value, kMaxWorkers, node_rank_.emplace(), 0);
     case Flag::kStandalone:
@@ -104,6 +104,13 @@ Status TorchrunFlags::take(Flag flag, const std::string& spelling, const std::st
   }
 }
 
+// N:N is N.
+Status TorchrunFlags::read_nodes(const std::string& spelling, const std::string& value) {
+  Status status = read_range(spelling, value, kMaxWorkers, least_nodes_, most_nodes_);
+  if (least_nodes_ == most_nodes_) least_nodes_ = 0;
+  return status;
+}
+
 Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
   if (per_node_ != 0 && plan.workers_given) {
     return contradiction(
@@ -116,13 +123,6 @@ Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
         "--nnodes MIN:MAX makes an elastic job of --nproc-per-node workers on each host; give "
         "--workers MIN:MAX alone, or leave --workers out");
   }
-  if (is_by_hand(plan)) return check_by_hand(plan);
-  if (node_rank_.value_or(0) != 0) {
-    return contradiction(
-        fmt::format("--node-rank is {}, wanted also --nnodes N and --rdzv-endpoint HOST:PORT of "
-                    "node 0, on each host and without -H",
-                    *node_rank_));
-  }
   if (standalone_ && (most_nodes_ > 1 || hosts > 1)) {
     return contradiction(
         fmt::format("--standalone is for a job of one host, and there are {}; leave it out",
@@ -132,6 +132,13 @@ Status TorchrunFlags::check(const Plan& plan, std::uint32_t hosts) const {
     return contradiction(
         "--module names a module of Python, and --no-python runs PROGRAM without "
         "Python; leave one out");
+  }
+  if (is_by_hand(plan)) return check_by_hand(plan);
+  if (node_rank_.value_or(0) != 0) {
+    return contradiction(
+        fmt::format("--node-rank is {}, wanted also --nnodes N and --rdzv-endpoint HOST:PORT of "
+                    "node 0, on each host and without -H",
+                    *node_rank_));
   }
   const std::uint32_t least = least_nodes_ == 0 ? most_nodes_ : least_nodes_;
   if (most_nodes_ != 0 && hosts != 0 && (hosts < least || hosts > most_nodes_)) {
@@ -150,7 +157,7 @@ bool TorchrunFlags::is_by_hand(const Plan& plan) const {
 }
 
 Status TorchrunFlags::check_by_hand(const Plan& plan) const {
-  if (least_nodes_ != 0 && least_nodes_ != most_nodes_) {
+  if (least_nodes_ != 0) {
     return contradiction(
         fmt::format("--nnodes is {}:{}, wanted one number where each host runs this command; an "
                     "elastic job names its hosts by -H HOST,... or --hostfile FILE",
@@ -166,9 +173,37 @@ Status TorchrunFlags::check_by_hand(const Plan& plan) const {
       "them by -H HOST,... or --hostfile FILE, or leave out --restarts");
 }
 
+Status TorchrunFlags::check_addresses(const Plan& plan) const {
+  const std::string& host = plan.scheduler_host;
+  const bool by_hand = is_by_hand(plan);
+  if (!by_hand && !host.empty() && !endpoint_host_.empty() && host != endpoint_host_) {
+    return contradiction(
+        fmt::format("--scheduler-host is {}, and --rdzv-endpoint names {}: both say where the "
+                    "scheduler runs; give one of them",
+                    host, endpoint_host_));
+  }
+  if (!by_hand && plan.port != 0 && endpoint_port_ != 0 && plan.port != endpoint_port_) {
+    return contradiction(
+        fmt::format("--port is {}, and --rdzv-endpoint has port {}: both say where the scheduler "
+                    "listens; give one of them",
+                    plan.port, endpoint_port_));
+  }
+  for (const auto& [name, value] : plan.added_environment) {
+    const bool is_address = name == "MASTER_ADDR";
+    if (!is_address && name != "MASTER_PORT") continue;
+    const std::string& own = is_address ? master_address_ : master_port_;
+    if (own.empty() || own == value) continue;
+    return contradiction(fmt::format("{} is {}, and --env {} is {}; give one of them",
+                                     is_address ? "--master-addr" : "--master-port", own, name,
+                                     value));
+  }
+  return {};
+}
+
 Status TorchrunFlags::apply_to(Plan& plan) const {
   const std::uint32_t hosts = distinct_hosts(plan);
   if (Status status = check(plan, hosts); !status.ok()) return status;
+  if (Status status = check_addresses(plan); !status.ok()) return status;
   const bool by_hand = is_by_hand(plan);
   plan.nodes = most_nodes_;
   plan.module = module_;
@@ -183,8 +218,9 @@ Status TorchrunFlags::apply_to(Plan& plan) const {
                                        per_node, nodes, per_node * nodes, kMaxWorkers));
     }
     plan.workers = static_cast<std::uint32_t>(per_node * nodes);
-    plan.least_workers = least_nodes_ < most_nodes_ ? per_node * least_nodes_ : 0;
+    plan.least_workers = per_node * least_nodes_;
     plan.workers_given = true;
+    plan.per_node = per_node;
     plan.hosts = merged(plan.hosts);
     for (HostSlots& host : plan.hosts) host.slots = per_node;
   }

@@ -25,15 +25,18 @@ class TorchrunFlags {
   Status apply_to(Plan& plan) const;
 
  private:
+  Status read_nodes(const std::string& spelling, const std::string& value);
   // The launcher runs on each host, as torchrun does.
   bool is_by_hand(const Plan& plan) const;
   Status check(const Plan& plan, std::uint32_t hosts) const;
   Status check_by_hand(const Plan& plan) const;
+  // Flags that say where the scheduler or worker 0 is, beside those of torchrun that do, too.
+  Status check_addresses(const Plan& plan) const;
 
   std::string per_node_spelling_;
   std::uint32_t per_node_ = 0;     // 0: not given.
   std::uint32_t most_nodes_ = 0;   // 0: not given.
-  std::uint32_t least_nodes_ = 0;  // 0: MIN:MAX was not given.
+  std::uint32_t least_nodes_ = 0;  // 0: MIN:MAX was not given, or N:N.
   std::optional<std::uint32_t> node_rank_;
   bool standalone_ = false;
   bool module_ = false;

@@ -125,7 +125,13 @@ struct Followed {
   std::unique_ptr<Observer> observer;
 };
 
-// The jobs that cannot be reached any more are left out, and why the last one was is kept.
+// Of several jobs; the end of a single job is the end of this program.
+void warn_of_drop(const Target& target, const Status& why) {
+  std::fprintf(stderr, "stretto-top: drops job %s: %s; start stretto-top again if the job runs\n",
+               printable(title_of(target)).c_str(), printable(why.cause()).c_str());
+}
+
+// Drops a job that cannot be reached any more. `last` keeps the cause.
 void drop(std::vector<Followed>& jobs, std::size_t index, Status& last, Status why) {
   last = std::move(why);
   jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(index));
@@ -141,6 +147,7 @@ Status follow(const std::vector<Target>& targets) {
       jobs.push_back({target, std::move(*observer)});
     } else {
       last = observer.status();
+      if (targets.size() > 1) warn_of_drop(target, last);
     }
   }
   if (jobs.empty()) return last;
@@ -150,6 +157,7 @@ Status follow(const std::vector<Target>& targets) {
       const LineHead head{now_s(), target.name, target.scheduler};
       Result<std::string> line = line_of(*jobs[i].observer, head, kMostLines);
       if (!line.ok()) {
+        if (targets.size() > 1) warn_of_drop(target, line.status());
         drop(jobs, i, last, line.status());
         continue;
       }
@@ -157,11 +165,13 @@ Status follow(const std::vector<Target>& targets) {
       ++i;
     }
     if (std::fflush(stdout) != 0) return {Code::kResource, "standard output cannot be written"};
-    if (FLAGS_once) return {};
-    // All are heard meanwhile, and the first one for the whole time.
+    if (FLAGS_once) return jobs.empty() ? last : Status();
+    // The first job is heard for the whole pause, and all others for a moment.
     for (std::size_t i = jobs.size(); i-- > 0;) {
-      if (Status status = jobs[i].observer->rest(i == 0 ? pause() : Duration(1ms)); !status.ok())
-        drop(jobs, i, last, std::move(status));
+      Status status = jobs[i].observer->rest(i == 0 ? pause() : Duration(1ms));
+      if (status.ok()) continue;
+      if (targets.size() > 1) warn_of_drop(jobs[i].target, status);
+      drop(jobs, i, last, std::move(status));
     }
     const bool ended = last.code() == Code::kSchedulerLost;  // A job's usual end.
     if (jobs.empty()) return ended ? Status() : last;
