@@ -2,6 +2,10 @@
 // From a user's thread to the loop.
 #include "worker/batch.h"
 
+#include <chrono>
+#include <utility>
+
+#include "common/completion.h"
 #include "common/home_process.h"
 #include "worker/call_plan.h"
 
@@ -21,6 +25,21 @@ void look_at(Batch& batch, Rank worker) {
 }
 
 }  // namespace
+
+std::string Batch::waits_for() {
+  constexpr Duration kPatience = 1s;  // The loop looks within milliseconds, unless it is stopped.
+  if (done() || is_forked() || is_on_loop()) return {};
+  const auto words = std::make_shared<Completion<std::string>>();
+  door_->post([batch = shared_from_this(), words](WorkerNode& node) {
+    std::string found;
+    for (std::size_t i = 0; i < batch->size() && found.empty(); ++i) {
+      found = node.work().exchange().missing(*batch->operation(i));
+    }
+    words->end({}, found);
+  });
+  door_->wait_until(*words, after(std::chrono::steady_clock::now(), kPatience));
+  return words->value();
+}
 
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
              const Standing::Root& root) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "stretto/worker.h"
@@ -39,6 +40,7 @@ class Batch final : public detail::TicketState, public std::enable_shared_from_t
   }
 
   std::size_t size() const { return 1 + others_.size(); }
+  std::string waits_for() override;
   std::shared_ptr<Operation> operation(std::size_t index) {
     return {shared_from_this(), at(index)};
   }

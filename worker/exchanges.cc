@@ -43,17 +43,15 @@ void Exchanges::set_tracer(Tracer* tracer) {
   servers_.set_tracer(tracer);
 }
 
-Status Exchanges::refusal_of(const Operation& operation) {
-  if (Status status = tensors_.check(operation.tensor); !status.ok()) return status;
-  const TensorState& tensor = *tensors_.find(operation.tensor.id);
-  return tensor.failed.ok() ? way_of(tensor).refusal(tensor, operation) : tensor.failed;
-}
-
 void Exchanges::start(const OperationPtr& operation) {
   operations_.admit(*operation);
-  const Status refused = refusal_of(*operation);
-  if (!refused.ok()) return operations_.end(operation, refused);
+  if (Status unknown = tensors_.check(operation->tensor); !unknown.ok()) {
+    return operations_.end(operation, unknown);
+  }
   TensorState& tensor = tensors_.of(*operation);
+  const Status refused =
+      tensor.failed.ok() ? way_of(tensor).refusal(tensor, *operation) : tensor.failed;
+  if (!refused.ok()) return operations_.end(operation, refused);
   if (operation->not_finite) {
     const NotFiniteVerdict verdict = judge_not_finite(*operation, tensor, ++progress_.not_finite);
     // Others first: who hears of it here may end its process.
@@ -147,6 +145,16 @@ const Member* Exchanges::lose_peer(LinkId link) {
   return peers_.lose(link);
 }
 
+std::string Exchanges::missing(const Operation& operation) {
+  for (const OperationPtr& each : operations_.of_tensor(operation.tensor.id)) {
+    if (each.get() == &operation) {
+      const TensorState& tensor = tensors_.of(operation);
+      return way_of(tensor).missing(tensor, operation);
+    }
+  }
+  return {};
+}
+
 void Exchanges::end_all(const Status& why) {
   servers_.stop();
   tensors_.fail_all(why);
@@ -159,12 +167,12 @@ void Exchanges::tick() {
   const Time now = clock_.now();
   while (const Operation* late = operations_.late(now)) {
     const TensorState& tensor = tensors_.of(*late);
-    fail_tensor(tensor.id,
-                {Code::kTimeout,
-                 fmt::format("{} not done after {} s, {}; the outcome is unknown, so it cannot be "
-                             "used further",
-                             tensor.describe(), seconds(operations_.patience().lasts()),
-                             way_of(tensor).missing(tensor, *late))});
+    fail_tensor(
+        tensor.id,
+        {Code::kTimeout,
+         fmt::format("{} not done after {} s, {}; the outcome is unknown, so it cannot be "
+                     "used further",
+                     tensor.describe(), seconds(operations_.patience().lasts()), missing(*late))});
   }
   operations_.end_free();
   members_.tick();

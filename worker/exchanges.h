@@ -34,6 +34,9 @@ class Exchanges {
   void start(const OperationPtr& operation);
   /// The caller of an operation has changed their mind.
   void steer(const OperationPtr& operation, const detail::Change& change);
+  /// What an operation that is in flight waits for, in words such as "it waits for worker 2"; empty
+  /// if it is not in flight.
+  std::string missing(const Operation& operation);
   /// Ends everything of one tensor with an error; later operations on it fail the same way.
   void fail_tensor(std::uint32_t id, const Status& why);
   /// Ends everything: when this returns every ticket has ended. The Van must have been shut before,
@@ -65,7 +68,6 @@ class Exchanges {
  private:
   Outcomes outcomes();
   ExchangeWay& way_of(const TensorState& tensor);
-  Status refusal_of(const Operation& operation);
   void give_up(const OperationPtr& operation, const Status& why);
   void keep(const Member& from, EarlyFrames::Frame frame);
 

@@ -13,6 +13,11 @@
 #include "common/check.h"
 
 namespace stretto {
+namespace {
+
+constexpr std::string_view kOrBeyond = ", or for a worker that it waits for";
+
+}  // namespace
 
 using collective::Effects;
 using collective::Given;
@@ -40,8 +45,8 @@ std::string MemberCalls::missing(const MemberTensor& known, const Operation& ope
       }
     }
   }
-  return fmt::format("it waits for worker {}{}", fmt::join(awaited, ", "),
-                     sent ? ", or for whom that one waits" : "");
+  if (awaited.empty()) return "it has not begun";
+  return fmt::format("it waits for worker {}{}", fmt::join(awaited, ", "), sent ? kOrBeyond : "");
 }
 
 void MemberCalls::start(const At& at, const OperationPtr& operation) {

@@ -86,6 +86,7 @@ Status Ticket::wait() const { return state_ ? state_->wait() : Status(); }
 Status Ticket::wait_for(Duration limit) const {
   return state_ ? state_->wait_for(limit) : Status();
 }
+std::string Ticket::waits_for() const { return state_ ? state_->waits_for() : std::string(); }
 bool Ticket::done() const { return !state_ || state_->done(); }
 void Ticket::on_done(std::function<void(const Status&)> then) const {
   if (state_) {

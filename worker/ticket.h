@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -38,6 +39,9 @@ class TicketState {
   /// Of those that have ended so far.
   ValueInfo info();
   std::vector<PartInfo> parts();
+
+  /// Ticket::waits_for().
+  virtual std::string waits_for() { return {}; }
 
   void steer(const Change& change) {
     if (!done()) pass_on(change);

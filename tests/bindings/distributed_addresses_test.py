@@ -49,9 +49,14 @@ class Addresses(unittest.TestCase):
             self.assertEqual(addresses.listening_address("127.0.0.1", ["127.0.0.1"]), "127.0.0.1")
             self.assertEqual(addresses.listening_address("10.77.0.9", others), "10.77.0.9")
 
-    def test_error_names_address_that_is_no_ipv4(self):
-        with self.assertRaisesRegex(errors.Unsupported, "uses IPv4, .* for '::1', where"):
-            addresses.own_address_towards("::1")
+    def test_error_names_host_without_address(self):
+        with self.assertRaisesRegex(errors.Unsupported, "finds no way to 'nowhere.invalid', where"):
+            addresses.own_address_towards("nowhere.invalid")
+
+    def test_ports_stand_behind_hosts(self):
+        for host, text in (("10.0.0.7", "10.0.0.7:90"), ("fd00::7", "[fd00::7]:90")):
+            self.assertEqual(addresses.with_port(host, 90), text)
+            self.assertEqual(addresses.host_of(text), host)
 
 
 class Meeting(unittest.TestCase):

@@ -161,7 +161,8 @@ class Distributed(jobs.PythonTest):
         job = self.python("distributed_failing_worker.py", "is_late", workers=3)
         self.assert_clean(job, 3)
         for rank in (0, 1):
-            job.expect(rf"\[worker {rank}\] all_reduce: was not done within 1 s")
+            job.expect(rf"\[worker {rank}\] all_reduce: was not done within 1 s, it waits for "
+                       f"worker {(2, 0)[rank]}")
         job.expect(r"\[worker 0\] monitored_barrier: rank 2 did not come within 1 s")
 
     def test_elastic_jobs_are_refused(self):

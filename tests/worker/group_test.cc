@@ -449,6 +449,24 @@ TEST(Group, AWorkerThatHasOneMaySitOut) {
   });
 }
 
+TEST(Group, TicketNamesAwaitedWorkers) {
+  std::barrier looked(2);
+  Cluster({.workers = 2, .shards = 1}).run([&looked](Worker& worker) {
+    Group group = Group::of(worker).or_exit();
+    if (worker.rank() == 0) {
+      const Ticket ticket = group.barrier();
+      EXPECT_EQ(ticket.wait_for(50ms).code(), Code::kTimeout);
+      EXPECT_THAT(ticket.waits_for(), HasSubstr("it waits for worker 1"));
+      looked.arrive_and_wait();
+      expect_ok(ticket);
+      EXPECT_EQ(ticket.waits_for(), "");
+    } else {
+      looked.arrive_and_wait();
+      expect_ok(group.barrier());
+    }
+  });
+}
+
 TEST(Group, ATimeoutSaysWhoHasNotCalled) {
   std::barrier late(2);
   Cluster({.workers = 2, .shards = 1, .operation_timeout = 1s}).run([&late](Worker& worker) {

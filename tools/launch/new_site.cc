@@ -85,9 +85,11 @@ std::optional<std::size_t> site_instead_of(std::size_t lost, const JobSites& sit
                           other.rank % sites.servers == sites.members[lost].rank % sites.servers;
       if (shares && sites.runs(member)) avoided = machine_of(member, sites);
     }
-    if (const auto other = emptiest(Role::kServer, avoided, sites)) return *other;
+    const auto other = emptiest(Role::kServer, avoided, sites);
+    if (other) return other;
   }
-  if (const auto other = emptiest(sites.members[lost].role, {}, sites)) return *other;
+  const auto other = emptiest(sites.members[lost].role, {}, sites);
+  if (other) return other;
   const bool hears = before < sites.machines.size() && sites.hears(before);
   return hears ? std::optional(before) : std::nullopt;
 }

@@ -22,7 +22,7 @@ void raise_unless_ok(const Status& status);
 
 /// What a call that may take a while returns; other Python threads run meanwhile.
 template <typename Call>
-auto without_gil(Call call) {
+auto without_gil(const Call& call) {
   const WithoutGil released;
   return call();
 }

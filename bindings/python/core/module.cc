@@ -99,6 +99,7 @@ void bind_tickets(py::module_& module) {
       .def("wait", &PyTicket::wait)
       .def("wait_for", &PyTicket::wait_for, py::arg("seconds"))
       .def("done", &PyTicket::done)
+      .def("waits_for", &PyTicket::waits_for)
       .def("info", &PyTicket::info)
       .def("set_priority", &PyTicket::set_priority, py::arg("priority"))
       .def("set_deadline", &PyTicket::set_deadline, py::arg("seconds_from_now"))

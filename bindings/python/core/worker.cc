@@ -60,6 +60,11 @@ bool PyTicket::wait_for(double seconds) const {
   return true;
 }
 
+std::string PyTicket::waits_for() const {
+  process_.refuse_others();
+  return without_gil([this] { return ticket_.waits_for(); });
+}
+
 void PyTicket::set_deadline(double seconds_from_now) const {
   ticket_.set_deadline(std::chrono::steady_clock::now() + from_seconds(seconds_from_now));
 }

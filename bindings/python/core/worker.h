@@ -31,6 +31,8 @@ class PyTicket {
   /// True if it ended within so many seconds; raises what it ended with.
   bool wait_for(double seconds) const;
   bool done() const { return ticket_.done(); }
+  /// Ticket::waits_for().
+  std::string waits_for() const;
   ValueInfo info() const { return ticket_.info(); }
   void set_priority(int priority) const { ticket_.set_priority(priority); }
   void set_deadline(double seconds_from_now) const;

@@ -120,6 +120,9 @@ class [[nodiscard]] Ticket {
   Status wait_for(Duration limit) const;
   /// True once it has ended; wait() then returns at once. Never blocks.
   bool done() const;
+  /// What it waits for, in words such as "it waits for worker 2"; empty if it has ended, or if
+  /// nothing is known within a second, which is as long as this blocks.
+  std::string waits_for() const;
   /// Calls `then` once with the outcome: on Stretto's thread or in a call that waits for this
   /// worker, or here before returning if the operation has ended. It may be called several times,
   /// with several functions. `then` must not block, wait for tickets or destroy the worker; it may

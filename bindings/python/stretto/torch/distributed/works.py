@@ -63,7 +63,9 @@ class Work(c10d.Work):
     def _wait_for(self, ticket, deadline, limit):
         while not ticket.wait_for(min(_SLICE_S, deadline - time.monotonic())):
             if time.monotonic() >= deadline:
-                raise errors.Timeout(f"was not done within {limit:g} s; it goes on",
+                waits_for = ticket.waits_for()
+                known = f", {waits_for}" if waits_for else ""
+                raise errors.Timeout(f"was not done within {limit:g} s{known}; it goes on",
                                      operation=self._what)
 
     def _store(self):
