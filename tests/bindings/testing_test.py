@@ -86,8 +86,24 @@ class Run(jobs.PythonTest):
         """Where there is no pytest: the plugin's fixture, with its decorator left out."""
         stand_in = types.SimpleNamespace(fixture=lambda function: function)
         with mock.patch.dict(sys.modules, {"pytest": stand_in}):
-            plugin = importlib.import_module("stretto.pytest_plugin")
+            plugin = importlib.import_module("stretto_pytest")
         self.assertIs(plugin.stretto_job(), testing.run)
+
+    def test_broken_module_lets_pytest_run(self):
+        script = textwrap.dedent("""
+            import importlib.metadata, sys, types
+            sys.modules["pytest"] = types.SimpleNamespace(fixture=lambda function: function)
+            sys.modules["stretto._core"] = None  # Importing it fails.
+            found = importlib.metadata.distribution("stretto").entry_points
+            plugin, = [point for point in found if point.group == "pytest11"]
+            try:
+                plugin.load().stretto_job()
+            except ImportError as error:
+                print("fixture:", error)
+            """)
+        run = self.start("plugin", [sys.executable, "-c", script])
+        self.assertEqual(run.end(jobs.TORCH_PATIENCE), 0, run.output())
+        self.assertIn("fixture:", run.output())
 
     def test_fixture_of_pytest(self):
         if not importlib.util.find_spec("pytest"):
