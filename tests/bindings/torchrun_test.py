@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of stretto.torch under torchrun: st.init() joins its ranks in one job."""
 
+import pathlib
 import socket
+import tempfile
 import unittest
 
 import jobs
@@ -33,6 +35,37 @@ class Torchrun(jobs.PythonTest):
                              *flags, jobs.HERE / "torchrun_worker.py")
             self.assert_sums(job, "sum")
             self.assert_nobody_left()
+
+    def restart(self, way, leaver, agents, nproc):
+        """A rank of the first attempt ends, and the ranks of the second have their sums."""
+        flags = (f"--nnodes={agents}", f"--nproc_per_node={nproc}", "--max_restarts=2",
+                 "--monitor_interval=0.1", "--rdzv_backend=c10d",
+                 f"--rdzv_endpoint=127.0.0.1:{free_port()}")
+        with tempfile.TemporaryDirectory() as folder:
+            jobs_of_agents = [self.alone(jobs.HERE / "torchrun_by_any_torch.py", *flags,
+                                         jobs.HERE / "torchrun_restarting_worker.py", way, leaver,
+                                         pathlib.Path(folder) / "marker") for _ in range(agents)]
+            output = ""
+            for job in jobs_of_agents:
+                self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
+                output += job.output()
+        for rank in range(SIZE):
+            self.assertIn(f"rank {rank} sum 3.0", output)
+        # The scheduler of the first attempt outlives its ranks until it notices their end.
+        watch = jobs.cluster.Watch({pid: pid for pid in self.survivors()})
+        self.addCleanup(watch.close)
+        watch.ends(jobs.TORCH_PATIENCE)
+        self.assert_nobody_left()
+
+    def test_restarted_ranks_join_new_job(self):
+        for way in ("init", "backend"):
+            with self.subTest(way):
+                self.restart(way, leaver=0, agents=1, nproc=SIZE)
+
+    def test_agents_that_count_apart_restart(self):
+        for leaver in range(SIZE):
+            with self.subTest(leaver=leaver):
+                self.restart("init", leaver, agents=SIZE, nproc=1)
 
     def test_ranks_without_an_agent(self):
         port = free_port()

@@ -4,6 +4,7 @@ takes part is read again by the C++ library when it joins; what is here is neede
 """
 
 import dataclasses
+import math
 import os
 
 from stretto import errors
@@ -40,6 +41,21 @@ def number(*names, default, least=0, most=MOST_WORKERS):
                 f"{name} is '{value}', wanted a whole number from {least} to {most}")
         return found
     return default
+
+
+def seconds(name, default, least=0.001, most=86400.0):
+    """The variable as seconds from `least` to `most`."""
+    value = os.environ.get(name, "")
+    if not value:
+        return default
+    try:
+        found = float(value)
+    except ValueError:
+        found = math.nan
+    if not least <= found <= most:
+        raise errors.InvalidArgument(
+            f"{name} is '{value}', wanted seconds from {least:g} to {most:g}")
+    return found
 
 
 def truth(name):
