@@ -49,9 +49,9 @@ class Addresses(unittest.TestCase):
             self.assertEqual(addresses.listening_address("127.0.0.1", ["127.0.0.1"]), "127.0.0.1")
             self.assertEqual(addresses.listening_address("10.77.0.9", others), "10.77.0.9")
 
-    def test_error_names_address_that_is_no_ipv4(self):
-        with self.assertRaisesRegex(errors.Unsupported, "uses IPv4, .* for '::1', where"):
-            addresses.own_address_towards("::1")
+    def test_error_names_host_and_operation(self):
+        with self.assertRaisesRegex(errors.Unsupported, "^init: .* no way to 'no host', where"):
+            addresses.own_address_towards("no host", "init")
 
 
 class Meeting(unittest.TestCase):
@@ -60,7 +60,7 @@ class Meeting(unittest.TestCase):
     def begin(self, store, size=2, **variables):
         """What rank 0 tells the others, before it starts a scheduler."""
         with unittest.mock.patch.dict(os.environ, variables), unittest.mock.patch.object(
-                rendezvous, "_own_address", lambda store: "127.0.0.1"), unittest.mock.patch.object(
+                rendezvous, "_own_address", lambda *_: "127.0.0.1"), unittest.mock.patch.object(
                 rendezvous, "_start_scheduler", side_effect=OSError("no scheduler here")):
             return rendezvous._begin(store, size)
 

@@ -67,6 +67,20 @@ class Torchrun(jobs.PythonTest):
             with self.subTest(leaver=leaver):
                 self.restart("init", leaver, agents=SIZE, nproc=1)
 
+    def test_init_tells_why_ranks_do_not_meet(self):
+        for wanted, variables in (
+                ("RendezvousTimeout: init: .*rank 1 has not come within 1 s", {"RANK": 0}),
+                ("RendezvousTimeout: init: ", {"RANK": 1}),
+                ("InvalidArgument: MASTER_PORT is 'x', wanted a whole", {"MASTER_PORT": "x"}),
+                ("InvalidArgument: RANK is 5, but WORLD_SIZE is 2", {"RANK": 5})):
+            with self.subTest(wanted):
+                usual = {"RANK": 0, "WORLD_SIZE": SIZE, "MASTER_ADDR": "127.0.0.1",
+                         "MASTER_PORT": free_port(), "STRETTO_RENDEZVOUS_TIMEOUT_S": 1}
+                job = self.forked("rank", "torchrun_worker.py", **usual | variables)
+                self.assertEqual(job.end(jobs.TORCH_PATIENCE), 1, job.output())
+                job.expect(wanted)
+                self.assertNotIn("init_process_group", job.output())
+
     def test_ranks_without_an_agent(self):
         port = free_port()
         ranks = [self.forked(f"rank {rank}", "torchrun_worker.py", "both", RANK=rank,

@@ -89,6 +89,15 @@ def is_rank_of_torch():
             and all(text(name) for name in ("RANK", "MASTER_ADDR", "MASTER_PORT")))
 
 
+def rank_of_torch():
+    """(RANK, WORLD_SIZE) of this process. InvalidArgument for a rank that the world has not."""
+    rank, size = number("RANK", default=0), number("WORLD_SIZE", default=1, least=1)
+    if rank >= size:
+        raise errors.InvalidArgument(f"RANK is {rank}, but WORLD_SIZE is {size}: wanted the number "
+                                     "of ranks, and which of them this is, from 0")
+    return rank, size
+
+
 def mistaken_for_alone(names=_WORLDS_OF_OTHERS):
     """In words, why this process, which is a job of one, was probably meant to be one of several;
     empty: it was not. By these variables."""

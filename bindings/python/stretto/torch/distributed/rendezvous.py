@@ -4,6 +4,7 @@ where the scheduler is. Else rank 0 starts one, of a job without servers, and th
 address in the store that torch.distributed has.
 """
 
+import datetime
 import functools
 import json
 import os
@@ -21,6 +22,7 @@ _TOLD = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SCHEDULER", "STRETTO_
 _RENDEZVOUS_S = 60.0  # The default of STRETTO_RENDEZVOUS_TIMEOUT_S.
 _LIMIT = "STRETTO_RENDEZVOUS_TIMEOUT_S"
 _BACKEND = "init_process_group"  # As errors name the call.
+_LAST_PORT = 65535
 _LONGEST_S = 86400.0  # That an operation may take.
 _kept_stores = []  # Rank 0 may serve a store, which other ranks read after it has returned.
 
@@ -62,34 +64,35 @@ def worker(store, rank, size, timeout):
 def join_ranks():
     """Where torchrun has started this process: makes the environment of its rank that of a worker.
     Rank 0 starts a scheduler, and the ranks meet in the store that RANK, WORLD_SIZE, MASTER_ADDR
-    and MASTER_PORT name. Raises Network if the store cannot be reached, and otherwise what
-    init_process_group("stretto") raises."""
+    and MASTER_PORT name. Raises InvalidArgument for variables that name no rank or port,
+    RendezvousTimeout after STRETTO_RENDEZVOUS_TIMEOUT_S, Network if the store fails otherwise, and
+    what init_process_group("stretto") raises."""
+    rank, size = environment.rank_of_torch()
+    limit = environment.seconds(_LIMIT, default=_RENDEZVOUS_S)
+    where = (environment.text("MASTER_ADDR"),
+             environment.number("MASTER_PORT", default=0, most=_LAST_PORT))
+    serves = rank == 0 and environment.text("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
-        store, rank, size = _store_of_environment()
-    except RuntimeError as error:
-        raise errors.Network(
-            "torch.distributed's store at MASTER_ADDR "
-            f"{environment.text('MASTER_ADDR')}, MASTER_PORT {environment.text('MASTER_PORT')} "
-            f"cannot be used: {error}", operation="init") from error
+        store = _store_at(*where, size, serves, datetime.timedelta(seconds=limit))
+    except (RuntimeError, OSError) as error:  # PyTorch 1 raises TimeoutError.
+        kind = errors.RendezvousTimeout if attempts.is_timeout(error) else errors.Network
+        raise kind(f"torch.distributed's store at MASTER_ADDR {where[0]}, MASTER_PORT {where[1]} "
+                   f"cannot be used: {error}", operation="init") from error
     _kept_stores.append(store)
-    _meet(attempts.store_of_attempt(store, rank, size, _RENDEZVOUS_S, "init"), rank, size, "init")
+    _meet(attempts.store_of_attempt(store, rank, size, limit, "init"), rank, size, "init")
 
 
-def _store_of_environment():
+def _store_at(*place):
     # As init_process_group has it by env://, without the count of restarts that PyTorch 1 has in
     # its keys: agents differ in it. PyTorch asks for libuv whatever USE_LIBUV says, and Debian
     # builds PyTorch 2 without.
-    rank, size = environment.number("RANK", default=0), environment.number("WORLD_SIZE", default=1)
-    serves = rank == 0 and environment.text("TORCHELASTIC_USE_AGENT_STORE") != "True"
-    make = functools.partial(dist.TCPStore, environment.text("MASTER_ADDR"),
-                             environment.number("MASTER_PORT", default=0), size, serves,
-                             wait_for_workers=False, multi_tenant=True)
+    make = functools.partial(dist.TCPStore, *place, wait_for_workers=False, multi_tenant=True)
     try:
-        return make(), rank, size
+        return make()
     except RuntimeError as error:
         if "libuv" not in str(error):
             raise
-    return make(use_libuv=False), rank, size
+    return make(use_libuv=False)
 
 
 def _shorten_rendezvous(timeout):
@@ -106,7 +109,7 @@ def _meet(store, rank, size, operation=_BACKEND):
         store.set(_KEY, json.dumps(job))
     else:
         if not _are_local(size):
-            _tell_address(store, rank)
+            _tell_address(store, rank, operation)
         job = json.loads(attempts.told(store, _KEY, 0, operation))
     if "error" in job:
         raise errors.Unsupported(job["error"], operation=operation)
@@ -132,10 +135,10 @@ def _are_local(size):
     return environment.text("LOCAL_WORLD_SIZE") == str(size)
 
 
-def _tell_address(store, rank):
+def _tell_address(store, rank, operation):
     # Rank 0 gets the rank's address, or why it has none.
     try:
-        told = {"address": _own_address(store)}
+        told = {"address": _own_address(store, operation)}
     except errors.Error as error:
         store.set(f"{_KEY} {rank}", json.dumps({"error": error.cause}))
         raise
@@ -151,8 +154,8 @@ def _addresses(store, size, operation):
         yield found["address"]
 
 
-def _own_address(store):
-    return addresses.own_address_towards(addresses.meeting_point(store))
+def _own_address(store, operation):
+    return addresses.own_address_towards(addresses.meeting_point(store), operation)
 
 
 def _begin(store, size, operation=_BACKEND):
@@ -171,7 +174,8 @@ def _begin(store, size, operation=_BACKEND):
     else:
         job["STRETTO_JOB_TOKEN"] = secrets.token_hex(16)
     try:
-        host = addresses.listening_address(_own_address(store), _addresses(store, size, operation))
+        host = addresses.listening_address(_own_address(store, operation),
+                                           _addresses(store, size, operation))
         variables = os.environ | job | {"STRETTO_BIND_HOST": host}
         variables.setdefault("STRETTO_LOG_LEVEL", "warning")
         reading, writing = os.pipe()
