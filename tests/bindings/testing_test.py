@@ -3,6 +3,7 @@
 
 import importlib
 import importlib.util
+import json
 import pathlib
 import sys
 import tempfile
@@ -70,6 +71,22 @@ class Run(jobs.PythonTest):
     def test_a_killed_worker_is_named(self):
         with self.assertRaisesRegex(testing.WorkerFailed, "rank=1 .*killed by SIGKILL"):
             testing.run(testing_functions.one_is_killed)
+
+    def test_worker_that_exits_is_named(self):
+        for function, words in (
+                (testing_functions.one_exits, "worker 1 ended without a result"),
+                (testing_functions.one_calls_exit, "worker 1 of 2 failed\n(.|\n)*in one_calls"),
+                (testing_functions.one_raises_base_exception, "Failed: wanted 2")):
+            with self.assertRaisesRegex(testing.WorkerFailed, words) as caught:
+                testing.run(function)
+            self.assertEqual(caught.exception.rank, 1)
+
+    def test_failure_before_deadline_is_no_timeout(self):
+        failure = {"at": 1.0, "traceback": "ValueError: no data"}
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "failure1.json").write_text(json.dumps(failure), encoding="utf-8")
+            for deadline, wanted in ((2.0, [(failure, 1)]), (0.5, [])):
+                self.assertEqual(testing._failures(pathlib.Path(folder), 2, deadline), wanted)
 
     def test_a_timeout_shows_stacks_and_leaves_nobody(self):
         with self.assertRaises(testing.WorkersTimedOut) as caught:

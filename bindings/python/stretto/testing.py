@@ -79,12 +79,13 @@ def run(function: Callable[..., Any], *arguments: Any, workers: int = 2, servers
         status, output = _ended([*command, "--", sys.executable, "-c", testing_worker.START,
                                  str(folder / "call.json")], environ, deadline)
         sys.stdout.write(output)  # Which pytest shows beside a test that fails.
-        if status != 0 and time.monotonic() >= deadline:
+        failures = _failures(folder, workers, deadline)
+        if status != 0 and not failures and time.monotonic() >= deadline:
             raise WorkersTimedOut(f"{name['name']} did not return within {timeout:g} s\n"
                                   f"{_last_lines(output)}")
-        if status != 0:
-            raise _failure(folder, workers, status, output)
-        return [testing_worker.load(folder / f"result{rank}") for rank in range(workers)]
+        if status != 0 or failures:  # After sys.exit(0) in a worker the status is 0.
+            raise _failure(failures, workers, status, output)
+        return [_result(folder, rank, output) for rank in range(workers)]
 
 
 def _ended(command, environ, deadline):
@@ -112,13 +113,28 @@ def _ended(command, environ, deadline):
         job.stdout.close()
 
 
-def _failure(folder, workers, status, output):
-    # The worker that raised first: others that wait for it raise after it.
+def _result(folder, rank, output):
+    try:
+        return testing_worker.load(folder / f"result{rank}")
+    except FileNotFoundError:
+        raise WorkerFailed(f"worker {rank} ended without a result: its process ended before the "
+                           f"function returned\n{_last_lines(output)}", rank) from None
+
+
+def _failures(folder, workers, deadline):
+    # What workers raised in time, each with its rank.
     failures = []
     for rank in range(workers):
         with contextlib.suppress(FileNotFoundError):
             text = (folder / f"failure{rank}.json").read_text(encoding="utf-8")
-            failures.append((json.loads(text), rank))
+            failure = json.loads(text)
+            if failure["at"] < deadline:
+                failures.append((failure, rank))
+    return failures
+
+
+def _failure(failures, workers, status, output):
+    # The worker that raised first: others that wait for it raise after it.
     cause = "\n".join(line for line in output.splitlines() if line.startswith("ERROR "))
     if not failures:
         return WorkerFailed(f"the job ended with status {status}\n{_last_lines(output)}")
