@@ -4,6 +4,7 @@
 import importlib
 import importlib.util
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -39,6 +40,20 @@ class Values(unittest.TestCase):
         self.assertEqual(found[:-1], value[:-1])
         self.assertTrue(torch.equal(found[-1], value[-1]))
 
+    def test_stored_view_leaves_its_base(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "value"
+            testing_worker.store(torch.zeros(1 << 20)[:2], path)
+            self.assertLess(path.with_suffix(".pt").stat().st_size, 1 << 16)
+            self.assertEqual(testing_worker.load(path).tolist(), [0.0, 0.0])
+
+    def test_numbers_that_no_job_has_are_refused(self):
+        for wanted, given in (("workers is 0, wanted", {"workers": 0}),
+                              ("servers is -1, wanted", {"servers": -1}),
+                              ("timeout is 0, wanted", {"timeout": 0})):
+            with self.assertRaisesRegex(errors.InvalidArgument, wanted):
+                testing.run(testing_functions.adds, **given)
+
     def test_functions_without_a_name_are_refused(self):
         for function in (lambda: 1, self.test_stored_values_keep_their_types, print):
             with self.assertRaisesRegex(errors.InvalidArgument, "wanted a function at the top"):
@@ -48,12 +63,14 @@ class Values(unittest.TestCase):
 class Run(jobs.PythonTest):
 
     def test_results_come_by_rank(self):
-        found = testing.run(testing_functions.adds, 1.0, {"text": "a b"}, workers=3,
-                            variables={"GIVEN": "g"})
+        outer = {"STRETTO_BIND_HOST": "192.0.2.1", "STRETTO_JOB_TOKEN": "of another job"}
+        with mock.patch.dict(os.environ, outer):
+            found = testing.run(testing_functions.adds, 1.0, {"text": "a b"}, workers=3,
+                                variables={"GIVEN": 7})
         for rank, (total, kinds, words) in enumerate(found):
             self.assertEqual(total.item(), 6.0)
             self.assertEqual(kinds, {"rank": rank, 7: (None, True)})
-            self.assertEqual(words, ["a b", "g"])
+            self.assertEqual(words, ["a b", "7"])
 
     def test_a_training_step(self):
         first, second = testing.run(testing_functions.trains, servers=0)

@@ -84,7 +84,7 @@ def _encoded(value, tensors):
         return ["dict", [[_encoded(part, tensors) for part in pair] for pair in value.items()]]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        tensors.append(value.detach().cpu())
+        tensors.append(value.detach().cpu().clone())  # A view's file would have its whole base.
         return ["tensor", len(tensors) - 1]
     raise TypeError(f"wanted None, numbers, text, lists, tuples, dicts and tensors, found a "
                     f"{type(value).__name__}: {value!r}")
