@@ -72,6 +72,8 @@ if(STRETTO_HAVE_PYTHON)
     ${PROJECT_SOURCE_DIR}/bindings/python/byteps DESTINATION ${STRETTO_PYTHON_MODULES}
     COMPONENT python EXCLUDE_FROM_ALL
     FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN __pycache__ EXCLUDE)
+  install(FILES ${PROJECT_SOURCE_DIR}/bindings/python/stretto_pytest.py
+    DESTINATION ${STRETTO_PYTHON_MODULES} COMPONENT python EXCLUDE_FROM_ALL)
   foreach(script IN ITEMS bpslaunch=stretto.bpslaunch stretto-doctor=stretto.doctor)
     string(REPLACE "=" ";" script ${script})
     list(GET script 0 name)

@@ -2,12 +2,13 @@
 """Compares backend "stretto" of torch.distributed with gloo, case by case, and prints a table:
 
     PYTHONPATH=build/python STRETTO_BIN_DIR=build/bin python3 tests/bindings/comparison.py \\
-        [--only calls,ddp,parallel] [--match WORDS] [--all]
+        [--only calls,ddp,parallel] [--match WORDS]
 
 Two ranks run a case by each backend, and give tensors that are compared. `worse` is a case that
-gloo passes and stretto does not; the exit status is 1 if there is one, or if results differ. A case
-that both fail is a limit of this PyTorch, and the table has gloo's error. The ranks run case after
-case; a failure or a standstill ends them, and the next case gets new ones.
+gloo passes and stretto does not. A case that both fail with errors of one type is a limit of this
+PyTorch, as are types that both refuse; `both fail` is any other case that both fail. The exit
+status is 1 if a case is worse, differs, or if both fail. The ranks run case after case; a failure
+or a standstill ends them, and the next case gets new ones.
 """
 
 import argparse
@@ -25,6 +26,10 @@ import warnings
 
 LIMIT_S = 120.0  # For one case.
 _ONLY_GLOO = "only implemented for GLOO"  # PyTorch looks at the backend's name.
+_NO_ANSWER = ("Hang", "Died")
+# Both refuse these types, each by an error of its own.
+_REFUSED_BY_BOTH = tuple(f"all_reduce {name}" for name in ("uint16", "uint32", "float8_e4m3fn"))
+_BAD = ("worse", "differ", "both fail")
 GROUPS = ("calls", "ddp", "parallel")
 SIZE = 2
 
@@ -220,10 +225,13 @@ def compared(one, other):
     return ("differ", "close", "equal")[level]
 
 
-def verdict(stretto, gloo):
+def verdict(stretto, gloo, name=""):
     """What a row says, besides passed and failed."""
     if stretto.error and gloo.error:
-        return "limit of this PyTorch"
+        kinds = [one.error.partition(":")[0] for one in (stretto, gloo)]
+        is_alike = kinds[0] == kinds[1] or name in _REFUSED_BY_BOTH
+        has_answers = not set(kinds) & set(_NO_ANSWER)
+        return "limit of this PyTorch" if is_alike and has_answers else "both fail"
     if stretto.error:
         return "limit of this PyTorch" if _ONLY_GLOO in stretto.error else "worse"
     return "better" if gloo.error else compared(stretto, gloo)
@@ -243,11 +251,13 @@ def table(chosen, say=print):
     found = {backend: run_all(backend, cases) for backend in ("gloo", "stretto")}
     counts = {}
     for (group, case), stretto, gloo in zip(chosen, found["stretto"], found["gloo"]):
-        word = verdict(stretto, gloo)
+        word = verdict(stretto, gloo, case.name)
         counts.setdefault(group, {}).setdefault(word, 0)
         counts[group][word] += 1
         passed = ["failed" if one.error else "passed" for one in (stretto, gloo)]
         why = gloo.error or stretto.error
+        if word == "both fail":
+            why = f"{stretto.error}; gloo: {gloo.error}"
         say(f"| {group} | {case.name} | {passed[0]} | {passed[1]} | {word} | "
             f"{why.replace('|', '/')} |")
     return counts
@@ -267,7 +277,7 @@ def main():
     counts = table(chosen, lambda row: print(row, flush=True))
     for group, words in counts.items():
         print(f"\n{group}: " + ", ".join(f"{count} {word}" for word, count in words.items()))
-    bad = sum(words.get("worse", 0) + words.get("differ", 0) for words in counts.values())
+    bad = sum(sum(words.get(word, 0) for word in _BAD) for words in counts.values())
     sys.exit(int(bad > 0))
 
 

@@ -52,9 +52,20 @@ class Comparison(unittest.TestCase):
         cases.add("different", lambda rank: torch.tensor(dist.get_backend() == "stretto"))
         cases.add("equal", lambda rank: torch.ones(2))
         cases.add("limit", lambda rank: torch.no_such_call())
+        def fails_apart(rank):
+            raise (KeyError if dist.get_backend() == "stretto" else ValueError)(rank)
+        cases.add("both", fails_apart)
         counts, rows = self.counts([("a test", case) for case in cases])
-        self.assertEqual(counts, {"worse": 1, "differ": 1, "equal": 1, "limit of this PyTorch": 1},
+        self.assertEqual(counts, {"worse": 1, "differ": 1, "equal": 1, "limit of this PyTorch": 1,
+                                  "both fail": 1},
                          rows)
+
+
+    def test_standstills_are_no_limits(self):
+        hang, died = (comparison.Outcome(text, ()) for text in ("Hang: rank 0", "Died: a rank"))
+        for stretto, gloo in ((hang, hang), (died, died), (hang, died)):
+            self.assertEqual(comparison.verdict(stretto, gloo, "all_reduce uint16"),
+                             "both fail")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class Meeting(unittest.TestCase):
     def begin(self, store, size=2, **variables):
         """What rank 0 tells the others, before it starts a scheduler."""
         with unittest.mock.patch.dict(os.environ, variables), unittest.mock.patch.object(
-                rendezvous, "_own_address", lambda store: "127.0.0.1"), unittest.mock.patch.object(
+                rendezvous, "_own_address", lambda *_: "127.0.0.1"), unittest.mock.patch.object(
                 rendezvous, "_start_scheduler", side_effect=OSError("no scheduler here")):
             return rendezvous._begin(store, size)
 

@@ -2,6 +2,7 @@
 """Functions that testing_test.py runs as workers."""
 
 import os
+import sys
 
 import torch
 
@@ -47,3 +48,21 @@ def one_is_killed():
 def returns_a_set():
     """What no result may be."""
     return {1}
+
+
+def one_exits():
+    """Worker 1 ends with status 0 before it returns."""
+    if os.environ["RANK"] == "1":
+        os._exit(0)
+
+
+def one_calls_exit():
+    """Worker 1 calls sys.exit()."""
+    if os.environ["RANK"] == "1":
+        sys.exit(0)
+
+
+def one_raises_base_exception():
+    """Worker 1 raises what is no Exception, as fail() of pytest does."""
+    if os.environ["RANK"] == "1":
+        raise type("Failed", (BaseException,), {})("wanted 2")

@@ -3,6 +3,7 @@
 refuses, and that pip removes every file that it has installed. Needs STRETTO_BUILD_DIR.
 """
 
+import configparser
 import email.parser
 import pathlib
 import re
@@ -58,14 +59,17 @@ class Wheel(unittest.TestCase):
         self.assertEqual(self.below("data/share/man/man1"),
                          {f"{name}.1" for name in PROGRAMS | SCRIPTS})
         self.assertEqual(self.below("data/share/bash-completion/completions"), PROGRAMS | SCRIPTS)
-        self.assertEqual(set(re.findall(r"^(\S+) =", self.file("entry_points.txt"), re.MULTILINE)),
-                         SCRIPTS)
+        points = configparser.ConfigParser()
+        points.read_string(self.file("entry_points.txt"))
+        self.assertEqual(set(points["console_scripts"]), SCRIPTS)
+        self.assertEqual(dict(points["pytest11"]), {"stretto": "stretto_pytest"})
 
     def test_packages_are_whole(self):
-        found = {path for path in self.files if path.startswith(("stretto/", "byteps/"))}
+        found = {path for path in self.files
+                 if path.startswith(("stretto/", "byteps/", "stretto_pytest"))}
         wanted = {path.relative_to(SOURCE).as_posix() for package in ("stretto", "byteps")
                   for pattern in ("*.py", "*.pyi", "py.typed")
-                  for path in (SOURCE / package).rglob(pattern)}
+                  for path in (SOURCE / package).rglob(pattern)} | {"stretto_pytest.py"}
         module, = found - wanted
         self.assertRegex(module, r"^stretto/_core\..*\.so$")
         self.assertEqual(wanted - found, set())

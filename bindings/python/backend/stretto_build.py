@@ -26,7 +26,7 @@ _ROOT = _HERE.parents[1]
 _TARGET, _COMPONENTS = "stretto_in_wheel", ("programs", "python")  # cmake/StrettoPackages.cmake
 _MODULES = pathlib.PurePath("lib/python3/dist-packages")  # Where those install the packages.
 _SCRIPTS = {"bpslaunch": "stretto.bpslaunch:main", "stretto-doctor": "stretto.doctor:main"}
-_PLUGINS = {"stretto": "stretto.pytest_plugin"}  # Of pytest.
+_PLUGINS = {"stretto": "stretto_pytest"}  # Of pytest.
 _METADATA = (
     ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),
     ("Description-Content-Type", "text/markdown"),

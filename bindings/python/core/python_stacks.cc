@@ -35,6 +35,12 @@ bool has_no_handler(int number) {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
 }
 
+// What the signal calls; null on failure.
+PythonStacks::Handler handler_of(int number) {
+  struct sigaction action{};
+  return ::sigaction(number, nullptr, &action) == 0 ? action.sa_handler : nullptr;
+}
+
 int unused_signal() {
   for (int number = SIGRTMAX; number >= SIGRTMIN; --number) {
     if (has_no_handler(number)) return number;
@@ -62,6 +68,7 @@ PythonStacks::PythonStacks() : file_(::memfd_create("stacks", MFD_CLOEXEC)) {
     py::module_::import("faulthandler")
         .attr("register")(number, py::arg("file") = file_.get(), py::arg("all_threads") = true);
     signal_ = number;
+    handler_ = handler_of(number);
   } catch (const py::error_already_set&) {
     set_handler(number, SIG_DFL);
   }
@@ -70,6 +77,7 @@ PythonStacks::PythonStacks() : file_(::memfd_create("stacks", MFD_CLOEXEC)) {
 std::string PythonStacks::text() {
   const std::lock_guard lock(mutex_);
   if (signal_ == 0 || Py_IsInitialized() == 0) return kNone;
+  if (handler_of(signal_) != handler_) return kNone;  // The program has installed its own since.
   if (::ftruncate(file_.get(), 0) != 0 || ::lseek(file_.get(), 0, SEEK_SET) != 0) return kNone;
   signal_this_thread(signal_);
   const std::string stacks = read_file();
@@ -79,6 +87,10 @@ std::string PythonStacks::text() {
 void PythonStacks::close() {
   const std::lock_guard lock(mutex_);
   if (signal_ == 0) return;
+  if (handler_of(signal_) != handler_) {  // The program's own, which stays.
+    signal_ = 0;
+    return;
+  }
   try {
     py::module_::import("faulthandler").attr("unregister")(signal_);
   } catch (const py::error_already_set&) {

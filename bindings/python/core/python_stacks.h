@@ -11,10 +11,13 @@ namespace stretto::python {
 
 /// Reads the stacks by Python's faulthandler, which writes them in a signal handler: without the
 /// GIL, whose holder may be what stands still. A thread sends the signal to itself alone. The
-/// signal is the last real-time signal without a handler.
+/// signal is the last real-time signal without a handler. A handler that the program installs for
+/// it later stays, and there are no stacks then.
 /// Thread: the constructor and close() want the GIL; text() may be called by any thread.
 class PythonStacks {
  public:
+  using Handler = void (*)(int);
+
   PythonStacks();
   PythonStacks(const PythonStacks&) = delete;
   PythonStacks& operator=(const PythonStacks&) = delete;
@@ -30,7 +33,8 @@ class PythonStacks {
 
   std::mutex mutex_;
   Descriptor file_;
-  int signal_ = 0;  // 0: none.
+  int signal_ = 0;             // 0: none.
+  Handler handler_ = nullptr;  // faulthandler's.
 };
 
 }  // namespace stretto::python

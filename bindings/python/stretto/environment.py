@@ -4,6 +4,7 @@ takes part is read again by the C++ library when it joins; what is here is neede
 """
 
 import dataclasses
+import math
 import os
 
 from stretto import errors
@@ -42,6 +43,21 @@ def number(*names, default, least=0, most=MOST_WORKERS):
     return default
 
 
+def seconds(name, default, least=0.001, most=86400.0):
+    """The variable as seconds from `least` to `most`."""
+    value = os.environ.get(name, "")
+    if not value:
+        return default
+    try:
+        found = float(value)
+    except ValueError:
+        found = math.nan
+    if not least <= found <= most:
+        raise errors.InvalidArgument(
+            f"{name} is '{value}', wanted seconds from {least:g} to {most:g}")
+    return found
+
+
 def truth(name):
     """True if the variable is set to something else than 0."""
     return number(name, default=0) != 0
@@ -71,6 +87,15 @@ def is_rank_of_torch():
     size = text("WORLD_SIZE")
     return (not text(*_JOBS) and size.isdecimal() and int(size) > 1
             and all(text(name) for name in ("RANK", "MASTER_ADDR", "MASTER_PORT")))
+
+
+def rank_of_torch():
+    """(RANK, WORLD_SIZE) of this process. InvalidArgument for a rank that the world has not."""
+    rank, size = number("RANK", default=0), number("WORLD_SIZE", default=1, least=1)
+    if rank >= size:
+        raise errors.InvalidArgument(f"RANK is {rank}, but WORLD_SIZE is {size}: wanted the number "
+                                     "of ranks, and which of them this is, from 0")
+    return rank, size
 
 
 def mistaken_for_alone(names=_WORLDS_OF_OTHERS):

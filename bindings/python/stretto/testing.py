@@ -34,7 +34,7 @@ _LAST_LINES = 60  # Of output, in an error.
 # Of a job or a launcher around the test, which is none of this job's.
 _OTHERS = ("STRETTO_SCHEDULER", "STRETTO_WORLD_SIZE", "STRETTO_RANK", "STRETTO_SERVERS",
            "STRETTO_ROLE", "DMLC_PS_ROOT_URI", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_ROLE",
-           "MASTER_ADDR", "MASTER_PORT")
+           "STRETTO_BIND_HOST", "STRETTO_JOB_TOKEN", "MASTER_ADDR", "MASTER_PORT")
 
 
 class WorkerFailed(RuntimeError):
@@ -53,23 +53,29 @@ class WorkersTimedOut(WorkerFailed):
 
 
 def run(function: Callable[..., Any], *arguments: Any, workers: int = 2, servers: int = 1,
-        timeout: float = 60.0, variables: Optional[Mapping[str, str]] = None) -> List[Any]:
+        timeout: float = 60.0, variables: Optional[Mapping[str, Any]] = None) -> List[Any]:
     """Calls `function(*arguments)` in each of `workers` processes of a new job with `servers`
     servers on this host, and returns what the calls return, by rank. No process is left when this
     returns or raises.
 
     `function` is at the top level of a module, which each worker imports again. Arguments and
     results are None, numbers, text, tensors, and lists, tuples and dicts of them. `timeout` is in
-    seconds and includes the start. `variables` are added to the environment.
+    seconds and includes the start. `variables` are added to the environment, as text.
 
     Raises WorkerFailed, WorkersTimedOut, TypeError for other arguments, InvalidArgument for a
-    function that workers cannot import, and Unsupported where the programs of a job are missing.
+    function that workers cannot import and for numbers that no job has, and Unsupported where the
+    programs of a job are missing.
     Thread: any."""
+    _check("workers", workers, 1)
+    _check("servers", servers, 0)
+    if not timeout > 0:
+        raise errors.InvalidArgument(f"timeout is {timeout!r}, wanted seconds above 0",
+                                     operation="testing.run")
     name = testing_worker.reference_to(function)
     command = [roles.program(roles.PROGRAMS["launcher"]), "--via", "local", "-n", str(workers),
                "-s", str(servers), "--settle", "1", "--grace", "1", "--name", name["name"]]
     environ = {key: value for key, value in os.environ.items() if key not in _OTHERS}
-    environ.update(variables or {})
+    environ.update((key, str(value)) for key, value in (variables or {}).items())
     with tempfile.TemporaryDirectory(prefix="stretto-testing-") as place:
         folder = pathlib.Path(place)
         deadline = time.monotonic() + timeout
@@ -79,12 +85,19 @@ def run(function: Callable[..., Any], *arguments: Any, workers: int = 2, servers
         status, output = _ended([*command, "--", sys.executable, "-c", testing_worker.START,
                                  str(folder / "call.json")], environ, deadline)
         sys.stdout.write(output)  # Which pytest shows beside a test that fails.
-        if status != 0 and time.monotonic() >= deadline:
+        failures = _failures(folder, workers, deadline)
+        if status != 0 and not failures and time.monotonic() >= deadline:
             raise WorkersTimedOut(f"{name['name']} did not return within {timeout:g} s\n"
                                   f"{_last_lines(output)}")
-        if status != 0:
-            raise _failure(folder, workers, status, output)
-        return [testing_worker.load(folder / f"result{rank}") for rank in range(workers)]
+        if status != 0 or failures:  # After sys.exit(0) in a worker the status is 0.
+            raise _failure(failures, workers, status, output)
+        return [_result(folder, rank, output) for rank in range(workers)]
+
+
+def _check(name, value, least):
+    if not isinstance(value, int) or value < least:
+        raise errors.InvalidArgument(
+            f"{name} is {value!r}, wanted a whole number from {least}", operation="testing.run")
 
 
 def _ended(command, environ, deadline):
@@ -112,13 +125,28 @@ def _ended(command, environ, deadline):
         job.stdout.close()
 
 
-def _failure(folder, workers, status, output):
-    # The worker that raised first: others that wait for it raise after it.
+def _result(folder, rank, output):
+    try:
+        return testing_worker.load(folder / f"result{rank}")
+    except FileNotFoundError:
+        raise WorkerFailed(f"worker {rank} ended without a result: its process ended before the "
+                           f"function returned\n{_last_lines(output)}", rank) from None
+
+
+def _failures(folder, workers, deadline):
+    # What workers raised in time, each with its rank.
     failures = []
     for rank in range(workers):
         with contextlib.suppress(FileNotFoundError):
             text = (folder / f"failure{rank}.json").read_text(encoding="utf-8")
-            failures.append((json.loads(text), rank))
+            failure = json.loads(text)
+            if failure["at"] < deadline:
+                failures.append((failure, rank))
+    return failures
+
+
+def _failure(failures, workers, status, output):
+    # The worker that raised first: others that wait for it raise after it.
     cause = "\n".join(line for line in output.splitlines() if line.startswith("ERROR "))
     if not failures:
         return WorkerFailed(f"the job ended with status {status}\n{_last_lines(output)}")

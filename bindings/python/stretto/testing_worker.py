@@ -84,7 +84,7 @@ def _encoded(value, tensors):
         return ["dict", [[_encoded(part, tensors) for part in pair] for pair in value.items()]]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        tensors.append(value.detach().cpu())
+        tensors.append(value.detach().cpu().clone())  # A view's file would have its whole base.
         return ["tensor", len(tensors) - 1]
     raise TypeError(f"wanted None, numbers, text, lists, tuples, dicts and tensors, found a "
                     f"{type(value).__name__}: {value!r}")
@@ -111,7 +111,7 @@ def main(call, path):
         function = _function_at(call["function"])
         result = function(*load(pathlib.Path(call["arguments"])))
         store(result, folder / f"result{rank}")
-    except Exception:
+    except BaseException:  # pytest's fail() and skip() raise no Exception; nor does sys.exit().
         failure = {"at": time.monotonic(), "traceback": traceback.format_exc()}
         part = folder / f"failure{rank}.part"
         part.write_text(json.dumps(failure), encoding="utf-8")

@@ -19,7 +19,7 @@ def meeting_point(store):
     return getattr(store, "host", "") or environment.text("MASTER_ADDR", default=_LOOPBACK)
 
 
-def own_address_towards(host):
+def own_address_towards(host, operation="init_process_group"):
     """This host's address on the way to another one, or to itself."""
     try:
         found = socket.getaddrinfo(host, _PORT, type=socket.SOCK_DGRAM)
@@ -31,9 +31,9 @@ def own_address_towards(host):
             return probe.getsockname()[0]
     except OSError as error:
         raise errors.Unsupported(
-            f"backend 'stretto' finds no way to '{host}', where torch.distributed meets "
+            f"this rank finds no way to '{host}', where torch.distributed meets "
             f"({error}): name that host by an address that this host can reach",
-            operation="init_process_group") from None
+            operation=operation) from None
 
 
 def with_port(host, port):

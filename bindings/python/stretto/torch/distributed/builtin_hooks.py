@@ -5,6 +5,7 @@ make it. Groups of backend "stretto" get PyTorch's hooks in Python, which do the
 """
 
 import functools
+import warnings
 
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -22,8 +23,9 @@ def replace_for(kind):
         if name is None or not isinstance(module.process_group, kind):
             own(module, comm_hook_type)
             return
-        # Imported here: under Python 3.13 and later these modules of PyTorch 2.6 give warnings.
-        from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+        with warnings.catch_warnings():  # PyTorch 2.6 gives ten under Python 3.13.
+            warnings.simplefilter("ignore", FutureWarning)
+            from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
         module.register_comm_hook(module.process_group, getattr(default_hooks, name))
 
     if hasattr(dist, "BuiltinCommHookType"):

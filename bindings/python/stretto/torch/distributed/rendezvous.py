@@ -4,6 +4,8 @@ where the scheduler is. Else rank 0 starts one, of a job without servers, and th
 address in the store that torch.distributed has.
 """
 
+import datetime
+import functools
 import json
 import os
 import secrets
@@ -12,12 +14,15 @@ import subprocess
 import torch.distributed as dist
 
 from stretto import environment, errors, roles, session
-from stretto.torch.distributed import addresses
+from stretto.torch.distributed import addresses, attempts
 
 _KEY = "stretto job"
 _TOLD = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SCHEDULER", "STRETTO_ENCRYPT",
          "STRETTO_JOB_TOKEN")
 _RENDEZVOUS_S = 60.0  # The default of STRETTO_RENDEZVOUS_TIMEOUT_S.
+_LIMIT = "STRETTO_RENDEZVOUS_TIMEOUT_S"
+_BACKEND = "init_process_group"  # As errors name the call.
+_LAST_PORT = 65535
 _LONGEST_S = 86400.0  # That an operation may take.
 _kept_stores = []  # Rank 0 may serve a store, which other ranks read after it has returned.
 
@@ -33,7 +38,9 @@ def worker(store, rank, size, timeout):
         if not environment.names_a_job():
             if size > 1:
                 _shorten_rendezvous(timeout)
-                _meet(store, rank, size)
+                limit = min(environment.seconds(_LIMIT, default=_RENDEZVOUS_S),
+                            max(timeout.total_seconds(), 1.0))
+                _meet(attempts.store_of_attempt(store, rank, size, limit, _BACKEND), rank, size)
             else:  # Said by the program, whatever its launcher says.
                 environment.give("STRETTO_WORLD_SIZE", 1)
         if not environment.text("STRETTO_OPERATION_TIMEOUT_S"):
@@ -57,53 +64,53 @@ def worker(store, rank, size, timeout):
 def join_ranks():
     """Where torchrun has started this process: makes the environment of its rank that of a worker.
     Rank 0 starts a scheduler, and the ranks meet in the store that RANK, WORLD_SIZE, MASTER_ADDR
-    and MASTER_PORT name. Raises Network if the store cannot be reached, and otherwise what
-    init_process_group("stretto") raises."""
+    and MASTER_PORT name. Raises InvalidArgument for variables that name no rank or port,
+    RendezvousTimeout after STRETTO_RENDEZVOUS_TIMEOUT_S, Network if the store fails otherwise, and
+    what init_process_group("stretto") raises."""
+    rank, size = environment.rank_of_torch()
+    limit = environment.seconds(_LIMIT, default=_RENDEZVOUS_S)
+    where = (environment.text("MASTER_ADDR"),
+             environment.number("MASTER_PORT", default=0, most=_LAST_PORT))
+    serves = rank == 0 and environment.text("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
-        store, rank, size = _store_of_environment()
-    except RuntimeError as error:
-        raise errors.Network(
-            "torch.distributed's store at MASTER_ADDR "
-            f"{environment.text('MASTER_ADDR')}, MASTER_PORT {environment.text('MASTER_PORT')} "
-            f"cannot be used: {error}", operation="init") from error
-    attempt = environment.text("TORCHELASTIC_RESTART_COUNT", default="0")
+        store = _store_at(*where, size, serves, datetime.timedelta(seconds=limit))
+    except (RuntimeError, OSError) as error:  # PyTorch 1 raises TimeoutError.
+        kind = errors.RendezvousTimeout if attempts.is_timeout(error) else errors.Network
+        raise kind(f"torch.distributed's store at MASTER_ADDR {where[0]}, MASTER_PORT {where[1]} "
+                   f"cannot be used: {error}", operation="init") from error
     _kept_stores.append(store)
-    _meet(dist.PrefixStore(f"stretto init {attempt}", store), rank, size, "init")
+    _meet(attempts.store_of_attempt(store, rank, size, limit, "init"), rank, size, "init")
 
 
-def _store_of_environment():
-    # As init_process_group has it by env://. Its clients of torchrun's store ask for libuv whatever
-    # USE_LIBUV says, and Debian builds PyTorch 2 without.
-    rank, size = environment.number("RANK", default=0), environment.number("WORLD_SIZE", default=1)
+def _store_at(*place):
+    # As init_process_group has it by env://, without the count of restarts that PyTorch 1 has in
+    # its keys: agents differ in it. PyTorch asks for libuv whatever USE_LIBUV says, and Debian
+    # builds PyTorch 2 without.
+    make = functools.partial(dist.TCPStore, *place, wait_for_workers=False, multi_tenant=True)
     try:
-        return next(iter(dist.rendezvous("env://")))
+        return make()
     except RuntimeError as error:
         if "libuv" not in str(error):
             raise
-    serves = rank == 0 and environment.text("TORCHELASTIC_USE_AGENT_STORE") != "True"
-    store = dist.TCPStore(environment.text("MASTER_ADDR"),
-                          environment.number("MASTER_PORT", default=0), size, serves,
-                          multi_tenant=True, use_libuv=False)
-    return store, rank, size
+    return make(use_libuv=False)
 
 
 def _shorten_rendezvous(timeout):
     # Ranks that have begun a group meet within its timeout, if that is shorter than the usual one.
-    name = "STRETTO_RENDEZVOUS_TIMEOUT_S"
     seconds = max(timeout.total_seconds(), 1.0)
-    if not environment.text(name) and seconds < _RENDEZVOUS_S:
-        environment.give(name, seconds)
+    if not environment.text(_LIMIT) and seconds < _RENDEZVOUS_S:
+        environment.give(_LIMIT, seconds)
 
 
-def _meet(store, rank, size, operation="init_process_group"):
+def _meet(store, rank, size, operation=_BACKEND):
     # The environment of a job that rank 0 begins.
     if rank == 0:
-        job = _begin(store, size)
+        job = _begin(store, size, operation)
         store.set(_KEY, json.dumps(job))
     else:
         if not _are_local(size):
-            _tell_address(store, rank)
-        job = json.loads(_told(store, _KEY, 0))
+            _tell_address(store, rank, operation)
+        job = json.loads(attempts.told(store, _KEY, 0, operation))
     if "error" in job:
         raise errors.Unsupported(job["error"], operation=operation)
     # Nobody vouches for what comes from the store: it names a job, and no more than that.
@@ -123,49 +130,35 @@ def _meet(store, rank, size, operation="init_process_group"):
         environment.give("STRETTO_BIND_HOST", addresses.own_address_towards(scheduler))
 
 
-def _told(store, key, rank):
-    # What a rank has told the others; the store waits for it as long as its own timeout.
-    try:
-        return store.get(key).decode()
-    except RuntimeError as error:
-        if "timeout" not in str(error).lower():
-            raise errors.Network(
-                f"the store of torch.distributed failed while this rank waited for rank {rank}: "
-                f"{error}", operation="init_process_group") from error
-        raise errors.RendezvousTimeout(
-            f"rank {rank} has not come within init_process_group's timeout ({error})",
-            operation="init_process_group") from error
-
-
 def _are_local(size):
     # All ranks are on one host, as their launcher says.
     return environment.text("LOCAL_WORLD_SIZE") == str(size)
 
 
-def _tell_address(store, rank):
+def _tell_address(store, rank, operation):
     # Rank 0 gets the rank's address, or why it has none.
     try:
-        told = {"address": _own_address(store)}
+        told = {"address": _own_address(store, operation)}
     except errors.Error as error:
         store.set(f"{_KEY} {rank}", json.dumps({"error": error.cause}))
         raise
     store.set(f"{_KEY} {rank}", json.dumps(told))
 
 
-def _addresses(store, size):
+def _addresses(store, size, operation):
     # Of the other ranks, in their order.
     for rank in range(1, 1 if _are_local(size) else size):
-        found = json.loads(_told(store, f"{_KEY} {rank}", rank))
+        found = json.loads(attempts.told(store, f"{_KEY} {rank}", rank, operation))
         if "error" in found:
             raise errors.Unsupported(f"rank {rank}: {found['error']}")
         yield found["address"]
 
 
-def _own_address(store):
-    return addresses.own_address_towards(addresses.meeting_point(store))
+def _own_address(store, operation):
+    return addresses.own_address_towards(addresses.meeting_point(store), operation)
 
 
-def _begin(store, size):
+def _begin(store, size, operation=_BACKEND):
     # Starts what a job needs besides its workers, and returns the variables that those need, or
     # an error that all of them raise.
     job = {"STRETTO_WORLD_SIZE": str(size), "STRETTO_SERVERS": "0"}
@@ -181,7 +174,8 @@ def _begin(store, size):
     else:
         job["STRETTO_JOB_TOKEN"] = secrets.token_hex(16)
     try:
-        host = addresses.listening_address(_own_address(store), _addresses(store, size))
+        host = addresses.listening_address(_own_address(store, operation),
+                                           _addresses(store, size, operation))
         variables = os.environ | job | {"STRETTO_BIND_HOST": host}
         variables.setdefault("STRETTO_LOG_LEVEL", "warning")
         reading, writing = os.pipe()

@@ -143,7 +143,10 @@ class Work(c10d.Work):
             # An exception that is set is a value for those who wait in C++; one raised is none.
             ended = torch.futures.Future()
             self._future = future = ended.then(lambda _: self.wait() and self._result)
-        endings.call(self._tickets[-1], lambda: ended.set_result(None))
+        if self._tickets:
+            endings.call(self._tickets[-1], lambda: ended.set_result(None))
+        else:  # A call of no tensors has ended.
+            ended.set_result(None)
         return future
 
 

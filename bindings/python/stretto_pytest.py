@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixtures that pytest finds where Stretto is installed."""
+"""The fixtures that pytest finds where Stretto is installed. pytest imports this module in every
+run, so it imports nothing of Stretto before a test uses a fixture.
+"""
 
 import pytest
 

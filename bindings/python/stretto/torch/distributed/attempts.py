@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of one attempt to meet. A store of torch.distributed may have keys of ranks that ended:
+torchrun restarts ranks with the store that they had, and each of its agents counts restarts by
+itself. So rank 0 names the attempt, and tells the name in answer to a nonce of each rank.
+"""
+
+import datetime
+import itertools
+import json
+import secrets
+import time
+
+import torch.distributed as dist
+
+from stretto import errors
+
+_KEY = "stretto attempt"
+_LEAST_S = 0.001  # A store takes 0 as no limit.
+
+
+def store_of_attempt(store, rank, size, limit, operation):
+    """The store with a prefix that only the ranks of this attempt have. Rank 0 returns once all
+    ranks have it, or raises RendezvousTimeout after `limit` seconds. The other ranks wait for rank
+    0 as long as the store's own timeout."""
+    name = _announce(store, size, limit, operation) if rank == 0 else _ask(store, rank, operation)
+    return dist.PrefixStore(f"{_KEY} {name}", store)
+
+
+def is_timeout(error):
+    """True for a RuntimeError of a store that waited as long as it may."""
+    text = str(error).lower()
+    return "timeout" in text or "timed out" in text
+
+
+def told(store, key, rank, operation):
+    """What a rank has told the others; the store waits for it as long as its own timeout."""
+    try:
+        return store.get(key).decode()
+    except RuntimeError as error:
+        if not is_timeout(error):
+            raise errors.Network(
+                f"the store of torch.distributed failed while this rank waited for rank {rank}: "
+                f"{error}", operation=operation) from error
+        raise errors.RendezvousTimeout(
+            f"rank {rank} has not come within {operation}'s timeout ({error})",
+            operation=operation) from error
+
+
+def _ask(store, rank, operation):
+    nonce = secrets.token_hex(16)
+    _append(store, {"rank": rank, "nonce": nonce})
+    name = told(store, f"{_KEY} for {nonce}", 0, operation)
+    _append(store, {"rank": rank, "has": name})
+    return name
+
+
+def _append(store, entry):
+    # To a log that rank 0 reads from its start. A rank that is killed here leaves no gap in it.
+    text = json.dumps(entry | {"by": secrets.token_hex(16)})
+    number = store.add(f"{_KEY} entries", 0)  # At most so many as there are.
+    while store.compare_set(f"{_KEY} entry {number}", "", text).decode() != text:
+        number += 1
+    store.set(f"{_KEY} entry {number}", text)  # compare_set() does not wake a rank that waits.
+    store.add(f"{_KEY} entries", 1)
+
+
+def _announce(store, size, limit, operation):
+    # Answers each nonce, also those of ranks that ended.
+    name = secrets.token_hex(16)
+    deadline = time.monotonic() + limit
+    missing = set(range(1, size))
+    for number in itertools.count():
+        if not missing:
+            return name
+        entry = _entry(store, number, deadline)
+        if entry is None:
+            names = ", ".join(map(str, sorted(missing)))
+            raise errors.RendezvousTimeout(
+                (f"ranks {names} have" if len(missing) > 1 else f"rank {names} has")
+                + f" not come within {limit:g} s", operation=operation)
+        if "nonce" in entry:
+            store.set(f"{_KEY} for {entry['nonce']}", name)
+        elif entry["has"] == name:
+            missing.discard(entry["rank"])
+
+
+def _entry(store, number, deadline):
+    # None: it does not come in time.
+    key = f"{_KEY} entry {number}"
+    left = max(deadline - time.monotonic(), _LEAST_S)
+    try:
+        store.wait([key], datetime.timedelta(seconds=left))
+    except RuntimeError as error:
+        if not is_timeout(error):
+            raise
+        return None
+    return json.loads(store.get(key))
