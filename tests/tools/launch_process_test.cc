@@ -39,6 +39,7 @@ TEST_F(LaunchProcess, LauncherSaysThatItLimitsThreads) {
             "[launcher] OMP_NUM_THREADS=1 for workers that share a host; set it to use more "
             "threads\n");
   EXPECT_EQ(run({worker}).errors, "") << "a worker alone uses all processors";
+  EXPECT_EQ(run({"-n", "2", "--env=STRETTO_LOG_LEVEL=warning", worker}).errors, "");
 }
 
 TEST_F(LaunchProcess, LinesOfManyProcessesAreNeverMixed) {

@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "common/check.h"
+#include "common/log.h"
 #include "common/member_end.h"
 #include "tools/launch/agent.h"
 #include "tools/launch/guest_servers.h"
@@ -147,12 +148,20 @@ std::size_t index_of(const LossNews& news, const std::vector<JobMember>& members
   return static_cast<std::size_t>(found - members.begin());
 }
 
+Level log_level_of(const Plan& plan, const Variables& inherited) {
+  std::string word = value_of(inherited, "STRETTO_LOG_LEVEL");
+  for (const auto& [name, value] : plan.added_environment) {
+    if (name == "STRETTO_LOG_LEVEL") word = value;
+  }
+  return level_named(word).value_or(Level::kInfo);
+}
+
 void say_limit_of_threads(OutputRelay& relay, const Plan& plan, const std::vector<LocalRank>& ranks,
                           const Variables& inherited) {
   const bool limits = std::ranges::any_of(ranks, [&](const LocalRank& local) {
     return limits_threads(plan, {{}, local.rank, local.size}, inherited);
   });
-  if (!limits) return;
+  if (!limits || log_level_of(plan, inherited) > Level::kInfo) return;
   relay.say("OMP_NUM_THREADS=1 for workers that share a host; set it to use more threads");
 }
 
