@@ -64,6 +64,7 @@ def call_worker(call, worker):
     call.wait(pulled)
     assert got.tolist() == [2, 4], got
     assert call(pulled, "wait_for", 1.0) and call(pulled, "done")
+    assert call(pulled, "waits_for") == ""
     call.read_all(call(pulled, "info"))
     ended = call.make(_core.EndedTickets)
     both = call(worker, "push_pull", [(tensor, place(given)[0], *place(got))], 0, (given, got))

@@ -16,6 +16,7 @@ from stretto import errors
 
 _KEY = "stretto attempt"
 _LEAST_S = 0.001  # A store takes 0 as no limit.
+_LONGEST_READ = datetime.timedelta(seconds=5)
 
 
 def store_of_attempt(store, rank, size, limit, operation):
@@ -44,6 +45,21 @@ def told(store, key, rank, operation):
         raise errors.RendezvousTimeout(
             f"rank {rank} has not come within {operation}'s timeout ({error})",
             operation=operation) from error
+
+
+def await_readers(store, key, size):
+    """Returns when the other ranks have called note_read(), or after some seconds. Rank 0 may serve
+    the store, so it must not end before."""
+    if size > 1:
+        try:
+            store.wait([f"{key} read by {rank}" for rank in range(1, size)], _LONGEST_READ)
+        except RuntimeError:
+            pass  # A rank that ended reads nothing.
+
+
+def note_read(store, key, rank):
+    """Tells rank 0 that this rank has read the key."""
+    store.set(f"{key} read by {rank}", "yes")
 
 
 def _ask(store, rank, operation):

@@ -107,10 +107,13 @@ def _meet(store, rank, size, operation=_BACKEND):
     if rank == 0:
         job = _begin(store, size, operation)
         store.set(_KEY, json.dumps(job))
+        if "error" in job:
+            attempts.await_readers(store, _KEY, size)
     else:
         if not _are_local(size):
             _tell_address(store, rank, operation)
         job = json.loads(attempts.told(store, _KEY, 0, operation))
+        attempts.note_read(store, _KEY, rank)
     if "error" in job:
         raise errors.Unsupported(job["error"], operation=operation)
     # Nobody vouches for what comes from the store: it names a job, and no more than that.
