@@ -185,7 +185,7 @@ class Lab:
             run("ip", "-n", self._network(name), "link", "set", "wire", "up")
 
     def _add_address(self, network, address):
-        # Nobody else has these addresses: the kernel need not look for duplicates first.
+        # No other host has these addresses: the kernel looks for no duplicates first.
         words = [f"{address}/64", "nodad"] if self.ipv6 else [f"{address}/24"]
         run("ip", "-n", network, "addr", "add", *words, "dev", "wire")
 
