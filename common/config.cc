@@ -171,14 +171,14 @@ void read_transport(ConfigReader& reader, TransportChoice& choice, std::string& 
   provider = reader.text({"STRETTO_FABRIC_PROVIDER"}).value_or("");
   const auto name = reader.text({"STRETTO_TRANSPORT"});
   if (!name || *name == "auto") return;
-  if (*name == "zmq") {
-    choice = TransportChoice::kZmq;
+  if (*name == "tcp" || *name == "zmq") {  // An older name.
+    choice = TransportChoice::kTcp;
   } else if (*name == "shm") {
     choice = TransportChoice::kShm;
   } else if (*name == "fabric") {
     choice = TransportChoice::kFabric;
   } else {
-    reader.fail(wrong("STRETTO_TRANSPORT", *name, "auto, zmq, shm or fabric"));
+    reader.fail(wrong("STRETTO_TRANSPORT", *name, "auto, tcp, shm or fabric"));
   }
 }
 

@@ -34,9 +34,9 @@ inline constexpr std::uint32_t kMaxNodes = 4096;
 /// "scheduler", "server", "worker", "endpoint", "observer".
 std::string_view name_of(Role role);
 
-/// How servers and workers reach one another. kAuto takes shared memory within a host and ZeroMQ
+/// How servers and workers reach one another. kAuto takes shared memory within a host and TCP
 /// elsewhere; kShm and kFabric make it an error if that cannot be had.
-enum class TransportChoice : std::uint8_t { kAuto, kZmq, kShm, kFabric };
+enum class TransportChoice : std::uint8_t { kAuto, kTcp, kShm, kFabric };
 
 /// How the processes of a host divide its way out to other hosts.
 enum class HostPolicy : std::uint8_t {

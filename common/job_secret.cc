@@ -43,7 +43,7 @@ Status check_encryption(const Config& config) {
   if (config.transport == TransportChoice::kFabric) {
     return {Code::kInvalidArgument,
             "STRETTO_ENCRYPT is 1, and STRETTO_TRANSPORT is fabric: libfabric does not encrypt; "
-            "take zmq, or auto, which encrypts between hosts and uses shared memory within one"};
+            "take tcp, or auto, which encrypts between hosts and uses shared memory within one"};
   }
   for (auto [name, address] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
                                std::pair{"STRETTO_PAGE_ADDRESS", &config.page_address}}) {

@@ -43,7 +43,7 @@ bool is_one_of(std::string_view name, const auto& names) {
 }
 
 std::string_view name_of(TransportChoice choice) {
-  constexpr std::string_view kNames[] = {"auto", "zmq", "shm", "fabric"};
+  constexpr std::string_view kNames[] = {"auto", "tcp", "shm", "fabric"};
   return kNames[static_cast<std::size_t>(choice)];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport: what Stretto asks of anything that moves frames. ZeroMQ, shared memory, inproc and the
+// Transport: what Stretto asks of anything that moves frames. TCP, shared memory, inproc and the
 // simulator's network are transports, and libfabric where it is there. Every one passes the same
 // suite, tests/conformance.
 //

@@ -11,7 +11,7 @@
 #include "van/composite.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/shm/shm_transport.h"
-#include "van/zmq/zmq_transport.h"
+#include "van/tcp/tcp_transport.h"
 
 namespace stretto {
 namespace {
@@ -26,15 +26,15 @@ std::size_t max_payload(std::size_t part_bytes) {
 
 Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
                                                   const std::string& secret) {
-  ZmqOptions options;
+  TcpOptions options;
   if (!secret.empty()) {
-    const Result<zmq::CurveIdentity> identity = zmq::curve_identity_from(secret);
+    const Result<tcp::CurveIdentity> identity = tcp::curve_identity_from(secret);
     if (!identity.ok()) return identity.status();
-    options.curve = std::make_shared<const zmq::CurveIdentity>(*identity);
+    options.curve = std::make_shared<const tcp::CurveIdentity>(*identity);
   }
   options.max_payload_bytes = max_payload(part_bytes);
   options.max_links = kMaxLinks;
-  return make_zmq_transport(options);
+  return make_tcp_transport(options);
 }
 
 namespace {
@@ -74,7 +74,7 @@ Result<Way> fabric(const Config& config) {
 Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
   Result<std::unique_ptr<Transport>> everywhere =
       make_transport(config.job.part_bytes, config.secret_of_links());
-  if (!everywhere.ok() || config.transport == TransportChoice::kZmq) return everywhere;
+  if (!everywhere.ok() || config.transport == TransportChoice::kTcp) return everywhere;
   Result<Way> way =
       config.transport == TransportChoice::kFabric ? fabric(config) : shared_memory(config);
   if (!way.ok()) {

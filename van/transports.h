@@ -10,12 +10,12 @@
 
 namespace stretto {
 
-/// The transport for servers and workers, as `config.transport` says: ZeroMQ over TCP, and shared
+/// The transport for servers and workers, as `config.transport` says: TCP, and shared
 /// memory towards endpoints of this host that offer it. Frames with a larger payload than a control
 /// message or a part end their link: until somebody has been admitted, that is all the memory that
 /// a connection can take.
 Result<std::unique_ptr<Transport>> make_transport(const Config& config);
-/// ZeroMQ alone, for a role that has only control to send, or for parts of `part_bytes`. With a
+/// TCP alone, for a role that has only control to send, or for parts of `part_bytes`. With a
 /// secret, links are encrypted by keys that are made of it; empty: they are not.
 Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
                                                   const std::string& secret = {});

@@ -4,7 +4,7 @@
 // end with 0 and with kUsageStatus, have an error line as everywhere, and no flags but their own.
 //
 // What a flag's value is called may stand before its description, in capitals or as a choice:
-// "HOST:PORT: where the scheduler is", "auto|zmq|shm: how they meet". Man pages and completion are
+// "HOST:PORT: where the scheduler is", "auto|tcp|shm: how they meet". Man pages and completion are
 // made of what --help prints (cmake/make_manuals.py).
 #pragma once
 

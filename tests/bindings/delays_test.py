@@ -123,7 +123,7 @@ class Delays(jobs.PythonTest):
         return ports[0]
 
     def test_one_link(self):
-        job = cluster.ByHand(self, STRETTO_TRANSPORT="zmq")
+        job = cluster.ByHand(self, STRETTO_TRANSPORT="tcp")
         job.server(0)
         server = job.server(1, STRETTO_NODE_HOST=LINK_HOST)
         port = self.listening_port(server)

@@ -17,7 +17,7 @@ class LateRank(jobs.PythonTest):
 
     def test_late_rank_keeps_little_over_tcp(self):
         self.assert_done(self.python("distributed_late_worker.py", "reduce", servers=0,
-                                     STRETTO_TRANSPORT="zmq"))
+                                     STRETTO_TRANSPORT="tcp"))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Exchange(jobs.PythonTest):
         self.assert_done(self.python("exchange_worker.py"))
 
     def test_three_workers_over_tcp(self):
-        job = self.python("exchange_worker.py", workers=3, servers=1, STRETTO_TRANSPORT="zmq")
+        job = self.python("exchange_worker.py", workers=3, servers=1, STRETTO_TRANSPORT="tcp")
         self.assert_done(job, workers=3)
 
 

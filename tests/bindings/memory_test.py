@@ -166,7 +166,7 @@ class Memory(jobs.PythonTest):
 
     def test_two_workers_over_tcp(self):
         self.assert_done(self.python("memory_worker.py", servers=1, forks=False,
-                                     STRETTO_TRANSPORT="zmq"))
+                                     STRETTO_TRANSPORT="tcp"))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ TEST(JobSecret, WhatIsNotEncryptedIsRefused) {
   config.transport = TransportChoice::kFabric;
   EXPECT_THAT(check_encryption(config).cause(), HasSubstr("libfabric does not encrypt"));
   for (const TransportChoice choice :
-       {TransportChoice::kAuto, TransportChoice::kZmq, TransportChoice::kShm}) {
+       {TransportChoice::kAuto, TransportChoice::kTcp, TransportChoice::kShm}) {
     config.transport = choice;
     EXPECT_TRUE(check_encryption(config).ok());
   }

@@ -25,7 +25,7 @@ TEST(ToldVariables, ThereAndBackTheyAreTheSameSettings) {
                                                  {"STRETTO_DEAD_AFTER_S", "2.5"},
                                                  {"STRETTO_CHECKPOINT", "run/with spaces = x"},
                                                  {"STRETTO_RESUME", "run/other"},
-                                                 {"STRETTO_TRANSPORT", "zmq"},
+                                                 {"STRETTO_TRANSPORT", "tcp"},
                                                  {"STRETTO_DRAIN_S", "7"},
                                                  {"STRETTO_CHECKSUMS", "all"},
                                                  {"STRETTO_MEMORY_LIMIT_MIB", "512"},
@@ -48,7 +48,7 @@ TEST(ToldVariables, ThereAndBackTheyAreTheSameSettings) {
   EXPECT_EQ(server->job.dead_after, job->job.dead_after);
   EXPECT_EQ(server->checkpoint.folder, "run/with spaces = x");
   EXPECT_EQ(server->checkpoint.source, "run/other");
-  EXPECT_EQ(server->transport, TransportChoice::kZmq);
+  EXPECT_EQ(server->transport, TransportChoice::kTcp);
   EXPECT_EQ(server->drain, job->drain);
   EXPECT_EQ(server->checksums, Checksums::kAll);
   EXPECT_EQ(server->memory_limit_bytes, job->memory_limit_bytes);

@@ -13,7 +13,7 @@
 #include "van/fabric/fabric_transport.h"
 #include "van/inproc/inproc_transport.h"
 #include "van/shm/shm_transport.h"
-#include "van/zmq/zmq_transport.h"
+#include "van/tcp/tcp_transport.h"
 
 namespace stretto::conformance {
 namespace {
@@ -26,17 +26,17 @@ class InprocWorld final : public World {
   InprocNetwork network_;
 };
 
-class ZmqWorld final : public World {
+class TcpWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
-    return make_zmq_transport(ZmqOptions{}).or_exit();
+    return make_tcp_transport(TcpOptions{}).or_exit();
   }
 };
 
 class Ipv6World final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
-    return make_zmq_transport(ZmqOptions{}).or_exit();
+    return make_tcp_transport(TcpOptions{}).or_exit();
   }
   std::string any_address() const override { return "[::1]:0"; }
 };
@@ -44,15 +44,15 @@ class Ipv6World final : public World {
 class CurveWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
-    ZmqOptions options;
+    TcpOptions options;
     options.curve = identity_;
-    return make_zmq_transport(options).or_exit();
+    return make_tcp_transport(options).or_exit();
   }
 
  private:
-  const std::shared_ptr<const zmq::CurveIdentity> identity_ =
-      std::make_shared<const zmq::CurveIdentity>(
-          zmq::curve_identity_from("a secret of the conformance suite").or_exit());
+  const std::shared_ptr<const tcp::CurveIdentity> identity_ =
+      std::make_shared<const tcp::CurveIdentity>(
+          tcp::curve_identity_from("a secret of the conformance suite").or_exit());
 };
 
 class FabricWorld final : public World {
@@ -78,7 +78,7 @@ class AutoWorld final : public World {
   std::unique_ptr<Transport> endpoint() override {
     std::vector<Way> ways;
     ways.push_back(shm_way(ShmOptions{}).or_exit());
-    return make_composite_transport(make_zmq_transport(ZmqOptions{}).or_exit(), std::move(ways), {})
+    return make_composite_transport(make_tcp_transport(TcpOptions{}).or_exit(), std::move(ways), {})
         .or_exit();
   }
 };
@@ -110,15 +110,15 @@ std::uint32_t word(std::uint32_t seed, std::size_t index) {
 std::vector<Kind> kinds() {
   std::vector<Kind> all = {
       {.name = "inproc", .make = make<InprocWorld>, .threads = true},
-      {.name = "zmq", .make = make<ZmqWorld>, .threads = true},
-      {.name = "zmq_curve", .make = make<CurveWorld>, .threads = true},
+      {.name = "tcp", .make = make<TcpWorld>, .threads = true},
+      {.name = "tcp_curve", .make = make<CurveWorld>, .threads = true},
       {.name = "shm", .make = make<ShmWorld>, .threads = true},
       {.name = "auto", .make = make<AutoWorld>, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},
   };
   // A kernel without IPv6 has no such address.
   if (listen_at(*SocketAddress::from_digits("::1", 0), 1).is_open()) {
-    all.push_back({.name = "zmq_ipv6", .make = make<Ipv6World>, .threads = true});
+    all.push_back({.name = "tcp_ipv6", .make = make<Ipv6World>, .threads = true});
   }
   // A build without libfabric has nothing to test.
   if (make_fabric_transport({.provider = FabricWorld::kProvider}).ok()) {

@@ -11,7 +11,7 @@
 
 #include "tests/conformance/shm_fixture.h"
 #include "van/composite.h"
-#include "van/zmq/zmq_transport.h"
+#include "van/tcp/tcp_transport.h"
 
 namespace stretto::conformance {
 namespace {
@@ -239,7 +239,7 @@ class Ways : public testing::Test {
   static std::unique_ptr<Transport> make(CompositeOptions options = {}) {
     std::vector<Way> ways;
     ways.push_back(shm_way(ShmOptions{}).or_exit());
-    return make_composite_transport(make_zmq_transport(ZmqOptions{}).or_exit(), std::move(ways),
+    return make_composite_transport(make_tcp_transport(TcpOptions{}).or_exit(), std::move(ways),
                                     std::move(options))
         .or_exit();
   }
@@ -262,7 +262,7 @@ TEST_F(Ways, OnOneHostLinksAreOfSharedMemory) {
   expect_echo(worker, worker.connect(address), server, true);
 }
 
-TEST_F(Ways, AnAddressWithoutWaysIsReachedByZmq) {
+TEST_F(Ways, AnAddressWithoutWaysIsReachedByTcp) {
   End server(make());
   End worker(make());
   const std::string address = server.listen("127.0.0.1:0");
@@ -280,9 +280,9 @@ TEST_F(Ways, AWayThatLeadsNowhereOrIsUnknownIsPassedOver) {
   }
 }
 
-TEST_F(Ways, OneWithZmqAloneCanBeMet) {
+TEST_F(Ways, OneWithTcpAloneCanBeMet) {
   End server(make());
-  End plain(make_zmq_transport(ZmqOptions{}).or_exit());
+  End plain(make_tcp_transport(TcpOptions{}).or_exit());
   End worker(make());
   expect_echo(worker, worker.connect(plain.listen("127.0.0.1:0")), plain, false);
 }

@@ -40,7 +40,7 @@ def chaos(*flags, **variables):
 
 def plan(*faults):
     """A job of three workers, under the launcher."""
-    return endurance_plan.Plan(0, "local", "zmq", ("sync", "async"), 3, 1, 1, 640, 0,
+    return endurance_plan.Plan(0, "local", "tcp", ("sync", "async"), 3, 1, 1, 640, 0,
                                list(faults), False)
 
 

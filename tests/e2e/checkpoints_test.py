@@ -92,7 +92,7 @@ class Checkpoints(cluster.ClusterTest):
 
     def test_a_file_that_cannot_be_written_costs_the_checkpoint_only(self):
         wanted = self.undisturbed("--steps", 400)
-        job = self.keep("--steps", 400, STRETTO_TRANSPORT="zmq")
+        job = self.keep("--steps", 400, STRETTO_TRANSPORT="tcp")
         job.expect(r"\[worker 0\] checkpoint step=10$")
         for name, pid in job.members().items():
             if name.startswith("server"):

@@ -32,7 +32,7 @@ class Codecs(cluster.ClusterTest):
         self.check((*CODECS, *FEEDBACK, *OTHERS))
 
     def test_over_the_network(self):
-        self.check((*CODECS, *FEEDBACK), "--rounds", 3, STRETTO_TRANSPORT="zmq")
+        self.check((*CODECS, *FEEDBACK), "--rounds", 3, STRETTO_TRANSPORT="tcp")
 
     def test_push_and_then_pull(self):
         self.check((*CODECS, *FEEDBACK), "--rounds", 2, "--apart")

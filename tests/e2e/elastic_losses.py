@@ -44,7 +44,7 @@ class ElasticLosses(cluster.ClusterTest):
             job = self.launch(LOSING, "--until", f"{folder}/until", "--elements",
                               dice.choice((100, 30_000, 300_000)), workers=f"1:{WORKERS}",
                               servers=dice.randrange(1, 3),
-                              STRETTO_TRANSPORT=dice.choice(("auto", "zmq")))
+                              STRETTO_TRANSPORT=dice.choice(("auto", "tcp")))
             left = [f"worker {rank}" for rank in range(WORKERS)]
             for name in left:
                 job.expect(ROUND.format(name), PATIENCE)

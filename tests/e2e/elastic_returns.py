@@ -48,7 +48,7 @@ class ElasticReturns(cluster.ClusterTest):
                    f"{folder}/ledger", "--modes", ",".join(modes), "--elements",
                    64 * dice.choice((10, 300, 3000)), "--pause_ms", self.pause_ms]
         job = self.launch(*program, workers=f"1:{workers}", servers=self.servers,
-                          flags=self.flags, STRETTO_TRANSPORT=dice.choice(("auto", "zmq")),
+                          flags=self.flags, STRETTO_TRANSPORT=dice.choice(("auto", "tcp")),
                           **self.variables)
         self.came = 0  # Schedulers, to which all had come.
         self.workers = list(range(workers))

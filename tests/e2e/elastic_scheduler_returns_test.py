@@ -50,7 +50,7 @@ class ElasticSchedulerReturnsBase(losses_test.LosingTest):
 
 class SumsOfServers(ElasticSchedulerReturnsBase):
     def test_it_is_killed_twice_in_a_row_and_nobody_is_lost(self):
-        for transport in ("auto", "zmq"):
+        for transport in ("auto", "tcp"):
             with self.subTest(transport):
                 self.again()
                 job = self.begin_all("3:3", STRETTO_TRANSPORT=transport)

@@ -15,7 +15,7 @@ import zmtp
 
 SEED = 1
 TOKEN = "a token that nobody may read on the way"
-ENCRYPTED = {"STRETTO_ENCRYPT": 1, "STRETTO_JOB_TOKEN": TOKEN, "STRETTO_TRANSPORT": "zmq"}
+ENCRYPTED = {"STRETTO_ENCRYPT": 1, "STRETTO_JOB_TOKEN": TOKEN, "STRETTO_TRANSPORT": "tcp"}
 # What rank 0 pushes, and what comes back as the sum over two workers, somewhere in every round.
 PAYLOADS = (struct.pack("<8f", *range(500, 508)), struct.pack("<8f", *range(1500, 1524, 3)))
 FLAGS = ("--rounds", 20, "--progress", 5, "--elements", 2000)
@@ -50,7 +50,7 @@ class Encrypted(cluster.ClusterTest):
             self.assertFalse(middle.has_seen(word), f"an encrypted job says {word}")
 
     def test_the_launcher_makes_the_secret(self):
-        job = self.train("--rounds", 10**6, launcher=("--encrypt",), STRETTO_TRANSPORT="zmq")
+        job = self.train("--rounds", 10**6, launcher=("--encrypt",), STRETTO_TRANSPORT="tcp")
         job.expect("progress", count=2)
         members = job.members()
         self.assertEqual(len(members), 5, job.output())
@@ -78,7 +78,7 @@ class Encrypted(cluster.ClusterTest):
                 stranger.send(opening + zmtp.control(zmtp.hello(token=token)))
                 self.assertTrue(stranger.hung_up())
         cases = ((ENCRYPTED, "another key"),
-                 ({"STRETTO_JOB_TOKEN": token, "STRETTO_TRANSPORT": "zmq"},
+                 ({"STRETTO_JOB_TOKEN": token, "STRETTO_TRANSPORT": "tcp"},
                   "wanted a plain connection"))
         for number, (variables, word) in enumerate(cases):
             outsider = self.start(f"outsider {number}", [cluster.TRAINING, "--rounds", 1],
@@ -105,7 +105,7 @@ class Encrypted(cluster.ClusterTest):
 
     def test_workers_among_themselves(self):
         self.assert_success(self.train(*FLAGS, "--exchange", "ring", servers=0,
-                                       launcher=("--encrypt",), STRETTO_TRANSPORT="zmq"))
+                                       launcher=("--encrypt",), STRETTO_TRANSPORT="tcp"))
 
 
 class Calls(cluster.ClusterTest):

@@ -84,8 +84,8 @@ def drawn(number, seed, places):
     """A job by chance: the same for the same numbers."""
     chance = random.Random(f"{seed} {number}")
     place = pick(chance, {name: PLACES[name] for name in places})
-    transport = chance.choice({"local": ("zmq", "shm", "fabric"), "relay": ("zmq",),
-                               "net": ("zmq", "fabric")}[place])
+    transport = chance.choice({"local": ("tcp", "shm", "fabric"), "relay": ("tcp",),
+                               "net": ("tcp", "fabric")}[place])
     workers = chance.randrange(2, 7)
     least = chance.randrange(1, max(2, workers - 1))
     modes = draw_modes(chance, 0.4)
@@ -124,8 +124,8 @@ def churning(number, seed, places, pace):
     """
     chance = random.Random(f"{seed} {number} churn")
     place = pick(chance, {name: PLACES[name] for name in places})
-    transport = chance.choice({"local": ("zmq", "shm", "fabric"), "relay": ("zmq",),
-                               "net": ("zmq", "fabric")}[place])
+    transport = chance.choice({"local": ("tcp", "shm", "fabric"), "relay": ("tcp",),
+                               "net": ("tcp", "fabric")}[place])
     workers = chance.randrange(3, 11)
     modes = draw_modes(chance, 0.3)
     plan = Plan(number, place, transport, modes, workers, chance.randrange(1, 3),

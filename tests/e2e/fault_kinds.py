@@ -79,7 +79,7 @@ class Trial(cluster.ClusterTest):
     def start(self, kind):
         self.kind = kind
         self.note(type(kind).__name__)
-        self.job = kind.begin(self, STRETTO_TRANSPORT=self.dice.choice(("auto", "zmq")),
+        self.job = kind.begin(self, STRETTO_TRANSPORT=self.dice.choice(("auto", "tcp")),
                               STRETTO_RUNTIME_DIR=self.runtime)
 
     def launch(self, *program, workers=2, servers=2, flags=(), **variables):

@@ -36,7 +36,7 @@ LINKS = {
     "server-scheduler": ("server", "scheduler"),
     "rpc": ("worker", "server"),
 }
-TRANSPORTS = ("zmq", "fabric")
+TRANSPORTS = ("tcp", "fabric")
 CALLING = cluster.BUILD / "tests" / "calling"
 # Of a campaign: seconds from a cut to the end of the last process, and until who has not ended is
 # counted as hanging.

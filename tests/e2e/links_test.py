@@ -38,13 +38,13 @@ class Links(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def test_one_direction_is_enough(self):
-        self.check("drop", "to worker", "zmq", "fabric")
+        self.check("drop", "to worker", "tcp", "fabric")
 
     def test_a_path_that_loses_large_packets(self):
-        self.check("large", "to worker", "zmq", "fabric")
+        self.check("large", "to worker", "tcp", "fabric")
 
     def test_a_reset_that_only_one_end_hears_of(self):
-        self.check("reset", "to server", "zmq", "fabric")
+        self.check("reset", "to server", "tcp", "fabric")
 
 
 class NoLab(unittest.TestCase):

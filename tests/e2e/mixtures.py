@@ -118,7 +118,7 @@ class Mixture(cluster.ClusterTest):
     def one(self, name, dice, disk):
         """Returns what happened, in words, after the job has gone on."""
         kind = KINDS[name]()
-        variables = {"STRETTO_TRANSPORT": dice.choice(("auto", "zmq"))}
+        variables = {"STRETTO_TRANSPORT": dice.choice(("auto", "tcp"))}
         if disk:
             variables["STRETTO_RUNTIME_DIR"] = disk.path
         job = kind.begin(self, **variables)

@@ -66,7 +66,7 @@ class Relayed(Remade):
         until = self.until()
         middle = relay.Relay(SEED)
         self.addCleanup(middle.close)
-        job = cluster.ByHand(self, STRETTO_TRANSPORT="zmq", STRETTO_NODE_HOST=relay.HOST,
+        job = cluster.ByHand(self, STRETTO_TRANSPORT="tcp", STRETTO_NODE_HOST=relay.HOST,
                              **variables)
         job.address = middle.route(int(job.address.split(":")[1]))
         for rank in (0, 1):
@@ -181,7 +181,7 @@ class Networked(Remade):
         self.addCleanup(self.network.mend)
         for direction in ("to server", "to worker", "both"):
             self.network.cut("reset", direction)
-            self.assert_nobody_ends(jobs["zmq"].everybody, 0.3)
+            self.assert_nobody_ends(jobs["tcp"].everybody, 0.3)
             self.network.mend()
             for job in jobs.values():
                 self.assert_goes_on(job.everybody, 1)

@@ -79,7 +79,7 @@ class Returns(cluster.ClusterTest):
                           workers=workers, servers=servers,
                           flags=("--restarts", 1000, "--replicas", replicas),
                           STRETTO_DEAD_AFTER_S=DEAD_AFTER,
-                          STRETTO_TRANSPORT=dice.choice(("auto", "zmq")))
+                          STRETTO_TRANSPORT=dice.choice(("auto", "tcp")))
         job.expect(r"\[worker 0\] step=", PATIENCE)
         return job
 

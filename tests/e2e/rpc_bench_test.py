@@ -34,8 +34,8 @@ class Rpc(cluster.ClusterTest):
         return {(row["transport"], row["bytes"], row["inflight"]): row for row in rows}, bench
 
     def test_each_way_has_a_row(self):
-        rows, bench = self.rows("--transport", "shm,zmq", "--bytes", "64,256K", "--inflight", "1,8")
-        ways = {"shm", "zmq", "futex", "raw_zmq", "raw_tcp", "grpc"}
+        rows, bench = self.rows("--transport", "shm,tcp", "--bytes", "64,256K", "--inflight", "1,8")
+        ways = {"shm", "tcp", "futex", "raw_zmq", "raw_tcp", "grpc"}
         if not GRPC.exists():
             ways.remove("grpc")
             self.assertIn("gRPC is left out", bench.output())
@@ -44,7 +44,7 @@ class Rpc(cluster.ClusterTest):
         wanted.remove(("raw_tcp", 256 << 10, 8))  # More than the kernel's buffers hold.
         self.assertEqual(set(rows), wanted)
         for (way, size, calls), row in rows.items():
-            raw = {"shm": "futex", "zmq": "raw_zmq"}.get(way, "")
+            raw = {"shm": "futex", "tcp": "raw_zmq"}.get(way, "")
             self.assertEqual(row["raw"], raw)
             if raw and calls == 1:
                 other = rows[raw, size, calls]
@@ -66,7 +66,7 @@ class Rpc(cluster.ClusterTest):
 
     def test_wrong_words(self):
         for words, cause in ((("--bytes", "0"), "--bytes is '0'"),
-                             (("--transport", "pigeon"), "wanted shm, zmq or fabric"),
+                             (("--transport", "pigeon"), "wanted shm, tcp or fabric"),
                              (("--bytes", "64M", "--inflight", "64"), "--inflight sets that")):
             bench = self.start("bench", [BENCH, "rpc", *words])
             self.assertEqual(bench.end(60), 2, bench.output())

@@ -70,7 +70,7 @@ class SchedulerReturns(SchedulerReturnsBase):
     def test_it_is_killed_again_and_again_and_all_sums_are_right(self):
         draw = random.Random(11)
         took = []
-        for transport in ("zmq", "auto"):
+        for transport in ("tcp", "auto"):
             with self.subTest(transport):
                 job = self.begin("--steps", 10**6, "--meet_every", 10, "--elements", 30_000,
                                  restarts=50, STRETTO_TRANSPORT=transport)
@@ -307,7 +307,7 @@ class WithStandbys(SchedulerReturnsBase):
     def test_it_is_killed_and_with_it_servers_of_either_kind(self):
         whole = self.whole()
         draw = random.Random(5)
-        for transport in ("auto", "zmq"):
+        for transport in ("auto", "tcp"):
             with self.subTest(transport):
                 job = self.begin(STRETTO_TRANSPORT=transport)
                 self.goes_on(job, lines=1)

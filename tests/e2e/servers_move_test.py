@@ -63,7 +63,7 @@ class ServersMove(cluster.ClusterTest):
 
     def test_servers_move_and_the_bits_are_those_of_an_undisturbed_job(self):
         whole = self.digest(self.begin("--steps", 300, restarts=0))
-        for more in ({}, {"STRETTO_TRANSPORT": "zmq"}, {"flags": ("--encrypt",)},
+        for more in ({}, {"STRETTO_TRANSPORT": "tcp"}, {"flags": ("--encrypt",)},
                      {"flags": ("--shards", 2)}, {"workers": "2:2"}):
             with self.subTest(more=more):
                 job = self.begin("--steps", 300, "--say_every", 5, **more)

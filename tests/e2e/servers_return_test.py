@@ -43,7 +43,7 @@ class ServersReturn(cluster.ClusterTest):
 
     def test_servers_are_killed_in_turn_and_all_sums_are_right(self):
         draw = random.Random(7)
-        for transport in ("zmq", "auto"):
+        for transport in ("tcp", "auto"):
             with self.subTest(transport):
                 job = self.begin("--steps", 100_000, STRETTO_TRANSPORT=transport)
                 self.goes_on(job)

@@ -41,7 +41,7 @@ class ServersStandBy(cluster.ClusterTest):
     def test_servers_are_killed_in_turn_and_the_bits_are_those_of_an_undisturbed_job(self):
         whole = self.digest(self.launch(REPLICATING, "--steps", 300, workers=2, servers=2))
         draw = random.Random(7)
-        for more in ({}, {"STRETTO_TRANSPORT": "zmq"}, {"flags": ("--encrypt",)}):
+        for more in ({}, {"STRETTO_TRANSPORT": "tcp"}, {"flags": ("--encrypt",)}):
             with self.subTest(more=more):
                 job = self.begin("--steps", 300, "--say_every", 5, **more)
                 self.goes_on(job, lines=1)

@@ -327,7 +327,7 @@ class Launcher(Startup):
 
     def test_a_misspelt_variable(self):
         """The launcher names it once, and the job runs."""
-        job = self.train(*SHORT, STRETTO_TRANSPROT="zmq")
+        job = self.train(*SHORT, STRETTO_TRANSPROT="tcp")
         self.assert_success(job)
         told = [line for line in job.lines if "STRETTO_TRANSPROT" in line]
         self.assertEqual(told, ["[launcher] warning: STRETTO_TRANSPROT is set, which nothing of "

@@ -10,16 +10,16 @@
 
 #include "common/check.h"
 #include "tests/fuzz/input.h"
-#include "van/zmq/batch.h"
-#include "van/zmq/intake.h"
-#include "van/zmq/zmtp.h"
+#include "van/tcp/batch.h"
+#include "van/tcp/intake.h"
+#include "van/tcp/zmtp.h"
 
 namespace stretto {
 namespace {
 
-using zmq::Intake;
-using zmq::MessageBatch;
-using zmq::Unpacked;
+using tcp::Intake;
+using tcp::MessageBatch;
+using tcp::Unpacked;
 
 enum Valid : unsigned { kConnection = 1, kLengths = 2, kSmallLimit = 4, kOurs = 8 };
 constexpr std::size_t kMostPart = 40'000;
@@ -28,7 +28,7 @@ constexpr std::size_t kMostPart = 40'000;
 std::size_t read_frames(std::span<const std::byte> headers, const Buffer& part,
                         std::size_t most_bytes, std::vector<Buffer>* payloads) {
   const std::size_t count = headers.size() / wire::kHeaderBytes;
-  STRETTO_CHECK(count > 0 && count <= zmq::kMostBatched);
+  STRETTO_CHECK(count > 0 && count <= tcp::kMostBatched);
   Unpacked unpacked(headers, part.bytes(), [&part] { return part; });
   wire::HeaderView header(headers.data(), wire::kHeaderBytes);
   std::size_t bytes = 0;
@@ -42,18 +42,18 @@ std::size_t read_frames(std::span<const std::byte> headers, const Buffer& part,
     if (payloads != nullptr) payloads->push_back(std::move(payload));
   }
   STRETTO_CHECK(delivered == count);
-  STRETTO_CHECK(bytes == (count == 1 ? part.size() : part.size() - count * zmq::kLengthBytes));
+  STRETTO_CHECK(bytes == (count == 1 ? part.size() : part.size() - count * tcp::kLengthBytes));
   return count;
 }
 
 // Lengths that add up, wherever the part has room for them.
 void mend_lengths(std::span<std::byte> payloads, std::size_t frames) {
-  if (frames < 2 || payloads.size() < frames * zmq::kLengthBytes) return;
-  std::size_t left = payloads.size() - frames * zmq::kLengthBytes;
+  if (frames < 2 || payloads.size() < frames * tcp::kLengthBytes) return;
+  std::size_t left = payloads.size() - frames * tcp::kLengthBytes;
   for (std::size_t i = 0; i < frames; ++i) {
-    const std::size_t wanted = zmq::length_in(payloads, i);
+    const std::size_t wanted = tcp::length_in(payloads, i);
     const auto length = static_cast<std::uint32_t>(i + 1 == frames ? left : wanted % (left + 1));
-    std::memcpy(payloads.data() + i * zmq::kLengthBytes, &length, sizeof length);
+    std::memcpy(payloads.data() + i * tcp::kLengthBytes, &length, sizeof length);
     left -= length;
   }
 }
@@ -64,13 +64,13 @@ void read_message(fuzz::Input& input, unsigned valid, std::size_t most_bytes) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::size_t size = input.take<std::uint16_t>() % kMostPart;
     // Mostly whole headers.
-    if (input.flag()) size = size % (zmq::kMostBatched + 2) * wire::kHeaderBytes;
+    if (input.flag()) size = size % (tcp::kMostBatched + 2) * wire::kHeaderBytes;
     parts[i] = input.payload(size);
     if (i == 1 && (valid & kLengths) != 0) {
       mend_lengths(parts[1].writable(), parts[0].size() / wire::kHeaderBytes);
     }
   }
-  if (parts.size() != 2 || !zmq::fits(parts[0].bytes(), parts[1].bytes(), most_bytes)) return;
+  if (parts.size() != 2 || !tcp::fits(parts[0].bytes(), parts[1].bytes(), most_bytes)) return;
   (void)read_frames(parts[0].bytes(), parts[1], most_bytes, nullptr);
 }
 
@@ -79,7 +79,7 @@ void read_ours(fuzz::Input& input) {
   MessageBatch batch(input.flag());
   std::vector<Buffer> sent;
   do {
-    sent.push_back(input.payload(input.take<std::uint16_t>() % zmq::kLeastTaken));
+    sent.push_back(input.payload(input.take<std::uint16_t>() % tcp::kLeastTaken));
     STRETTO_CHECK(MessageBatch::takes(sent.back()));
     batch.add(wire::Header{}, sent.back());
   } while (!batch.full() && !input.empty());
@@ -88,9 +88,9 @@ void read_ours(fuzz::Input& input) {
   Buffer part = Buffer::allocate(batch.payloads_bytes());
   batch.write_headers(headers.writable());
   batch.write_payloads(part.writable());
-  STRETTO_CHECK(zmq::fits(headers.bytes(), part.bytes(), zmq::kLeastTaken));
+  STRETTO_CHECK(tcp::fits(headers.bytes(), part.bytes(), tcp::kLeastTaken));
   std::vector<Buffer> came;
-  STRETTO_CHECK(read_frames(headers.bytes(), part, zmq::kLeastTaken, &came) == sent.size());
+  STRETTO_CHECK(read_frames(headers.bytes(), part, tcp::kLeastTaken, &came) == sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) {
     STRETTO_CHECK(std::ranges::equal(sent[i].bytes(), came[i].bytes()));
   }
@@ -107,7 +107,7 @@ struct Made {
 Made take_connection(std::span<const std::byte> bytes, std::size_t piece) {
   constexpr std::size_t kMostPayload = 20'000;
   Made made;
-  Intake intake(kMostPayload, zmq::kDealer);
+  Intake intake(kMostPayload, tcp::kDealer);
   std::vector<std::byte> unread;
   while (!bytes.empty()) {
     const auto next = bytes.first(std::min(piece, bytes.size()));
@@ -128,7 +128,7 @@ Made take_connection(std::span<const std::byte> bytes, std::size_t piece) {
         made.payloads.emplace_back(text, payload.size());
       }
     }
-    STRETTO_CHECK(intake.held_bytes() <= zmq::kMostBatchPart + 2 * zmq::kMostBatched * 128);
+    STRETTO_CHECK(intake.held_bytes() <= tcp::kMostBatchPart + 2 * tcp::kMostBatched * 128);
     unread = std::vector<std::byte>(left.begin(), left.end());
   }
   return made;

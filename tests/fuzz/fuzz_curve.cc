@@ -10,23 +10,23 @@
 
 #include "common/check.h"
 #include "tests/fuzz/input.h"
-#include "van/zmq/curve.h"
-#include "van/zmq/intake.h"
-#include "van/zmq/zmtp.h"
+#include "van/tcp/curve.h"
+#include "van/tcp/intake.h"
+#include "van/tcp/zmtp.h"
 
 namespace stretto {
 namespace {
 
-using zmq::CurveHandshake;
-using zmq::CurveSide;
-using zmq::Intake;
+using tcp::CurveHandshake;
+using tcp::CurveSide;
+using tcp::Intake;
 using Wire = std::vector<std::byte>;
 
 constexpr std::size_t kMostPayload = 20'000;
 
-const zmq::CurveIdentity& identity() {
-  static const zmq::CurveIdentity made =
-      zmq::curve_identity_from("the secret of the fuzzer").or_exit();
+const tcp::CurveIdentity& identity() {
+  static const tcp::CurveIdentity made =
+      tcp::curve_identity_from("the secret of the fuzzer").or_exit();
   return made;
 }
 
@@ -57,7 +57,7 @@ bool meddle(fuzz::Input& input, Wire& bytes) {
 }
 
 Wire body_of(const Wire& command) {
-  const auto head = zmq::read_head(command);
+  const auto head = tcp::read_head(command);
   STRETTO_CHECK(head && head->command && head->length + head->size == command.size());
   return {command.begin() + static_cast<std::ptrdiff_t>(head->length), command.end()};
 }
@@ -81,16 +81,16 @@ bool shake(fuzz::Input& input, CurveHandshake& dialer, CurveHandshake& listener)
   return true;
 }
 
-Wire sealed(zmq::CurveSealer& sealer, bool more, std::span<const std::byte> part) {
-  Wire whole = zmq::message_head(zmq::kSealBytes + part.size());
+Wire sealed(tcp::CurveSealer& sealer, bool more, std::span<const std::byte> part) {
+  Wire whole = tcp::message_head(tcp::kSealBytes + part.size());
   const std::size_t head = whole.size();
-  whole.resize(head + zmq::kSealBytes + part.size());
-  sealer.seal(more ? zmq::kSealedMore : 0, part, std::span(whole).subspan(head));
+  whole.resize(head + tcp::kSealBytes + part.size());
+  sealer.seal(more ? tcp::kSealedMore : 0, part, std::span(whole).subspan(head));
   return whole;
 }
 
 // Message `number`: its header says so in its first byte, its payload in all of them.
-Wire message(zmq::CurveSealer& sealer, std::uint8_t number, std::size_t size) {
+Wire message(tcp::CurveSealer& sealer, std::uint8_t number, std::size_t size) {
   const Wire header(wire::kHeaderBytes, std::byte{number});
   const Wire payload(size, std::byte{number});
   Wire whole = sealed(sealer, true, header);
@@ -112,18 +112,18 @@ bool take_all(Intake& intake, Wire& unread, int& last) {
     STRETTO_CHECK(std::ranges::all_of(intake.headers(), is_its_own));
     STRETTO_CHECK(std::ranges::all_of(intake.take_payload().bytes(), is_its_own));
   }
-  STRETTO_CHECK(intake.held_bytes() <= kMostPayload + 2 * zmq::kMostBatched * wire::kHeaderBytes);
+  STRETTO_CHECK(intake.held_bytes() <= kMostPayload + 2 * tcp::kMostBatched * wire::kHeaderBytes);
   unread = Wire(left.begin(), left.end());
   return true;
 }
 
 void talk(fuzz::Input& input, const CurveHandshake& dialer, const CurveHandshake& listener) {
-  Intake intake(kMostPayload, zmq::kDealer, zmq::Mechanism::kCurve);
-  const auto greeting = zmq::our_greeting(zmq::Mechanism::kCurve, false);
+  Intake intake(kMostPayload, tcp::kDealer, tcp::Mechanism::kCurve);
+  const auto greeting = tcp::our_greeting(tcp::Mechanism::kCurve, false);
   std::span<const std::byte> left = greeting;
   STRETTO_CHECK(intake.take(left) == Intake::Got::kGreeting);
   intake.secure_by(listener.opener());
-  zmq::CurveSealer sealer = dialer.sealer();
+  tcp::CurveSealer sealer = dialer.sealer();
   const std::size_t piece = 1 + input.take<std::uint16_t>();
   std::vector<Wire> messages;
   Wire stream;
@@ -152,8 +152,8 @@ void talk(fuzz::Input& input, const CurveHandshake& dialer, const CurveHandshake
 
 void run(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  CurveHandshake dialer(identity(), CurveSide::kDialer, zmq::kDealer, zmq::kRouter);
-  CurveHandshake listener(identity(), CurveSide::kListener, zmq::kRouter, zmq::kDealer);
+  CurveHandshake dialer(identity(), CurveSide::kDialer, tcp::kDealer, tcp::kRouter);
+  CurveHandshake listener(identity(), CurveSide::kListener, tcp::kRouter, tcp::kDealer);
   if (shake(input, dialer, listener)) talk(input, dialer, listener);
 }
 

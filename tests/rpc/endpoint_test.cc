@@ -279,7 +279,7 @@ TEST_P(EndpointTest, ConnectingBeforeTheOtherListensTriesAgain) {
   const std::string host_port = address->substr(0, address->find(';'));
   const auto port =
       static_cast<std::uint16_t>(std::stoi(host_port.substr(host_port.find(':') + 1)));
-  if (std::string(GetParam()) != "zmq") return;  // Another listener has another name there.
+  if (std::string(GetParam()) != "tcp") return;  // Another listener has another name there.
   Result<Peer> peer = Status(Code::kCancelled, "not yet");
   std::jthread connecting([&] { peer = client_.connect(host_port, 30s); });
   Endpoint late = open(options());
@@ -386,7 +386,7 @@ TEST_P(EndpointTest, InAForkedChildEveryCallEndsAndTheParentsGoOn) {
 }
 
 std::vector<const char*> transports() {
-  std::vector<const char*> all = {"auto", "zmq"};
+  std::vector<const char*> all = {"auto", "tcp"};
   if (Endpoint::open({.transport = "fabric"}).ok()) all.push_back("fabric");
   return all;
 }

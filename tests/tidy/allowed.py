@@ -23,7 +23,7 @@ VAN_DOORS = {
 # Headers that only these folders may include: the transport made of them, benchmarks that measure
 # their limits, and tests that play a peer gone wrong.
 SYSTEM_DOORS = {
-    "zmq": ("van/zmq/", "tools/bench/", "tests/conformance/", "tests/van/"),
+    "zmq": ("tools/bench/", "tests/conformance/", "tests/van/"),
     "rdma": ("van/fabric/", "tests/conformance/", "tests/van/"),
 }
 
@@ -165,22 +165,22 @@ COVERED_BY = {
     "van/shm/shm_way.cc": "tests/conformance/shm_ends_test.cc",
     "van/shm/socket.cc": "tests/conformance/shm_hostile_test.cc",
     "van/shm/strangers.cc": "tests/conformance/shm_hostile_test.cc",
-    "van/zmq/departures.cc": "tests/conformance/conformance_test.cc",
-    "van/zmq/dialer.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/dialing.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/name_lookup.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/zmq_links.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/address.cc": "tests/conformance/conformance_test.cc",
-    "van/zmq/frames.cc": "tests/conformance/zmq_hostile_test.cc",
-    "van/zmq/batch.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/tcp/departures.cc": "tests/conformance/conformance_test.cc",
+    "van/tcp/dialer.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/dialing.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/name_lookup.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/tcp_links.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/address.cc": "tests/conformance/conformance_test.cc",
+    "van/tcp/frames.cc": "tests/conformance/tcp_hostile_test.cc",
+    "van/tcp/batch.cc": "tests/conformance/tcp_hostile_test.cc",
     "van/lanes.cc": "tests/van/send_queue_model_test.cc",
     "van/ready_links.cc": "tests/van/send_queue_model_test.cc",
-    "van/zmq/connection.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/intake.cc": "tests/conformance/zmq_intake_test.cc",
-    "van/zmq/listener.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/unadmitted.cc": "tests/conformance/zmq_ends_test.cc",
-    "van/zmq/zmtp.cc": "tests/conformance/zmq_intake_test.cc",
-    "van/zmq/zmq_transport.cc": "tests/conformance/conformance_test.cc",
+    "van/tcp/connection.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/intake.cc": "tests/conformance/tcp_intake_test.cc",
+    "van/tcp/listener.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/unadmitted.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/tcp/zmtp.cc": "tests/conformance/tcp_intake_test.cc",
+    "van/tcp/tcp_transport.cc": "tests/conformance/conformance_test.cc",
 }
 
 # Files with a static that changes, and why there is no other way.

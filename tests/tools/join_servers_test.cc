@@ -88,7 +88,7 @@ TEST_F(VariablesOfGuests, TheJobsSettingsAreTold) {
 TEST_F(VariablesOfGuests, WhatIsSetHereMustNotDiffer) {
   EXPECT_EQ(given({{"STRETTO_SERVERS", "3"}}).status().code(), Code::kMismatch);
   EXPECT_THAT(given({{"STRETTO_CHECKPOINT", "x"}}).status().cause(), HasSubstr("has none"));
-  const Result<Variables> own = given({{"STRETTO_TRANSPORT", "zmq"}, {"STRETTO_BIND_HOST", "x"}});
+  const Result<Variables> own = given({{"STRETTO_TRANSPORT", "tcp"}, {"STRETTO_BIND_HOST", "x"}});
   ASSERT_TRUE(own.ok()) << "these are this host's";
   EXPECT_FALSE(own->contains("STRETTO_TRANSPORT"));
   EXPECT_FALSE(own->contains("STRETTO_BIND_HOST"));

@@ -127,7 +127,7 @@ TEST_F(LaunchProcess, LogsHoldWhatEachProcessSaid) {
 }
 
 TEST_F(LaunchProcess, UnknownVariableOfEnvIsNamed) {
-  const Outcome outcome = run({"--env", "STRETTO_TRANSPROT=zmq", script("worker", "true")});
+  const Outcome outcome = run({"--env", "STRETTO_TRANSPROT=tcp", script("worker", "true")});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.errors, testing::HasSubstr("STRETTO_TRANSPROT is set, which nothing of "
                                                  "Stretto reads; is STRETTO_TRANSPORT meant?"));

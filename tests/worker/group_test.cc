@@ -250,14 +250,14 @@ std::vector<GroupCase> group_cases() {
       all.push_back({workers, exchange, TransportChoice::kAuto});
     }
   }
-  all.push_back({2, Exchange::kDirect, TransportChoice::kZmq});
-  all.push_back({4, Exchange::kRing, TransportChoice::kZmq});
+  all.push_back({2, Exchange::kDirect, TransportChoice::kTcp});
+  all.push_back({4, Exchange::kRing, TransportChoice::kTcp});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Grouped, testing::ValuesIn(group_cases()), [](const auto& each) {
   return std::to_string(each.param.workers) + "By" + std::string(name_of(each.param.exchange)) +
-         (each.param.transport == TransportChoice::kZmq ? "OverZmq" : "");
+         (each.param.transport == TransportChoice::kTcp ? "OverTcp" : "");
 });
 
 // ---- who is in it

@@ -106,7 +106,7 @@ TEST_P(Exchanged, ABroadcastBringsItsRootsBytesToAll) {
 }
 
 std::string name_of_case(const testing::TestParamInfo<ExchangeCase>& info) {
-  const char* transport = info.param.transport == TransportChoice::kZmq ? "zmq" : "auto";
+  const char* transport = info.param.transport == TransportChoice::kTcp ? "tcp" : "auto";
   return std::string(name_of(info.param.exchange)) + std::to_string(info.param.workers) + transport;
 }
 
@@ -114,16 +114,16 @@ INSTANTIATE_TEST_SUITE_P(
     All, Exchanged,
     testing::Values(ExchangeCase{Exchange::kDirect, 1, TransportChoice::kAuto},
                     ExchangeCase{Exchange::kDirect, 2, TransportChoice::kAuto},
-                    ExchangeCase{Exchange::kDirect, 3, TransportChoice::kZmq},
-                    ExchangeCase{Exchange::kRing, 2, TransportChoice::kZmq},
+                    ExchangeCase{Exchange::kDirect, 3, TransportChoice::kTcp},
+                    ExchangeCase{Exchange::kRing, 2, TransportChoice::kTcp},
                     ExchangeCase{Exchange::kRing, 4, TransportChoice::kAuto},
                     ExchangeCase{Exchange::kHalving, 3, TransportChoice::kAuto},
-                    ExchangeCase{Exchange::kHalving, 4, TransportChoice::kZmq},
+                    ExchangeCase{Exchange::kHalving, 4, TransportChoice::kTcp},
                     ExchangeCase{Exchange::kTree, 5, TransportChoice::kAuto},
                     ExchangeCase{Exchange::kHierarchical, 3, TransportChoice::kAuto},
                     ExchangeCase{Exchange::kAuto, 1, TransportChoice::kAuto},
                     ExchangeCase{Exchange::kAuto, 3, TransportChoice::kAuto},
-                    ExchangeCase{Exchange::kAuto, 4, TransportChoice::kZmq}),
+                    ExchangeCase{Exchange::kAuto, 4, TransportChoice::kTcp}),
     name_of_case);
 
 TEST(MemberExchange, RulesOfARoundAreTheServers) {

@@ -94,20 +94,20 @@ TEST_P(WorkerEnd, EndsItsTicketsWhileAStoppedServerHoldsTheirMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, WorkerEnd,
-                         testing::Values(TransportChoice::kZmq, TransportChoice::kFabric),
+                         testing::Values(TransportChoice::kTcp, TransportChoice::kFabric),
                          [](const auto& about) {
-                           return about.param == TransportChoice::kZmq ? "Zmq" : "Fabric";
+                           return about.param == TransportChoice::kTcp ? "Tcp" : "Fabric";
                          });
 
 // Threads that encode end their pieces before, while and after the loop closes its inbox.
 TEST(WorkerEnds, WhatIsBeingEncodedThenIsOverBeforeTheWorkerIs) {
   Floats memory(1 << 20, 1.0F);
   for (int turn = 0; turn < 6; ++turn) {
-    Cluster cluster({.workers = 1, .transport = TransportChoice::kZmq});
+    Cluster cluster({.workers = 1, .transport = TransportChoice::kTcp});
     auto operation = std::make_shared<Operation>();
     operation->ticket = std::make_shared<detail::TicketState>(1);
     {
-      Stoppable worker(cluster, TransportChoice::kZmq);
+      Stoppable worker(cluster, TransportChoice::kTcp);
       operation->tensor = worker.declare(memory.size(), {.codec = *codec_from("dithering,k=4")});
       operation->source = std::as_bytes(std::span(memory));
       worker.start(operation);

@@ -113,7 +113,7 @@ class NoLimit final : public ExchangeLimit {
 
 std::string transport_of(const Settings& settings) {
   if (!settings.transport.empty()) return std::string(settings.transport);
-  if (!settings.lab_mbit.empty()) return settings.lab_hosts == 0 ? "zmq" : "auto";
+  if (!settings.lab_mbit.empty()) return settings.lab_hosts == 0 ? "tcp" : "auto";
   return process_environment()("STRETTO_TRANSPORT").value_or("auto");
 }
 
@@ -121,7 +121,7 @@ std::string_view limit_name(const Settings& settings) {
   if (!settings.lab_mbit.empty()) return kLinks;
   if (settings.exchange != Exchange::kServers) return kNone;
   const std::string transport = transport_of(settings);
-  return transport == "zmq" || transport == "fabric" ? "raw_zmq" : kCopies;
+  return transport == "tcp" || transport == "fabric" ? "raw_zmq" : kCopies;
 }
 
 std::string_view limit_described(const Settings& settings) {

@@ -24,7 +24,7 @@ class ExchangeLimit {
   virtual std::vector<Rates> best() const = 0;
 };
 
-/// "zmq", "auto" and so on.
+/// "tcp", "auto" and so on.
 std::string transport_of(const Settings& settings);
 
 /// "raw_zmq", "shm_copies", "links"; "none" where there is none: nothing has the shape of an

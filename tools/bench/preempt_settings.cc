@@ -26,7 +26,7 @@ constexpr std::pair<std::string_view, Direction> kDirections[] = {
 constexpr std::pair<std::string_view, bool> kPeerLoads[] = {{"busy", true}, {"idle", false}};
 // Namespaces stand for hosts: there is no shared memory between them.
 constexpr std::pair<std::string_view, bool> kNetworks[] = {
-    {"auto", false}, {"zmq", false}, {"fabric", true}};
+    {"auto", false}, {"tcp", false}, {"fabric", true}};
 
 }  // namespace
 

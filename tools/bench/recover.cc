@@ -93,7 +93,7 @@ Status run_recover(const Settings& settings, Output& output) {
     status = measure_exchanges(settings, RecoverRow::kReplicas, {"--replicas", "2"}, output);
   }
   Settings tcp = settings;
-  tcp.transport = "zmq";  // Within a host shared memory would be taken, which has no need of these.
+  tcp.transport = "tcp";  // Within a host shared memory would be taken, which has no need of these.
   if (status.ok() && has(recover, RecoverRow::kEncrypt)) {
     status = measure_exchanges(tcp, RecoverRow::kEncrypt, {"--encrypt"}, output);
   }

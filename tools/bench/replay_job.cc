@@ -65,7 +65,7 @@ class Processes {
     set("STRETTO_BIND_HOST", host.address);
     set("STRETTO_NODE_HOST", host.address);
     set("STRETTO_JOB_TOKEN", "replay-in-a-lab-of-its-own");  // Nobody else is in these networks.
-    set("STRETTO_TRANSPORT", "zmq");
+    set("STRETTO_TRANSPORT", "tcp");
     for (const auto& [name, value] : job_.variables) set(name, value);
   }
 

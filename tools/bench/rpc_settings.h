@@ -15,7 +15,7 @@ namespace stretto::bench {
 struct RpcSettings {
   std::vector<std::uint64_t> bytes{64, 64 << 10, 1 << 20, 16 << 20};
   std::vector<std::uint64_t> inflight;  ///< Each for each size; none: one, and many_calls().
-  std::vector<std::string_view> transports{"shm", "zmq", "fabric"};
+  std::vector<std::string_view> transports{"shm", "tcp", "fabric"};
   bool all_transports = true;  ///< None was named: those that this build lacks are left out.
 };
 

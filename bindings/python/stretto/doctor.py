@@ -140,10 +140,10 @@ def limits():
         enough = free >= _LEAST_SHARED
         yield Finding("ok" if enough else "BAD", f"/dev/shm: {free >> 20} MiB are free",
                       "" if enough else "make it larger (docker run --shm-size=1g), or set "
-                                        "STRETTO_TRANSPORT=zmq")
+                                        "STRETTO_TRANSPORT=tcp")
     except OSError as error:
         yield Finding("note", f"/dev/shm cannot be used ({error})",
-                      "processes of one host will use TCP; set STRETTO_TRANSPORT=zmq")
+                      "processes of one host will use TCP; set STRETTO_TRANSPORT=tcp")
     yield Finding("ok", f"{len(os.sched_getaffinity(0))} processors may be used")
 
 

@@ -40,10 +40,10 @@ TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
        "--lab_mbit gives each worker and server a host, or --lab_hosts: wanted at most 64 of them, "
        "with one shard for each server, found 65 with 1"},
       {{"--lab_mbit", "10", "--transport", "shm"},
-       "--lab_mbit: wanted --transport zmq, or auto with --lab_hosts, since nothing else goes over "
+       "--lab_mbit: wanted --transport tcp, or auto with --lab_hosts, since nothing else goes over "
        "its links, found shm"},
       {{"--lab_mbit", "10", "--transport", "auto"},
-       "--lab_mbit: wanted --transport zmq, or auto with --lab_hosts, since nothing else goes over "
+       "--lab_mbit: wanted --transport tcp, or auto with --lab_hosts, since nothing else goes over "
        "its links, found auto"}};
   for (const auto& [words, cause] : cases) {
     const Result<Settings> settings = exchange_settings(words);
@@ -117,10 +117,10 @@ TEST(ExchangeFlags, ProcessesOfALabsHostMeetAsTheyAreTold) {
     words.insert(words.end(), {"--lab_mbit", "10"});
     return transport_of(exchange_settings(words).or_exit());
   };
-  EXPECT_EQ(transport_with({}), "zmq");
+  EXPECT_EQ(transport_with({}), "tcp");
   EXPECT_EQ(transport_with({"--lab_hosts", "2"}), "auto");
   EXPECT_EQ(transport_with({"--lab_hosts", "2", "--transport", "auto"}), "auto");
-  EXPECT_EQ(transport_with({"--lab_hosts", "2", "--transport", "zmq"}), "zmq");
+  EXPECT_EQ(transport_with({"--lab_hosts", "2", "--transport", "tcp"}), "tcp");
 }
 
 TEST(ExchangeBound, EachWayHasItsLimit) {
@@ -128,7 +128,7 @@ TEST(ExchangeBound, EachWayHasItsLimit) {
     return std::string(limit_name(exchange_settings(words).or_exit()));
   };
   EXPECT_EQ(limit_with({"--transport", "shm"}), "shm_copies");
-  EXPECT_EQ(limit_with({"--transport", "zmq"}), "raw_zmq");
+  EXPECT_EQ(limit_with({"--transport", "tcp"}), "raw_zmq");
   EXPECT_EQ(limit_with({"--transport", "shm", "--exchange", "ring"}), "none");
   EXPECT_EQ(limit_with({"--lab_mbit", "10", "--exchange", "ring"}), "links");
   EXPECT_EQ(limit_with({"--lab_mbit", "10"}), "links");

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links whose loop is the test: how long far ends are waited for, by a clock of the test's, in time
+// in which the loop ran; and what an exception leaves.
+#include <poll.h>
+
+#include <functional>
+#include <limits>
+#include <new>
+#include <set>
+
+#include "common/clock.h"
+#include "tests/conformance/tcp_fixture.h"
+#include "van/tcp/tcp_links.h"
+#include "van/tcp/zmtp.h"
+
+namespace stretto::conformance {
+namespace {
+
+std::string greeting() { return text_of(tcp::our_greeting()); }
+
+struct HandedClock final : Clock {
+  Time now() const override { return time; }
+  Time time = Time(1h);
+};
+
+struct Ends final : Transport::Sink {
+  void on_link(LinkId link) override { links->admit(link); }
+  void on_frame(LinkId, wire::HeaderView, Buffer) override {
+    if (no_memory) Buffer::allocate(std::numeric_limits<std::size_t>::max());
+  }
+  void on_broken(LinkId, Status why) override { broken.push_back(std::move(why)); }
+  void on_writable(LinkId link) override {
+    writable.insert(link);
+    if (no_memory) Buffer::allocate(std::numeric_limits<std::size_t>::max());
+  }
+
+  tcp::TcpLinks* links = nullptr;
+  std::vector<Status> broken;
+  std::set<LinkId> writable;
+  bool no_memory = false;
+};
+
+class TcpLinksByHand : public testing::Test {
+ protected:
+  TcpLinksByHand() : links_({.queue_frames = 1}, watch_, clock_) {
+    watch_.open().or_exit();
+    ends_.links = &links_;
+  }
+
+  // As TcpTransport::poll does it.
+  void poll() {
+    bool woken = false;
+    for (const std::uint64_t token : watch_.wait(Duration::zero(), woken)) links_.notice(token);
+    links_.receive(ends_, 64);
+    links_.look_around(ends_);
+    links_.bury();
+  }
+  void stand_still(Duration time) { clock_.time += time; }
+  /// Polls for so long; what is waited for has come before that, as far as the kernel is concerned.
+  void poll_for(Duration time) {
+    for (const Time end = clock_.time + time; clock_.time < end; clock_.time += 250ms) poll();
+  }
+  void poll_until(const std::function<bool()>& condition) {
+    bool met = condition();
+    for (int i = 0; i < 10'000 && !met; ++i) {
+      poll();
+      ::poll(nullptr, 0, 1);
+      met = condition();
+    }
+    ASSERT_TRUE(met);
+  }
+
+  HandedClock clock_;
+  Watch watch_;
+  tcp::TcpLinks links_;
+  Ends ends_;
+  const TcpOptions limits_;
+  std::vector<RawTcp> fars_;
+};
+
+TEST_F(TcpLinksByHand, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
+  const RawListener listener;
+  links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+  RawTcp far = listener.accept();
+  std::string came;
+  poll_until([&] { return (came += far.read()).size() == tcp::kGreetingBytes; });
+  poll_for(1s);
+  far.send(greeting());
+  stand_still(2 * limits_.greeting_timeout);
+  // Our answer leaves with this poll, so the far end's cannot have come.
+  poll_until([&] { return (came += far.read()).size() > tcp::kGreetingBytes; });
+  EXPECT_TRUE(ends_.broken.empty());
+  far.send(text_of(tcp::our_ready(tcp::kRouter)));
+  const std::size_t before = came.size();
+  poll_until([&] { return (came += far.read()).size() == before + tcp::our_hello().size(); });
+  poll_for(limits_.greeting_timeout + 2s);
+  EXPECT_TRUE(ends_.broken.empty());
+}
+
+TEST_F(TcpLinksByHand, WhoNeverGreetsIsGivenUp) {
+  const RawListener listener;
+  links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+  RawTcp far = listener.accept();
+  poll_until([&] { return far.was_sent_to(); });
+  far.send(greeting());  // And no more.
+  poll_for(limits_.greeting_timeout - 1s);
+  EXPECT_TRUE(ends_.broken.empty());
+  poll_for(3s);
+  ASSERT_EQ(ends_.broken.size(), 1U);
+  EXPECT_NE(ends_.broken[0].cause().find("too slowly"), std::string::npos);
+}
+
+TEST_F(TcpLinksByHand, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs) {
+  links_.listen(tcp::ListeningSocket::open("127.0.0.1:0", watch_, tcp::kListenerToken).or_exit());
+  RawTcp far(links_.address());
+  poll_until([&] { return far.was_sent_to(); });
+  poll_for(1s);
+  far.send(greeting());
+  stand_still(2 * limits_.handshake_timeout);
+  poll_until([&] { return far.was_sent_to(); });
+  EXPECT_FALSE(far.ended());
+  far.send(text_of(tcp::our_ready(tcp::kDealer)) + text_of(tcp::our_hello()));
+  poll_until([&] { return links_.size() == 1; });
+  poll_for(limits_.handshake_timeout + 2s);
+  EXPECT_EQ(links_.size(), 1U);
+}
+
+TEST_F(TcpLinksByHand, AnExceptionOutOfACallbackTakesNobodyElsesRoom) {
+  const RawListener listener;
+  const Buffer payload = Buffer::allocate(10'000);
+  std::set<LinkId> full;
+  for (int i = 0; i < 2; ++i) {
+    const LinkId link =
+        links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+    EXPECT_EQ(links_.departures().send(link, wire::Header(), payload), Sent::kTaken);
+    EXPECT_EQ(links_.departures().send(link, wire::Header(), payload), Sent::kFull);
+    full.insert(link);
+    RawTcp far = listener.accept();
+    far.send(text_of(tcp::our_greeting()) + text_of(tcp::our_ready(tcp::kRouter)));
+    std::size_t came = 0;
+    poll_until([&] { return (came += far.read().size()) > payload.size(); });
+    fars_.push_back(std::move(far));
+  }
+  ends_.no_memory = true;
+  EXPECT_THROW(links_.departures().offer_room(ends_), std::bad_alloc);
+  ends_.no_memory = false;
+  links_.departures().offer_room(ends_);
+  EXPECT_EQ(ends_.writable, full);
+}
+
+TEST_F(TcpLinksByHand, ALinkWhoseFrameWasLostByAnExceptionEndsThoughNothingMoreComes) {
+  const RawListener listener;
+  links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
+  RawTcp far = listener.accept();
+  const Parts one = frame(1, 100);
+  ends_.no_memory = true;
+  far.send(text_of(tcp::our_greeting()) + text_of(tcp::our_ready(tcp::kRouter)) +
+           std::string("\x01\x80", 2) + one[0] + std::string("\x00\x64", 2) + one[1]);
+  EXPECT_THROW(poll_until([] { return false; }), std::bad_alloc);
+  ends_.no_memory = false;
+  poll();
+  EXPECT_EQ(ends_.broken.size(), 1U);
+}
+
+}  // namespace
+}  // namespace stretto::conformance

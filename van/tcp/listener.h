@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket that others connect to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/complaint.h"
+#include "common/descriptor.h"
+#include "stretto/status.h"
+#include "van/watch.h"
+
+namespace stretto::tcp {
+
+/// One who has connected. Not open: nobody has, or, with `error`, there is no descriptor for it.
+struct AcceptedDescriptor {
+  Descriptor socket;
+  std::string host;    ///< In digits.
+  bool local = false;  ///< Of this host.
+  int error = 0;
+};
+
+/// Thread: loop. The watch outlives it.
+class ListeningSocket {
+ public:
+  /// Listens at host:port, where host is an IPv4 address of this host or localhost. The watch tells
+  /// of those who connect by `token`.
+  static Result<ListeningSocket> open(std::string_view address, Watch& watch, std::uint64_t token);
+
+  /// That others can connect to.
+  const std::string& address() const { return address_; }
+  /// The next one who has connected. Where no descriptor is left for it, nobody is heard of until
+  /// listen_again(): a listener that is always readable stops nobody.
+  AcceptedDescriptor accept();
+  /// Has the watch tell of those who connect, if it does not.
+  void listen_again();
+
+ private:
+  ListeningSocket(Descriptor socket, std::string address, Watch& watch, std::uint64_t token)
+      : socket_(std::move(socket)), address_(std::move(address)), watch_(&watch), token_(token) {}
+
+  Descriptor socket_;
+  std::string address_;
+  Watch* watch_;
+  std::uint64_t token_;
+  bool listening_ = true;  // Is in the watch.
+  Complaint lack_;
+};
+
+}  // namespace stretto::tcp

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resolver, on its thread.
+#include "van/tcp/name_lookup.h"
+
+#include <fmt/core.h>
+
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "common/check.h"
+
+namespace stretto::tcp {
+NameLookup::NameLookup(const HostPort& to, std::function<void()> done)
+    : outcome_(Status(Code::kCancelled, "not looked up yet")),
+      thread_([this, to, done = std::move(done)] {
+        outcome_ = SocketAddress::resolve(to.host, to.port);
+        done_.store(true, std::memory_order_release);
+        done();
+      }) {}
+
+Result<std::unique_ptr<NameLookup>> NameLookup::begin(const HostPort& to,
+                                                      std::function<void()> done) {
+  try {
+    return std::unique_ptr<NameLookup>(new NameLookup(to, std::move(done)));
+  } catch (const std::system_error& refused) {
+    return Status(Code::kResource,
+                  fmt::format("wanted a thread to look host '{}' up: {}; allow more (ulimit -u, a "
+                              "container's limit of processes), or give digits",
+                              to.host, std::strerror(refused.code().value())));
+  }
+}
+
+const Result<SocketAddress>& NameLookup::outcome() const {
+  STRETTO_CHECK(done());
+  return outcome_;
+}
+
+}  // namespace stretto::tcp

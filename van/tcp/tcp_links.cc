@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who comes and whom we go to, what they say, and when they are hung up on.
+#include "van/tcp/tcp_links.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "common/log.h"
+#include "van/tcp/zmtp.h"
+
+namespace stretto::tcp {
+namespace {
+
+constexpr Duration kLookEvery = 1s;
+constexpr int kMostAccepted = 64;  // At once.
+using Stage = Connection::Stage;
+
+Status is_no_frame(const Connection& connection) {
+  if (connection.ours && connection.stage() < Stage::kOpen) return no_node(connection);
+  return connection.why_refused();
+}
+
+void deliver(Transport::Sink& sink, Connection& connection) {
+  Intake& intake = connection.intake();
+  Unpacked frames(intake.headers(), intake.payloads(), [&intake] { return intake.take_payload(); });
+  wire::HeaderView header(intake.headers().data(), wire::kHeaderBytes);
+  Buffer payload;
+  while (!connection.over && frames.next(header, payload)) {
+    sink.on_frame(connection.link, header, std::move(payload));
+  }
+}
+
+}  // namespace
+
+// Room for all of a message but a large payload, and a head more.
+TcpLinks::~TcpLinks() {
+  static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kMostHeadBytes +
+                                     kLeastTaken + 2 * kSealBytes + kMostCurveCommandBytes);
+  static_assert(kMostCurveCommandBytes >= kMostReadyBytes);
+  for (const auto& [link, connection] : table_.all()) connection->hang_up();
+}
+
+// ---- whom we go to
+
+Result<LinkId> TcpLinks::connect(const HostPort& to, std::string_view address) {
+  const LinkId link = ids_.next();
+  Status status = dialer_.connect(link, to, address, time_.now());
+  if (!status.ok()) return status;
+  ++announced_;
+  return link;
+}
+
+// ---- who comes
+
+void TcpLinks::accept() {
+  for (int i = 0; i < kMostAccepted; ++i) {
+    AcceptedDescriptor caller = listener_->accept();
+    if (!caller.socket.is_open()) return;
+    const LinkId link = ids_.next();
+    auto connection = std::make_unique<Connection>(
+        link, std::move(caller), time_.now(),
+        std::min(options_.stranger_bytes, options_.max_payload_bytes), options_.curve.get());
+    if (!watch_.add(connection->descriptor(), link).ok()) continue;
+    keep_alive(connection->descriptor());
+    Connection& come = table_.add(std::move(connection));
+    strangers_.add(link);
+    departures_.write(come);
+    table_.make_ready(come);
+  }
+}
+
+void TcpLinks::notice(std::uint64_t token) {
+  if (token == kListenerToken) return accept();
+  Connection* connection = table_.find(static_cast<LinkId>(token));
+  if (connection == nullptr) return;
+  if (connection->stage() == Stage::kConnecting) {
+    if (dialer_.go_on(*connection, time_.now())) departures_.write(*connection);
+    return;
+  }
+  if (connection->writes) departures_.write(*connection);
+  table_.make_ready(*connection);
+}
+
+void TcpLinks::admit(LinkId link) {
+  Connection* connection = table_.find(link);
+  if (connection == nullptr || std::exchange(connection->admitted, true)) return;
+  strangers_.remove(*connection);
+  connection->intake().set_limit(options_.max_payload_bytes);
+}
+
+// ---- what they say
+
+Turn TcpLinks::receive(Transport::Sink& sink, int limit) {
+  Turn turn;
+  for (std::size_t left = table_.ready(); left > 0 && turn.frames < limit; --left) {
+    if (Connection* connection = table_.begin_turn()) give_turn(sink, *connection, limit, turn);
+    table_.end_turn();
+  }
+  turn.more = has_ready();
+  return turn;
+}
+
+void TcpLinks::give_turn(Transport::Sink& sink, Connection& connection, int limit, Turn& turn) {
+  connection.begin(scratch_);
+  bool enough = false;
+  while (!enough && !connection.over) {
+    const Intake::Got got = connection.next();
+    if (got == Intake::Got::kNothing) break;
+    turn.frames += got == Intake::Got::kFrame ? static_cast<int>(connection.intake().frames()) : 1;
+    turn.called = true;
+    take(sink, connection, got);
+    enough = turn.frames >= limit;
+  }
+  connection.keep();
+  if (connection.over) return;
+  if (connection.ended()) {
+    turn.called = turn.called || connection.announced;
+    return end_with(sink, connection, connection.why_ended());
+  }
+  if (!connection.admitted) {
+    strangers_.account(connection);
+    if (strangers_.held_bytes() > options_.strangers_bytes) {
+      return refuse(sink, connection,
+                    {Code::kResource, fmt::format("connections that are not admitted hold {} bytes",
+                                                  strangers_.held_bytes())});
+    }
+  }
+  if (enough || !connection.drained()) table_.make_ready(connection);
+}
+
+void TcpLinks::take(Transport::Sink& sink, Connection& connection, Intake::Got got) {
+  using enum Intake::Got;
+  switch (got) {
+    case kNothing:
+      return;
+    case kGreeting:
+      connection.introduce_ourselves();
+      return departures_.write(connection);
+    case kCommand:
+      if (!connection.shake_hands()) return refuse(sink, connection, connection.why_refused());
+      return departures_.write(connection);
+    case kOtherMechanism:
+      return refuse(sink, connection, connection.why_refused());
+    case kReady:
+      connection.open();
+      return departures_.write(connection);
+    case kHello:
+      if (connection.ours) {
+        return end_with(
+            sink, connection,
+            {Code::kLinkBroken, fmt::format("{} has closed the link", connection.address)});
+      }
+      if (!connection.announced) return static_cast<void>(introduce(sink, connection));
+      break;  // It is only the first message.
+    case kFrame:
+      if (connection.announced || introduce(sink, connection)) deliver(sink, connection);
+      return;
+    case kMalformed:
+      break;
+  }
+  refuse(sink, connection, is_no_frame(connection));
+}
+
+bool TcpLinks::introduce(Transport::Sink& sink, Connection& connection) {
+  if (announced_ >= options_.max_links) {
+    refuse(sink, connection, {Code::kResource, "there are as many links as there may be"});
+    return false;
+  }
+  connection.announced = true;
+  ++announced_;
+  sink.on_link(connection.link);
+  return !connection.over;
+}
+
+// ---- how they end
+
+// The link is not known any more; its memory goes when the turn is over.
+void TcpLinks::end(Connection& connection) {
+  connection.over = true;
+  if (!connection.admitted) strangers_.remove(connection);
+  if (connection.announced) --announced_;
+  if (connection.ours) dialer_.forget(connection.link);
+  if (connection.descriptor() >= 0) watch_.remove(connection.descriptor());
+  connection.hang_up();
+  table_.remove(connection);
+}
+
+void TcpLinks::end_with(Transport::Sink& sink, Connection& connection, Status why) {
+  const bool known = connection.announced;
+  end(connection);
+  if (known) sink.on_broken(connection.link, std::move(why));
+}
+
+void TcpLinks::refuse(Transport::Sink& sink, Connection& connection, Status why) {
+  if (!connection.ours && refused_.add()) {
+    log(Level::kWarning, "hung up on {}: {}; {} such so far", connection.address, why.cause(),
+        refused_.events());
+  }
+  end_with(sink, connection, std::move(why));
+}
+
+void TcpLinks::close(LinkId link) {
+  Connection* connection = table_.find(link);
+  if (connection == nullptr) return;
+  if (connection->flush()) departures_.write(*connection);
+  end(*connection);
+}
+
+void TcpLinks::look_around(Transport::Sink& sink) {
+  const Time now = time_.poll();
+  dialer_.end_lookups(now);
+  if (now < next_look_) return;
+  next_look_ = now + kLookEvery;
+  for (auto& [link, why] : dialer_.late(now)) {
+    Connection* connection = table_.find(link);  // The sink may have closed it meanwhile.
+    if (connection != nullptr) end_with(sink, *connection, std::move(why));
+  }
+  if (listener_) {
+    listener_->listen_again();
+    hang_up_on_strangers(sink, now);
+  }
+}
+
+// Who has something to say that was not read yet is not silent. A crowd that comes at once is no
+// flood: its greetings are in flight, or not read yet.
+void TcpLinks::hang_up_on_strangers(Transport::Sink& sink, Time now) {
+  std::vector<LinkId> early;
+  for (const LinkId link : strangers_.links()) {
+    const Connection& connection = *table_.find(link);
+    if (!connection.ready && now - connection.since >= kLookEvery) early.push_back(link);
+  }
+  for (std::size_t i = 0; i < early.size(); ++i) {
+    Connection* connection = table_.find(early[i]);  // The sink may have closed it meanwhile.
+    if (connection == nullptr) continue;
+    const bool late = now - connection->since >= options_.handshake_timeout;
+    if (!late && early.size() - i <= options_.max_strangers) return;
+    refuse(sink, *connection,
+           {Code::kLinkBroken,
+            fmt::format("{} connected and did not say who it is", connection->address)});
+  }
+}
+
+void TcpLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_after) {
+  std::vector<std::pair<LinkId, Status>> dead;
+  for (const auto& [link, connection] : table_.all()) {
+    if (!connection->announced || connection->stage() < Stage::kGreeting) continue;
+    std::optional<PathSigns> signs = path_signs(connection->descriptor());
+    if (!signs) continue;
+    if (!connection->ready) signs->begun_at = connection->begun_at();
+    Status status = connection->liveness.look(*signs, now, dead_after);
+    if (status.ok()) continue;
+    reset_when_closed(connection->descriptor());
+    dead.emplace_back(
+        link, Status(status.code(), fmt::format("{}: {}", connection->address, status.cause())));
+  }
+  for (auto& [link, why] : dead) {
+    Connection* connection = table_.find(link);
+    if (connection == nullptr) continue;  // The sink has closed it meanwhile.
+    end_with(sink, *connection, std::move(why));
+  }
+}
+
+Duration TcpLinks::may_wait(Duration wait) const {
+  return has_ready() || departures_.has_room_to_offer() ? Duration::zero() : wait;
+}
+
+}  // namespace stretto::tcp

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// TcpLinks: the links of those who connected to us, and those that we connected. All of their
+// connections are ours from the first byte, and not libzmq's: it collects the parts of a message
+// without a bound before it hands any over (docs/decisions, 0019), and puts a thread between a loop
+// and its socket (0055). Who has not been admitted may cost little, and all such together.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/logged_count.h"
+#include "van/tcp/connection_table.h"
+#include "van/tcp/departures.h"
+#include "van/tcp/dialer.h"
+#include "van/tcp/options.h"
+#include "van/tcp/polled_time.h"
+#include "van/tcp/unadmitted.h"
+#include "van/watch.h"
+
+namespace stretto::tcp {
+
+/// Thread: loop.
+class TcpLinks {
+ public:
+  /// The watch tells of connections by their links. It and the clock outlive this.
+  TcpLinks(const TcpOptions& options, Watch& watch, const Clock& clock)
+      : options_(options),
+        watch_(watch),
+        time_(clock),
+        departures_(table_, watch, static_cast<std::size_t>(options.queue_frames)),
+        dialer_(table_, watch, options),
+        scratch_(kScratchBytes) {}
+  ~TcpLinks();
+  TcpLinks(const TcpLinks&) = delete;
+  TcpLinks& operator=(const TcpLinks&) = delete;
+
+  void listen(ListeningSocket listener) { listener_ = std::move(listener); }
+  /// Where it listens, as others can connect to it; empty if it does not.
+  std::string address() const { return listener_ ? listener_->address() : std::string(); }
+  /// Links that were announced, or that we connected, and that have not ended.
+  std::size_t size() const { return announced_; }
+  /// Begins to connect; `address` is what `to` was read from. Resource if there is no socket.
+  Result<LinkId> connect(const HostPort& to, std::string_view address);
+
+  /// What the watch has told: kListenerToken or a link.
+  void notice(std::uint64_t token);
+  /// Whether some are to be given a turn.
+  bool has_ready() const { return table_.ready() > 0; }
+  /// Delivers at most `limit` frames, and the ends of links once all that came before has been.
+  Turn receive(Transport::Sink& sink, int limit);
+  Departures& departures() { return departures_; }
+  void admit(LinkId link);
+  void close(LinkId link);
+  /// Null if there is none.
+  const Connection* find(LinkId link) const { return table_.find(link); }
+
+  /// What no descriptor tells: names that have been looked up, connections that took too long to
+  /// begin, and, once a second, those who have had their time and are not admitted, and the oldest
+  /// of those who say nothing if they are many.
+  void look_around(Transport::Sink& sink);
+  /// Breaks links whose paths are dead (LinkLiveness).
+  void look_at_paths(Transport::Sink& sink, Time now, Duration dead_after);
+  /// Connections that are over, and may have been on the call stack until now.
+  void bury() { table_.bury(); }
+
+  /// How long one may wait for the watch, at most `wait`.
+  Duration may_wait(Duration wait) const;
+
+ private:
+  static constexpr std::size_t kScratchBytes = 64 << 10;
+
+  void accept();
+  void give_turn(Transport::Sink& sink, Connection& connection, int limit, Turn& turn);
+  void take(Transport::Sink& sink, Connection& connection, Intake::Got got);
+  bool introduce(Transport::Sink& sink, Connection& connection);
+  void refuse(Transport::Sink& sink, Connection& connection, Status why);
+  void end_with(Transport::Sink& sink, Connection& connection, Status why);
+  void end(Connection& connection);
+  void hang_up_on_strangers(Transport::Sink& sink, Time now);
+
+  const TcpOptions options_;
+  Watch& watch_;
+  PolledTime time_;
+  LinkIds ids_;
+  std::optional<ListeningSocket> listener_;
+  ConnectionTable table_;
+  Departures departures_;
+  Dialer dialer_;
+  std::vector<std::byte> scratch_;
+  Unadmitted strangers_;
+  std::size_t announced_ = 0;
+  LoggedCount refused_;
+  Time next_look_;
+};
+
+}  // namespace stretto::tcp
