@@ -28,9 +28,7 @@ Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
                                                   const std::string& secret) {
   TcpOptions options;
   if (!secret.empty()) {
-    const Result<tcp::CurveIdentity> identity = tcp::curve_identity_from(secret);
-    if (!identity.ok()) return identity.status();
-    options.curve = std::make_shared<const tcp::CurveIdentity>(*identity);
+    return Status(Code::kInvalidArgument, "encryption wants the transport zmq");
   }
   options.max_payload_bytes = max_payload(part_bytes);
   options.max_links = kMaxLinks;

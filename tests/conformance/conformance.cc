@@ -41,20 +41,6 @@ class Ipv6World final : public World {
   std::string any_address() const override { return "[::1]:0"; }
 };
 
-class CurveWorld final : public World {
- public:
-  std::unique_ptr<Transport> endpoint() override {
-    TcpOptions options;
-    options.curve = identity_;
-    return make_tcp_transport(options).or_exit();
-  }
-
- private:
-  const std::shared_ptr<const tcp::CurveIdentity> identity_ =
-      std::make_shared<const tcp::CurveIdentity>(
-          tcp::curve_identity_from("a secret of the conformance suite").or_exit());
-};
-
 class FabricWorld final : public World {
  public:
   std::unique_ptr<Transport> endpoint() override {
@@ -111,7 +97,6 @@ std::vector<Kind> kinds() {
   std::vector<Kind> all = {
       {.name = "inproc", .make = make<InprocWorld>, .threads = true},
       {.name = "tcp", .make = make<TcpWorld>, .threads = true},
-      {.name = "tcp_curve", .make = make<CurveWorld>, .threads = true},
       {.name = "shm", .make = make<ShmWorld>, .threads = true},
       {.name = "auto", .make = make<AutoWorld>, .threads = true},
       {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},

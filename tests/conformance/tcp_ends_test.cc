@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "tests/conformance/tcp_fixture.h"
 #include "van/link_liveness.h"
@@ -31,14 +30,13 @@ TEST_F(TcpEnds, HundredsSendOneFrameAndLeave) {
   constexpr std::size_t kMany = 300;
   for (std::size_t i = 0; i < kMany; ++i) {
     const std::size_t frames = server_.frames;
-    RawZmq stranger(ZMQ_DEALER, 30'000);  // All of them are taken.
-    stranger.connect(address_);
+    RawNode stranger(address_);
     stranger.send(frame(1));
     // Every third is heard while it is there, the others as they go.
     if (i % 3 == 0) {
       ASSERT_TRUE(poll_until([&] { return server_.frames > frames; }));
     }
-    const std::jthread goes([&stranger] { stranger.leave(); });
+    stranger.leave();
     ASSERT_TRUE(poll_until([&] { return server_.broken.size() == i + 1; }));
     if (i % 30 == 2) expect_innocent_works();
   }
@@ -74,15 +72,13 @@ TEST_F(TcpEnds, WhatHasLeftIsDeliveredBeforeTheEnd) {
 TEST_F(TcpEnds, ADescriptorUsedAgainConfusesNobody) {
   for (int round = 0; round < 30; ++round) {
     const std::size_t known = server_.accepted.size();
-    RawZmq brief(ZMQ_DEALER);
-    brief.connect(address_);
+    RawNode brief(address_);
     brief.send(frame(1));
     ASSERT_TRUE(poll_until([&] { return server_.accepted.size() == known + 1; }));
     const LinkId gone = server_.accepted[known];
     brief.send(frame(2));
     brief.leave();
-    RawZmq next(ZMQ_DEALER);
-    next.connect(address_);
+    RawNode next(address_);
     next.send(frame(7));
     if (round % 2 == 0) server_.close(gone);
     ASSERT_TRUE(poll_until([&] { return server_.accepted.size() == known + 2; }));

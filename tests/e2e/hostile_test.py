@@ -16,7 +16,7 @@ import unittest
 
 import attacks
 import cluster
-import zmtp
+import wire
 
 MESSAGES = int(os.environ.get("STRETTO_HOSTILE_MESSAGES", "6000"))
 FLOOD = 3000
@@ -140,10 +140,10 @@ class WhileTraining(cluster.ClusterTest):
     def test_refused_hellos_are_logged_seldom(self):
         scheduler = self.job.scheduler_address()
         for _ in range(20):
-            with zmtp.Connection(scheduler) as connection:
+            with wire.Connection(scheduler) as connection:
                 connection.open()
-                connection.send(zmtp.control(zmtp.hello(token="guess")))
-                self.assertEqual(connection.receive_control()[0], zmtp.FAULT)
+                connection.send(wire.control(wire.hello(token="guess")))
+                self.assertEqual(connection.receive_control()[0], wire.FAULT)
         self.finish()
         told = [line for line in self.job.lines if "refused:" in line]
         self.assertEqual([line.split("; ")[-1] for line in told],
@@ -155,39 +155,36 @@ class WhileTraining(cluster.ClusterTest):
         scheduler = self.job.scheduler_address()
         for address in self.addresses:
             for node in range(1, 7):
-                with zmtp.Connection(address) as connection:
+                with wire.Connection(address) as connection:
                     connection.open()
-                    connection.send(zmtp.control(zmtp.hello(rank=0, token=token, node=node)))
+                    connection.send(wire.control(wire.hello(rank=0, token=token, node=node)))
                     kind, fault = connection.receive_control()
-                    self.assertEqual((kind, fault[1]), (zmtp.FAULT, REFUSED), fault)
+                    self.assertEqual((kind, fault[1]), (wire.FAULT, REFUSED), fault)
                     words = b"is that already" if address == scheduler else b"says it is"
                     self.assertIn(words, fault[2])
         self.check()
         self.finish()
 
     def test_what_is_no_frame_is_hung_up_on(self):
-        with zmtp.Connection(self.addresses[0]) as connection:
+        with wire.Connection(self.addresses[0]) as connection:
             connection.open()
-            connection.send(zmtp.message(b"neither header", b"nor payload"))
+            connection.send(wire.head(1, 11) + b"neither header".ljust(128) + b"nor payload")
             self.assertTrue(connection.hung_up())
-        for length in (2**31, 2**63 - 1):
-            with zmtp.Connection(self.addresses[1]) as connection:
+        for frames, length in ((1, 2**31), (2**31, 1), (0, 0)):
+            with wire.Connection(self.addresses[1]) as connection:
                 connection.open()
-                connection.send(zmtp.frame(b"x", length=length))
+                connection.send(wire.head(frames, length))
                 self.assertTrue(connection.hung_up())
         self.finish()
 
     def test_silence_is_hung_up_on(self):
-        """However far a stranger has come with ZMTP: without a hello it does not stay."""
-        words = {"nothing": None, "a greeting": zmtp.greeting(),
-                 "a handshake": zmtp.greeting() + zmtp.ready(), "a name": zmtp.opening()}
+        """However much a stranger has said: without a hello it does not stay."""
+        words = {"nothing": b"", "half a greeting": wire.greeting()[:9],
+                 "a greeting": wire.greeting(), "a head": wire.greeting() + wire.head(1, 100)}
         held = {}
         for name, data in words.items():
-            held[name] = zmtp.Connection(self.addresses[0], SILENCE_SECONDS)
-            if data is not None:
-                held[name].send(data[:64])
-                held[name].pass_greeting()
-                held[name].send(data[64:])
+            held[name] = wire.Connection(self.addresses[0], SILENCE_SECONDS)
+            held[name].send(data)
         for name, connection in held.items():
             with self.subTest(name):
                 self.assertTrue(connection.hung_up(), "it is still held")
@@ -198,8 +195,8 @@ class WhileTraining(cluster.ClusterTest):
         """Messages of the greatest size that never end, from strangers."""
         held = []
         for i in range(24):
-            connection = zmtp.Connection(self.addresses[i % len(self.addresses)]).open()
-            connection.send(zmtp.frame(bytes(15 << 20), length=16 << 20))
+            connection = wire.Connection(self.addresses[i % len(self.addresses)]).open()
+            connection.send(wire.head(1, 16 << 20) + bytes(15 << 20))
             held.append(connection)
         self.check()
         for connection in held:
@@ -243,9 +240,9 @@ class Newcomers(cluster.ClusterTest):
         self.assert_nobody_left()
 
 
-class EndlessParts(cluster.ClusterTest):
-    """A message of parts without end, from 100 connections: whoever sends it is hung up on, and the
-    processes do not grow."""
+class EndlessMessages(cluster.ClusterTest):
+    """Messages without end, from 100 connections: each is hung up on, and the processes do not
+    grow."""
 
     CONNECTIONS = 100
 
@@ -275,7 +272,7 @@ class EndlessParts(cluster.ClusterTest):
             over.set()
             looks.join()
         growth = {name: (peak[name] - before[name]) >> 10 for name in before}
-        print(f"MEASURED {said >> 10} KiB of endless parts were taken; growth in KiB: {growth}")
+        print(f"MEASURED {said >> 10} KiB of endless messages were taken; growth in KiB: {growth}")
         for name, kib in growth.items():
             self.assertLess(kib << 10, MOST_GROWTH, name)
 
@@ -284,25 +281,25 @@ class EndlessParts(cluster.ClusterTest):
                              STRETTO_DEAD_AFTER_S=30)
         host, _, port = job.address.rpartition(":")
         scheduler = (host, int(port))
-        with zmtp.Connection(scheduler) as member:
+        with wire.Connection(scheduler) as member:
             member.open()
-            hello = zmtp.hello(rank=1, servers=1, token="the secret")
-            member.send(zmtp.control(hello))
-            self.assertEqual(member.receive_control()[0], zmtp.WELCOME)
+            hello = wire.hello(rank=1, servers=1, token="the secret")
+            member.send(wire.control(hello))
+            self.assertEqual(member.receive_control()[0], wire.WELCOME)
             server = job.server(0)
             job.worker(0, ("--rounds", 10**9))
-            self.assertEqual(member.receive_control()[0], zmtp.ROSTER)
+            self.assertEqual(member.receive_control()[0], wire.ROSTER)
             addresses = [scheduler] + [("127.0.0.1", port) for port
                                        in cluster.listening_ports(server.pid)]
             processes = [job.scheduler, server]
             self.grow(processes,
-                      lambda: attacks.endless_parts(addresses, self.CONNECTIONS))
+                      lambda: attacks.endless_messages(addresses, self.CONNECTIONS))
             self.grow(processes,
-                      lambda: attacks.endless_parts(addresses, self.CONNECTIONS, hello))
+                      lambda: attacks.endless_messages(addresses, self.CONNECTIONS, hello))
             self.assertTrue(job.scheduler.running() and server.running())
 
             def as_member():
-                data = zmtp.frame(b"x", zmtp.MORE) * 1_000_000
+                data = wire.head(1, 2**32 - 1) + bytes(2 << 20)
                 said = 0
                 while said < 20 * len(data) and member.send(data):
                     said += len(data)
@@ -323,20 +320,20 @@ class Members(cluster.ClusterTest):
         """What node `node` says after its hello."""
         def said(kind, content=b"", **fields):
             given = {"sequence": 2, "sender": node} | fields
-            return zmtp.control(zmtp.body(kind, content), **given)
+            return wire.control(wire.body(kind, content), **given)
 
         def data(kind, payload=b"", **fields):
-            return zmtp.message(zmtp.header(len(payload), kind=kind, sequence=2, sender=node,
+            return wire.message(wire.header(len(payload), kind=kind, sequence=2, sender=node,
                                             **fields), payload)
         return {
-            "no frame": zmtp.message(b"x"),
-            "a lost frame": said(zmtp.HEARTBEAT, sequence=9),
-            "another's name": said(zmtp.LEAVE, sender=node + 1),
-            "data": data(zmtp.PUSH, bytes(4), dtype=1),
-            "credit for nothing": data(zmtp.CREDIT, credit=10**9),
-            "a barrier far ahead": said(zmtp.BARRIER, zmtp.fields(f1=2**63)),
-            "a control message that is none": zmtp.message(
-                zmtp.header(3, sequence=2, sender=node), b"\xff\xff\xff"),
+            "no frame": wire.head(0, 1) + b"x",
+            "a lost frame": said(wire.HEARTBEAT, sequence=9),
+            "another's name": said(wire.LEAVE, sender=node + 1),
+            "data": data(wire.PUSH, bytes(4), dtype=1),
+            "credit for nothing": data(wire.CREDIT, credit=10**9),
+            "a barrier far ahead": said(wire.BARRIER, wire.fields(f1=2**63)),
+            "a control message that is none": wire.message(
+                wire.header(3, sequence=2, sender=node), b"\xff\xff\xff"),
         }
 
     def test_nonsense(self):
@@ -345,15 +342,15 @@ class Members(cluster.ClusterTest):
                 # The stranger sends no heartbeats, and the others may take their time to come.
                 job = cluster.ByHand(self, workers=2, servers=1, STRETTO_DEAD_AFTER_S=30)
                 host, _, port = job.address.rpartition(":")
-                with zmtp.Connection((host, int(port))) as stranger:
+                with wire.Connection((host, int(port))) as stranger:
                     stranger.open()
-                    stranger.send(zmtp.control(zmtp.hello(rank=1, workers=2, servers=1)))
+                    stranger.send(wire.control(wire.hello(rank=1, workers=2, servers=1)))
                     kind, welcome = stranger.receive_control()
-                    self.assertEqual(kind, zmtp.WELCOME)
+                    self.assertEqual(kind, wire.WELCOME)
                     job.server(0)
                     job.worker(0, ("--rounds", 10**9))
                     kind, _ = stranger.receive_control()
-                    self.assertEqual(kind, zmtp.ROSTER)
+                    self.assertEqual(kind, wire.ROSTER)
                     since = time.monotonic()
                     stranger.send(self.nonsense(welcome[1])[name])
                     for role, process in job.everybody.items():

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import cluster
-import zmtp
+import wire
 
 SHORT = ("--rounds", 20, "--progress", 10)
 REFUSAL_SECONDS = 4.0  # Before anything runs out.
@@ -132,20 +132,20 @@ class Refusals(Startup):
     def greet(self, *words, **hello):
         """Says hello by hand; the answer is a fault with these words, soon."""
         host, _, port = self.job.address.rpartition(":")
-        with zmtp.Connection((host, int(port))) as connection:
+        with wire.Connection((host, int(port))) as connection:
             since = time.monotonic()
             connection.open()
-            connection.send(zmtp.control(zmtp.hello(**({"token": "the secret"} | hello))))
+            connection.send(wire.control(wire.hello(**({"token": "the secret"} | hello))))
             kind, fault = connection.receive_control()
             self.assertLess(time.monotonic() - since, REFUSAL_SECONDS)
-            self.assertEqual(kind, zmtp.FAULT)
+            self.assertEqual(kind, wire.FAULT)
             self.assertEqual(fault[1], 5)  # Refused.
             for word in words:
                 self.assertIn(word, fault[2].decode())
 
     def test_duplicate_rank(self):
         self.job.scheduler.expect("server 1 came from")
-        self.greet("stranger:1 asks to be server 1", "is that already", rank=1, role=zmtp.SERVER)
+        self.greet("stranger:1 asks to be server 1", "is that already", rank=1, role=wire.SERVER)
         error = self.stranger("server 1", "two processes have the same rank",
                               program=cluster.SERVER, STRETTO_RANK=1)
         # Both processes are named, by host and process id.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages as a ZeroMQ peer may send them: of two parts, what fits() lets through is a frame, or a
-// batch whose frames lie inside it, each delivered once and byte by byte; what MessageBatch puts
-// together comes apart as it was; and what is made of a connection's bytes does not depend on the
-// pieces that they come in. Input: a mask, then messages. Each is a number of
-// parts, then for each its size and its bytes.
+// Messages as a peer may send them: what fits() lets through is a frame, or a batch whose frames
+// lie inside it, each delivered once and byte by byte; what MessageBatch puts together comes apart
+// as it was; and what is made of a connection's bytes does not depend on the pieces that they come
+// in. Input: a mask, then messages. Each is a number of parts, then for each its size and its
+// bytes.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,14 +11,13 @@
 #include "common/check.h"
 #include "tests/fuzz/input.h"
 #include "van/tcp/batch.h"
-#include "van/tcp/intake.h"
-#include "van/tcp/zmtp.h"
+#include "van/tcp/message_parser.h"
 
 namespace stretto {
 namespace {
 
-using tcp::Intake;
 using tcp::MessageBatch;
+using tcp::MessageParser;
 using tcp::Unpacked;
 
 enum Valid : unsigned { kConnection = 1, kLengths = 2, kSmallLimit = 4, kOurs = 8 };
@@ -98,7 +97,7 @@ void read_ours(fuzz::Input& input) {
 
 /// What was made of a connection's bytes.
 struct Made {
-  std::vector<Intake::Got> got;
+  std::vector<MessageParser::Got> got;
   std::vector<std::string> payloads;
   friend bool operator==(const Made&, const Made&) = default;
 };
@@ -107,28 +106,28 @@ struct Made {
 Made take_connection(std::span<const std::byte> bytes, std::size_t piece) {
   constexpr std::size_t kMostPayload = 20'000;
   Made made;
-  Intake intake(kMostPayload, tcp::kDealer);
+  MessageParser parser(kMostPayload, tcp::Side::kConnector);
   std::vector<std::byte> unread;
   while (!bytes.empty()) {
     const auto next = bytes.first(std::min(piece, bytes.size()));
     bytes = bytes.subspan(next.size());
     unread.insert(unread.end(), next.begin(), next.end());
     std::span<const std::byte> left = unread;
-    for (Intake::Got got = intake.take(left); got != Intake::Got::kNothing;
-         got = intake.take(left)) {
+    for (MessageParser::Got got = parser.take(left); got != MessageParser::Got::kNothing;
+         got = parser.take(left)) {
       made.got.push_back(got);
-      if (got == Intake::Got::kMalformed) return made;
-      if (got != Intake::Got::kFrame) continue;
-      Unpacked unpacked(intake.headers(), intake.payloads(),
-                        [&intake] { return intake.take_payload(); });
-      wire::HeaderView header(intake.headers().data(), wire::kHeaderBytes);
+      if (got == MessageParser::Got::kMalformed) return made;
+      if (got != MessageParser::Got::kFrame) continue;
+      Unpacked unpacked(parser.headers(), parser.payloads(),
+                        [&parser] { return parser.take_payload(); });
+      wire::HeaderView header(parser.headers().data(), wire::kHeaderBytes);
       for (Buffer payload; unpacked.next(header, payload);) {
         STRETTO_CHECK(payload.size() <= kMostPayload);
         const auto* text = reinterpret_cast<const char*>(payload.data());
         made.payloads.emplace_back(text, payload.size());
       }
     }
-    STRETTO_CHECK(intake.held_bytes() <= tcp::kMostBatchPart + 2 * tcp::kMostBatched * 128);
+    STRETTO_CHECK(parser.held_bytes() <= tcp::kMostBatchPart + 2 * tcp::kMostBatched * 128);
     unread = std::vector<std::byte>(left.begin(), left.end());
   }
   return made;

@@ -16,7 +16,7 @@ import tarfile
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 sys.path.append(str(CORPUS.parent.parent / "e2e"))
-import zmtp  # noqa: E402
+import wire  # noqa: E402
 HEADER = "<IHBBBBHIIiIIIIQQQQQQQQIIQQ"
 MAGIC = 0x4F525453
 
@@ -76,10 +76,10 @@ def batches():
     yield "empty-payload", b"\0" + message(header(6), b"")
     yield "hello", b"\0" + message(b"") + message(header(6), b"")
     yield "batch", b"\0" + message(*batch([8, 0, 500]))
-    opening = b"\1\7" + zmtp.opening()
-    yield "connection", opening + zmtp.message(*batch([4, 4])) * 3
-    yield "connection-large", opening + zmtp.message(header(2, dtype=1, size=9000), b"p" * 9000) * 2
-    yield "connection-endless", opening + zmtp.frame(b"x", zmtp.MORE) * 9
+    opening = b"\1\7" + wire.greeting()
+    yield "connection", opening + wire.message(*batch([4, 4])) * 3
+    yield "connection-large", opening + wire.message(header(2, dtype=1, size=9000), b"p" * 9000) * 2
+    yield "connection-endless", opening + wire.head(1, 9000) + bytes(3000)
     yield "batch-made-right", b"\2" + message(batch([4] * 5)[0], b"x" * 300)
     yield "batch-above-limit", b"\4" + message(*batch([4, 2000]))
     yield "batch-lengths-wrap", b"\0" + message(batch([4, 4])[0],
@@ -469,24 +469,10 @@ def checkpoints():
                b"\0" + struct.pack("<H", length) + index + content[64:begin])
 
 
-def curves():
-    """What is done to each of four commands, the pieces of bytes, messages and what is done."""
-    honest, begin = bytes(4), bytes(4) + struct.pack("<H", 500)
-
-    def sent(size, *done):
-        return struct.pack("<HBB", size, 0, 0) + (bytes(done) or b"\0")
-
-    yield "honest", honest + b"\xff\xff" + sent(0) + sent(100) + sent(9000) + sent(8191)
-    yield "changed", begin + sent(100) + sent(9000, 1, 200, 8, 1)
-    yield "made-up", begin + sent(100, 4, 10, 0) + b"\0\x30\x07MESSAGE"
-    yield "again", begin + sent(100) + struct.pack("<HBBBB", 100, 7, 0, 0, 0)
-    yield "command", honest[:2] + b"\1\x20\0\xff" + bytes(8)
-
-
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
               "config": configs, "agent": agents, "codec": codecs, "batch": batches,
-              "records": records, "among": amongs, "checkpoint": checkpoints, "curve": curves}
+              "records": records, "among": amongs, "checkpoint": checkpoints}
     for name, seeds in makers.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

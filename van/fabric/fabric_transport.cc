@@ -14,8 +14,8 @@
 #include "van/fabric/fabric_links.h"
 #include "van/fabric/frame_delivery.h"
 #include "van/fabric/path_watch.h"
-#include "van/fabric/polled_clock.h"
 #include "van/fabric/traffic.h"
+#include "van/polled_clock.h"
 #include "van/polling.h"
 
 namespace stretto {
@@ -60,7 +60,7 @@ class FabricTransport final : public Transport {
  public:
   explicit FabricTransport(const FabricOptions& options)
       : options_(options),
-        clock_(most_between_looks(options)),
+        clock_(real_, most_between_looks(options)),
         exchange_(watch_, options_),
         traffic_(options_, links_),
         delivery_(options_, traffic_) {}
@@ -94,6 +94,7 @@ class FabricTransport final : public Transport {
   void start_anew_if_stuck();
 
   FabricOptions options_;
+  const SteadyClock real_;
   PolledClock clock_;
   Watch watch_;  // Before all that holds leases: one that ends may still wake us.
   FabricLinks links_;

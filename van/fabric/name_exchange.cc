@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/log.h"
+#include "van/tcp_sockets.h"
 
 namespace stretto::fabric {
 namespace {
@@ -85,12 +86,12 @@ bool NameExchange::look(std::uint64_t token, Time now, std::vector<LineNews>& ne
 
 void NameExchange::accept(Time now) {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    AcceptedSocket caller = accept_from(listener_.socket);
-    if (!caller.socket.open()) {
-      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+    AcceptedSocket caller = accept_from(listener_.socket.descriptor());
+    if (!caller.socket.is_open()) {
+      if (caller.error == 0) return;
       // No descriptors, most likely: the listener would stay readable.
       log(Level::kWarning, "nobody can be accepted at {}: {}", listener_.address,
-          ::strerror(errno));
+          ::strerror(caller.error));
       watch_.remove(listener_.socket.get());
       listening_ = false;
       listen_again_ = now + kListenAgain;
@@ -98,9 +99,10 @@ void NameExchange::accept(Time now) {
     }
     if (silent_ >= options_.max_silent) hang_up_on_oldest();
     const LineId id = ++last_;
-    if (!caller.socket.send(banner()) || !watch_.add(caller.socket.get(), id).ok()) continue;
+    TcpSocket socket(std::move(caller.socket));
+    if (!socket.send(banner()) || !watch_.add(socket.get(), id).ok()) continue;
     Line& line = lines_[id];
-    line.socket = std::move(caller.socket);
+    line.socket = std::move(socket);
     keep_alive(line.socket.get());
     line.local = caller.local;
     line.deadline = now + options_.handshake_timeout;

@@ -3,7 +3,6 @@
 #include "van/fabric/socket.h"
 
 #include <fmt/core.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -12,6 +11,7 @@
 #include "common/failure.h"
 #include "common/network.h"
 #include "common/socket_address.h"
+#include "van/tcp_sockets.h"
 
 namespace stretto::fabric {
 namespace {
@@ -64,32 +64,16 @@ Result<Dialled> dial_to(std::string_view address) {
   if (!to.ok()) return to.status();
   Result<std::string> host = address_towards(to->host(), to->port());
   if (!host.ok()) return host.status();
-  Dialled made{.socket = {}, .host = *std::move(host), .local = is_own_host(to->host())};
-  made.socket =
-      TcpSocket(Descriptor(::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
-  if (!made.socket.open()) return stretto::failure("wanted a socket", errno);
-  const int on = 1;
-  ::setsockopt(made.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (::connect(made.socket.get(), to->get(), to->size()) != 0 && errno != EINPROGRESS) {
-    return Status(errno == ECONNREFUSED ? Code::kRefused : Code::kLinkBroken,
-                  fmt::format("no connection to {} could be made: {}", address, ::strerror(errno)));
+  Result<PendingConnect> begun = begin_connect(*to);
+  if (!begun.ok()) return begun.status();
+  if (begun->error != 0) {
+    return Status(
+        begun->error == ECONNREFUSED ? Code::kRefused : Code::kLinkBroken,
+        fmt::format("no connection to {} could be made: {}", address, ::strerror(begun->error)));
   }
-  return made;
-}
-
-AcceptedSocket accept_from(const TcpSocket& listener) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  AcceptedSocket caller;
-  caller.socket = TcpSocket(
-      Descriptor(::accept4(listener.get(), generic, &size, SOCK_CLOEXEC | SOCK_NONBLOCK)));
-  if (caller.socket.open()) {
-    const int on = 1;
-    ::setsockopt(caller.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    caller.local = is_own_host(SocketAddress(generic).host());
-  }
-  return caller;
+  return Dialled{.socket = TcpSocket(std::move(begun->socket)),
+                 .host = *std::move(host),
+                 .local = is_own_host(to->host())};
 }
 
 }  // namespace stretto::fabric

@@ -20,6 +20,7 @@ class TcpSocket {
 
   bool open() const { return descriptor_.is_open(); }
   int get() const { return descriptor_.get(); }
+  const Descriptor& descriptor() const { return descriptor_; }
   /// Sends all of a few bytes into a socket that has carried none; false if they do not fit.
   bool send(std::span<const std::byte> bytes) const;
   /// Bytes received; 0: the far end has finished; -1: nothing now; -2: the connection has failed.
@@ -45,12 +46,5 @@ struct Dialled {
 };
 /// kLinkBroken if it is known at once that there is no connection.
 Result<Dialled> dial_to(std::string_view address);
-
-/// One who wants to connect, and whether it is of this host. Not open: nobody, with errno.
-struct AcceptedSocket {
-  TcpSocket socket;
-  bool local = false;
-};
-AcceptedSocket accept_from(const TcpSocket& listener);
 
 }  // namespace stretto::fabric

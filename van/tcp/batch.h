@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MessageBatch: small frames of one link that leave as one message. The kernel does about
 // as much for a message of 200 bytes as for one of 20 KB, so frames that are submitted in one
-// turn of the loop travel together: all headers in the first part; in the second the length of each
-// payload, 4 bytes each, then the payloads.
+// turn of the loop travel together: all headers, then the length of each payload, 4 bytes each,
+// then the payloads.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/buffer.h"
-#include "van/tcp/frames.h"
+#include "van/tcp/frame_format.h"
 
 namespace stretto::tcp {
 
@@ -31,7 +31,7 @@ class MessageBatch {
     Buffer payload;
   };
   const std::vector<Waiting>& frames() const { return frames_; }
-  /// Of the two parts.
+  /// Of the message, after its head.
   std::size_t headers_bytes() const { return frames_.size() * wire::kHeaderBytes; }
   std::size_t payloads_bytes() const {
     return frames_.size() * kLengthBytes + bytes_ - headers_bytes();
@@ -51,7 +51,7 @@ class MessageBatch {
 /// The frames of a message that came, which is a batch or one frame. Thread: loop.
 class Unpacked {
  public:
-  /// `whole`: the second part as a Buffer, which is asked for where the message is one frame.
+  /// `whole`: makes a Buffer of the payload where the message is one frame.
   Unpacked(std::span<const std::byte> headers, std::span<const std::byte> payloads,
            std::function<Buffer()> whole);
   /// The next frame: its header, which lives as long as the message, and its payload. False: no

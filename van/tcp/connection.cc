@@ -14,7 +14,7 @@
 
 #include "common/check.h"
 #include "common/network.h"
-#include "van/tcp/zmtp.h"
+#include "van/tcp/greeting.h"
 
 namespace stretto::tcp {
 namespace {
@@ -30,20 +30,9 @@ constexpr std::size_t kMostKept = 4096;
 // Reads of what is thrown away when we hang up.
 constexpr int kMostDrains = 256;
 
-Mechanism mechanism_by(const CurveIdentity* identity) {
-  return identity == nullptr ? Mechanism::kNull : Mechanism::kCurve;
-}
-
-std::string_view kind_of(Mechanism mechanism) {
-  if (mechanism == Mechanism::kNull) return "a plain connection (NULL)";
-  return mechanism == Mechanism::kCurve ? "an encrypted connection (CURVE)"
-                                        : "a connection of another mechanism";
-}
-
 }  // namespace
 
-Connection::Connection(LinkId id, AcceptedDescriptor caller, Time now,
-                       std::size_t max_payload_bytes, const CurveIdentity* identity)
+Connection::Connection(LinkId id, AcceptedSocket caller, Time now, std::size_t max_payload_bytes)
     : link(id),
       address(std::move(caller.host)),
       ours(false),
@@ -52,15 +41,12 @@ Connection::Connection(LinkId id, AcceptedDescriptor caller, Time now,
       batch(local),
       stage_(Stage::kGreeting),
       socket_(std::move(caller.socket)),
-      identity_(identity),
-      intake_(max_payload_bytes, kDealer, mechanism_by(identity)),
-      outlet_(identity != nullptr) {
-  opening_.add(our_greeting(mechanism_by(identity), true));
+      parser_(max_payload_bytes, Side::kConnector) {
+  greeting_.add(greeting_of(Side::kListener));
 }
 
 // The sink knows of it from the beginning, and its user has chosen to trust it.
-Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes,
-                       const CurveIdentity* identity)
+Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes)
     : link(id),
       address(to),
       ours(true),
@@ -70,9 +56,9 @@ Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max
       admitted(true),
       batch(local),
       stage_(Stage::kLookingUp),
-      identity_(identity),
-      intake_(max_payload_bytes, kRouter, mechanism_by(identity)),
-      outlet_(identity != nullptr) {}
+      parser_(max_payload_bytes, Side::kListener) {
+  greeting_.add(greeting_of(Side::kConnector));
+}
 
 void Connection::connect_by(Descriptor socket) {
   STRETTO_CHECK(ours && stage_ == Stage::kLookingUp);
@@ -90,41 +76,11 @@ void Connection::greet(Time now) {
   STRETTO_CHECK(stage_ == Stage::kConnecting);
   stage_ = Stage::kGreeting;
   since = now;
-  opening_.add(our_greeting(mechanism_by(identity_), false));
-}
-
-void Connection::introduce_ourselves() {
-  STRETTO_CHECK(stage_ == Stage::kGreeting);
-  if (identity_ == nullptr) return opening_.add(our_ready(ours ? kDealer : kRouter));
-  handshake_ =
-      ours ? std::make_unique<CurveHandshake>(*identity_, CurveSide::kDialer, kDealer, kRouter)
-           : std::make_unique<CurveHandshake>(*identity_, CurveSide::kListener, kRouter, kDealer);
-  if (ours) opening_.add(handshake_->begin());
-}
-
-bool Connection::shake_hands() {
-  STRETTO_CHECK(stage_ == Stage::kGreeting && handshake_ != nullptr);
-  std::vector<std::byte> answer;
-  const CurveHandshake::Step step = handshake_->take(intake_.command(), answer);
-  if (!answer.empty()) opening_.add(answer);
-  if (step != CurveHandshake::Step::kDone) return step == CurveHandshake::Step::kGoesOn;
-  sealer_ = handshake_->sealer();
-  outlet_.seal_by(&*sealer_);
-  intake_.secure_by(handshake_->opener());
-  handshake_.reset();
-  open();
-  return true;
 }
 
 void Connection::open() {
   STRETTO_CHECK(stage_ == Stage::kGreeting);
   stage_ = Stage::kOpen;
-  if (!ours) return;
-  if (!sealer_) return opening_.add(our_hello());
-  std::vector<std::byte> hello = message_head(kSealBytes);
-  hello.resize(hello.size() + kSealBytes);
-  sealer_->seal(0, {}, std::span(hello).last(kSealBytes));
-  opening_.add(hello);
 }
 
 void Connection::begin(std::span<std::byte> scratch) {
@@ -152,10 +108,10 @@ void Connection::keep() {
   scratch_ = {};
 }
 
-Intake::Got Connection::next() {
-  using enum Intake::Got;
+MessageParser::Got Connection::next() {
+  using enum MessageParser::Got;
   for (;;) {
-    Intake::Got got = unread_.empty() ? kNothing : intake_.take(unread_);
+    MessageParser::Got got = unread_.empty() ? kNothing : parser_.take(unread_);
     if (got == kFrame && near_large_ > 0) --near_large_;
     if (got != kNothing) return got;
     if (drained_ || reads_left_-- == 0) return kNothing;
@@ -166,13 +122,13 @@ Intake::Got Connection::next() {
   }
 }
 
-Intake::Got Connection::receive() {
-  using enum Intake::Got;
+MessageParser::Got Connection::receive() {
+  using enum MessageParser::Got;
   if (!unread_.empty()) {
     std::memmove(scratch_.data(), unread_.data(), unread_.size());
     unread_ = scratch_.first(unread_.size());
   }
-  const std::span<std::byte> gap = intake_.gap();
+  const std::span<std::byte> gap = parser_.gap();
   std::span<std::byte> room = scratch_.subspan(unread_.size());
   // Of a large payload only what comes with its head is copied.
   if (gap.size() >= kLeastLarge) near_large_ = kNearLarge;
@@ -199,68 +155,59 @@ Intake::Got Connection::receive() {
   drained_ = count < gap.size() + room.size();
   const std::size_t placed = std::min(count, gap.size());
   unread_ = scratch_.first(unread_.size() + count - placed);
-  return placed == 0 ? kNothing : intake_.filled(placed);
+  return placed == 0 ? kNothing : parser_.filled(placed);
 }
 
 bool Connection::flush() {
   batched = false;
   if (batch.empty()) return false;
-  outlet_.add(batch);
+  output_.add(batch);
   return true;
 }
 
 bool Connection::write() {
-  int error = opening_.write(socket_.get());
-  if (error == 0 && stage_ == Stage::kOpen) error = outlet_.write(socket_.get());
+  int error = greeting_.write(socket_.get());
+  if (error == 0 && stage_ == Stage::kOpen) error = output_.write(socket_.get());
   if (error == EAGAIN) return false;
   if (error != 0) {
-    opening_.clear();
-    outlet_.clear();
+    greeting_.clear();
+    output_.clear();
     broken = true;
   }
   return true;
 }
 
 Status Connection::why_refused() const {
-  constexpr std::string_view kAlike =
-      "give every process the same STRETTO_ENCRYPT and STRETTO_JOB_TOKEN, as stretto-launch "
-      "--encrypt does, and check the address";
-  const std::string who = ours ? fmt::format("what listens at {}", address) : address;
-  if (intake_.far_mechanism() != mechanism_by(identity_)) {
+  const std::string far = ours ? fmt::format("what listens at {}", address) : address;
+  const GreetingCheck greeting = parser_.greeting();
+  if (greeting == GreetingCheck::kZeroMq) {
     return {Code::kMalformed,
-            fmt::format("wanted {}, and {} wants {}: {}", kind_of(mechanism_by(identity_)), who,
-                        kind_of(intake_.far_mechanism()), kAlike)};
+            fmt::format("wanted a node of this job over tcp, and {} speaks ZeroMQ: give every "
+                        "process the same STRETTO_TRANSPORT and STRETTO_ENCRYPT, and check the "
+                        "address",
+                        far)};
   }
-  if (handshake_ != nullptr) {
+  if (greeting == GreetingCheck::kOtherVersion) {
     return {Code::kMalformed,
-            fmt::format("wanted a connection that is encrypted by this job's key, and {} has "
-                        "another key, or what it said was changed on the way: {}",
-                        who, kAlike)};
+            fmt::format("wanted version {} of the framing, and {} has another: install the same "
+                        "version of Stretto on every host",
+                        kFramingVersion, far)};
   }
-  if (intake_.was_changed()) {  // As what a checksum finds: another link brings what was lost.
-    return {Code::kLinkBroken,
-            fmt::format("what {} sent was changed, repeated or left out on the way", address)};
-  }
-  return {Code::kMalformed, fmt::format("{} sent a message that is no frame", address)};
+  const std::string_view sent = greeting == GreetingCheck::kGood ? "a message that is no frame"
+                                                                 : "something else than a greeting";
+  return {Code::kMalformed, fmt::format("{} sent {}", address, sent)};
 }
 
 Status Connection::why_ended() const {
   if (!why_.ok()) return why_;
-  if (ours && handshake_ != nullptr) {
-    return {Code::kMalformed,
-            fmt::format("what listens at {} ended the connection while it was being encrypted: it "
-                        "has another key, or was too busy; is STRETTO_JOB_TOKEN the same for every "
-                        "process, and this the right job's address?",
-                        address)};
-  }
   return {Code::kLinkBroken,
           fmt::format("the connection {} {} has ended", ours ? "to" : "from", address)};
 }
 
 void Connection::hang_up() {
   if (!socket_.is_open()) return;
-  opening_.clear();
-  outlet_.clear();
+  greeting_.clear();
+  output_.clear();
   // Not SHUT_RDWR: that keeps a window shut, and a far end that waits for it to open would hear of
   // the end from nothing but its own patience.
   ::shutdown(socket_.get(), SHUT_WR);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one TCP connection, which was accepted or is ours, and the ZMTP over it. It delivers
-// messages one by one, and holds no more than one that has begun and what one call read.
+// Connection: one TCP connection, which was accepted or is ours, and the messages on it. It
+// delivers them one by one, and holds no more than one that has begun and what one call read.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,10 @@
 
 #include "common/descriptor.h"
 #include "van/tcp/batch.h"
-#include "van/tcp/curve.h"
-#include "van/tcp/intake.h"
-#include "van/tcp/listener.h"
-#include "van/tcp/outlet.h"
+#include "van/tcp/message_parser.h"
+#include "van/tcp/output_buffer.h"
 #include "van/tcp_path.h"
+#include "van/tcp_sockets.h"
 #include "van/transport.h"
 
 namespace stretto::tcp {
@@ -27,18 +26,14 @@ class Connection {
   enum class Stage : std::uint8_t {
     kLookingUp,   ///< There is no socket yet.
     kConnecting,  ///< TCP's handshake.
-    kGreeting,    ///< ZMTP's; messages wait.
+    kGreeting,    ///< The far end has not greeted; messages wait.
     kOpen
   };
 
-  // With an identity, which outlives it, it is encrypted.
-
   /// That was accepted.
-  Connection(LinkId id, AcceptedDescriptor caller, Time now, std::size_t max_payload_bytes,
-             const CurveIdentity* identity = nullptr);
+  Connection(LinkId id, AcceptedSocket caller, Time now, std::size_t max_payload_bytes);
   /// That we begin, to host:port.
-  Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes,
-             const CurveIdentity* identity = nullptr);
+  Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes);
 
   // ---- how it begins
 
@@ -49,11 +44,7 @@ class Connection {
   void fail(Status why);
   /// TCP's handshake is done, so it begins to greet.
   void greet(Time now);
-  /// The far end has greeted.
-  void introduce_ourselves();
-  /// The far end has said more of how it encrypts. False: it has other keys, or is at fault.
-  bool shake_hands();
-  /// Both have said who they are: what waits may leave.
+  /// The far end has greeted: what waits may leave.
   void open();
 
   // ---- what comes
@@ -65,21 +56,21 @@ class Connection {
   void begin(std::span<std::byte> scratch);
   /// The next message of what has come; a frame lies in the scratch until the next call. kNothing:
   /// the turn is over.
-  Intake::Got next();
+  MessageParser::Got next();
   void keep();
   /// All that had come has been read; else there may be more.
   bool drained() const { return drained_; }
-  Intake& intake() { return intake_; }
+  MessageParser& parser() { return parser_; }
   /// The far end has finished, or the connection has failed, and all that came has been handed
   /// over.
   bool ended() const { return ended_; }
 
-  /// Puts what waits to leave together into the outlet; false if there is nothing.
+  /// Puts what waits to leave together into the output; false if there is nothing.
   bool flush();
   /// Of what may leave, submits what the kernel takes; false if some is left.
   bool write();
-  /// Messages. They wait until both ends have said who they are.
-  Outlet& outlet() { return outlet_; }
+  /// Messages. They wait until the far end has greeted.
+  OutputBuffer& output() { return output_; }
 
   /// Why nothing more is to be made of what the far end says, which is no frame.
   Status why_refused() const;
@@ -91,10 +82,10 @@ class Connection {
   /// Of a message that has come in part, and whose rest has not come: so many bytes of all that the
   /// far end sent; 0: there is none, or there may be more to read.
   std::uint64_t begun_at() const {
-    const bool begun = drained_ && (!kept_.empty() || intake_.has_begun());
+    const bool begun = drained_ && (!kept_.empty() || parser_.has_begun());
     return begun ? received_bytes_ : 0;
   }
-  std::size_t held_bytes() const { return kept_.capacity() + intake_.held_bytes(); }
+  std::size_t held_bytes() const { return kept_.capacity() + parser_.held_bytes(); }
 
   // For TcpLinks to keep.
   const LinkId link;
@@ -115,16 +106,13 @@ class Connection {
   MessageBatch batch;
 
  private:
-  Intake::Got receive();
+  MessageParser::Got receive();
 
   Stage stage_;
   Descriptor socket_;
-  const CurveIdentity* const identity_;
-  std::unique_ptr<CurveHandshake> handshake_;
-  std::optional<CurveSealer> sealer_;
-  Intake intake_;
-  Outlet opening_;  // The handshake.
-  Outlet outlet_;
+  MessageParser parser_;
+  OutputBuffer greeting_;
+  OutputBuffer output_;
   Status why_;
   std::vector<std::byte> kept_;        // What was read and not taken, between turns.
   std::span<std::byte> scratch_;       // In a turn, and

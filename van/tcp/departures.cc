@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the batch to the outlet, and from there to the kernel.
+// From the batch to the output, and from there to the kernel.
 #include "van/tcp/departures.h"
 
 #include <utility>
@@ -18,7 +18,7 @@ Transport::Sent Departures::send(LinkId link, const wire::Header& header, const 
     return connection->broken ? kBroken : kTaken;
   }
   connection->flush();  // What waits to leave together goes first, by the same call.
-  connection->outlet().add(header, payload);
+  connection->output().add(header, payload);
   write(*connection);
   return connection->broken ? kBroken : kTaken;
 }
@@ -40,7 +40,7 @@ void Departures::write(Connection& connection) {
       watch_.want_room(connection.descriptor(), connection.link, wants_room);
     }
   }
-  const std::size_t waiting = connection.outlet().messages();
+  const std::size_t waiting = connection.output().messages();
   if (waiting >= most_waiting_) connection.full = true;
   if (connection.full && waiting <= most_waiting_ / 2) {
     connection.full = false;

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <optional>
 
-#include "van/tcp/dialing.h"
+#include "van/tcp_path.h"
+#include "van/tcp_sockets.h"
 
 namespace stretto::tcp {
 namespace {
@@ -36,8 +37,7 @@ Status no_node(const Connection& connection) {
 }
 
 Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
-  auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes,
-                                                 options_.curve.get());
+  auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes);
   if (const auto digits = SocketAddress::from_digits(to.host, to.port)) {
     if (Status status = dial_by(*connection, *digits); !status.ok()) return status;
   } else {
@@ -52,8 +52,10 @@ Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address
 }
 
 Status Dialer::dial_by(Connection& connection, const SocketAddress& to) {
-  Result<Dialed> dialed = dial(to, connection.local);
+  Result<PendingConnect> dialed = begin_connect(to);
   if (!dialed.ok()) return dialed.status();
+  if (connection.local) enlarge_send_buffer(dialed->socket.get());
+  keep_alive(dialed->socket.get());
   if (dialed->error != 0) {
     connection.fail(refusal(connection, dialed->error));
     return {};
@@ -90,7 +92,7 @@ void Dialer::end_lookups(Time now) {
 }
 
 bool Dialer::go_on(Connection& connection, Time now) {
-  const std::optional<int> error = outcome_of(connection.descriptor());
+  const std::optional<int> error = connect_outcome(connection.descriptor());
   if (!error) return false;
   if (*error == 0) {
     connection.greet(now);

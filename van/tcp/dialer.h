@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dialer: the connections that we begin, until both ends have greeted: names are looked up, TCP
-// connects, ZMTP greets, and each may take some time.
+// connects, both ends greet, and each may take some time.
 #pragma once
 
 #include <memory>
@@ -51,7 +51,7 @@ class Dialer {
   std::vector<LinkId> beginners_;  // That are not open yet, as far as late() has seen.
 };
 
-/// What is told of a far end that speaks no ZMTP of ours.
+/// What is told of a far end that does not greet as a Stretto node does.
 Status no_node(const Connection& connection);
 
 }  // namespace stretto::tcp

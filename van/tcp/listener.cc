@@ -3,7 +3,6 @@
 #include "van/tcp/listener.h"
 
 #include <fmt/core.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -23,32 +22,6 @@ namespace {
 
 // Who connects while our loop is busy waits in the kernel. It cuts this to net.core.somaxconn.
 constexpr int kBacklog = 4096;
-
-void set(const Descriptor& socket, int level, int option, int value) {
-  ::setsockopt(socket.get(), level, option, &value, sizeof value);  // It works without, too.
-}
-
-AcceptedDescriptor accept_from(const Descriptor& listener) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  AcceptedDescriptor caller;
-  caller.socket =
-      Descriptor(::accept4(listener.get(), generic, &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!caller.socket.is_open()) {
-    const bool none_left =
-        errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    caller.error = none_left ? errno : 0;
-    return caller;
-  }
-  const SocketAddress from(generic);
-  const SocketAddress to = SocketAddress::own_of(caller.socket.get());
-  caller.host = from.host();
-  caller.local = from.is_loopback() || from.has_host_of(to);
-  set(caller.socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (caller.local) set(caller.socket, SOL_SOCKET, SO_SNDBUF, kLocalSendBuffer);
-  return caller;
-}
 
 }  // namespace
 
@@ -77,8 +50,9 @@ void ListeningSocket::listen_again() {
   if (!listening_) listening_ = watch_->add(socket_.get(), token_).ok();
 }
 
-AcceptedDescriptor ListeningSocket::accept() {
-  AcceptedDescriptor caller = accept_from(socket_);
+AcceptedSocket ListeningSocket::accept() {
+  AcceptedSocket caller = accept_from(socket_);
+  if (caller.local) enlarge_send_buffer(caller.socket.get());
   if (caller.error == 0) return caller;
   watch_->remove(socket_.get());
   listening_ = false;

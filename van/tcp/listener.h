@@ -10,17 +10,10 @@
 #include "common/complaint.h"
 #include "common/descriptor.h"
 #include "stretto/status.h"
+#include "van/tcp_sockets.h"
 #include "van/watch.h"
 
 namespace stretto::tcp {
-
-/// One who has connected. Not open: nobody has, or, with `error`, there is no descriptor for it.
-struct AcceptedDescriptor {
-  Descriptor socket;
-  std::string host;    ///< In digits.
-  bool local = false;  ///< Of this host.
-  int error = 0;
-};
 
 /// Thread: loop. The watch outlives it.
 class ListeningSocket {
@@ -33,7 +26,7 @@ class ListeningSocket {
   const std::string& address() const { return address_; }
   /// The next one who has connected. Where no descriptor is left for it, nobody is heard of until
   /// listen_again(): a listener that is always readable stops nobody.
-  AcceptedDescriptor accept();
+  AcceptedSocket accept();
   /// Has the watch tell of those who connect, if it does not.
   void listen_again();
 

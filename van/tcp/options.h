@@ -2,21 +2,19 @@
 // What can be chosen about the TCP transport, and the words its parts share.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "stretto/types.h"
 #include "van/polling.h"
-#include "van/tcp/curve_keys.h"
 #include "van/transport.h"
 #include "van/wire.h"
 
 namespace stretto {
 
 struct TcpOptions {
-  /// Links are encrypted, and only towards who has the same; none: they are not.
-  std::shared_ptr<const tcp::CurveIdentity> curve = nullptr;
   /// Longer parts end their connection before memory is taken for them.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
   /// Frames that one link may hold at either end before try_send answers kFull.
@@ -29,8 +27,8 @@ struct TcpOptions {
   /// all such may take together.
   std::size_t stranger_bytes = wire::kMaxControlBytes;
   std::size_t strangers_bytes = std::size_t{16} << 20;
-  /// Within which a connection that we make must be there, and then its far end must greet as ZMTP
-  /// does: by its loop, which may be busy for a while.
+  /// Within which a connection that we make must be there, and then its far end must
+  /// greet: by its loop, which may be busy for a while.
   Duration connect_timeout = 5s;
   Duration greeting_timeout = 15s;
   /// Within which one that was accepted must be admitted.
@@ -39,9 +37,12 @@ struct TcpOptions {
 
 namespace tcp {
 
-/// The kernel's send buffer towards this host. The default grows in steps that stall a link of
-/// several GB/s; towards a network the kernel's own growth is left alone.
-inline constexpr int kLocalSendBuffer = 256 << 10;
+/// Of a socket towards this host. The kernel's default grows in steps that stall a link of several
+/// GB/s; towards a network the kernel's own growth is left alone.
+inline void enlarge_send_buffer(int socket) {
+  constexpr int kBytes = 256 << 10;
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kBytes, sizeof kBytes);  // It works without, too.
+}
 
 /// Token of the watch; those of links are their ids.
 inline constexpr std::uint64_t kListenerToken = 0;

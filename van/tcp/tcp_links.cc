@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "common/log.h"
-#include "van/tcp/zmtp.h"
 
 namespace stretto::tcp {
 namespace {
@@ -19,15 +18,15 @@ constexpr Duration kLookEvery = 1s;
 constexpr int kMostAccepted = 64;  // At once.
 using Stage = Connection::Stage;
 
-Status is_no_frame(const Connection& connection) {
-  if (connection.ours && connection.stage() < Stage::kOpen) return no_node(connection);
-  return connection.why_refused();
+Status is_no_frame(Connection& connection) {
+  const bool foreign = connection.parser().greeting() == GreetingCheck::kForeign;
+  return connection.ours && foreign ? no_node(connection) : connection.why_refused();
 }
 
 void deliver(Transport::Sink& sink, Connection& connection) {
-  Intake& intake = connection.intake();
-  Unpacked frames(intake.headers(), intake.payloads(), [&intake] { return intake.take_payload(); });
-  wire::HeaderView header(intake.headers().data(), wire::kHeaderBytes);
+  MessageParser& parser = connection.parser();
+  Unpacked frames(parser.headers(), parser.payloads(), [&parser] { return parser.take_payload(); });
+  wire::HeaderView header(parser.headers().data(), wire::kHeaderBytes);
   Buffer payload;
   while (!connection.over && frames.next(header, payload)) {
     sink.on_frame(connection.link, header, std::move(payload));
@@ -38,9 +37,7 @@ void deliver(Transport::Sink& sink, Connection& connection) {
 
 // Room for all of a message but a large payload, and a head more.
 TcpLinks::~TcpLinks() {
-  static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kMostHeadBytes +
-                                     kLeastTaken + 2 * kSealBytes + kMostCurveCommandBytes);
-  static_assert(kMostCurveCommandBytes >= kMostReadyBytes);
+  static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kHeadBytes + kLeastTaken);
   for (const auto& [link, connection] : table_.all()) connection->hang_up();
 }
 
@@ -58,12 +55,12 @@ Result<LinkId> TcpLinks::connect(const HostPort& to, std::string_view address) {
 
 void TcpLinks::accept() {
   for (int i = 0; i < kMostAccepted; ++i) {
-    AcceptedDescriptor caller = listener_->accept();
+    AcceptedSocket caller = listener_->accept();
     if (!caller.socket.is_open()) return;
     const LinkId link = ids_.next();
-    auto connection = std::make_unique<Connection>(
-        link, std::move(caller), time_.now(),
-        std::min(options_.stranger_bytes, options_.max_payload_bytes), options_.curve.get());
+    auto connection =
+        std::make_unique<Connection>(link, std::move(caller), time_.now(),
+                                     std::min(options_.stranger_bytes, options_.max_payload_bytes));
     if (!watch_.add(connection->descriptor(), link).ok()) continue;
     keep_alive(connection->descriptor());
     Connection& come = table_.add(std::move(connection));
@@ -89,7 +86,7 @@ void TcpLinks::admit(LinkId link) {
   Connection* connection = table_.find(link);
   if (connection == nullptr || std::exchange(connection->admitted, true)) return;
   strangers_.remove(*connection);
-  connection->intake().set_limit(options_.max_payload_bytes);
+  connection->parser().set_limit(options_.max_payload_bytes);
 }
 
 // ---- what they say
@@ -108,9 +105,10 @@ void TcpLinks::give_turn(Transport::Sink& sink, Connection& connection, int limi
   connection.begin(scratch_);
   bool enough = false;
   while (!enough && !connection.over) {
-    const Intake::Got got = connection.next();
-    if (got == Intake::Got::kNothing) break;
-    turn.frames += got == Intake::Got::kFrame ? static_cast<int>(connection.intake().frames()) : 1;
+    const MessageParser::Got got = connection.next();
+    if (got == MessageParser::Got::kNothing) break;
+    const bool framed = got == MessageParser::Got::kFrame;
+    turn.frames += framed ? static_cast<int>(connection.parser().frames()) : 1;
     turn.called = true;
     take(sink, connection, got);
     enough = turn.frames >= limit;
@@ -132,48 +130,31 @@ void TcpLinks::give_turn(Transport::Sink& sink, Connection& connection, int limi
   if (enough || !connection.drained()) table_.make_ready(connection);
 }
 
-void TcpLinks::take(Transport::Sink& sink, Connection& connection, Intake::Got got) {
-  using enum Intake::Got;
+void TcpLinks::take(Transport::Sink& sink, Connection& connection, MessageParser::Got got) {
+  using enum MessageParser::Got;
   switch (got) {
     case kNothing:
       return;
     case kGreeting:
-      connection.introduce_ourselves();
-      return departures_.write(connection);
-    case kCommand:
-      if (!connection.shake_hands()) return refuse(sink, connection, connection.why_refused());
-      return departures_.write(connection);
-    case kOtherMechanism:
-      return refuse(sink, connection, connection.why_refused());
-    case kReady:
       connection.open();
-      return departures_.write(connection);
-    case kHello:
-      if (connection.ours) {
-        return end_with(
-            sink, connection,
-            {Code::kLinkBroken, fmt::format("{} has closed the link", connection.address)});
-      }
-      if (!connection.announced) return static_cast<void>(introduce(sink, connection));
-      break;  // It is only the first message.
-    case kFrame:
-      if (connection.announced || introduce(sink, connection)) deliver(sink, connection);
+      departures_.write(connection);
+      if (!connection.ours) introduce(sink, connection);
       return;
+    case kFrame:
+      return deliver(sink, connection);
     case kMalformed:
-      break;
+      return refuse(sink, connection, is_no_frame(connection));
   }
-  refuse(sink, connection, is_no_frame(connection));
 }
 
-bool TcpLinks::introduce(Transport::Sink& sink, Connection& connection) {
+void TcpLinks::introduce(Transport::Sink& sink, Connection& connection) {
   if (announced_ >= options_.max_links) {
     refuse(sink, connection, {Code::kResource, "there are as many links as there may be"});
-    return false;
+    return;
   }
   connection.announced = true;
   ++announced_;
   sink.on_link(connection.link);
-  return !connection.over;
 }
 
 // ---- how they end
@@ -211,7 +192,7 @@ void TcpLinks::close(LinkId link) {
 }
 
 void TcpLinks::look_around(Transport::Sink& sink) {
-  const Time now = time_.poll();
+  const Time now = time_.look();
   dialer_.end_lookups(now);
   if (now < next_look_) return;
   next_look_ = now + kLookEvery;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TcpLinks: the links of those who connected to us, and those that we connected. All of their
-// connections are ours from the first byte, and not libzmq's: it collects the parts of a message
-// without a bound before it hands any over (docs/decisions, 0019), and puts a thread between a loop
-// and its socket (0055). Who has not been admitted may cost little, and all such together.
+// sockets are the loop's own: no thread lies between (docs/decisions, 0055). A peer that has not
+// been admitted may cost little, and all such peers together.
 #pragma once
 
 #include <memory>
@@ -14,11 +13,12 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/logged_count.h"
+#include "van/polled_clock.h"
 #include "van/tcp/connection_table.h"
 #include "van/tcp/departures.h"
 #include "van/tcp/dialer.h"
+#include "van/tcp/listener.h"
 #include "van/tcp/options.h"
-#include "van/tcp/polled_time.h"
 #include "van/tcp/unadmitted.h"
 #include "van/watch.h"
 
@@ -31,7 +31,7 @@ class TcpLinks {
   TcpLinks(const TcpOptions& options, Watch& watch, const Clock& clock)
       : options_(options),
         watch_(watch),
-        time_(clock),
+        time_(clock, kMostBetweenPolls),
         departures_(table_, watch, static_cast<std::size_t>(options.queue_frames)),
         dialer_(table_, watch, options),
         scratch_(kScratchBytes) {}
@@ -73,11 +73,13 @@ class TcpLinks {
 
  private:
   static constexpr std::size_t kScratchBytes = 64 << 10;
+  // A loop that has links polls twice a second (LinkLiveness::interval).
+  static constexpr Duration kMostBetweenPolls = 1s;
 
   void accept();
   void give_turn(Transport::Sink& sink, Connection& connection, int limit, Turn& turn);
-  void take(Transport::Sink& sink, Connection& connection, Intake::Got got);
-  bool introduce(Transport::Sink& sink, Connection& connection);
+  void take(Transport::Sink& sink, Connection& connection, MessageParser::Got got);
+  void introduce(Transport::Sink& sink, Connection& connection);
   void refuse(Transport::Sink& sink, Connection& connection, Status why);
   void end_with(Transport::Sink& sink, Connection& connection, Status why);
   void end(Connection& connection);
@@ -85,7 +87,7 @@ class TcpLinks {
 
   const TcpOptions options_;
   Watch& watch_;
-  PolledTime time_;
+  PolledClock time_;
   LinkIds ids_;
   std::optional<ListeningSocket> listener_;
   ConnectionTable table_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP transport: frames as ZMTP has them, spoken by code of our own on the loop's
-// thread; programs of libzmq can be at the far end. docs/TRANSPORTS.md tells how it
-// keeps the contract of van/transport.h.
+// The TCP transport: frames over sockets of its own, on the loop's thread. docs/TRANSPORTS.md tells
+// how it keeps the contract of van/transport.h.
 //
 //   auto transport = make_tcp_transport({});
 //   if (transport.ok()) (*transport)->listen("127.0.0.1:0");

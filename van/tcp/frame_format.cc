@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer can do is send parts of other sizes, and that is all that is checked here.
-#include "van/tcp/frames.h"
+// A peer can send other lengths than it announced; nothing else is checked here.
+#include "van/tcp/frame_format.h"
 
 namespace stretto::tcp {
 
