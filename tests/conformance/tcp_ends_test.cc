@@ -244,7 +244,7 @@ TEST_F(TcpEnds, WhoAnswersTooSlowlyIsNotWaitedFor) {
 
 TEST_F(TcpEnds, ACrowdThatComesAtOnceIsLetIn) {
   TcpOptions options;
-  options.max_strangers = 4;
+  options.max_pending = 4;
   End listener(make_tcp_transport(options).or_exit());
   const std::string address = listener.listen("127.0.0.1:0");
   for (int i = 0; i < 60; ++i) innocent_.connect(address);
@@ -267,7 +267,7 @@ TEST_F(TcpEnds, WhoHasALinkWaitsNoLongerThanUntilTheNextLookAtItsPath) {
 
 TEST_F(TcpEnds, StrangersAreHungUpOn) {
   TcpOptions options;
-  options.max_strangers = 4;
+  options.max_pending = 4;
   options.handshake_timeout = 2s;
   End listener(make_tcp_transport(options).or_exit());
   const std::string address = listener.listen("127.0.0.1:0");

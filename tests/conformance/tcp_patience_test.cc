@@ -124,8 +124,8 @@ TEST_F(TcpLinksByHand, AnExceptionOutOfACallbackTakesNobodyElsesRoom) {
   for (int i = 0; i < 2; ++i) {
     const LinkId link =
         links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
-    EXPECT_EQ(links_.departures().send(link, wire::Header(), payload), Sent::kTaken);
-    EXPECT_EQ(links_.departures().send(link, wire::Header(), payload), Sent::kFull);
+    EXPECT_EQ(links_.writer().send(link, wire::Header(), payload), Sent::kTaken);
+    EXPECT_EQ(links_.writer().send(link, wire::Header(), payload), Sent::kFull);
     full.insert(link);
     RawTcp far = listener.accept();
     far.send(listener_greeting());
@@ -134,9 +134,9 @@ TEST_F(TcpLinksByHand, AnExceptionOutOfACallbackTakesNobodyElsesRoom) {
     fars_.push_back(std::move(far));
   }
   ends_.no_memory = true;
-  EXPECT_THROW(links_.departures().offer_room(ends_), std::bad_alloc);
+  EXPECT_THROW(links_.writer().offer_room(ends_), std::bad_alloc);
   ends_.no_memory = false;
-  links_.departures().offer_room(ends_);
+  links_.writer().offer_room(ends_);
   EXPECT_EQ(ends_.writable, full);
 }
 

@@ -471,7 +471,7 @@ def checkpoints():
 
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
-              "config": configs, "agent": agents, "codec": codecs, "batch": batches,
+              "config": configs, "agent": agents, "codec": codecs, "tcp": batches,
               "records": records, "among": amongs, "checkpoint": checkpoints}
     for name, seeds in makers.items():
         folder = CORPUS / name

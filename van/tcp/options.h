@@ -22,11 +22,11 @@ struct TcpOptions {
   /// Links, accepted and connected. More are refused.
   std::size_t max_links = 1024;
   /// Accepted connections that are not admitted. More are hung up on, oldest first.
-  std::size_t max_strangers = 128;
+  std::size_t max_pending = 128;
   /// Memory that a connection may take before it is admitted, but for what it begins with, and that
   /// all such may take together.
-  std::size_t stranger_bytes = wire::kMaxControlBytes;
-  std::size_t strangers_bytes = std::size_t{16} << 20;
+  std::size_t pending_bytes = wire::kMaxControlBytes;
+  std::size_t all_pending_bytes = std::size_t{16} << 20;
   /// Within which a connection that we make must be there, and then its far end must
   /// greet: by its loop, which may be busy for a while.
   Duration connect_timeout = 5s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes and whom we go to, what they say, and when they are hung up on.
+// Accepts and connects, delivers frames, and closes connections.
 #include "van/tcp/tcp_links.h"
 
 #include <fmt/core.h>
@@ -41,17 +41,17 @@ TcpLinks::~TcpLinks() {
   for (const auto& [link, connection] : table_.all()) connection->hang_up();
 }
 
-// ---- whom we go to
+// ---- connecting
 
 Result<LinkId> TcpLinks::connect(const HostPort& to, std::string_view address) {
   const LinkId link = ids_.next();
-  Status status = dialer_.connect(link, to, address, time_.now());
+  Status status = connector_.connect(link, to, address, time_.now());
   if (!status.ok()) return status;
   ++announced_;
   return link;
 }
 
-// ---- who comes
+// ---- accepting
 
 void TcpLinks::accept() {
   for (int i = 0; i < kMostAccepted; ++i) {
@@ -60,12 +60,12 @@ void TcpLinks::accept() {
     const LinkId link = ids_.next();
     auto connection =
         std::make_unique<Connection>(link, std::move(caller), time_.now(),
-                                     std::min(options_.stranger_bytes, options_.max_payload_bytes));
+                                     std::min(options_.pending_bytes, options_.max_payload_bytes));
     if (!watch_.add(connection->descriptor(), link).ok()) continue;
     keep_alive(connection->descriptor());
     Connection& come = table_.add(std::move(connection));
-    strangers_.add(link);
-    departures_.write(come);
+    pending_.add(link);
+    writer_.write(come);
     table_.make_ready(come);
   }
 }
@@ -75,21 +75,21 @@ void TcpLinks::notice(std::uint64_t token) {
   Connection* connection = table_.find(static_cast<LinkId>(token));
   if (connection == nullptr) return;
   if (connection->stage() == Stage::kConnecting) {
-    if (dialer_.go_on(*connection, time_.now())) departures_.write(*connection);
+    if (connector_.go_on(*connection, time_.now())) writer_.write(*connection);
     return;
   }
-  if (connection->writes) departures_.write(*connection);
+  if (connection->writes) writer_.write(*connection);
   table_.make_ready(*connection);
 }
 
 void TcpLinks::admit(LinkId link) {
   Connection* connection = table_.find(link);
   if (connection == nullptr || std::exchange(connection->admitted, true)) return;
-  strangers_.remove(*connection);
+  pending_.remove(*connection);
   connection->parser().set_limit(options_.max_payload_bytes);
 }
 
-// ---- what they say
+// ---- receiving
 
 Turn TcpLinks::receive(Transport::Sink& sink, int limit) {
   Turn turn;
@@ -120,11 +120,11 @@ void TcpLinks::give_turn(Transport::Sink& sink, Connection& connection, int limi
     return end_with(sink, connection, connection.why_ended());
   }
   if (!connection.admitted) {
-    strangers_.account(connection);
-    if (strangers_.held_bytes() > options_.strangers_bytes) {
+    pending_.account(connection);
+    if (pending_.held_bytes() > options_.all_pending_bytes) {
       return refuse(sink, connection,
                     {Code::kResource, fmt::format("connections that are not admitted hold {} bytes",
-                                                  strangers_.held_bytes())});
+                                                  pending_.held_bytes())});
     }
   }
   if (enough || !connection.drained()) table_.make_ready(connection);
@@ -137,7 +137,7 @@ void TcpLinks::take(Transport::Sink& sink, Connection& connection, MessageParser
       return;
     case kGreeting:
       connection.open();
-      departures_.write(connection);
+      writer_.write(connection);
       if (!connection.ours) introduce(sink, connection);
       return;
     case kFrame:
@@ -157,14 +157,14 @@ void TcpLinks::introduce(Transport::Sink& sink, Connection& connection) {
   sink.on_link(connection.link);
 }
 
-// ---- how they end
+// ---- ending
 
 // The link is not known any more; its memory goes when the turn is over.
 void TcpLinks::end(Connection& connection) {
   connection.over = true;
-  if (!connection.admitted) strangers_.remove(connection);
+  if (!connection.admitted) pending_.remove(connection);
   if (connection.announced) --announced_;
-  if (connection.ours) dialer_.forget(connection.link);
+  if (connection.ours) connector_.forget(connection.link);
   if (connection.descriptor() >= 0) watch_.remove(connection.descriptor());
   connection.hang_up();
   table_.remove(connection);
@@ -187,30 +187,30 @@ void TcpLinks::refuse(Transport::Sink& sink, Connection& connection, Status why)
 void TcpLinks::close(LinkId link) {
   Connection* connection = table_.find(link);
   if (connection == nullptr) return;
-  if (connection->flush()) departures_.write(*connection);
+  if (connection->flush()) writer_.write(*connection);
   end(*connection);
 }
 
 void TcpLinks::look_around(Transport::Sink& sink) {
   const Time now = time_.look();
-  dialer_.end_lookups(now);
+  connector_.end_lookups(now);
   if (now < next_look_) return;
   next_look_ = now + kLookEvery;
-  for (auto& [link, why] : dialer_.late(now)) {
+  for (auto& [link, why] : connector_.late(now)) {
     Connection* connection = table_.find(link);  // The sink may have closed it meanwhile.
     if (connection != nullptr) end_with(sink, *connection, std::move(why));
   }
   if (listener_) {
     listener_->listen_again();
-    hang_up_on_strangers(sink, now);
+    close_pending(sink, now);
   }
 }
 
-// Who has something to say that was not read yet is not silent. A crowd that comes at once is no
-// flood: its greetings are in flight, or not read yet.
-void TcpLinks::hang_up_on_strangers(Transport::Sink& sink, Time now) {
+// A connection with unread bytes is not silent. Many connections at once are no flood: their
+// greetings are in flight, or not read yet.
+void TcpLinks::close_pending(Transport::Sink& sink, Time now) {
   std::vector<LinkId> early;
-  for (const LinkId link : strangers_.links()) {
+  for (const LinkId link : pending_.links()) {
     const Connection& connection = *table_.find(link);
     if (!connection.ready && now - connection.since >= kLookEvery) early.push_back(link);
   }
@@ -218,10 +218,10 @@ void TcpLinks::hang_up_on_strangers(Transport::Sink& sink, Time now) {
     Connection* connection = table_.find(early[i]);  // The sink may have closed it meanwhile.
     if (connection == nullptr) continue;
     const bool late = now - connection->since >= options_.handshake_timeout;
-    if (!late && early.size() - i <= options_.max_strangers) return;
+    if (!late && early.size() - i <= options_.max_pending) return;
     refuse(sink, *connection,
            {Code::kLinkBroken,
-            fmt::format("{} connected and did not say who it is", connection->address)});
+            fmt::format("{} connected and was not admitted in time", connection->address)});
   }
 }
 
@@ -246,7 +246,7 @@ void TcpLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_afte
 }
 
 Duration TcpLinks::may_wait(Duration wait) const {
-  return has_ready() || departures_.has_room_to_offer() ? Duration::zero() : wait;
+  return has_ready() || writer_.has_room_to_offer() ? Duration::zero() : wait;
 }
 
 }  // namespace stretto::tcp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TcpLinks: the links of those who connected to us, and those that we connected. All of their
+// TcpLinks: the links that this end accepted and those that it connected. All of their
 // sockets are the loop's own: no thread lies between (docs/decisions, 0055). A peer that has not
 // been admitted may cost little, and all such peers together.
 #pragma once
@@ -14,12 +14,12 @@
 #include "common/config.h"
 #include "common/logged_count.h"
 #include "van/polled_clock.h"
+#include "van/tcp/batch_writer.h"
 #include "van/tcp/connection_table.h"
-#include "van/tcp/departures.h"
-#include "van/tcp/dialer.h"
+#include "van/tcp/connector.h"
 #include "van/tcp/listener.h"
 #include "van/tcp/options.h"
-#include "van/tcp/unadmitted.h"
+#include "van/tcp/pending_connections.h"
 #include "van/watch.h"
 
 namespace stretto::tcp {
@@ -32,8 +32,8 @@ class TcpLinks {
       : options_(options),
         watch_(watch),
         time_(clock, kMostBetweenPolls),
-        departures_(table_, watch, static_cast<std::size_t>(options.queue_frames)),
-        dialer_(table_, watch, options),
+        writer_(table_, watch, static_cast<std::size_t>(options.queue_frames)),
+        connector_(table_, watch, options),
         scratch_(kScratchBytes) {}
   ~TcpLinks();
   TcpLinks(const TcpLinks&) = delete;
@@ -47,21 +47,21 @@ class TcpLinks {
   /// Begins to connect; `address` is what `to` was read from. Resource if there is no socket.
   Result<LinkId> connect(const HostPort& to, std::string_view address);
 
-  /// What the watch has told: kListenerToken or a link.
+  /// The watch reports this token: kListenerToken or a link.
   void notice(std::uint64_t token);
-  /// Whether some are to be given a turn.
+  /// True if receive() has something to do.
   bool has_ready() const { return table_.ready() > 0; }
   /// Delivers at most `limit` frames, and the ends of links once all that came before has been.
   Turn receive(Transport::Sink& sink, int limit);
-  Departures& departures() { return departures_; }
+  BatchWriter& writer() { return writer_; }
   void admit(LinkId link);
   void close(LinkId link);
   /// Null if there is none.
   const Connection* find(LinkId link) const { return table_.find(link); }
 
-  /// What no descriptor tells: names that have been looked up, connections that took too long to
-  /// begin, and, once a second, those who have had their time and are not admitted, and the oldest
-  /// of those who say nothing if they are many.
+  /// Handles what no descriptor reports: names that have been looked up, connections that took too
+  /// long to begin, and, once a second, pending connections past their timeout, or the oldest
+  /// silent ones if there are too many.
   void look_around(Transport::Sink& sink);
   /// Breaks links whose paths are dead (LinkLiveness).
   void look_at_paths(Transport::Sink& sink, Time now, Duration dead_after);
@@ -83,7 +83,7 @@ class TcpLinks {
   void refuse(Transport::Sink& sink, Connection& connection, Status why);
   void end_with(Transport::Sink& sink, Connection& connection, Status why);
   void end(Connection& connection);
-  void hang_up_on_strangers(Transport::Sink& sink, Time now);
+  void close_pending(Transport::Sink& sink, Time now);
 
   const TcpOptions options_;
   Watch& watch_;
@@ -91,10 +91,10 @@ class TcpLinks {
   LinkIds ids_;
   std::optional<ListeningSocket> listener_;
   ConnectionTable table_;
-  Departures departures_;
-  Dialer dialer_;
+  BatchWriter writer_;
+  Connector connector_;
   std::vector<std::byte> scratch_;
-  Unadmitted strangers_;
+  PendingConnections pending_;
   std::size_t announced_ = 0;
   LoggedCount refused_;
   Time next_look_;

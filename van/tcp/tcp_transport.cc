@@ -40,7 +40,7 @@ class TcpTransport final : public Transport {
   std::optional<bool> has_come(Asked asked) override {
     return asked == Asked::kSystem ? watch_.has_come() : links_.may_wait(1s) == Duration::zero();
   }
-  void flush() override { links_.departures().flush(); }
+  void flush() override { links_.writer().flush(); }
   void set_dead_after(Duration limit) override { dead_after_ = limit; }
   bool is_local(LinkId link) const override {
     const Connection* connection = links_.find(link);
@@ -106,7 +106,7 @@ Result<LinkId> TcpTransport::connect(std::string_view address) {
 Transport::Sent TcpTransport::try_send(LinkId link, const wire::Header& header,
                                        const Buffer& payload) {
   owner_.check_if_owned();
-  return links_.departures().send(link, header, payload);
+  return links_.writer().send(link, header, payload);
 }
 
 Duration TcpTransport::may_wait(Duration wait) const {
@@ -120,7 +120,7 @@ Duration TcpTransport::may_wait(Duration wait) const {
 void TcpTransport::poll(Sink& sink, Duration wait) {
   owner_.check();
   const Polling polling(polling_);
-  links_.departures().flush();
+  links_.writer().flush();
   for (const std::uint64_t token : watch_.wait(may_wait(wait), woken_)) links_.notice(token);
   take_turn(sink);
 }
@@ -128,15 +128,15 @@ void TcpTransport::poll(Sink& sink, Duration wait) {
 void TcpTransport::poll_unsignalled(Sink& sink) {
   owner_.check();
   const Polling polling(polling_);
-  links_.departures().flush();
+  links_.writer().flush();
   take_turn(sink);
 }
 
 void TcpTransport::take_turn(Sink& sink) {
   deliver(sink);
-  links_.departures().flush();  // What the sink has answered.
+  links_.writer().flush();  // What the sink has answered.
   look_at_paths(sink);
-  links_.departures().offer_room(sink);
+  links_.writer().offer_room(sink);
   links_.look_around(sink);
   links_.bury();
 }

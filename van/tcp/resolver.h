@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NameLookup: the address of a host's name. The resolver may take as long as it likes, so it is
-// asked on a thread of its own; a loop goes on meanwhile.
+// Resolver: looks up the address of a host's name, on a thread of its own, since that may take any
+// time and the loop must go on.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,22 @@
 namespace stretto::tcp {
 
 /// Thread: loop.
-class NameLookup {
+class Resolver {
  public:
   /// `done` is called, on the lookup's thread, when the outcome is there. Resource if there is no
   /// thread.
-  static Result<std::unique_ptr<NameLookup>> begin(const HostPort& to, std::function<void()> done);
+  static Result<std::unique_ptr<Resolver>> begin(const HostPort& to, std::function<void()> done);
   /// Waits for the resolver.
-  ~NameLookup() = default;
-  NameLookup(const NameLookup&) = delete;
-  NameLookup& operator=(const NameLookup&) = delete;
+  ~Resolver() = default;
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
 
   bool done() const { return done_.load(std::memory_order_acquire); }
   /// Once it is done.
   const Result<SocketAddress>& outcome() const;
 
  private:
-  NameLookup(const HostPort& to, std::function<void()> done);
+  Resolver(const HostPort& to, std::function<void()> done);
 
   Result<SocketAddress> outcome_;
   std::atomic<bool> done_{false};

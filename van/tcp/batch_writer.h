@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Departures: how frames leave by connections: small ones together, at the next flush; the others
-// at once, as far as the kernel takes them, and then when there is room.
+// BatchWriter: sends frames by connections. Small frames leave together at the next flush, others
+// at once as far as the kernel takes them, and the rest when there is room.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,29 @@
 namespace stretto::tcp {
 
 /// Thread: loop. Table and watch outlive it.
-class Departures {
+class BatchWriter {
  public:
   /// A connection that holds `most_waiting` messages is full, until it holds half of them.
-  Departures(ConnectionTable& table, Watch& watch, std::size_t most_waiting)
+  BatchWriter(ConnectionTable& table, Watch& watch, std::size_t most_waiting)
       : table_(table), watch_(watch), most_waiting_(most_waiting) {}
 
   Transport::Sent send(LinkId link, const wire::Header& header, const Buffer& payload);
-  /// Hands what waits to leave together to the kernel.
+  /// Hands all batches to the kernel.
   void flush();
-  /// Writes what may leave. One that takes nothing more is made ready, to tell of its end.
+  /// Writes what the kernel takes. A connection that has failed is made ready, so that the sink
+  /// hears of its end.
   void write(Connection& connection);
-  /// Tells of room on links that were full.
+  /// Calls on_writable for links that were full.
   void offer_room(Transport::Sink& sink);
-  /// There is something to tell by offer_room().
+  /// True if offer_room() would call the sink.
   bool has_room_to_offer() const { return !roomy_.empty(); }
 
  private:
   ConnectionTable& table_;
   Watch& watch_;
   const std::size_t most_waiting_;
-  std::vector<LinkId> batched_;  // Have frames that leave together.
-  std::deque<LinkId> roomy_;     // Were full, and have room now.
+  std::vector<LinkId> batched_;  // With a batch.
+  std::deque<LinkId> roomy_;     // That were full.
 };
 
 }  // namespace stretto::tcp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums.
-#include "van/tcp/unadmitted.h"
+#include "van/tcp/pending_connections.h"
 
 #include <utility>
 
@@ -8,13 +8,13 @@
 
 namespace stretto::tcp {
 
-void Unadmitted::remove(Connection& connection) {
+void PendingConnections::remove(Connection& connection) {
   links_.erase(connection.link);
   STRETTO_CHECK(held_bytes_ >= connection.accounted);
   held_bytes_ -= std::exchange(connection.accounted, 0);
 }
 
-void Unadmitted::account(Connection& connection) {
+void PendingConnections::account(Connection& connection) {
   const std::size_t held = connection.held_bytes();
   STRETTO_CHECK(held_bytes_ >= connection.accounted);
   held_bytes_ += held - std::exchange(connection.accounted, held);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From an address to a connection that is open.
-#include "van/tcp/dialer.h"
+#include "van/tcp/connector.h"
 
 #include <fmt/core.h>
 
@@ -36,12 +36,12 @@ Status no_node(const Connection& connection) {
                                       connection.address)};
 }
 
-Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
+Status Connector::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
   auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes);
   if (const auto digits = SocketAddress::from_digits(to.host, to.port)) {
     if (Status status = dial_by(*connection, *digits); !status.ok()) return status;
   } else {
-    Result<std::unique_ptr<NameLookup>> name = NameLookup::begin(to, [this] { watch_.wake(); });
+    Result<std::unique_ptr<Resolver>> name = Resolver::begin(to, [this] { watch_.wake(); });
     if (!name.ok()) return name.status();
     lookups_.push_back({link, *std::move(name)});
   }
@@ -51,7 +51,7 @@ Status Dialer::connect(LinkId link, const HostPort& to, std::string_view address
   return {};
 }
 
-Status Dialer::dial_by(Connection& connection, const SocketAddress& to) {
+Status Connector::dial_by(Connection& connection, const SocketAddress& to) {
   Result<PendingConnect> dialed = begin_connect(to);
   if (!dialed.ok()) return dialed.status();
   if (connection.local) enlarge_send_buffer(dialed->socket.get());
@@ -68,7 +68,7 @@ Status Dialer::dial_by(Connection& connection, const SocketAddress& to) {
   return {};
 }
 
-void Dialer::end_lookups(Time now) {
+void Connector::end_lookups(Time now) {
   for (std::size_t i = 0; i < lookups_.size();) {
     if (!lookups_[i].name->done()) {
       ++i;
@@ -91,7 +91,7 @@ void Dialer::end_lookups(Time now) {
   }
 }
 
-bool Dialer::go_on(Connection& connection, Time now) {
+bool Connector::go_on(Connection& connection, Time now) {
   const std::optional<int> error = connect_outcome(connection.descriptor());
   if (!error) return false;
   if (*error == 0) {
@@ -103,7 +103,7 @@ bool Dialer::go_on(Connection& connection, Time now) {
   return false;
 }
 
-std::vector<std::pair<LinkId, Status>> Dialer::late(Time now) {
+std::vector<std::pair<LinkId, Status>> Connector::late(Time now) {
   std::erase_if(beginners_,
                 [this](LinkId link) { return table_.find(link)->stage() == Stage::kOpen; });
   std::vector<std::pair<LinkId, Status>> found;

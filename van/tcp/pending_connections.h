@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unadmitted: the connections that have not been admitted: since when, and how much they hold
-// together. Each may cost little, and all of them too.
+// PendingConnections: accepted connections that are not admitted yet, and the memory that they hold
+// together. Both are bounded.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 namespace stretto::tcp {
 
 /// Thread: loop. Pure bookkeeping.
-class Unadmitted {
+class PendingConnections {
  public:
   void add(LinkId link) { links_.insert(link); }
-  /// It has been admitted, or has ended.
+  /// The connection has been admitted, or has ended.
   void remove(Connection& connection);
-  /// Counts what the connection holds now.
+  /// Counts the memory that the connection holds now.
   void account(Connection& connection);
-  /// What all hold, as far as it was counted.
+  /// The sum over all connections, as counted last.
   std::size_t held_bytes() const { return held_bytes_; }
-  /// The oldest first.
+  /// Oldest first.
   const std::set<LinkId>& links() const { return links_; }
 
  private:
-  std::set<LinkId> links_;  // Ids grow.
+  std::set<LinkId> links_;  // Sorted by age, since ids grow.
   std::size_t held_bytes_ = 0;
 };
 

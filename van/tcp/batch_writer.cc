@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the batch to the output, and from there to the kernel.
-#include "van/tcp/departures.h"
+// Moves frames from the batch to the output buffer, and from there to the kernel.
+#include "van/tcp/batch_writer.h"
 
 #include <utility>
 
 namespace stretto::tcp {
 
-Transport::Sent Departures::send(LinkId link, const wire::Header& header, const Buffer& payload) {
+Transport::Sent BatchWriter::send(LinkId link, const wire::Header& header, const Buffer& payload) {
   using enum Transport::Sent;
   Connection* connection = table_.find(link);
   if (connection == nullptr || connection->broken) return kBroken;
@@ -17,14 +17,14 @@ Transport::Sent Departures::send(LinkId link, const wire::Header& header, const 
     if (connection->batch.full() && connection->flush()) write(*connection);
     return connection->broken ? kBroken : kTaken;
   }
-  connection->flush();  // What waits to leave together goes first, by the same call.
+  connection->flush();  // The batch goes first, by the same call.
   connection->output().add(header, payload);
   write(*connection);
   return connection->broken ? kBroken : kTaken;
 }
 
-// An exception, for want of memory, leaves the list: those that were not served are, next time.
-void Departures::flush() {
+// If memory runs out, an exception leaves the list as it is, and the next call serves the rest.
+void BatchWriter::flush() {
   for (const LinkId link : batched_) {
     Connection* connection = table_.find(link);
     if (connection != nullptr && connection->flush()) write(*connection);
@@ -32,7 +32,7 @@ void Departures::flush() {
   batched_.clear();
 }
 
-void Departures::write(Connection& connection) {
+void BatchWriter::write(Connection& connection) {
   if (connection.stage() >= Connection::Stage::kGreeting) {
     const bool wants_room = !connection.write();
     if (connection.broken) return table_.make_ready(connection);
@@ -48,8 +48,9 @@ void Departures::write(Connection& connection) {
   }
 }
 
-void Departures::offer_room(Transport::Sink& sink) {
-  // Not those that its callbacks add. One that throws has been told; the others are, next time.
+void BatchWriter::offer_room(Transport::Sink& sink) {
+  // Links that the callbacks add wait for the next call. After an exception the other links do,
+  // too.
   for (std::size_t left = roomy_.size(); left > 0; --left) {
     const LinkId link = roomy_.front();
     roomy_.pop_front();

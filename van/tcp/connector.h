@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dialer: the connections that we begin, until both ends have greeted: names are looked up, TCP
-// connects, both ends greet, and each may take some time.
+// Connector: connections that this end begins, until both ends have greeted. It looks names up,
+// connects, waits for the greeting, and gives each step a time limit.
 #pragma once
 
 #include <memory>
@@ -10,36 +10,36 @@
 
 #include "common/config.h"
 #include "van/tcp/connection_table.h"
-#include "van/tcp/name_lookup.h"
 #include "van/tcp/options.h"
+#include "van/tcp/resolver.h"
 #include "van/watch.h"
 
 namespace stretto::tcp {
 
 /// Thread: loop. Table and watch outlive it.
-class Dialer {
+class Connector {
  public:
-  Dialer(ConnectionTable& table, Watch& watch, const TcpOptions& options)
+  Connector(ConnectionTable& table, Watch& watch, const TcpOptions& options)
       : table_(table), watch_(watch), options_(options) {}
 
-  /// Puts a connection that has begun into the table; if it has failed at once it is ready, to
-  /// tell. Resource if there is no socket. `address` is what `to` was read from.
+  /// Puts a new connection into the table. If it fails at once it is made ready, so that the sink
+  /// hears of its end. Resource if there is no socket. `address` is the text of `to`.
   Status connect(LinkId link, const HostPort& to, std::string_view address, Time now);
-  /// The watch has told of one that connects. True if it is to be written to.
+  /// The watch reports a connection that connects. True if its greeting can leave now.
   bool go_on(Connection& connection, Time now);
-  /// It has ended.
+  /// The link has ended.
   void forget(LinkId link) { std::erase(beginners_, link); }
 
-  /// Goes on with those whose names have been looked up.
+  /// Connects to the names that have been looked up.
   void end_lookups(Time now);
-  /// Those that took too long, and what is to be told of each.
+  /// Links that took too long, and the reason for each.
   std::vector<std::pair<LinkId, Status>> late(Time now);
 
  private:
   /// The name of a link's far end.
   struct Lookup {
     LinkId link = 0;
-    std::unique_ptr<NameLookup> name;
+    std::unique_ptr<Resolver> name;
   };
 
   Status dial_by(Connection& connection, const SocketAddress& to);
@@ -48,10 +48,10 @@ class Dialer {
   Watch& watch_;
   const TcpOptions options_;
   std::vector<Lookup> lookups_;
-  std::vector<LinkId> beginners_;  // That are not open yet, as far as late() has seen.
+  std::vector<LinkId> beginners_;  // Not open yet, as late() last saw them.
 };
 
-/// What is told of a far end that does not greet as a Stretto node does.
+/// The reason for a far end that does not greet as a Stretto node does.
 Status no_node(const Connection& connection);
 
 }  // namespace stretto::tcp

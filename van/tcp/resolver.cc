@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The resolver, on its thread.
-#include "van/tcp/name_lookup.h"
+#include "van/tcp/resolver.h"
 
 #include <fmt/core.h>
 
@@ -11,7 +11,7 @@
 #include "common/check.h"
 
 namespace stretto::tcp {
-NameLookup::NameLookup(const HostPort& to, std::function<void()> done)
+Resolver::Resolver(const HostPort& to, std::function<void()> done)
     : outcome_(Status(Code::kCancelled, "not looked up yet")),
       thread_([this, to, done = std::move(done)] {
         outcome_ = SocketAddress::resolve(to.host, to.port);
@@ -19,10 +19,9 @@ NameLookup::NameLookup(const HostPort& to, std::function<void()> done)
         done();
       }) {}
 
-Result<std::unique_ptr<NameLookup>> NameLookup::begin(const HostPort& to,
-                                                      std::function<void()> done) {
+Result<std::unique_ptr<Resolver>> Resolver::begin(const HostPort& to, std::function<void()> done) {
   try {
-    return std::unique_ptr<NameLookup>(new NameLookup(to, std::move(done)));
+    return std::unique_ptr<Resolver>(new Resolver(to, std::move(done)));
   } catch (const std::system_error& refused) {
     return Status(Code::kResource,
                   fmt::format("wanted a thread to look host '{}' up: {}; allow more (ulimit -u, a "
@@ -31,7 +30,7 @@ Result<std::unique_ptr<NameLookup>> NameLookup::begin(const HostPort& to,
   }
 }
 
-const Result<SocketAddress>& NameLookup::outcome() const {
+const Result<SocketAddress>& Resolver::outcome() const {
   STRETTO_CHECK(done());
   return outcome_;
 }
