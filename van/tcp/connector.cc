@@ -36,7 +36,7 @@ Status no_node(const Connection& connection) {
                                       connection.address)};
 }
 
-Status Connector::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
+Status TcpConnector::connect(LinkId link, const HostPort& to, std::string_view address, Time now) {
   auto connection = std::make_unique<Connection>(link, address, now, options_.max_payload_bytes);
   if (const auto digits = SocketAddress::from_digits(to.host, to.port)) {
     if (Status status = dial_by(*connection, *digits); !status.ok()) return status;
@@ -51,7 +51,7 @@ Status Connector::connect(LinkId link, const HostPort& to, std::string_view addr
   return {};
 }
 
-Status Connector::dial_by(Connection& connection, const SocketAddress& to) {
+Status TcpConnector::dial_by(Connection& connection, const SocketAddress& to) {
   Result<PendingConnect> dialed = begin_connect(to);
   if (!dialed.ok()) return dialed.status();
   if (connection.local) enlarge_send_buffer(dialed->socket.get());
@@ -68,7 +68,7 @@ Status Connector::dial_by(Connection& connection, const SocketAddress& to) {
   return {};
 }
 
-void Connector::end_lookups(Time now) {
+void TcpConnector::end_lookups(Time now) {
   for (std::size_t i = 0; i < lookups_.size();) {
     if (!lookups_[i].name->done()) {
       ++i;
@@ -91,7 +91,7 @@ void Connector::end_lookups(Time now) {
   }
 }
 
-bool Connector::go_on(Connection& connection, Time now) {
+bool TcpConnector::go_on(Connection& connection, Time now) {
   const std::optional<int> error = connect_outcome(connection.descriptor());
   if (!error) return false;
   if (*error == 0) {
@@ -103,7 +103,7 @@ bool Connector::go_on(Connection& connection, Time now) {
   return false;
 }
 
-std::vector<std::pair<LinkId, Status>> Connector::late(Time now) {
+std::vector<std::pair<LinkId, Status>> TcpConnector::late(Time now) {
   std::erase_if(beginners_,
                 [this](LinkId link) { return table_.find(link)->stage() == Stage::kOpen; });
   std::vector<std::pair<LinkId, Status>> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connector: connections that this end begins, until both ends have greeted. It looks names up,
+// TcpConnector: connections that this end begins, until both ends have greeted. It looks names up,
 // connects, waits for the greeting, and gives each step a time limit.
 #pragma once
 
@@ -17,9 +17,9 @@
 namespace stretto::tcp {
 
 /// Thread: loop. Table and watch outlive it.
-class Connector {
+class TcpConnector {
  public:
-  Connector(ConnectionTable& table, Watch& watch, const TcpOptions& options)
+  TcpConnector(ConnectionTable& table, Watch& watch, const TcpOptions& options)
       : table_(table), watch_(watch), options_(options) {}
 
   /// Puts a new connection into the table. If it fails at once it is made ready, so that the sink

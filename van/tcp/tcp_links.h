@@ -92,7 +92,7 @@ class TcpLinks {
   std::optional<ListeningSocket> listener_;
   ConnectionTable table_;
   BatchWriter writer_;
-  Connector connector_;
+  TcpConnector connector_;
   std::vector<std::byte> scratch_;
   PendingConnections pending_;
   std::size_t announced_ = 0;
