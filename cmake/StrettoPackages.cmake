@@ -72,19 +72,20 @@ if(STRETTO_HAVE_PYTHON)
     ${PROJECT_SOURCE_DIR}/bindings/python/byteps DESTINATION ${STRETTO_PYTHON_MODULES}
     COMPONENT python EXCLUDE_FROM_ALL
     FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN __pycache__ EXCLUDE)
-  install(FILES ${PROJECT_SOURCE_DIR}/bindings/python/stretto_pytest.py
+  install(FILES ${PROJECT_SOURCE_DIR}/bindings/python/stretto_programs.py
+    ${PROJECT_SOURCE_DIR}/bindings/python/stretto_pytest.py
     DESTINATION ${STRETTO_PYTHON_MODULES} COMPONENT python EXCLUDE_FROM_ALL)
-  foreach(script IN ITEMS bpslaunch=stretto.bpslaunch stretto-doctor=stretto.doctor)
+  foreach(script IN ITEMS bpslaunch=bpslaunch stretto-doctor=doctor)
     string(REPLACE "=" ";" script ${script})
     list(GET script 0 name)
-    list(GET script 1 module)
+    list(GET script 1 function)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/scripts/${name} @ONLY CONTENT
 "#!/usr/bin/python3
 import sys
 
-from @module@ import main
+from stretto_programs import @function@
 
-sys.exit(main())
+sys.exit(@function@())
 ")
     install(PROGRAMS ${PROJECT_BINARY_DIR}/scripts/${name} DESTINATION bin
       COMPONENT python EXCLUDE_FROM_ALL)

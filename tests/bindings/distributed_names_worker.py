@@ -103,6 +103,47 @@ class Names(unittest.TestCase):
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 self.world.allgather_into_tensor_coalesced(outputs, inputs)
 
+    def test_calls_of_one_tensor(self):
+        """The short forms, which programs use that call a group's methods themselves."""
+        last, ranks = self.size - 1, list(range(self.size))
+        mine, total = torch.full((2,), float(self.rank)), float(sum(ranks))
+        for call, wanted in (
+                (lambda tensor: self.world.broadcast(tensor, root=last), float(last)),
+                (self.world.allreduce, total),
+                (lambda tensor: self.world.allreduce(tensor, dist.ReduceOp.MAX), float(last)),
+                (lambda tensor: self.world.allreduce([tensor], dist.ReduceOp.MIN), 0.0),
+                (lambda tensor: self.world.reduce(tensor, root=last),
+                 total if self.rank == last else float(self.rank))):
+            tensor = mine.clone()
+            [found] = call(tensor).get_future().wait()
+            self.assertEqual((found.tolist(), tensor.tolist()), ([wanted] * 2, [wanted] * 2))
+        rows = [torch.empty(2) for _ in ranks]
+        gathered = self.world.allgather(rows, mine).get_future().wait()
+        self.assertEqual([row.tolist() for row in gathered], [[float(rank)] * 2 for rank in ranks])
+        rows = [torch.empty(2) for _ in ranks] if self.rank == last else []
+        gathered = self.world.gather(rows, mine, root=last).get_future().wait()
+        self.assertEqual([row[0].item() for row in gathered], ranks if rows else [])
+        rows = [torch.full((2,), rank + 1.0) for rank in ranks]
+        scattered = torch.empty(2)
+        self.world.scatter(scattered, rows if self.rank == last else [], root=last).wait()
+        self.assertEqual(scattered.tolist(), [self.rank + 1.0] * 2)
+        self.world.reduce_scatter(scattered, rows).wait()
+        self.assertEqual(scattered.tolist(), [self.size * (self.rank + 1.0)] * 2)
+
+    def test_wrong_roots_and_no_tensors_are_refused(self):
+        for call, words in ((lambda: self.world.broadcast(torch.ones(1), root=-1), "root -1"),
+                            (lambda: self.world.allreduce_coalesced([]), "no tensors")):
+            with self.assertRaisesRegex(errors.InvalidArgument, words):
+                call()
+
+    def test_calls_that_a_program_holds_keep_their_tensors(self):
+        requests = [self.world.allreduce([torch.full((1,), float(at))]) for at in range(400)]
+        for at, request in enumerate(requests):
+            [found] = request.get_future().wait()
+            self.assertEqual(found.item(), at * self.size)
+        self.assertEqual([request.result()[0].item() for request in requests],
+                         [at * self.size for at in range(400)])
+
     def test_gather_into_one_tensor(self):
         opts = dist.GatherOptions()
         opts.rootRank = self.size - 1

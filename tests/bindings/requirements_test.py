@@ -26,6 +26,7 @@ class OtherPython(unittest.TestCase):
             package = pathlib.Path(folder) / "stretto"
             shutil.copytree(jobs.PACKAGES / "stretto", package,
                             ignore=shutil.ignore_patterns("_core.*.so", "__pycache__"))
+            shutil.copy(jobs.PACKAGES / "stretto_programs.py", folder)
             if module is not None:
                 (package / module).touch()
             failed = subprocess.run([sys.executable, *arguments], check=False, text=True,
@@ -45,6 +46,12 @@ class OtherPython(unittest.TestCase):
     def test_doctor_says_so_in_one_line(self):
         line, = self.says("-m", "stretto.doctor", module="_core.cpython-27-arm.so")
         self.assertIn("is built for Python 2.7", line)
+
+    def test_programs_say_so_in_one_line(self):
+        for name, program in (("doctor", "stretto-doctor"), ("bpslaunch", "bpslaunch")):
+            line, = self.says("-c", f"import stretto_programs; stretto_programs.{name}()",
+                              module="_core.cpython-27-arm.so")
+            self.assertRegex(line, f"^ERROR {program}: stretto in .* is built for Python 2.7")
 
 
 class OtherSystem(unittest.TestCase):

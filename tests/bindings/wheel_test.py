@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+import venv
 import zipfile
 
 import jobs
@@ -23,6 +24,7 @@ SOURCE = jobs.cluster.SOURCE / "bindings" / "python"
 PROGRAMS = {f"stretto-{name}" for name in ("bench", "checkpoint", "launch", "scheduler", "server",
                                            "top", "trace")}
 SCRIPTS = {"bpslaunch", "stretto-doctor"}
+MODULES = {"stretto_programs.py", "stretto_pytest.py"}
 COMPILED = "stretto-server"
 
 
@@ -32,6 +34,28 @@ def pip(python, *words):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         raise AssertionError(done.stdout)
+
+
+class OtherPython(unittest.TestCase):
+    """tools/wheel starts again under the Python of the build folder, once."""
+
+    def test_script_that_starts_a_python(self):
+        """Such as pyenv's, whose file is not the interpreter."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        environment = folder / "environment"
+        venv.create(environment, with_pip=False)
+        script, calls = folder / "python", folder / "calls"
+        script.write_text(f'#!/bin/sh\necho "$1" >>"{calls}"\nexec {environment}/bin/python "$@"\n',
+                          encoding="utf-8")
+        script.chmod(0o755)
+        (folder / "CMakeCache.txt").write_text(f"Python_EXECUTABLE:FILEPATH={script}\n",
+                                               encoding="utf-8")
+        done = subprocess.run([sys.executable, jobs.cluster.SOURCE / "tools" / "wheel",
+                               "--build-dir", folder], check=False, text=True, timeout=60,
+                              stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("ERROR wheel: ", done.stderr)  # Nothing is built in that folder.
+        self.assertEqual(len(calls.read_text(encoding="utf-8").split()), 3)
 
 
 class Wheel(unittest.TestCase):
@@ -66,10 +90,10 @@ class Wheel(unittest.TestCase):
 
     def test_packages_are_whole(self):
         found = {path for path in self.files
-                 if path.startswith(("stretto/", "byteps/", "stretto_pytest"))}
+                 if path.startswith(("stretto/", "byteps/", "stretto_"))}
         wanted = {path.relative_to(SOURCE).as_posix() for package in ("stretto", "byteps")
                   for pattern in ("*.py", "*.pyi", "py.typed")
-                  for path in (SOURCE / package).rglob(pattern)} | {"stretto_pytest.py"}
+                  for path in (SOURCE / package).rglob(pattern)} | MODULES
         module, = found - wanted
         self.assertRegex(module, r"^stretto/_core\..*\.so$")
         self.assertEqual(wanted - found, set())

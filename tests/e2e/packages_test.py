@@ -91,7 +91,7 @@ class Packages(unittest.TestCase):
                                    for package in ("stretto", "byteps")
                                    for pattern in ("*.py", "*.pyi", "py.typed")
                                    for path in (root / package).rglob(pattern)}
-                         | {"stretto_pytest.py"})
+                         | {"stretto_programs.py", "stretto_pytest.py"})
         self.assertEqual(len([path for path in paths if path.endswith(".so")]), 1)
         for name in ("bpslaunch", "stretto-doctor"):
             self.assertLessEqual({f"bin/{name}", f"share/man/man1/{name}.1",

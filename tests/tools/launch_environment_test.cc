@@ -34,6 +34,13 @@ TEST_F(LaunchWorkerVariables, MasterPortIsNoPortOfTheJob) {
   EXPECT_EQ(port_beside(20000), "25000") << "servers have ports up to 24000";
 }
 
+TEST_F(LaunchWorkerVariables, MasterPortIsNoPortOfPages) {
+  plan_.added_environment.emplace_back("STRETTO_PAGE_ADDRESS", "127.0.0.1:29400");
+  EXPECT_EQ(port_beside(9400), "20400");
+  plan_.added_environment.emplace_back("STRETTO_METRICS_ADDRESS", "[::]:20396");
+  EXPECT_EQ(port_beside(9400), "21400") << "worker 1 has its metrics at 20400";
+}
+
 TEST_F(LaunchWorkerVariables, EmptyNumberOfThreadsIsKept) {
   EXPECT_TRUE(given({}).contains("OMP_NUM_THREADS"));
   EXPECT_FALSE(given({{"OMP_NUM_THREADS", ""}}).contains("OMP_NUM_THREADS"));

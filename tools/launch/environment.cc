@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "common/clock.h"
+#include "common/host_port.h"
 
 namespace stretto::launch {
 namespace {
@@ -69,15 +70,34 @@ constexpr std::string_view kOfOneHostBegin[] = {
     "SSH_", "XDG_", "DBUS_", "SLURM_", "SRUN_", "OMPI_", "PMIX_", "PMI_", "PRTE_", "BASH_FUNC_",
 };
 
-// Of the ports from 20000 to 29999. Those from the scheduler's on may be its and the servers'.
-std::uint16_t master_port(const Plan& plan, std::uint32_t scheduler_port) {
+// The port of an address that a variable has; 0: none.
+std::uint32_t port_told(const Plan& plan, const Variables& inherited, const char* name) {
+  const Result<HostPort> address = parse_host_port(told(plan, inherited, name));
+  return address.ok() ? address->port : 0;
+}
+
+// Whether a process of the job may listen there. Servers have the ports after the scheduler's, and
+// the metrics of servers and workers have those after the scheduler's metrics.
+bool is_taken(std::uint32_t port, const Plan& plan, std::uint32_t scheduler_port,
+              const Variables& inherited) {
+  const auto is_among = [port](std::uint32_t first, std::uint32_t more) {
+    return first != 0 && port >= first && port <= first + more;
+  };
+  return is_among(scheduler_port, plan.server_processes() * plan.shards) ||
+         is_among(port_told(plan, inherited, "STRETTO_METRICS_ADDRESS"),
+                  plan.server_processes() + plan.workers) ||
+         is_among(port_told(plan, inherited, "STRETTO_PAGE_ADDRESS"), 0);
+}
+
+// Of the ports from 20000 to 29999.
+std::uint16_t master_port(const Plan& plan, std::uint32_t scheduler_port,
+                          const Variables& inherited) {
   constexpr std::uint32_t kFirst = 20000;
   constexpr std::uint32_t kCount = 10000;
   constexpr std::uint32_t kStep = 1000;
-  const std::uint32_t last_taken = scheduler_port + plan.server_processes() * plan.shards;
   std::uint32_t port = kFirst + scheduler_port % kCount;
   for (std::uint32_t tried = 0; tried < kCount / kStep; ++tried) {
-    if (port < scheduler_port || port > last_taken) break;
+    if (!is_taken(port, plan, scheduler_port, inherited)) break;
     port = kFirst + (port + kStep) % kCount;
   }
   return static_cast<std::uint16_t>(port);
@@ -101,7 +121,7 @@ void add_worker_variables(const Plan& plan, const JobMember& member, const Rende
         rendezvous.master_host.empty() ? rendezvous.scheduler.host : rendezvous.master_host;
   }
   if (!inherited.contains("MASTER_PORT")) {
-    given["MASTER_PORT"] = std::to_string(master_port(plan, rendezvous.scheduler.port));
+    given["MASTER_PORT"] = std::to_string(master_port(plan, rendezvous.scheduler.port, inherited));
   }
 }
 

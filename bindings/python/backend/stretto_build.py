@@ -25,7 +25,7 @@ _HERE = pathlib.Path(__file__).resolve().parents[1]
 _ROOT = _HERE.parents[1]
 _TARGET, _COMPONENTS = "stretto_in_wheel", ("programs", "python")  # cmake/StrettoPackages.cmake
 _MODULES = pathlib.PurePath("lib/python3/dist-packages")  # Where those install the packages.
-_SCRIPTS = {"bpslaunch": "stretto.bpslaunch:main", "stretto-doctor": "stretto.doctor:main"}
+_SCRIPTS = {"bpslaunch": "stretto_programs:bpslaunch", "stretto-doctor": "stretto_programs:doctor"}
 _PLUGINS = {"stretto": "stretto_pytest"}  # Of pytest.
 _METADATA = (
     ("Summary", "A parameter server for distributed training, with BytePS's API for PyTorch"),

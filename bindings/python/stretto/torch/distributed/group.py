@@ -10,7 +10,7 @@ from torch.autograd import Variable
 
 from stretto import _core, errors, session
 from stretto.torch import keeping, wire
-from stretto.torch.distributed import compiling, memory, naming, sparse, works
+from stretto.torch.distributed import compiling, forms, memory, naming, sparse, works
 
 _OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.ReduceOp.MIN, "min"),
         (dist.ReduceOp.MAX, "max"), (dist.ReduceOp.PRODUCT, "product"),
@@ -35,10 +35,14 @@ def _op_of(options):
 
 
 def _root_of(options):
-    return 0 if options is None else options.rootRank
+    root = 0 if options is None else options.rootRank
+    if root < 0:
+        raise errors.InvalidArgument(f"root {root}, wanted the number of a member")
+    return root
 
 
 @compiling.untraced
+@forms.short
 class ProcessGroup(naming.NamedGroup):
     """Thread: any, but all members make the same calls in the same order. Options may be None, and
     have the defaults of torch.distributed then. Errors that only the members together can find end
@@ -79,7 +83,7 @@ class ProcessGroup(naming.NamedGroup):
 
     def allreduce_coalesced(self, tensors, opts=None):
         """The same for several tensors of one type."""
-        return self._reduced("all_reduce_coalesced", memory.dense(tensors), tensors, opts)
+        return self._reduced("all_reduce_coalesced", memory.some(tensors), tensors, opts)
 
     def _reduced(self, what, dense, result, opts):
         op = _op_of(opts)
@@ -128,7 +132,7 @@ class ProcessGroup(naming.NamedGroup):
         [outputs] = output_tensors
         outputs = memory.equal(outputs, self.size(), source.numel())
         return self._gathered("all_gather", memory.given([source]), memory.wanted(outputs),
-                              output_tensors)
+                              output_tensors[0])
 
     def _allgather_base(self, output, input, opts=None):  # pylint: disable=redefined-builtin
         """The output becomes the inputs of all, one after the other."""
@@ -143,8 +147,9 @@ class ProcessGroup(naming.NamedGroup):
         del opts
         inputs = memory.dense(input_list)
         outputs = [tensor for one in output_lists for tensor in memory.dense(one)]
+        result = output_lists if len(output_lists) > 1 else output_lists[0]
         return self._gathered("all_gather_coalesced", memory.given(inputs),
-                              memory.wanted(outputs), output_lists)
+                              memory.wanted(outputs), result)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         """Each output becomes its input of all members, one after the other. All go by one
@@ -172,7 +177,7 @@ class ProcessGroup(naming.NamedGroup):
             pieces.append(memory.wanted(memory.equal(outputs, self.size(), source.numel())))
             target = pieces[1].place
         ticket = self._group.gather(pieces[0].place, target, root, _PRIORITY, pieces)
-        return self._work("gather", ticket, output_tensors, *pieces)
+        return self._work("gather", ticket, output_tensors[0] if output_tensors else [], *pieces)
 
     def scatter(self, output_tensors, input_tensors, opts=None):
         """The output becomes this member's of the root's only list of inputs; the others give no
@@ -228,8 +233,8 @@ class ProcessGroup(naming.NamedGroup):
         outputs, inputs = memory.dense(output_tensors), memory.dense(input_tensors)
         for tensors in (outputs, inputs):
             if len(tensors) != self.size():
-                raise ValueError(f"{len(tensors)} tensors for {self.size()} members, wanted one "
-                                 "for each")
+                raise errors.InvalidArgument(f"{len(tensors)} tensors for {self.size()} members, "
+                                             "wanted one for each")
         return self._swapped("all_to_all", memory.given(inputs), memory.wanted(outputs),
                              [memory.place_of(tensor)[1] for tensor in inputs],
                              [memory.place_of(tensor)[1] for tensor in outputs], output_tensors)
@@ -255,11 +260,13 @@ class ProcessGroup(naming.NamedGroup):
         rows = tensor.shape[0] if tensor.dim() else 1
         if not sizes:
             if rows % self.size():
-                raise ValueError(f"{rows} rows for {self.size()} members, wanted as many for each")
+                raise errors.InvalidArgument(f"{rows} rows for {self.size()} members, wanted as "
+                                             "many for each")
             sizes = [rows // self.size()] * self.size()
         if len(sizes) != self.size() or sum(sizes) != rows:
-            raise ValueError(f"sizes {list(sizes)} of {rows} rows for {self.size()} members: "
-                             "wanted one for each, and their sum to be that of the rows")
+            raise errors.InvalidArgument(f"sizes {list(sizes)} of {rows} rows for {self.size()} "
+                                         "members: wanted one for each, and their sum to be that "
+                                         "of the rows")
         row = tensor.numel() // rows * tensor.element_size() if rows else 0
         return [size * row for size in sizes]
 

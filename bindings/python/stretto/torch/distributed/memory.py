@@ -34,6 +34,13 @@ def dense(tensors):
     return [_dense(tensor) for tensor in tensors]
 
 
+def some(tensors):
+    """The same; InvalidArgument if there are none."""
+    if not tensors:
+        raise errors.InvalidArgument("no tensors, wanted some")
+    return dense(tensors)
+
+
 def _dense(tensor):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"a {type(tensor).__name__}, wanted a torch.Tensor")
@@ -46,53 +53,56 @@ def _dense(tensor):
 
 
 def one(tensors):
-    """The only tensor of a list; ValueError if there are more or none: those are for several
+    """The only tensor of a list; InvalidArgument if there are more or none: those are for several
     devices of one process."""
     if len(tensors) != 1:
-        raise ValueError(f"{len(tensors)} tensors, wanted one: a process has one device here")
+        raise errors.InvalidArgument(f"{len(tensors)} tensors, wanted one: a process has one "
+                                     "device here")
     return _dense(tensors[0])
 
 
 def alike(tensors):
-    """ValueError unless all have one element type."""
+    """InvalidArgument unless all have one element type."""
     if not have_one_type(tensors):
         kinds = ", ".join(sorted({wire.type_name(tensor) for tensor in tensors}))
-        raise ValueError(f"tensors of one call have types {kinds}, wanted one")
+        raise errors.InvalidArgument(f"tensors of one call have types {kinds}, wanted one")
 
 
 def equal(tensors, count, elements):
-    """The dense tensors of a list with one for each member. ValueError unless there are `count`,
-    of so many elements each."""
+    """The dense tensors of a list with one for each member. InvalidArgument unless there are
+    `count`, of so many elements each."""
     tensors = dense(tensors)
     if len(tensors) != count:
-        raise ValueError(f"{len(tensors)} tensors for {count} members, wanted one for each")
+        raise errors.InvalidArgument(f"{len(tensors)} tensors for {count} members, wanted one for "
+                                     "each")
     for number, tensor in enumerate(tensors):
         if tensor.numel() != elements:
-            raise ValueError(f"the tensor of member {number} has {tensor.numel()} elements, "
-                             f"wanted {elements}: all have as many")
+            raise errors.InvalidArgument(f"the tensor of member {number} has {tensor.numel()} "
+                                         f"elements, wanted {elements}: all have as many")
     return tensors
 
 
 def parts(tensors, members):
     """Each tensor as equal parts for the members, which share its memory: parts[member][tensor].
-    ValueError for a tensor that is not contiguous, or that has no such parts."""
+    InvalidArgument for a tensor that is not contiguous, or that has no such parts."""
     rows = []
     for tensor in dense(tensors):
         size = tensor.numel() // members
         if not tensor.is_contiguous() or size * members != tensor.numel():
-            raise ValueError(f"a tensor of {tensor.numel()} elements for {members} members, wanted "
-                             "a contiguous one with as many for each")
+            raise errors.InvalidArgument(f"a tensor of {tensor.numel()} elements for {members} "
+                                         "members, wanted a contiguous one with as many for each")
         rows.append(tensor.view(members, size))
     return [[row[member] for row in rows] for member in range(members)]
 
 
 def fit(found, tensors):
-    """ValueError unless the parts of each member are as large as these tensors."""
+    """InvalidArgument unless the parts of each member are as large as these tensors."""
     sizes = [tensor.numel() for tensor in tensors]
     for of_member in found:
         if [part.numel() for part in of_member] != sizes:
-            raise ValueError(f"parts of {[part.numel() for part in of_member]} elements for a "
-                             f"member, wanted {sizes}")
+            found_sizes = [part.numel() for part in of_member]
+            raise errors.InvalidArgument(f"parts of {found_sizes} elements for a member, wanted "
+                                         f"{sizes}")
 
 
 def have_one_type(tensors):
@@ -174,6 +184,6 @@ _WIDE = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.int8
 
 def reduced_as(tensor, op):
     """The type in which such tensors are reduced: their own, or one that holds a sum before it is
-    divided. ValueError if there is none."""
+    divided. InvalidArgument if there is none."""
     kind = wire.type_on_wire(tensor)
     return _WIDE.get(tensor.dtype, kind) if op == "average" else kind

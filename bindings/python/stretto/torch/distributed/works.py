@@ -167,16 +167,29 @@ def is_called_by_program():
     return _calling_module() == dist.distributed_c10d.__name__
 
 
+def _take(queue):
+    # The first of a queue, and how many references to it Python has.
+    taken = queue.popleft()
+    return taken, sys.getrefcount(taken)
+
+
+_UNUSED = _take(collections.deque([object()]))[1]
+"""References to an object of a queue that nothing else refers to."""
+
+
 def _release_some():
     # If only C++ holds a Work, what Python overrides would be gone: such Works are kept for a
     # while, but without the tensors of a call that has ended. Calls that nothing waits for stay
-    # among them, so each new Work looks at several.
+    # among them, so each new Work looks at several. A program that has a Work may ask for its
+    # tensors, and so may a future that is not completed.
     for _ in range(min(len(_held), _MOST_LOOKED_AT)):
         try:
-            work = _held.popleft()
+            work, references = _take(_held)
         except IndexError:
             return
-        if work.is_settled() or (len(_held) >= _MOST_KEPT and work.is_ended()):
+        if references > _UNUSED:
+            _held.append(work)
+        elif work.is_settled() or (len(_held) >= _MOST_KEPT and work.is_ended()):
             work.release()
             _kept.append(work)
         else:
