@@ -3,7 +3,7 @@
 checkout that it stands in is edited and put back, so give it one of its own:
 
     git worktree add ../mutants && cd ../mutants && cmake --preset dev
-    python3 tests/mutation/run.py --build build-dev docs/results/0017-mutants.jsonl > results.jsonl
+    python3 tests/mutation/run.py --build build-dev mutants.jsonl > results.jsonl
 
 Each mutant meets the tests of its folder first, then those of the folders that build on it. A
 failure counts if it comes twice, so that a test that fails on a busy machine finds nothing.
