@@ -183,6 +183,8 @@ COVERED_BY = {
     "van/zmq/address.cc": "tests/conformance/conformance_test.cc",
     "van/zmq/connected_link.cc": "tests/conformance/conformance_breaks_test.cc",
     "van/zmq/connection_book.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/connection_watch.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/router_sender.cc": "tests/conformance/conformance_test.cc",
     "van/zmq/curve_keys.cc": "tests/conformance/zmq_hostile_test.cc",
     "van/zmq/frames.cc": "tests/conformance/zmq_hostile_test.cc",
     "van/zmq/handles.cc": "tests/conformance/conformance_breaks_test.cc",

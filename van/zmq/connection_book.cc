@@ -96,10 +96,12 @@ void ConnectionBook::drained() {
   }
 }
 
-void ConnectionBook::admit(const AcceptedLink& link) {
-  const auto wire = wires_.find(link.descriptor);
+void ConnectionBook::admit(LinkId number) {
+  const AcceptedLink* link = find_link(number);
+  if (link == nullptr) return;
+  const auto wire = wires_.find(link->descriptor);
   if (wire == wires_.end() || !wire->second.open || wire->second.admitted) return;
-  if (std::ranges::find(wire->second.links, &link) == wire->second.links.end()) return;
+  if (std::ranges::find(wire->second.links, link) == wire->second.links.end()) return;
   wire->second.admitted = true;
   --strangers_;
 }

@@ -57,7 +57,7 @@ class ConnectionBook {
   void drained();
 
   AcceptedLink* find_link(LinkId link) const;
-  void admit(const AcceptedLink& link);
+  void admit(LinkId link);
   void end(AcceptedLink& link, Status why);
   /// True if a message that has just come by this descriptor is from the connection that has it.
   bool is_current(int descriptor) const;

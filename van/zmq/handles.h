@@ -29,6 +29,7 @@ Status need_descriptors(int count, const std::string& wanted);
 /// alignment, and would keep all of it from being freed: they are copied.
 inline constexpr std::size_t kLeastTaken = 8192;
 
+/// Thread: loop.
 class TerminateContext {
  public:
   void operator()(void* context) const;

@@ -4,9 +4,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/filter.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -18,46 +18,47 @@
 namespace stretto::zmq {
 namespace {
 
-// Who connects while libzmq accepts nobody waits in the kernel. It cuts this to net.core.somaxconn.
-constexpr int kBacklog = 4096;
+// libzmq's thread accepts at once. Those that are here are accepted during a pause, too.
+constexpr int kBacklog = 256;
 
 }  // namespace
 
 Result<ListeningPort> ListeningPort::open(std::string_view address) {
   const Result<SocketAddress> at = listening_address(address);
   if (!at.ok()) return at.status();
-  const std::string wanted = fmt::format("wanted to listen at '{}'", address);
   Descriptor listener = listen_at(*at, kBacklog);
   const SocketAddress bound =
       listener.is_open() ? SocketAddress::own_of(listener.get()) : SocketAddress();
-  if (!bound.is_known()) return zmq_failure(wanted, errno);
-  const bool local = bound.is_loopback();
-  if (local) {  // Accepted sockets inherit it.
+  if (!bound.is_known())
+    return zmq_failure(fmt::format("wanted to listen at '{}'", address), errno);
+  if (bound.is_loopback()) {  // Accepted sockets inherit it.
     ::setsockopt(listener.get(), SOL_SOCKET, SO_SNDBUF, &kLocalSendBuffer, sizeof kLocalSendBuffer);
   }
-  return ListeningPort(std::move(listener), bound.text(), reachable_address(bound.text()), local);
+  return ListeningPort(std::move(listener), bound.text(), reachable_address(bound.text()));
 }
 
-Status ListeningPort::resume(ZmqSocket& socket) {
-  const std::string wanted = fmt::format("wanted to accept connections at {}", address_);
-  if (Status status = need_descriptors(2, wanted); !status.ok()) return status;
+Status ListeningPort::accept_by(ZmqSocket& socket) {
+  const std::string wanted = fmt::format("wanted to listen at '{}'", address_);
   const int copy = ::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return zmq_failure(wanted, errno);
   socket.set(ZMQ_USE_FD, copy);  // libzmq closes it, also where it cannot bind.
-  if (zmq_bind(socket.get(), ("tcp://" + bound_).c_str()) != 0) {
-    return zmq_failure(wanted, zmq_errno());
-  }
-  std::array<char, 256> endpoint{};
-  std::size_t size = endpoint.size();
-  STRETTO_CHECK(zmq_getsockopt(socket.get(), ZMQ_LAST_ENDPOINT, endpoint.data(), &size) == 0);
-  endpoint_ = endpoint.data();
-  return {};
+  if (zmq_bind(socket.get(), ("tcp://" + bound_).c_str()) == 0) return {};
+  return zmq_failure(wanted, zmq_errno());
 }
 
-void ListeningPort::pause(ZmqSocket& socket) {
-  if (endpoint_.empty()) return;
-  const std::string endpoint = std::exchange(endpoint_, {});
-  STRETTO_CHECK(zmq_unbind(socket.get(), endpoint.c_str()) == 0);
+// Both the first packet of a connection and the one that ends TCP's handshake pass the listener's
+// filter. So no accepted socket inherits this one.
+void ListeningPort::pause() {
+  sock_filter drop = {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+  const sock_fprog program = {.len = 1, .filter = &drop};
+  paused_ =
+      ::setsockopt(listener_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+void ListeningPort::resume() {
+  const int unused = 0;
+  ::setsockopt(listener_.get(), SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
+  paused_ = false;
 }
 
 }  // namespace stretto::zmq

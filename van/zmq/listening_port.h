@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ListeningPort: the TCP socket that others connect to. It is ours, and libzmq accepts by a copy of
-// it (ZMQ_USE_FD). So the port stays open while libzmq is told to accept no more: clients that come
-// meanwhile wait in the kernel, and none is refused.
+// it (ZMQ_USE_FD): libzmq can stop accepting only by ending all connections that it has accepted
+// (zmq_unbind). So a filter of the kernel drops what begins a connection instead, for a while.
+// Clients try again after a second, and none is refused.
 #pragma once
 
 #include <string>
@@ -21,25 +22,22 @@ class ListeningPort {
 
   /// As others can connect to it.
   const std::string& address() const { return address_; }
-  bool is_local() const { return local_; }
-  bool is_accepting() const { return !endpoint_.empty(); }
-  /// Lets the socket accept who connects.
-  Status resume(ZmqSocket& socket);
-  /// The socket accepts no more, soon.
-  void pause(ZmqSocket& socket);
+  /// The socket accepts who connects. Once.
+  Status accept_by(ZmqSocket& socket);
+  bool is_paused() const { return paused_; }
+  /// No new connection reaches the kernel's queue; those in it are still accepted. A kernel without
+  /// filters (a sandbox's) goes on.
+  void pause();
+  void resume();
 
  private:
-  ListeningPort(Descriptor listener, std::string bound, std::string address, bool local)
-      : listener_(std::move(listener)),
-        bound_(std::move(bound)),
-        address_(std::move(address)),
-        local_(local) {}
+  ListeningPort(Descriptor listener, std::string bound, std::string address)
+      : listener_(std::move(listener)), bound_(std::move(bound)), address_(std::move(address)) {}
 
   Descriptor listener_;
   std::string bound_;
   std::string address_;
-  bool local_;
-  std::string endpoint_;  // What libzmq calls it; empty: it does not accept.
+  bool paused_ = false;
 };
 
 }  // namespace stretto::zmq

@@ -71,16 +71,15 @@ Status why_refused(const Monitor::Event& event, ZmqMechanism mechanism,
                         "key: {}",
                         address, kAlike)};
   }
-  if (mechanism == ZmqMechanism::kCurve) {
-    return {Code::kMalformed,
-            fmt::format("what listens at {} ended the connection while it was being encrypted: it "
-                        "has another key, or was too busy; is STRETTO_JOB_TOKEN the same for every "
-                        "process, and this the right job's address?",
-                        address)};
-  }
-  return {Code::kNetwork, fmt::format("what answers at {} does not speak as a Stretto node does, "
-                                      "or too slowly; check the address",
-                                      address)};
+  // The far end may have closed the connection before its own greeting came here.
+  const bool encrypts = mechanism == ZmqMechanism::kCurve;
+  return {encrypts ? Code::kMalformed : Code::kNetwork,
+          fmt::format(
+              "wanted {}, and what listens at {} ended the handshake: it {}, or was too "
+              "busy: {}",
+              kind_of(mechanism), address,
+              encrypts ? "has another key or does not encrypt" : "encrypts, or is no Stretto node",
+              kAlike)};
 }
 
 std::string fault_of_client(const Monitor::Event& event) {

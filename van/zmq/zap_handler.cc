@@ -91,13 +91,14 @@ Result<std::unique_ptr<ZapHandler>> ZapHandler::start(const ZmqContext& context,
 }
 
 ZapHandler::ZapHandler(ZmqSocket socket, std::shared_ptr<const JobKeys> keys)
-    : thread_(serve, std::move(socket), std::move(keys)) {}
+    : thread_(std::make_unique<std::thread>(serve, std::move(socket), std::move(keys))) {}
 
+// A forked child has no such thread, and leaves the object of the parent's alone.
 ZapHandler::~ZapHandler() {
   if (home_.is_here()) {
-    thread_.join();
+    thread_->join();
   } else {
-    thread_.detach();
+    static_cast<void>(thread_.release());  // NOLINT(bugprone-unused-return-value): it leaks.
   }
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::string_view kZapDomain = "stretto";
 inline constexpr std::string_view kPlainName = "stretto";
 
 /// Answers on a thread of its own, so that a busy loop holds no handshake up; the thread ends with
-/// the context.
+/// the context. Thread: loop.
 class ZapHandler {
  public:
   /// The context is the one of the sockets that are guarded; it ends before this.
@@ -31,7 +31,7 @@ class ZapHandler {
   ZapHandler(ZmqSocket socket, std::shared_ptr<const JobKeys> keys);
 
   HomeProcess home_;
-  std::thread thread_;
+  std::unique_ptr<std::thread> thread_;
 };
 
 }  // namespace stretto::zmq

@@ -18,6 +18,7 @@
 #include "common/config.h"
 #include "common/loop_owner.h"
 #include "van/link_liveness.h"
+#include "van/tcp_path.h"
 #include "van/watch.h"
 #include "van/zmq/accepted_links.h"
 #include "van/zmq/connected_link.h"
@@ -51,6 +52,14 @@ class TurnQueue {
   std::deque<LinkId> links_;
 };
 
+Status add_to(Watch& watch, int socket, int monitor, LinkId link) {
+  Status status = watch.add(socket, socket_token(link));
+  if (!status.ok()) return status;
+  status = watch.add(monitor, monitor_token(link));
+  if (!status.ok()) watch.remove(socket);
+  return status;
+}
+
 /// Thread: loop, but for wake().
 class ZmqTransport final : public Transport {
  public:
@@ -62,7 +71,7 @@ class ZmqTransport final : public Transport {
   Result<LinkId> connect(std::string_view address) override;
   Sent try_send(LinkId link, const wire::Header& header, const Buffer& payload) override;
   void admit(LinkId link) override {
-    if (listener_ != nullptr) listener_->admit(link);
+    if (listener_ != nullptr) listener_->connections().book().admit(link);
   }
   void close(LinkId link) override;
   void poll(Sink& sink, Duration wait) override;
@@ -85,13 +94,9 @@ class ZmqTransport final : public Transport {
     bool sent = false;   // Is in sent_.
   };
 
-  template <typename Port>
-  Status watch(const Port& port, LinkId link);
   void notice(std::uint64_t token);
   void make_ready(LinkId link);
-  void note_sent(LinkId link);
   void take_turn(Sink& sink);
-  void deliver(Sink& sink);
   int give_turn(Sink& sink, LinkId link, int limit);
   void look_at_paths();
   void bury(LinkId link);
@@ -125,33 +130,27 @@ Status ZmqTransport::open() {
   return {};
 }
 
-template <typename Port>
-Status ZmqTransport::watch(const Port& port, LinkId link) {
-  Status status = watch_.add(port.descriptor(), socket_token(link));
-  if (!status.ok()) return status;
-  status = watch_.add(port.monitor_descriptor(), monitor_token(link));
-  if (!status.ok()) watch_.remove(port.descriptor());
-  return status;
-}
-
 Result<std::string> ZmqTransport::listen(std::string_view address) {
   if (listener_ != nullptr) {
     return Status(Code::kInvalidArgument,
                   fmt::format("wanted to listen at '{}', but this transport listens at {} already; "
                               "make another transport",
-                              address, listener_->address()));
+                              address, listener_->connections().address()));
   }
   Result<std::unique_ptr<AcceptedLinks>> made =
       AcceptedLinks::open(context_, options_, ids_, address);
   if (!made.ok()) return made.status();
-  if (Status status = watch(**made, kListener); !status.ok()) return status;
+  Status status = add_to(watch_, (*made)->descriptor(),
+                         (*made)->connections().monitor().descriptor(), kListener);
+  if (!status.ok()) return status;
   listener_ = *std::move(made);
   make_ready(kListener);
-  return listener_->address();
+  return listener_->connections().address();
 }
 
 Result<LinkId> ZmqTransport::connect(std::string_view address) {
-  const std::size_t links = dialed_.size() + (listener_ == nullptr ? 0 : listener_->size());
+  const std::size_t links =
+      dialed_.size() + (listener_ == nullptr ? 0 : listener_->book().links().size());
   if (links >= options_.max_links) {
     return Status(Code::kResource,
                   fmt::format("wanted to connect to '{}', but {} links are open, which is the "
@@ -162,7 +161,8 @@ Result<LinkId> ZmqTransport::connect(std::string_view address) {
   Result<std::unique_ptr<ConnectedLink>> made =
       ConnectedLink::connect(context_, options_, link, address);
   if (!made.ok()) return made.status();
-  if (Status status = watch(**made, link); !status.ok()) return status;
+  Status status = add_to(watch_, (*made)->descriptor(), (*made)->monitor_descriptor(), link);
+  if (!status.ok()) return status;
   dialed_[link].link = *std::move(made);
   make_ready(link);
   return link;
@@ -173,9 +173,11 @@ Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
   owner_.check_if_owned();
   const auto found = dialed_.find(link);
   if (found == dialed_.end() && listener_ == nullptr) return Sent::kBroken;
-  note_sent(found == dialed_.end() ? kListener : link);
-  return found == dialed_.end() ? listener_->send(link, header, payload)
-                                : found->second.link->send(header, payload);
+  const bool by_listener = found == dialed_.end();
+  bool& sent = by_listener ? listener_sent_ : found->second.sent;
+  if (!std::exchange(sent, true)) sent_.push_back(by_listener ? kListener : link);
+  return by_listener ? listener_->sender().send(link, header, payload)
+                     : found->second.link->send(header, payload);
 }
 
 void ZmqTransport::close(LinkId link) {
@@ -199,25 +201,22 @@ void ZmqTransport::bury(LinkId link) {
 bool ZmqTransport::is_local(LinkId link) const {
   const auto found = dialed_.find(link);
   if (found != dialed_.end()) return found->second.link->is_local();
-  const AcceptedLink* accepted = listener_ == nullptr ? nullptr : listener_->find(link);
+  const AcceptedLink* accepted = listener_ == nullptr ? nullptr : listener_->book().find_link(link);
   return accepted != nullptr && accepted->local;
 }
 
 bool ZmqTransport::is_made(LinkId link) const {
   const auto found = dialed_.find(link);
   if (found != dialed_.end()) return found->second.link->is_made();
-  return listener_ != nullptr && listener_->find(link) != nullptr;
+  return listener_ != nullptr && listener_->book().find_link(link) != nullptr;
 }
 
 std::optional<Transport::RoundTrips> ZmqTransport::round_trips(LinkId link) const {
   const auto found = dialed_.find(link);
   if (found != dialed_.end()) return found->second.link->round_trips();
-  return listener_ == nullptr ? std::nullopt : listener_->round_trips(link);
-}
-
-void ZmqTransport::note_sent(LinkId link) {
-  bool& sent = link == kListener ? listener_sent_ : dialed_.at(link).sent;
-  if (!std::exchange(sent, true)) sent_.push_back(link);
+  const AcceptedLink* accepted = listener_ == nullptr ? nullptr : listener_->book().find_link(link);
+  if (accepted == nullptr || !accepted->sure || accepted->ended) return std::nullopt;
+  return round_trips_of(accepted->descriptor);
 }
 
 void ZmqTransport::make_ready(LinkId link) {
@@ -229,7 +228,7 @@ void ZmqTransport::make_ready(LinkId link) {
 void ZmqTransport::flush() {
   for (const LinkId link : sent_) {
     if (link == kListener) {
-      listener_->flush();
+      listener_->sender().flush();
       if (listener_->has_come() || listener_->has_ended()) make_ready(kListener);
       listener_sent_ = false;
       continue;
@@ -277,7 +276,7 @@ void ZmqTransport::notice(std::uint64_t token) {
   const auto link = static_cast<LinkId>(token >> 1);
   if ((token & 1) != 0) {
     if (link == kListener) {
-      listener_->watch();
+      listener_->connections().read_events();
     } else {
       dialed_.at(link).link->watch();
     }
@@ -286,8 +285,10 @@ void ZmqTransport::notice(std::uint64_t token) {
 }
 
 void ZmqTransport::take_turn(Sink& sink) {
-  deliver(sink);
-  if (listener_ != nullptr) listener_->offer_room(sink);
+  for (int left = kFramesPerPoll; left > 0 && !ready_.empty();) {
+    left -= std::max(give_turn(sink, ready_.front(), std::min(left, kFramesPerTurn)), 1);
+  }
+  if (listener_ != nullptr) listener_->sender().offer_room(sink, clock_.now());
   flush();  // What the sink has answered.
   look_at_paths();
   if (listener_ != nullptr) {
@@ -305,12 +306,6 @@ void ZmqTransport::look_at_paths() {
   for (const auto& [number, dialed] : dialed_) {
     dialed.link->look_at_path(now, dead_after_);
     if (dialed.link->is_ending()) make_ready(number);
-  }
-}
-
-void ZmqTransport::deliver(Sink& sink) {
-  for (int left = kFramesPerPoll; left > 0 && !ready_.empty();) {
-    left -= std::max(give_turn(sink, ready_.front(), std::min(left, kFramesPerTurn)), 1);
   }
 }
 
