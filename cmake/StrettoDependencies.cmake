@@ -27,7 +27,8 @@ macro(stretto_optional_library name target module least package)
   endif()
 endmacro()
 
-# Benchmarks and tests have libzmq at far ends; libraries and the other programs do without.
+stretto_optional_library(ZMQ ZeroMQ libzmq 4.3 libzmq3-dev)
+# Benchmarks compare with libzmq by itself, and tests have it at far ends.
 stretto_optional_library(BENCH ZeroMQ libzmq 4.3 libzmq3-dev)
 if(STRETTO_TESTS AND NOT STRETTO_HAVE_BENCH)
   message(FATAL_ERROR "STRETTO_TESTS=ON needs stretto-bench and libzmq >= 4.3; install "
@@ -113,6 +114,11 @@ function(stretto_report)
     set(bench "with libzmq ${ZeroMQ_VERSION}")
   endif()
   message(STATUS "  bench     ${bench}")
+  set(zmq "not wanted: neither the zmq transport nor encryption")
+  if(STRETTO_HAVE_ZMQ)
+    set(zmq "${ZeroMQ_VERSION}")
+  endif()
+  message(STATUS "  libzmq    ${zmq}")
   message(STATUS "  Protobuf  ${Protobuf_VERSION}")
   message(STATUS "  libsodium ${Sodium_VERSION}")
   message(STATUS "  libfabric ${fabric}")

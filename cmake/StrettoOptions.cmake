@@ -37,6 +37,7 @@ stretto_switch(STRETTO_UNITY_TESTS OFF "Compile the tests together where the pro
 stretto_switch(STRETTO_FUZZ OFF "Build the fuzz targets (clang only)")
 stretto_switch(STRETTO_WERROR OFF "Treat warnings as errors")
 stretto_switch(BUILD_SHARED_LIBS OFF "Install one shared library, and no static ones")
+stretto_switch(STRETTO_ZMQ ON "The zmq transport, and encryption, by libzmq")
 set(STRETTO_SANITIZE "" CACHE STRING
     "Sanitizers for every target, e.g. address,undefined or thread")
 stretto_feature(STRETTO_BENCH "stretto-bench, which stands on libzmq; the tests need it")

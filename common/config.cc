@@ -171,14 +171,16 @@ void read_transport(ConfigReader& reader, TransportChoice& choice, std::string& 
   provider = reader.text({"STRETTO_FABRIC_PROVIDER"}).value_or("");
   const auto name = reader.text({"STRETTO_TRANSPORT"});
   if (!name || *name == "auto") return;
-  if (*name == "tcp" || *name == "zmq") {  // An older name.
+  if (*name == "tcp") {
     choice = TransportChoice::kTcp;
+  } else if (*name == "zmq") {
+    choice = TransportChoice::kZmq;
   } else if (*name == "shm") {
     choice = TransportChoice::kShm;
   } else if (*name == "fabric") {
     choice = TransportChoice::kFabric;
   } else {
-    reader.fail(wrong("STRETTO_TRANSPORT", *name, "auto, tcp, shm or fabric"));
+    reader.fail(wrong("STRETTO_TRANSPORT", *name, "auto, tcp, zmq, shm or fabric"));
   }
 }
 
@@ -340,6 +342,11 @@ std::string_view name_of(Role role) {
       return "observer";
   }
   return "unknown";
+}
+
+std::string_view name_of(TransportChoice choice) {
+  constexpr std::string_view kNames[] = {"auto", "tcp", "shm", "fabric", "zmq"};
+  return kNames[static_cast<std::size_t>(choice)];
 }
 
 Environment overlay(std::map<std::string, std::string> set, Environment base) {

@@ -34,9 +34,11 @@ inline constexpr std::uint32_t kMaxNodes = 4096;
 /// "scheduler", "server", "worker", "endpoint", "observer".
 std::string_view name_of(Role role);
 
-/// How servers and workers reach one another. kAuto takes shared memory within a host and TCP
-/// elsewhere; kShm and kFabric make it an error if that cannot be had.
-enum class TransportChoice : std::uint8_t { kAuto, kTcp, kShm, kFabric };
+/// How servers and workers reach one another. kAuto takes shared memory within a host, and TCP or,
+/// in an encrypted job, libzmq elsewhere; kShm and kFabric make it an error if that cannot be had.
+enum class TransportChoice : std::uint8_t { kAuto, kTcp, kShm, kFabric, kZmq };
+/// As STRETTO_TRANSPORT has it: "auto", "tcp", "shm", "fabric", "zmq".
+std::string_view name_of(TransportChoice choice);
 
 /// How the processes of a host divide its way out to other hosts.
 enum class HostPolicy : std::uint8_t {
@@ -169,9 +171,9 @@ struct Config {
   std::string node_host;                ///< Address that others are told; empty: found out.
   std::string token;
   std::string starter;    ///< Starter's name of who has started this process; empty: not known.
-  bool encrypts = false;  ///< Links to other hosts, and all over TCP, by keys made of the token.
-  /// What keys are made of; empty: links are not encrypted.
-  std::string secret_of_links() const { return encrypts ? token : std::string(); }
+  bool encrypts = false;  ///< Links to other hosts, by keys made of the token.
+  /// Links between hosts are libzmq's; else they are of our own sockets.
+  bool links_by_zmq() const { return encrypts || transport == TransportChoice::kZmq; }
   Duration rendezvous_timeout = 60s;
   Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
   Duration drain = 20s;                  ///< A server that is to go: for another to have its place.

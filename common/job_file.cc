@@ -59,9 +59,10 @@ std::string file_text(const KnownJob& job) {
   const std::int64_t self = ::getpid();
   return fmt::format(
       "{}\nprocess {}\nbegan {}\nboot {}\nnamespace {}\nname {}\nscheduler {}\nworkers {}\n"
-      "servers {}\nstarted {}\nencrypted {}\ncommand {}\ntoken {}",
+      "servers {}\nstarted {}\nencrypted {}\nzmq {}\ncommand {}\ntoken {}",
       kFormat, self, start_of(self), boot(), process_namespace(), job.name, job.scheduler,
-      job.workers, job.servers, job.started_s, job.encrypts ? 1 : 0, job.command, job.token);
+      job.workers, job.servers, job.started_s, job.encrypts ? 1 : 0, job.zmq ? 1 : 0, job.command,
+      job.token);
 }
 
 using Fields = std::map<std::string, std::string, std::less<>>;
@@ -112,6 +113,7 @@ KnownJob job_from(const Fields& fields) {
           .started_s = number_in<std::int64_t>(fields, "started"),
           .process = number_in<std::int64_t>(fields, "process"),
           .encrypts = number_in<int>(fields, "encrypted") == 1,
+          .zmq = number_in<int>(fields, "zmq") == 1,
           .token = text_in(fields, "token")};
 }
 

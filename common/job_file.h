@@ -22,7 +22,8 @@ struct KnownJob {
   std::uint32_t servers = 0;
   std::int64_t started_s = 0;  ///< Since 1970.
   std::int64_t process = 0;    ///< Of the writer; known_jobs() and JobFile say it.
-  bool encrypts = false;       ///< Its links are encrypted.
+  bool encrypts = false;       ///< Its links are encrypted,
+  bool zmq = false;            ///< and those between hosts are libzmq's.
   std::string token;           ///< Never to be shown.
 };
 

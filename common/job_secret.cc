@@ -40,10 +40,16 @@ Status check_encryption(const Config& config) {
         fmt::format("STRETTO_ENCRYPT is 1: the keys of links are made of the job's token, and {}",
                     status.cause())};
   }
-  if (config.transport == TransportChoice::kFabric) {
-    return {Code::kInvalidArgument,
-            "STRETTO_ENCRYPT is 1, and STRETTO_TRANSPORT is fabric: libfabric does not encrypt; "
-            "take tcp, or auto, which encrypts between hosts and uses shared memory within one"};
+  const bool is_plain =
+      config.transport == TransportChoice::kFabric || config.transport == TransportChoice::kTcp;
+  if (is_plain) {
+    return {
+        Code::kInvalidArgument,
+        fmt::format("STRETTO_ENCRYPT is 1, and STRETTO_TRANSPORT is {}: {} does not encrypt; "
+                    "take zmq, or auto, which encrypts between hosts and uses shared memory "
+                    "within one",
+                    name_of(config.transport),
+                    config.transport == TransportChoice::kTcp ? "that transport" : "libfabric")};
   }
   for (auto [name, address] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
                                std::pair{"STRETTO_PAGE_ADDRESS", &config.page_address}}) {
@@ -57,6 +63,10 @@ Status check_encryption(const Config& config) {
                     name, *address, where->port)};
   }
   return {};
+}
+
+bool zmq_told(const Environment& environment) {
+  return environment("STRETTO_TRANSPORT") == name_of(TransportChoice::kZmq);
 }
 
 Result<bool> encrypts_told(const Environment& environment) {

@@ -22,6 +22,9 @@ Status check_token_length(const std::string& token);
 /// Nothing that a process says to other hosts is plain where it was told to encrypt.
 Status check_encryption(const Config& config);
 
+/// Whether a tool reaches schedulers by libzmq, by STRETTO_TRANSPORT.
+bool zmq_told(const Environment& environment);
+
 /// Whether a tool is to encrypt, by STRETTO_ENCRYPT; an error if that is neither 0 nor 1.
 Result<bool> encrypts_told(const Environment& environment);
 

@@ -42,11 +42,6 @@ bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-std::string_view name_of(TransportChoice choice) {
-  constexpr std::string_view kNames[] = {"auto", "tcp", "shm", "fabric"};
-  return kNames[static_cast<std::size_t>(choice)];
-}
-
 // Where nobody has chosen, each host does.
 std::string_view name_of(Checksums checksums) {
   if (checksums == automatic_checksums()) return "auto";

@@ -94,6 +94,7 @@ void write_down(JobFile& file, const Config& config, const std::string& address)
                      .started_s = std::time(nullptr),
                      .process = 0,
                      .encrypts = config.encrypts,
+                     .zmq = config.links_by_zmq(),
                      .token = config.token};
   if (Status status = file.write(job, job_folders(process_environment())); !status.ok()) {
     log(Level::kInfo, "stretto-top will want this address and the token: {}", status.cause());
@@ -193,6 +194,14 @@ Result<std::unique_ptr<checkpoint::DiskThread>> thread_for_metrics(const Config&
   return checkpoint::DiskThread::start();
 }
 
+void tell_address(const Config& config, const std::string& address) {
+  log(Level::kInfo, "listening at {}; links between hosts use {}", address, link_choice(config));
+  if (config.transport == TransportChoice::kZmq) {
+    log(Level::kInfo,
+        "STRETTO_TRANSPORT=zmq now means libzmq; our own sockets, which it meant before, are tcp");
+  }
+}
+
 Status serve() {
   const SignalBlock block;
   ignore_file_limit();
@@ -212,7 +221,7 @@ Status serve() {
 
   std::atomic<bool> stop{false};
   const SteadyClock clock;
-  Result<std::unique_ptr<Transport>> transport = make_transport(0, config->secret_of_links());
+  Result<std::unique_ptr<Transport>> transport = make_transport(0, link_settings(*config));
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
   ProcessEnds ends(FLAGS_ready_fd);
@@ -230,7 +239,7 @@ Status serve() {
   Result<std::string> address = listen_address(*config);
   if (address.ok()) address = scheduler.listen(*address);
   if (!address.ok()) return address.status();
-  log(Level::kInfo, "listening at {}", *address);
+  tell_address(*config, *address);
   JobFile job_file;
   write_down(job_file, *config, *address);
 

@@ -33,7 +33,7 @@ DEFINE_int32(port, 0,
              "(STRETTO_SERVER_PORT); default any");
 DEFINE_string(metrics_address, "", "HOST:PORT: of metrics (STRETTO_METRICS_ADDRESS); default none");
 DEFINE_string(transport, "",
-              "auto|tcp|shm|fabric: how to meet workers (STRETTO_TRANSPORT); default auto");
+              "auto|tcp|zmq|shm|fabric: how to meet workers (STRETTO_TRANSPORT); default auto");
 
 namespace stretto {
 namespace {

@@ -55,6 +55,15 @@ std::optional<Transport::RoundTrips> round_trips_of(int descriptor) {
                                .smoothed = std::chrono::microseconds(info->tcpi_rtt)};
 }
 
+std::optional<std::uint64_t> received_bytes_of(int descriptor) {
+  socklen_t size = 0;
+  const std::optional<tcp_info> info = info_of(descriptor, size);
+  const bool tells =
+      info && size >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info->tcpi_bytes_received;
+  if (!tells) return std::nullopt;
+  return info->tcpi_bytes_received;
+}
+
 void keep_alive(int descriptor) {
   const auto set = [descriptor](int level, int option, int value) {
     ::setsockopt(descriptor, level, option, &value, sizeof value);

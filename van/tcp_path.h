@@ -3,6 +3,7 @@
 // van; a kernel that tells less (a sandbox's) makes paths that never look dead.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "van/link_liveness.h"
@@ -21,6 +22,9 @@ inline constexpr int kKeepAliveTries = 127;
 std::optional<PathSigns> path_signs(int descriptor);
 /// None if the descriptor is no TCP connection, or nothing was acknowledged yet. Thread: any.
 std::optional<Transport::RoundTrips> round_trips_of(int descriptor);
+/// Bytes that the connection has brought since its beginning; none if the kernel does not tell.
+/// Thread: any.
+std::optional<std::uint64_t> received_bytes_of(int descriptor);
 /// Lets a connection of ours ask as above.
 void keep_alive(int descriptor);
 /// For a path that is dead: closing the connection tells the far end at once, by a reset, which is

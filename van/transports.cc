@@ -7,11 +7,13 @@
 #include <algorithm>
 
 #include "common/address.h"
+#include "common/check.h"
 #include "common/log.h"
 #include "van/composite.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/shm/shm_transport.h"
 #include "van/tcp/tcp_transport.h"
+#include "van/zmq/zmq_transport.h"
 
 namespace stretto {
 namespace {
@@ -22,17 +24,45 @@ std::size_t max_payload(std::size_t part_bytes) {
   return std::max(part_bytes, wire::kMaxControlBytes);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
-                                                  const std::string& secret) {
+Result<std::unique_ptr<Transport>> over_tcp(std::size_t part_bytes) {
   TcpOptions options;
-  if (!secret.empty()) {
-    return Status(Code::kInvalidArgument, "encryption wants the transport zmq");
-  }
   options.max_payload_bytes = max_payload(part_bytes);
   options.max_links = kMaxLinks;
   return make_tcp_transport(options);
+}
+
+// A job without a token, which only loopback reaches, has no key.
+Result<std::unique_ptr<Transport>> over_zmq(std::size_t part_bytes, const LinkSettings& links) {
+  ZmqOptions options;
+  options.max_payload_bytes = max_payload(part_bytes);
+  options.max_links = kMaxLinks;
+  if (!links.token.empty()) {
+    const Result<zmq::JobKeys> keys = zmq::job_keys_from(links.token);
+    if (!keys.ok()) return keys.status();
+    options.keys = std::make_shared<const zmq::JobKeys>(*keys);
+    options.mechanism = links.encrypts ? ZmqMechanism::kCurve : ZmqMechanism::kPlain;
+  }
+  return make_zmq_transport(options);
+}
+
+}  // namespace
+
+LinkSettings link_settings(const Config& config) {
+  return {.zmq = config.links_by_zmq(), .encrypts = config.encrypts, .token = config.token};
+}
+
+std::string link_choice(const Config& config) {
+  if (config.encrypts) return "zmq, since the job is encrypted";
+  if (config.transport == TransportChoice::kZmq) return "zmq, as STRETTO_TRANSPORT says";
+  if (config.transport == TransportChoice::kTcp) return "tcp, as STRETTO_TRANSPORT says";
+  if (config.transport == TransportChoice::kFabric) return "tcp, and fabric for parts";
+  return "tcp, the default";
+}
+
+Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
+                                                  const LinkSettings& links) {
+  STRETTO_CHECK(!links.encrypts || !links.token.empty());
+  return links.zmq || links.encrypts ? over_zmq(part_bytes, links) : over_tcp(part_bytes);
 }
 
 namespace {
@@ -71,8 +101,10 @@ Result<Way> fabric(const Config& config) {
 
 Result<std::unique_ptr<Transport>> make_transport(const Config& config) {
   Result<std::unique_ptr<Transport>> everywhere =
-      make_transport(config.job.part_bytes, config.secret_of_links());
-  if (!everywhere.ok() || config.transport == TransportChoice::kTcp) return everywhere;
+      make_transport(config.job.part_bytes, link_settings(config));
+  const bool alone =
+      config.transport == TransportChoice::kTcp || config.transport == TransportChoice::kZmq;
+  if (!everywhere.ok() || alone) return everywhere;
   Result<Way> way =
       config.transport == TransportChoice::kFabric ? fabric(config) : shared_memory(config);
   if (!way.ok()) {

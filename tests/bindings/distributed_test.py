@@ -82,7 +82,7 @@ class Distributed(jobs.PythonTest):
             self.assert_all_end()
 
     def test_an_encrypted_job_has_its_token_from_elsewhere(self):
-        encrypted = {"STRETTO_ENCRYPT": 1, "STRETTO_TRANSPORT": "tcp"}
+        encrypted = {"STRETTO_ENCRYPT": 1, "STRETTO_TRANSPORT": "zmq"}
         for rank in self.alone_or_together("adds", 2, **encrypted):
             self.assertEqual(rank.end(jobs.TORCH_PATIENCE), 1, rank.output())
             rank.expect("Unsupported: .*the store of torch.distributed is not encrypted")

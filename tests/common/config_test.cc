@@ -251,7 +251,7 @@ TEST_P(BadValues, AreNamedWithWhatWasWanted) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadValues,
-    testing::Values(Bad{"STRETTO_TRANSPORT", "udp", "auto, tcp, shm or fabric"},
+    testing::Values(Bad{"STRETTO_TRANSPORT", "udp", "auto, tcp, zmq, shm or fabric"},
                     Bad{"STRETTO_HAND_OVER", "parts", "slices or frames"},
                     Bad{"STRETTO_LOG_LEVEL", "verbose", "debug, info, warning, error or silent"},
                     Bad{"STRETTO_HOST_WINDOW", "mine", "none, fair or urgent"},

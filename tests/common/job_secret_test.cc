@@ -33,7 +33,7 @@ TEST(JobSecret, HasFourKibibytesAtMost) {
 
 TEST(JobSecret, IsWantedForKeys) {
   EXPECT_TRUE(check_encryption(encrypted()).ok());
-  EXPECT_EQ(encrypted().secret_of_links(), "a secret of tests");
+  EXPECT_TRUE(encrypted().links_by_zmq());
   Config config = encrypted();
   config.token.clear();
   const Status status = check_encryption(config);
@@ -43,15 +43,20 @@ TEST(JobSecret, IsWantedForKeys) {
   config.encrypts = false;
   EXPECT_TRUE(check_encryption(config).ok());
   config.token = "a secret of tests";
-  EXPECT_EQ(config.secret_of_links(), "");
+  EXPECT_FALSE(config.links_by_zmq());
+  config.transport = TransportChoice::kZmq;
+  EXPECT_TRUE(config.links_by_zmq());
 }
 
 TEST(JobSecret, WhatIsNotEncryptedIsRefused) {
   Config config = encrypted();
   config.transport = TransportChoice::kFabric;
   EXPECT_THAT(check_encryption(config).cause(), HasSubstr("libfabric does not encrypt"));
+  config.transport = TransportChoice::kTcp;
+  EXPECT_THAT(check_encryption(config).cause(),
+              HasSubstr("STRETTO_TRANSPORT is tcp: that transport does not encrypt; take zmq"));
   for (const TransportChoice choice :
-       {TransportChoice::kAuto, TransportChoice::kTcp, TransportChoice::kShm}) {
+       {TransportChoice::kAuto, TransportChoice::kZmq, TransportChoice::kShm}) {
     config.transport = choice;
     EXPECT_TRUE(check_encryption(config).ok());
   }

@@ -14,6 +14,7 @@
 #include "van/inproc/inproc_transport.h"
 #include "van/shm/shm_transport.h"
 #include "van/tcp/tcp_transport.h"
+#include "van/zmq/zmq_transport.h"
 
 namespace stretto::conformance {
 namespace {
@@ -38,6 +39,35 @@ class Ipv6World final : public World {
   std::unique_ptr<Transport> endpoint() override {
     return make_tcp_transport(TcpOptions{}).or_exit();
   }
+  std::string any_address() const override { return "[::1]:0"; }
+};
+
+ZmqOptions zmq_options(ZmqMechanism mechanism) {
+  ZmqOptions options;
+  options.mechanism = mechanism;
+  options.keys = std::make_shared<const zmq::JobKeys>(
+      zmq::job_keys_from("a secret of the conformance suite").or_exit());
+  return options;
+}
+
+class ZmqWorld : public World {
+ public:
+  explicit ZmqWorld(ZmqMechanism mechanism = ZmqMechanism::kPlain)
+      : options_(zmq_options(mechanism)) {}
+  std::unique_ptr<Transport> endpoint() override { return make_zmq_transport(options_).or_exit(); }
+
+ private:
+  const ZmqOptions options_;
+};
+
+class ZmqCurveWorld final : public ZmqWorld {
+ public:
+  ZmqCurveWorld() : ZmqWorld(ZmqMechanism::kCurve) {}
+};
+
+class ZmqIpv6World final : public ZmqWorld {
+ public:
+  ZmqIpv6World() : ZmqWorld(ZmqMechanism::kNull) {}
   std::string any_address() const override { return "[::1]:0"; }
 };
 
@@ -102,8 +132,12 @@ std::vector<Kind> kinds() {
       {.name = "simulated", .make = make<SimulatedWorld>, .threads = false},
   };
   // A kernel without IPv6 has no such address.
-  if (listen_at(*SocketAddress::from_digits("::1", 0), 1).is_open()) {
-    all.push_back({.name = "tcp_ipv6", .make = make<Ipv6World>, .threads = true});
+  const bool has_ipv6 = listen_at(*SocketAddress::from_digits("::1", 0), 1).is_open();
+  if (has_ipv6) all.push_back({.name = "tcp_ipv6", .make = make<Ipv6World>, .threads = true});
+  if (has_zmq()) {
+    all.push_back({.name = "zmq", .make = make<ZmqWorld>, .threads = true});
+    all.push_back({.name = "zmq_curve", .make = make<ZmqCurveWorld>, .threads = true});
+    if (has_ipv6) all.push_back({.name = "zmq_ipv6", .make = make<ZmqIpv6World>, .threads = true});
   }
   // A build without libfabric has nothing to test.
   if (make_fabric_transport({.provider = FabricWorld::kProvider}).ok()) {

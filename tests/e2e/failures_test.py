@@ -65,7 +65,7 @@ class Failures(cluster.ClusterTest):
                 self.assert_nobody_left()
 
     def test_kill_over_every_other_transport(self):
-        for transport in ("tcp", "shm", "fabric"):
+        for transport in ("tcp", "zmq", "shm", "fabric"):
             for victim in ("worker 1", "server 0"):
                 with self.subTest(transport=transport, victim=victim):
                     job = self.start_by_hand(STRETTO_TRANSPORT=transport)

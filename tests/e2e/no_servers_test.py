@@ -40,7 +40,7 @@ class Exchanges(NoServers):
                     self.assert_success(job, workers)
 
     def test_sums_of_many_parts_over_every_other_transport(self):
-        for transport in ("tcp", "fabric"):
+        for transport in ("tcp", "zmq", "fabric"):
             with self.subTest(transport):
                 job = self.exchange("ring", *SHORT, "--elements", 10_007, workers=3,
                                     STRETTO_TRANSPORT=transport, STRETTO_PART_BYTES=4096)

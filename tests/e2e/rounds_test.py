@@ -50,7 +50,7 @@ class Rounds(cluster.ClusterTest):
                    STRETTO_TOTAL_WINDOW_BYTES=5000)
 
     def test_every_other_transport(self):
-        for transport in ("tcp", "fabric"):
+        for transport in ("tcp", "zmq", "fabric"):
             with self.subTest(transport):
                 self.check("--seed", 10, rounds=max(1, ROUNDS // 20), elements=100_007,
                            STRETTO_TRANSPORT=transport)

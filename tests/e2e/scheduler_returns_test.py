@@ -307,7 +307,7 @@ class WithStandbys(SchedulerReturnsBase):
     def test_it_is_killed_and_with_it_servers_of_either_kind(self):
         whole = self.whole()
         draw = random.Random(5)
-        for transport in ("auto", "tcp"):
+        for transport in ("auto", "tcp", "zmq"):
             with self.subTest(transport):
                 job = self.begin(STRETTO_TRANSPORT=transport)
                 self.goes_on(job, lines=1)

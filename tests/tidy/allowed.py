@@ -23,7 +23,7 @@ VAN_DOORS = {
 # Headers that only these folders may include: the transport made of them, benchmarks that measure
 # their limits, and tests that play a peer gone wrong.
 SYSTEM_DOORS = {
-    "zmq": ("tools/bench/", "tests/conformance/", "tests/van/"),
+    "zmq": ("van/zmq/", "tools/bench/", "tests/conformance/", "tests/van/"),
     "rdma": ("van/fabric/", "tests/conformance/", "tests/van/"),
 }
 
@@ -180,6 +180,20 @@ COVERED_BY = {
     "van/tcp/listener.cc": "tests/conformance/tcp_ends_test.cc",
     "van/tcp/pending_connections.cc": "tests/conformance/tcp_ends_test.cc",
     "van/tcp/output_buffer.cc": "tests/conformance/tcp_message_parser_test.cc",
+    "van/zmq/accepted_links.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/address.cc": "tests/conformance/conformance_test.cc",
+    "van/zmq/connected_link.cc": "tests/conformance/conformance_breaks_test.cc",
+    "van/zmq/connection_book.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/connection_watch.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/router_sender.cc": "tests/conformance/conformance_test.cc",
+    "van/zmq/frames.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/handles.cc": "tests/conformance/conformance_breaks_test.cc",
+    "van/zmq/listening_port.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/mechanism.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/monitor.cc": "tests/conformance/conformance_breaks_test.cc",
+    "van/zmq/no_zmq.cc": "tests/conformance/conformance_test.cc",
+    "van/zmq/zap_handler.cc": "tests/conformance/zmq_hostile_test.cc",
+    "van/zmq/zmq_transport.cc": "tests/conformance/conformance_test.cc",
     "van/tcp/tcp_transport.cc": "tests/conformance/conformance_test.cc",
 }
 

@@ -57,7 +57,8 @@ TEST(LaunchEncryption, WhatProcessesWouldRefuseIsRefusedBefore) {
   EXPECT_THAT(cause({{"STRETTO_JOB_TOKEN", "short"}}), HasSubstr("16 are the least"));
   EXPECT_THAT(cause({{"STRETTO_PAGE_ADDRESS", "0.0.0.0:1"}}), HasSubstr("STRETTO_PAGE_ADDRESS"));
   EXPECT_THAT(cause({{"STRETTO_ENCRYPT", "0"}}), HasSubstr("leave out one"));
-  EXPECT_EQ(cause({{"STRETTO_TRANSPORT", "tcp"}}), "");
+  EXPECT_THAT(cause({{"STRETTO_TRANSPORT", "tcp"}}), HasSubstr("take zmq, or auto"));
+  EXPECT_EQ(cause({{"STRETTO_TRANSPORT", "zmq"}}), "");
 }
 
 TEST(LaunchEncryption, NodesNeedTokenThatIsHardToGuess) {

@@ -121,7 +121,7 @@ std::string_view limit_name(const Settings& settings) {
   if (!settings.lab_mbit.empty()) return kLinks;
   if (settings.exchange != Exchange::kServers) return kNone;
   const std::string transport = transport_of(settings);
-  return transport == "tcp" || transport == "fabric" ? "raw_zmq" : kCopies;
+  return transport == "tcp" || transport == "zmq" || transport == "fabric" ? "raw_zmq" : kCopies;
 }
 
 std::string_view limit_described(const Settings& settings) {

@@ -86,7 +86,7 @@ push_pull, push, pull
   --bytes N,...       of one tensor of f32; K, M, G stand for KiB, MiB, GiB (16M)
   --inflight N        tensors in flight at a time (4 from 1 MiB on, 1 below)
   --part_bytes N      unit of pipelining (STRETTO_PART_BYTES, or the default)
-  --transport auto|tcp|shm|fabric
+  --transport auto|tcp|zmq|shm|fabric
                       how servers and workers meet (STRETTO_TRANSPORT, or auto: shared memory)
   --lab_mbit N,...    as root: a host for each worker and server, with a link of its own; the rates
                       of worker 0, 1, ..., server 0, 1, ..., the last one of all that follow
@@ -96,7 +96,7 @@ push_pull, push, pull
 rpc
   --bytes N,...       of a call, and of its answer (64,64K,1M,16M)
   --inflight N,...    calls in flight at a time, each for each size (1, and 64 below 1 MiB, 4 above)
-  --transport T,...   all, or some of shm, tcp and fabric: a row each (those that can be used)
+  --transport T,...   all, or some of shm, tcp, zmq, fabric: a row each (those that can be used)
 
 preempt
   --rate_mbit N         of the shaped link (1000)
@@ -114,7 +114,7 @@ preempt
   --processes N,...     of preempt, at the sending host: 1, or 2: one with what is urgent, one with
                         the background (1)
   --host_window P,...   how they divide its window: none, fair, urgent (urgent)
-  --transport auto|tcp|fabric
+  --transport auto|tcp|zmq|fabric
 
 recover
   --workers N, --servers N  processes (2, 1)
@@ -166,7 +166,7 @@ std::string_view meaning() {
   transport            of rpc, also what is measured beside Stretto: futex, a futex and bytes in
                        shared memory; raw_zmq, libzmq; raw_tcp; grpc, gRPC's unary call, where
                        this was built with it. Two processes each
-  ratio_to_raw         of rpc: p50_us over that of the futex (shm) or of libzmq (tcp, fabric); with
+  ratio_to_raw         of rpc: p50_us over that of the futex (shm) or of libzmq (others); with
                        several in flight, calls_per_s of those over ours
   ratio_to_grpc        of rpc: calls_per_s over gRPC's
   cpu_share            CPU seconds / seconds

@@ -91,7 +91,7 @@ Record record_of(const Settings& settings, const MeasuredTurn& turn, const Round
       .count("processes", turn.way->processes)
       .text("host_window", name_of(turn.way->policy))
       .count("rate_mbit", wanted.lab.rate_mbit)
-      .text("transport", wanted.fabric ? "fabric" : "tcp")
+      .text("transport", name_of(wanted.transport))
       .count("peers", wanted.lab.peers)
       .text("bottleneck", name_of(wanted.lab.bottleneck))
       .text("direction", name_of(wanted.direction))

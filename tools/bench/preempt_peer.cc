@@ -35,7 +35,7 @@ Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemptio
   keep_freed_memory();
   Config config;
   config.bind_host = host;
-  config.transport = settings.fabric ? TransportChoice::kFabric : TransportChoice::kTcp;
+  config.transport = settings.transport;
   config.job.part_bytes =
       static_cast<std::uint32_t>(std::max(settings.part_bytes, settings.urgent_bytes));
   Result<std::unique_ptr<Transport>> transport = make_transport(config);

@@ -25,8 +25,11 @@ constexpr std::pair<std::string_view, Direction> kDirections[] = {
     {"out", Direction::kOut}, {"in", Direction::kIn}, {"both", Direction::kBoth}};
 constexpr std::pair<std::string_view, bool> kPeerLoads[] = {{"busy", true}, {"idle", false}};
 // Namespaces stand for hosts: there is no shared memory between them.
-constexpr std::pair<std::string_view, bool> kNetworks[] = {
-    {"auto", false}, {"tcp", false}, {"fabric", true}};
+constexpr std::pair<std::string_view, TransportChoice> kNetworks[] = {
+    {"auto", TransportChoice::kTcp},
+    {"tcp", TransportChoice::kTcp},
+    {"zmq", TransportChoice::kZmq},
+    {"fabric", TransportChoice::kFabric}};
 
 }  // namespace
 
@@ -76,7 +79,7 @@ std::vector<Flag> preempt_flags(PreemptSettings& settings) {
       choices_flag<HostPolicy>("host_window", kHostPolicies, settings.policies),
       choice_flag<Direction>("direction", kDirections, settings.direction),
       choice_flag<bool>("urgent_peer", kPeerLoads, settings.urgent_peer_is_busy),
-      choice_flag<bool>("transport", kNetworks, settings.fabric)};
+      choice_flag<TransportChoice>("transport", kNetworks, settings.transport)};
 }
 
 Status check_preempt(const PreemptSettings& settings) {

@@ -57,7 +57,7 @@ struct PreemptSettings {
   Direction direction = Direction::kOut;
   /// The first peer, which answers urgent messages, sends background too where peers do.
   bool urgent_peer_is_busy = true;
-  bool fabric = false;  ///< Over libfabric instead of TCP.
+  TransportChoice transport = TransportChoice::kTcp;
 };
 
 /// Every mode over Stretto that is asked for; without a bound on what is in flight slices have no

@@ -24,7 +24,7 @@ using CallRounds = std::map<std::string, std::vector<Report>>;
 
 std::string_view raw_of(std::string_view transport) {
   if (transport == "shm") return "futex";
-  if (transport == "tcp" || transport == "fabric") return "raw_zmq";
+  if (transport == "tcp" || transport == "zmq" || transport == "fabric") return "raw_zmq";
   return {};
 }
 

@@ -11,7 +11,7 @@ constexpr std::uint64_t kMaxInflight = 1024;                           // As an 
 constexpr std::uint64_t kMaxInflightBytes = std::uint64_t{512} << 20;  // Half of its default.
 
 constexpr std::pair<std::string_view, std::string_view> kCallTransports[] = {
-    {"shm", "shm"}, {"tcp", "tcp"}, {"fabric", "fabric"}};
+    {"shm", "shm"}, {"tcp", "tcp"}, {"zmq", "zmq"}, {"fabric", "fabric"}};
 
 }  // namespace
 

@@ -37,7 +37,7 @@ constexpr std::uint64_t kMaxWorkerBytes = std::uint64_t{16} << 30;
 constexpr std::uint64_t kElementBytes = 4;  // Tensors are of f32.
 
 constexpr std::pair<std::string_view, std::string_view> kTransports[] = {
-    {"auto", "auto"}, {"tcp", "tcp"}, {"shm", "shm"}, {"fabric", "fabric"}};
+    {"auto", "auto"}, {"tcp", "tcp"}, {"zmq", "zmq"}, {"shm", "shm"}, {"fabric", "fabric"}};
 
 Status check_memory(const Settings& settings) {
   for (const std::uint64_t bytes : settings.bytes) {
@@ -116,11 +116,12 @@ Status check_lab(const Settings& settings) {
   }
   // Processes of one host may meet otherwise than over its link.
   const bool may_be_auto = settings.lab_hosts != 0 && settings.transport == "auto";
-  if (!settings.transport.empty() && settings.transport != "tcp" && !may_be_auto) {
-    return invalid(
-        fmt::format("--lab_mbit: wanted --transport tcp, or auto with --lab_hosts, since nothing "
-                    "else goes over its links, found {}",
-                    settings.transport));
+  const bool goes_over_links = settings.transport == "tcp" || settings.transport == "zmq";
+  if (!settings.transport.empty() && !goes_over_links && !may_be_auto) {
+    return invalid(fmt::format(
+        "--lab_mbit: wanted --transport tcp, zmq, or auto with --lab_hosts, since nothing "
+        "else goes over its links, found {}",
+        settings.transport));
   }
   return {};
 }

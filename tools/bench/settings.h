@@ -48,7 +48,7 @@ struct Settings {
   std::vector<std::uint64_t> bytes{16 * 1024 * 1024};  ///< Of one tensor; each is measured.
   std::uint32_t inflight = 0;    ///< Tensors in flight at a time; 0: as inflight_for says.
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
-  std::string_view transport;    ///< auto, tcp, shm or fabric; empty: as the environment says.
+  std::string_view transport;    ///< auto, tcp, zmq, shm or fabric; empty: as the environment says.
   Exchange exchange = Exchange::kServers;
   /// Of the links of a lab's hosts, the last one of all that follow; none: this host.
   std::vector<std::uint64_t> lab_mbit;

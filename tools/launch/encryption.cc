@@ -19,9 +19,9 @@ Config config_told(const Plan& plan, const Variables& inherited) {
   config.encrypts = true;
   config.token = told(plan, inherited, "STRETTO_JOB_TOKEN");
   if (config.token.empty()) config.token = kMadeLater;
-  if (told(plan, inherited, "STRETTO_TRANSPORT") == "fabric") {
-    config.transport = TransportChoice::kFabric;
-  }
+  const std::string transport = told(plan, inherited, "STRETTO_TRANSPORT");
+  if (transport == "fabric") config.transport = TransportChoice::kFabric;
+  if (transport == "tcp") config.transport = TransportChoice::kTcp;
   config.metrics_address = told(plan, inherited, "STRETTO_METRICS_ADDRESS");
   config.page_address = told(plan, inherited, "STRETTO_PAGE_ADDRESS");
   return config;

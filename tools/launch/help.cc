@@ -38,7 +38,7 @@ what to start
                                          files by ssh, else 1); 0: workers exchange without
   --shards N                             shards of each server (default 1)
   --replicas 1|2                         2: another server stands by for each, with all it has (1)
-  --encrypt                              encrypts what is said over TCP, by the job's token
+  --encrypt                              encrypts what is said between hosts, by the job's token
   --name NAME                            what stretto-top calls the job (default: as PROGRAM)
   --env NAME=VALUE                       a variable for every process; may be given more than once
   -m, --module                           PROGRAM is a module of Python

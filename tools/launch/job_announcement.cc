@@ -6,6 +6,8 @@
 
 #include <ctime>
 
+#include "tools/launch/environment.h"
+
 namespace stretto::launch {
 namespace {
 
@@ -19,7 +21,8 @@ Status JobAnnouncement::publish(const Plan& plan, const HostPort& scheduler,
     const std::string value = value_of(ingredients.inherited, name);
     return value.empty() ? std::nullopt : std::optional(value);
   };
-  const KnownJob job = known_job(plan, scheduler, ingredients.token, std::time(nullptr));
+  KnownJob job = known_job(plan, scheduler, ingredients.token, std::time(nullptr));
+  job.zmq = job.encrypts || told(plan, ingredients.inherited, "STRETTO_TRANSPORT") == "zmq";
   next_keep_ = now + kKeepEvery;
   const Status status = file_.write(job, job_folders(environment));
   if (status.ok()) return {};

@@ -46,6 +46,7 @@ Result<Joining> joining_from(std::span<const std::string> words, const Variables
   joining.given["STRETTO_JOB_TOKEN"] = set != inherited.end() ? set->second : known->token;
   if (known != jobs.end()) {
     if (known->encrypts) joining.given["STRETTO_ENCRYPT"] = "1";
+    if (known->zmq && !known->encrypts) joining.given["STRETTO_TRANSPORT"] = "zmq";
     joining.given["STRETTO_WORLD_SIZE"] = std::to_string(known->workers);
     joining.given["STRETTO_SERVERS"] = std::to_string(known->servers);
   }

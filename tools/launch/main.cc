@@ -318,7 +318,7 @@ int join_servers(std::span<const std::string> words, const Variables& inherited)
   if (!encrypts.ok()) return refuse_arguments(encrypts.status());
   const Result<observe::Target> job =
       observe::target_of(known_jobs(job_folders(variables)), wish->scheduler,
-                         value_of(inherited, "STRETTO_JOB_TOKEN"), *encrypts);
+                         value_of(inherited, "STRETTO_JOB_TOKEN"), *encrypts, zmq_told(variables));
   if (!job.ok()) return refuse_arguments(job.status());
   const std::string machine = value_of(inherited, "STRETTO_MACHINE");
   const SteadyClock clock;

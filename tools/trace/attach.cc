@@ -15,7 +15,7 @@ namespace {
 Status no_target(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
 Target target_from(const KnownJob& job) {
-  return {job.scheduler, job.token, job.encrypts, job.name};
+  return {job.scheduler, job.token, job.encrypts, job.name, job.zmq};
 }
 
 bool same_address(const std::string& a, const std::string& b) {
@@ -71,7 +71,7 @@ std::string span_text(std::int64_t seconds) {
 }  // namespace
 
 Result<Target> target_of(const std::vector<KnownJob>& jobs, const std::string& wanted,
-                         const std::string& token, bool encrypts) {
+                         const std::string& token, bool encrypts, bool zmq) {
   if (wanted.empty()) return only_one(jobs);
   const std::vector<KnownJob> named = called(jobs, wanted);
   if (named.size() == 1) return target_from(named.front());
@@ -84,11 +84,12 @@ Result<Target> target_of(const std::vector<KnownJob>& jobs, const std::string& w
         "no job of yours here is called {}; {}", wanted,
         jobs.empty() ? "none is known to run on this host" : "these run: " + choices(jobs)));
   }
-  Target target{wanted, token, encrypts};
+  Target target{wanted, token, encrypts, {}, zmq};
   for (const KnownJob& job : jobs) {
     if (!same_address(job.scheduler, wanted)) continue;
     if (token.empty()) target.token = job.token;
     target.encrypts = encrypts || job.encrypts;
+    target.zmq = zmq || job.zmq;
     target.name = job.name;
   }
   return target;

@@ -182,7 +182,7 @@ Result<std::unique_ptr<Observer>> Observer::connect(const Target& target,
                   "STRETTO_JOB_TOKEN to the job's");
   }
   Result<std::unique_ptr<Transport>> transport =
-      make_transport(0, target.encrypts ? target.token : std::string());
+      make_transport(0, {.zmq = target.zmq, .encrypts = target.encrypts, .token = target.token});
   if (!transport.ok()) return transport.status();
   auto observer = std::make_unique<LiveObserver>(std::move(*transport), target.scheduler);
   if (Status status = observer->greet(target.token, goes_on); !status.ok()) return status;

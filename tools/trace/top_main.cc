@@ -187,7 +187,7 @@ int run(const std::vector<std::string>& rest) {
   if (FLAGS_json && job.empty() && jobs.size() > 1) {
     std::vector<Target> targets;
     for (const KnownJob& known : jobs) {
-      targets.push_back({known.scheduler, known.token, known.encrypts, known.name});
+      targets.push_back({known.scheduler, known.token, known.encrypts, known.name, known.zmq});
     }
     return exit_status(follow(targets).with_operation("top"));
   }
@@ -197,8 +197,8 @@ int run(const std::vector<std::string>& rest) {
   }
   const Result<bool> encrypts = encrypts_told(environment);
   if (!encrypts.ok()) return flags::refuse(encrypts.status());
-  const Result<Target> target =
-      target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""), *encrypts);
+  const Result<Target> target = target_of(jobs, job, environment("STRETTO_JOB_TOKEN").value_or(""),
+                                          *encrypts, zmq_told(environment));
   if (!target.ok()) return flags::refuse(target.status());
   return exit_status((FLAGS_json ? follow({*target}) : top(*target)).with_operation("top"));
 }

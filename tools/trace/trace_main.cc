@@ -153,7 +153,7 @@ Result<Target> target() {
   const Result<bool> encrypts = encrypts_told(environment);
   if (!encrypts.ok()) return encrypts.status();
   return target_of(known_jobs(job_folders(environment)), job,
-                   environment("STRETTO_JOB_TOKEN").value_or(""), *encrypts);
+                   environment("STRETTO_JOB_TOKEN").value_or(""), *encrypts, zmq_told(environment));
 }
 
 int run(const std::vector<std::string>& words) {

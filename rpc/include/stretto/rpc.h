@@ -195,7 +195,7 @@ struct Options {
   std::string token = {};               ///< Shared secret: 16 bytes at least if not on loopback.
   std::string bind_host = "127.0.0.1";  ///< Address that it listens at.
   std::string node_host = {};           ///< Address that others are told; empty: bind_host.
-  std::string transport = "auto";       ///< auto, tcp, shm or fabric.
+  std::string transport = "auto";       ///< auto, tcp, zmq, shm or fabric.
   std::uint32_t max_calls = 1024;       ///< In flight for each peer, in each direction.
   std::uint32_t max_peers = 1024;       ///< That may have connected to us.
   /// Limit of memory for each peer: messages that handlers have not answered yet and answers that

@@ -123,7 +123,8 @@ TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
     EXPECT_THAT(settings.status().cause(), HasSubstr(cause));
   }
   EXPECT_FALSE(preempt_settings({"--transport", "shm"}).ok()) << "hosts share no memory";
-  EXPECT_TRUE(preempt_settings({"--transport", "fabric"})->preempt.fabric);
+  EXPECT_TRUE(preempt_settings({"--transport", "fabric"})->preempt.transport ==
+              TransportChoice::kFabric);
 }
 
 TEST(PreemptFlags, ModesHaveTheNamesThatTheyAreAskedBy) {

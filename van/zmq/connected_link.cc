@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a connected link: open, ending once the monitor says so, over once reported.
+#include "van/zmq/connected_link.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "common/last_words.h"
+#include "common/memory.h"
+#include "common/network.h"
+#include "van/tcp_path.h"
+#include "van/zmq/address.h"
+#include "van/zmq/mechanism.h"
+
+namespace stretto::zmq {
+namespace {
+
+// CLOSED tells that a try to connect failed; CONNECT_RETRIED also that none could be made.
+constexpr int kNotConnected = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED;
+
+// No other end has it, so no connection takes another's place at the ROUTER (ROUTER_HANDOVER).
+void set_routing_id(ZmqSocket& socket) {
+  std::array<unsigned char, 16> id{};
+  STRETTO_CHECK(::getrandom(id.data(), id.size(), 0) == static_cast<ssize_t>(id.size()));
+  id[0] |= 1;  // Ids that begin with a zero byte are libzmq's own.
+  socket.set_bytes(ZMQ_ROUTING_ID, id.data(), id.size());
+}
+
+void configure(ZmqSocket& socket, const ZmqOptions& options, bool local) {
+  socket.set(ZMQ_LINGER, 0);
+  socket.set(ZMQ_IPV6, 1);
+  if (local) socket.set(ZMQ_SNDBUF, kLocalSendBuffer);
+  socket.set(ZMQ_SNDHWM, options.queue_frames);
+  socket.set(ZMQ_RCVHWM, options.queue_frames);
+  socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
+  socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
+  socket.set(ZMQ_CONNECT_TIMEOUT, milliseconds(options.connect_timeout));
+  // Not -1, "never": that drops what has come but has not been read when a connection ends, and
+  // says nothing at all when no descriptor is left for a try.
+  socket.set(ZMQ_RECONNECT_IVL, std::numeric_limits<int>::max());
+  // Our hello makes the far end know the link, and which descriptor is its, before any frame.
+  socket.set(ZMQ_PROBE_ROUTER, 1);
+  set_routing_id(socket);
+  socket.keep_alive();
+  set_dialer_keys(socket, options);
+}
+
+// Why the kernel makes no connection, which libzmq does not tell: it is asked again, for a moment.
+// A host that has just refused answers at once.
+int connect_error(const std::string& address) {
+  constexpr int kMostMilliseconds = 20;
+  const Result<HostPort> to = far_address(address);
+  if (!to.ok()) return 0;
+  const auto digits = SocketAddress::from_digits(to->host, to->port);
+  const Result<SocketAddress> at =
+      digits ? Result<SocketAddress>(*digits) : SocketAddress::resolve(to->host, to->port);
+  if (!at.ok()) return 0;
+  const Descriptor socket(::socket(at->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return errno;
+  if (::connect(socket.get(), at->get(), at->size()) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd waited{.fd = socket.get(), .events = POLLOUT, .revents = 0};
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::poll(&waited, 1, kMostMilliseconds) != 1) return 0;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+}  // namespace
+
+int milliseconds(Duration duration) {
+  const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+  return static_cast<int>(std::clamp<std::int64_t>(count, 1, std::numeric_limits<int>::max()));
+}
+
+ConnectedLink::ConnectedLink(LinkId link, std::string address, const ZmqOptions& options,
+                             ZmqSocket socket, Monitor monitor)
+    : link_(link),
+      address_(std::move(address)),
+      mechanism_(options.mechanism),
+      socket_(std::move(socket)),
+      monitor_(std::move(monitor)),
+      reader_(false, options.max_payload_bytes),
+      batch_(is_own_host(address_)),
+      local_(is_own_host(address_)) {}
+
+Result<std::unique_ptr<ConnectedLink>> ConnectedLink::connect(const ZmqContext& context,
+                                                              const ZmqOptions& options,
+                                                              LinkId link,
+                                                              std::string_view address) {
+  const Result<HostPort> to = far_address(address);
+  if (!to.ok()) return to.status();
+  const std::string wanted = fmt::format("wanted to connect to '{}'", address);
+  // The socket, both ends of its monitor and the connection.
+  if (Status status = need_descriptors(4, wanted); !status.ok()) return status;
+  Result<ZmqSocket> socket = ZmqSocket::open(context, ZMQ_DEALER);
+  if (!socket.ok()) return socket.status();
+  configure(*socket, options, is_own_host(address));
+  Result<Monitor> monitor =
+      Monitor::attach(context, *socket,
+                      ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
+                          kNotConnected | kHandshakeFailed,
+                      fmt::format("link-{}", link));
+  if (!monitor.ok()) return monitor.status();
+  std::unique_ptr<ConnectedLink> made(new ConnectedLink(link, std::string(address), options,
+                                                        *std::move(socket), *std::move(monitor)));
+  if (zmq_connect(made->socket_.get(), endpoint_of(*to).c_str()) == 0) return made;
+  return zmq_failure(wanted, zmq_errno());
+}
+
+Turn ConnectedLink::receive(Transport::Sink& sink, int limit) {
+  Turn turn;
+  while (!over() && turn.frames < limit) {
+    const Shape shape = reader_.next(socket_, in_);
+    if (shape == Shape::kNothing) {
+      if (is_ending()) {
+        report(sink, turn);
+      } else {
+        offer_room(sink, turn);
+      }
+      return turn;
+    }
+    if (shape == Shape::kFrame) {
+      turn.called = true;
+      turn.frames += static_cast<int>(in_.frames());
+      deliver(sink);
+      continue;
+    }
+    ++turn.frames;
+    if (shape == Shape::kEmpty) {
+      end({Code::kLinkBroken, fmt::format("{} has closed the link", address_)});
+    } else {
+      end({Code::kMalformed, fmt::format("{} sent a message that is no frame", address_)});
+    }
+    report(sink, turn);
+  }
+  offer_room(sink, turn);
+  turn.more = !over();
+  return turn;
+}
+
+void ConnectedLink::deliver(Transport::Sink& sink) {
+  MessageFrames frames(in_);
+  wire::HeaderView header(in_.header.bytes().data(), wire::kHeaderBytes);
+  Buffer payload;
+  while (!over() && frames.next(header, payload)) {
+    sink.on_frame(link_, header, std::move(payload));
+  }
+}
+
+void ConnectedLink::report(Transport::Sink& sink, Turn& turn) {
+  state_ = State::kOver;
+  turn.called = true;
+  sink.on_broken(link_, std::move(why_));
+}
+
+void ConnectedLink::offer_room(Transport::Sink& sink, Turn& turn) {
+  if (!full_ || state_ != State::kOpen || (socket_.events() & ZMQ_POLLOUT) == 0) return;
+  full_ = false;
+  flush();
+  if (full_ || state_ != State::kOpen) return;
+  turn.called = true;
+  turn.more = true;  // Asking made libzmq hear what it had been told: there may be frames.
+  sink.on_writable(link_);
+}
+
+Transport::Sent ConnectedLink::send(const wire::Header& header, const Buffer& payload) {
+  using enum Transport::Sent;
+  if (state_ != State::kOpen) return kBroken;
+  if (full_) return kFull;
+  if (FrameBatch::takes(payload)) {
+    batch_.add(header, payload);
+    if (batch_.full()) flush();
+    return state_ == State::kOpen ? kTaken : kBroken;
+  }
+  flush();
+  if (state_ != State::kOpen) return kBroken;
+  if (full_) return kFull;
+  const int error = send_frame(socket_, {}, header, payload);
+  return error == 0 ? kTaken : failed(error);
+}
+
+void ConnectedLink::flush() {
+  if (batch_.empty() || full_ || state_ != State::kOpen) return;
+  if (const int error = batch_.send(socket_, {}); error != 0) failed(error);
+}
+
+Transport::Sent ConnectedLink::failed(int error) {
+  using enum Transport::Sent;
+  if (error == EAGAIN) {
+    full_ = true;
+    return kFull;
+  }
+  end(connection_ended());
+  return kBroken;
+}
+
+bool ConnectedLink::has_come() const {
+  if (over()) return false;
+  const int wanted = ZMQ_POLLIN | (full_ ? ZMQ_POLLOUT : 0);
+  return is_ending() || (socket_.events() & wanted) != 0;
+}
+
+void ConnectedLink::watch() {
+  bool tried = false;
+  while (const auto event = monitor_.next()) {
+    tried = tried || event->kind == ZMQ_EVENT_CLOSED;
+    if (event->kind == ZMQ_EVENT_CONNECTED) {
+      connection_ = event->value;
+    } else if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      made_ = true;
+    } else if (state_ != State::kOpen) {
+      continue;
+    } else if ((event->kind & kHandshakeFailed) != 0) {
+      end(why_refused(*event, mechanism_, address_));
+    } else if (event->kind == ZMQ_EVENT_DISCONNECTED) {
+      end(connection_ended());
+    } else if (event->kind == ZMQ_EVENT_CONNECT_RETRIED) {
+      end(why_not_connected(tried));
+    }
+  }
+}
+
+// The descriptor is libzmq's, but its monitor is told before it closes: so what was read is of the
+// right connection if the link is still open after that.
+void ConnectedLink::look_at_path(Time now, Duration dead_after) {
+  const std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
+  watch();
+  if (!signs || state_ != State::kOpen) return;
+  Status status = liveness_.look(*signs, now, dead_after);
+  if (status.ok()) return;
+  reset_when_closed(connection_);
+  end({status.code(), fmt::format("{}: {}", address_, status.cause())});
+}
+
+std::optional<Transport::RoundTrips> ConnectedLink::round_trips() const {
+  if (connection_ < 0 || state_ != State::kOpen) return std::nullopt;
+  return round_trips_of(connection_);
+}
+
+Status ConnectedLink::why_not_connected(bool tried) const {
+  const int error = tried ? connect_error(address_) : 0;
+  const std::string cause =
+      error == 0 ? "its host does not answer, or its name is not known" : std::strerror(error);
+  return {error == ECONNREFUSED ? Code::kRefused : Code::kNetwork,
+          fmt::format("no connection to {} could be made: {}; check that it is up, and the address",
+                      address_, cause)};
+}
+
+// libzmq ends connections that it has no memory for, and says nothing.
+Status ConnectedLink::connection_ended() const {
+  if (memory_is_short()) {
+    return {Code::kResource, fmt::format("the connection to {} has ended, and memory is short: {}",
+                                         address_, memory_at_hand())};
+  }
+  return {Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)};
+}
+
+void ConnectedLink::end(Status why) {
+  if (state_ != State::kOpen) return;
+  state_ = State::kEnding;
+  why_ = std::move(why);
+}
+
+// What was submitted just before, such as why the link ends, may still leave.
+void ConnectedLink::close() {
+  constexpr int kLingerMilliseconds = 100;
+  flush();
+  if (state_ == State::kOpen && made_) socket_.set(ZMQ_LINGER, kLingerMilliseconds);
+  state_ = State::kOver;
+}
+
+}  // namespace stretto::zmq

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the monitor into the book, and from there to shutdown().
+#include "van/zmq/connection_watch.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "common/log.h"
+#include "van/tcp_path.h"
+#include "van/zmq/mechanism.h"
+
+namespace stretto::zmq {
+namespace {
+
+// Events read at once: what comes meanwhile is read in the next turn.
+constexpr int kMostEvents = 1 << 16;
+constexpr Duration kAgeEvery = 1s;
+constexpr Duration kLookEvery = 5ms;
+constexpr Duration kConfirmed = 30ms;
+
+}  // namespace
+
+void ConnectionWatch::read_events() {
+  for (int i = 0; i < kMostEvents; ++i) {
+    const auto event = monitor_.next();
+    if (!event) return;
+    if (event->kind == ZMQ_EVENT_ACCEPTED) {
+      book_.accepted(event->value);
+    } else if (event->kind == ZMQ_EVENT_DISCONNECTED) {
+      book_.disconnected(event->value);
+    } else if ((event->kind & kHandshakeFailed) != 0) {
+      refuse(fmt::format("a client of {}: {}", address(), fault_of_client(*event)));
+    }
+  }
+}
+
+// libzmq cannot end one connection of a ROUTER, so the connection itself is shut down. The
+// descriptor is libzmq's, which may close it at any time, and then it may be anything: but libzmq
+// tells the monitor before it closes. So if nothing has been told after we made a copy, the copy is
+// of the right connection.
+void ConnectionWatch::shut(int descriptor) {
+  const Descriptor copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  read_events();
+  if (!book_.is_open(descriptor)) return;
+  ::shutdown(copy.is_open() ? copy.get() : descriptor, SHUT_RDWR);
+  book_.note_shut(descriptor);
+}
+
+// One line for the first, the second, the fourth and so on: a flood must not fill the log.
+void ConnectionWatch::refuse(const std::string& what) {
+  if (!refused_.add()) return;
+  log(Level::kWarning, "zmq: hung up on {}; {} such so far", what, refused_.events());
+}
+
+void ConnectionWatch::note_empty() {
+  ++reads_;
+  book_.drained();
+}
+
+void ConnectionWatch::look_around(Time now) {
+  gate();
+  if (book_.strangers() == 0 || now < next_look_) return;
+  next_look_ = now + kLookEvery;
+  read_events();
+  if (now >= next_age_) {  // One step, however long the loop stood still.
+    next_age_ = now + kAgeEvery;
+    book_.grow_older();
+  }
+  hang_up_on_strangers(now);
+  hang_up_on_talkers(now);
+}
+
+// libzmq takes memory for each handshake, and has no limit for them.
+void ConnectionWatch::gate() {
+  if (!port_.is_paused()) {
+    if (book_.strangers() > options_.max_handshakes) port_.pause();
+  } else if (book_.strangers() <= options_.max_handshakes / 2) {
+    port_.resume();
+  }
+}
+
+void ConnectionWatch::hang_up(int descriptor, std::string_view why) {
+  refuse(fmt::format("a client of {}: {}", address(), why));
+  shut(descriptor);
+}
+
+void ConnectionWatch::hang_up_on_strangers(Time now) {
+  const auto latest = static_cast<std::uint32_t>(
+      std::chrono::ceil<std::chrono::seconds>(options_.handshake_timeout).count());
+  const std::vector<ConnectionBook::Stranger> strangers = book_.list_strangers();
+  for (std::size_t i = 0; i < strangers.size(); ++i) {
+    const auto& [descriptor, order, age, heard_out] = strangers[i];
+    const std::uint64_t bytes = received_bytes_of(descriptor).value_or(0);
+    const bool crowded = strangers.size() - i > options_.max_strangers;
+    if (age > latest || (age > 1 && crowded)) {
+      hang_up(descriptor, "it did not say who it is");
+    } else if (bytes > options_.stranger_bytes && is_confirmed(order, now, heard_out)) {
+      hang_up(descriptor, "it sent too much before it said who it is");
+    }
+  }
+}
+
+void ConnectionWatch::hang_up_on_talkers(Time now) {
+  struct Held {
+    int descriptor;
+    std::uint64_t bytes;
+  };
+  forget_suspects();
+  std::vector<Held> held;
+  std::uint64_t sum = 0;
+  for (const ConnectionBook::Stranger& stranger : book_.list_strangers()) {
+    held.push_back({stranger.descriptor, received_bytes_of(stranger.descriptor).value_or(0)});
+    sum += held.back().bytes;
+  }
+  if (sum <= options_.strangers_bytes) {
+    suspects_.erase(0);
+    return;
+  }
+  if (!is_confirmed(0, now, false)) return;
+  std::ranges::sort(held, std::greater(), &Held::bytes);
+  for (const Held& one : held) {
+    if (sum <= options_.strangers_bytes / 2) return;
+    hang_up(one.descriptor, "connections that did not say who they are have sent too much");
+    sum -= one.bytes;
+  }
+}
+
+// The kernel has received so much, but libzmq's thread and this loop may not have read it yet.
+bool ConnectionWatch::is_confirmed(std::uint64_t suspect, Time now, bool heard_out) {
+  const auto [found, is_new] = suspects_.try_emplace(suspect, Suspicion{now, reads_});
+  const bool read_since = heard_out || reads_ > found->second.reads;
+  return !is_new && read_since && now - found->second.since >= kConfirmed;
+}
+
+// Of connections that are admitted or gone.
+void ConnectionWatch::forget_suspects() {
+  const std::vector<ConnectionBook::Stranger> strangers = book_.list_strangers();
+  std::erase_if(suspects_, [&strangers](const auto& suspect) {
+    return suspect.first != 0 && !std::ranges::binary_search(strangers, suspect.first, {},
+                                                             &ConnectionBook::Stranger::order);
+  });
+}
+
+Duration ConnectionWatch::may_wait(Duration wait) const {
+  constexpr Duration kWithStrangers = 10ms;
+  return book_.strangers() > 0 ? std::min(wait, kWithStrangers) : wait;
+}
+
+}  // namespace stretto::zmq
