@@ -144,6 +144,13 @@ class Names(unittest.TestCase):
         self.assertEqual([request.result()[0].item() for request in requests],
                          [at * self.size for at in range(400)])
 
+    def test_tensors_of_inference_mode(self):
+        with torch.inference_mode():
+            rows = [torch.empty(2) for _ in range(self.size)]
+            request = self.world.allgather([rows], [torch.full((2,), float(self.rank))])
+        request.wait()  # In another mode, as a future's callbacks are.
+        self.assertEqual([row[0].item() for row in rows], list(range(self.size)))
+
     def test_gather_into_one_tensor(self):
         opts = dist.GatherOptions()
         opts.rootRank = self.size - 1

@@ -163,8 +163,10 @@ def _piece(tensors, kind, is_loaded, is_stored):
             part.copy_(tensor)
 
     def store():
-        for part, tensor in zip(parts, tensors):
-            tensor.copy_(part)
+        # On any thread, which may have another mode than that which made the tensors.
+        with torch.inference_mode(any(tensor.is_inference() for tensor in tensors)):
+            for part, tensor in zip(parts, tensors):
+                tensor.copy_(part)
 
     return Piece(flat, store if is_stored else None)
 
