@@ -274,23 +274,32 @@ TEST_P(ZmqGuarded, ManyConnectionsAreBounded) {
   ASSERT_GT(files.rlim_cur, 3 * kMany);
   const std::size_t before = resident_bytes();
   std::size_t most = before;
-  std::vector<std::unique_ptr<RawTcp>> many;
-  for (std::size_t i = 0; i < kMany; ++i) {
-    many.push_back(std::make_unique<RawTcp>(address_));
-    many.back()->send(greeting("PLAIN"));
-    server_.poll();
-    most = std::max(most, resident_bytes());
-  }
+  const auto poll_measured = [&](const std::function<bool()>& condition) {
+    return until({&server_, &innocent_}, [&] {
+      most = std::max(most, resident_bytes());
+      return condition();
+    });
+  };
+  // Each waits for its connection: the listener pauses.
+  std::vector<std::unique_ptr<RawTcp>> many(kMany);
+  std::atomic<std::size_t> opened{0};
+  const std::jthread crowd([&, this] {
+    for (std::unique_ptr<RawTcp>& one : many) {
+      one = std::make_unique<RawTcp>(address_);
+      one->send(greeting("PLAIN"));
+      ++opened;
+    }
+  });
+  ASSERT_TRUE(poll_measured([&] { return opened > kMany / 2; }));
   expect_innocent_works();
   End late(make_end(GetParam()));
   const LinkId link = late.connect(address_);
   ASSERT_EQ(late.send(link, 1), Sent::kTaken);
   ASSERT_TRUE(until({&server_, &late}, [&] { return server_.accepted.size() == 2; }));
+  ASSERT_TRUE(poll_measured([&] { return opened == kMany; }));
   expect_innocent_works();
-  ASSERT_TRUE(poll_until([&] {
-    most = std::max(most, resident_bytes());
-    return std::ranges::all_of(many, [](const auto& one) { return one->ended(); });
-  }));
+  ASSERT_TRUE(poll_measured(
+      [&] { return std::ranges::all_of(many, [](const auto& one) { return one->ended(); }); }));
   EXPECT_LE(most - before, kMostGrowth);
   EXPECT_TRUE(late.broken.empty());
 }

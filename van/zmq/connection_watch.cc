@@ -59,11 +59,13 @@ void ConnectionWatch::refuse(const std::string& what) {
 
 void ConnectionWatch::note_empty() {
   ++reads_;
+  wants_read_ = false;
   book_.drained();
 }
 
 void ConnectionWatch::look_around(Time now) {
   gate();
+  if (book_.strangers() == 0) suspects_.clear();
   if (book_.strangers() == 0 || now < next_look_) return;
   next_look_ = now + kLookEvery;
   read_events();
@@ -134,6 +136,7 @@ void ConnectionWatch::hang_up_on_talkers(Time now) {
 bool ConnectionWatch::is_confirmed(std::uint64_t suspect, Time now, bool heard_out) {
   const auto [found, is_new] = suspects_.try_emplace(suspect, Suspicion{now, reads_});
   const bool read_since = heard_out || reads_ > found->second.reads;
+  wants_read_ = wants_read_ || !read_since;
   return !is_new && read_since && now - found->second.since >= kConfirmed;
 }
 
@@ -148,7 +151,8 @@ void ConnectionWatch::forget_suspects() {
 
 Duration ConnectionWatch::may_wait(Duration wait) const {
   constexpr Duration kWithStrangers = 10ms;
-  return book_.strangers() > 0 ? std::min(wait, kWithStrangers) : wait;
+  if (book_.strangers() == 0) return wait;
+  return std::min(wait, suspects_.empty() ? kWithStrangers : kLookEvery);
 }
 
 }  // namespace stretto::zmq

@@ -37,6 +37,8 @@ class ConnectionWatch {
   void shut(int descriptor);
   /// Counts a client that was disconnected for this reason, and logs some.
   void refuse(const std::string& what);
+  /// The socket should be read, though nothing may have come: it tells whom to disconnect.
+  bool wants_read() const { return wants_read_; }
   /// The socket has been read empty: all that had come has been delivered.
   void note_empty();
   /// Disconnects connections that are not admitted and are too old, too many or too talkative.
@@ -67,6 +69,7 @@ class ConnectionWatch {
   Time next_age_;
   Time next_look_;
   std::uint64_t reads_ = 0;
+  bool wants_read_ = false;
   // By order of the stranger; 0: all together.
   std::unordered_map<std::uint64_t, Suspicion> suspects_;
 };

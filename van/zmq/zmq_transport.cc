@@ -293,7 +293,7 @@ void ZmqTransport::take_turn(Sink& sink) {
   look_at_paths();
   if (listener_ != nullptr) {
     listener_->look_around();
-    if (listener_->has_ended()) make_ready(kListener);
+    if (listener_->has_ended() || listener_->connections().wants_read()) make_ready(kListener);
   }
   buried_.clear();
 }
