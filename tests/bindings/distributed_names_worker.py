@@ -136,7 +136,8 @@ class Names(unittest.TestCase):
                              f"root {self.size} in a group of {self.size}"),
                             (lambda: self.world.allgather([], [torch.ones(1)]), "0 lists"),
                             (lambda: self.world.allgather([[torch.ones(1).double()] * self.size],
-                                                          [torch.ones(1)]), "have types float32, float64"),
+                                                          [torch.ones(1)]),
+                             "have types float32, float64"),
                             (lambda: self.world.allreduce_coalesced([]), "no tensors")):
             with self.assertRaisesRegex(errors.InvalidArgument, words):
                 call()
