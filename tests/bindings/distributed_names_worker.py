@@ -132,6 +132,12 @@ class Names(unittest.TestCase):
 
     def test_wrong_roots_and_no_tensors_are_refused(self):
         for call, words in ((lambda: self.world.broadcast(torch.ones(1), root=-1), "root -1"),
+                            (lambda: self.world.broadcast(torch.ones(1), root=self.size),
+                             f"root {self.size} in a group of {self.size}"),
+                            (lambda: self.world.allgather([], [torch.ones(1)]), "0 lists"),
+                            (lambda: self.world.allgather([[torch.ones(1).double()] * self.size],
+                                                          [torch.ones(1)]),
+                             "have types float32, float64"),
                             (lambda: self.world.allreduce_coalesced([]), "no tensors")):
             with self.assertRaisesRegex(errors.InvalidArgument, words):
                 call()

@@ -34,10 +34,10 @@ def _op_of(options):
                              f"{', '.join(name for _, name in _OPS)}")
 
 
-def _root_of(options):
+def _root_of(options, size):
     root = 0 if options is None else options.rootRank
-    if root < 0:
-        raise errors.InvalidArgument(f"root {root}, wanted the number of a member")
+    if not 0 <= root < size:
+        raise errors.InvalidArgument(f"root {root} in a group of {size}, wanted a member's number")
     return root
 
 
@@ -110,7 +110,7 @@ class ProcessGroup(naming.NamedGroup):
 
     def reduce(self, tensors, opts=None):
         """The root's tensor becomes the reduction of all; those of others stay as they are."""
-        tensor, op, root = memory.one(tensors), _op_of(opts), _root_of(opts)
+        tensor, op, root = memory.one(tensors), _op_of(opts), _root_of(opts, self.size())
         kind = memory.reduced_as(tensor, op)
         is_root = root == self.rank()
         piece = (memory.changed if is_root else memory.given)([tensor], kind)
@@ -122,15 +122,15 @@ class ProcessGroup(naming.NamedGroup):
     def broadcast(self, tensors, opts=None):
         """The tensor becomes the root's."""
         piece = memory.changed([memory.one(tensors)])
-        ticket = self._group.broadcast(piece.place, _root_of(opts), _PRIORITY, piece)
+        ticket = self._group.broadcast(piece.place, _root_of(opts, self.size()), _PRIORITY, piece)
         return self._work("broadcast", ticket, tensors, piece)
 
     def allgather(self, output_tensors, input_tensors, opts=None):
         """The tensors of the only list of outputs become those of the members."""
         del opts
         source = memory.one(input_tensors)
-        [outputs] = output_tensors
-        outputs = memory.equal(outputs, self.size(), source.numel())
+        outputs = memory.only(output_tensors)
+        outputs = memory.equal(outputs, self.size(), source)
         return self._gathered("all_gather", memory.given([source]), memory.wanted(outputs),
                               output_tensors[0])
 
@@ -170,11 +170,11 @@ class ProcessGroup(naming.NamedGroup):
     def gather(self, output_tensors, input_tensors, opts=None):
         """At the root the tensors of the only list of outputs become those of the members; the
         others give no list."""
-        source, root = memory.one(input_tensors), _root_of(opts)
+        source, root = memory.one(input_tensors), _root_of(opts, self.size())
         pieces, target = [memory.given([source])], memory.NOTHING
         if root == self.rank():
-            [outputs] = output_tensors
-            pieces.append(memory.wanted(memory.equal(outputs, self.size(), source.numel())))
+            outputs = memory.only(output_tensors)
+            pieces.append(memory.wanted(memory.equal(outputs, self.size(), source)))
             target = pieces[1].place
         ticket = self._group.gather(pieces[0].place, target, root, _PRIORITY, pieces)
         return self._work("gather", ticket, output_tensors[0] if output_tensors else [], *pieces)
@@ -182,11 +182,11 @@ class ProcessGroup(naming.NamedGroup):
     def scatter(self, output_tensors, input_tensors, opts=None):
         """The output becomes this member's of the root's only list of inputs; the others give no
         list."""
-        target, root = memory.one(output_tensors), _root_of(opts)
+        target, root = memory.one(output_tensors), _root_of(opts, self.size())
         pieces, source = [memory.wanted([target])], memory.NOTHING
         if root == self.rank():
-            [inputs] = input_tensors
-            pieces.append(memory.given(memory.equal(inputs, self.size(), target.numel())))
+            inputs = memory.only(input_tensors)
+            pieces.append(memory.given(memory.equal(inputs, self.size(), target)))
             source = pieces[1].place
         ticket = self._group.scatter(source, pieces[0].place, root, _PRIORITY, pieces)
         return self._work("scatter", ticket, output_tensors, pieces[0])
@@ -194,8 +194,8 @@ class ProcessGroup(naming.NamedGroup):
     def reduce_scatter(self, output_tensors, input_tensors, opts=None):
         """The output becomes the reduction of this member's of the inputs of all."""
         target = memory.one(output_tensors)
-        [inputs] = input_tensors
-        inputs = memory.equal(inputs, self.size(), target.numel())
+        inputs = memory.only(input_tensors)
+        inputs = memory.equal(inputs, self.size(), target)
         ticket, piece = self._scattered(inputs, [target], opts)
         return self._work("reduce_scatter", ticket, output_tensors, piece)
 
@@ -328,7 +328,7 @@ class ProcessGroup(naming.NamedGroup):
 
     def gather_single(self, output, input, opts=None):  # pylint: disable=redefined-builtin
         """The root's output becomes the inputs of all, one after the other."""
-        source, root = memory.one([input]), _root_of(opts)
+        source, root = memory.one([input]), _root_of(opts, self.size())
         pieces, target = [memory.given([source])], memory.NOTHING
         if root == self.rank():
             memory.fit(memory.parts([output], self.size()), [source])

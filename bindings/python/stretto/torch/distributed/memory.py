@@ -61,6 +61,14 @@ def one(tensors):
     return _dense(tensors[0])
 
 
+def only(lists):
+    """The only list of tensors of several; InvalidArgument if there are more or none."""
+    if len(lists) != 1:
+        raise errors.InvalidArgument(f"{len(lists)} lists of tensors, wanted one: a process has "
+                                     "one device here")
+    return lists[0]
+
+
 def alike(tensors):
     """InvalidArgument unless all have one element type."""
     if not have_one_type(tensors):
@@ -68,17 +76,18 @@ def alike(tensors):
         raise errors.InvalidArgument(f"tensors of one call have types {kinds}, wanted one")
 
 
-def equal(tensors, count, elements):
+def equal(tensors, count, model):
     """The dense tensors of a list with one for each member. InvalidArgument unless there are
-    `count`, of so many elements each."""
+    `count`, of the model's type and with as many elements each."""
     tensors = dense(tensors)
     if len(tensors) != count:
         raise errors.InvalidArgument(f"{len(tensors)} tensors for {count} members, wanted one for "
                                      "each")
     for number, tensor in enumerate(tensors):
-        if tensor.numel() != elements:
+        if tensor.numel() != model.numel():
             raise errors.InvalidArgument(f"the tensor of member {number} has {tensor.numel()} "
-                                         f"elements, wanted {elements}: all have as many")
+                                         f"elements, wanted {model.numel()}: all have as many")
+    alike([model, *tensors])
     return tensors
 
 
