@@ -54,7 +54,8 @@ worker's interface, of the reader of training data and of RPC, for CMake
 (find_package(stretto)) and for pkg-config." development)
 set(needed libprotobuf-dev libfmt-dev libsodium-dev)
 foreach(pair IN ITEMS PkgConfig::ZeroMQ=libzmq3-dev TBB::tbb=libtbb-dev
-        PkgConfig::Uring=liburing-dev PkgConfig::Isal=libisal-dev prometheus-cpp::pull=prometheus-cpp-dev)
+        PkgConfig::Uring=liburing-dev PkgConfig::Isal=libisal-dev
+        prometheus-cpp::pull=prometheus-cpp-dev)
   string(REPLACE "=" ";" pair ${pair})
   list(GET pair 0 target)
   list(GET pair 1 package)
