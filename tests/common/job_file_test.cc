@@ -32,6 +32,7 @@ class JobFileTest : public testing::Test {
             .started_s = 1000,
             .process = 0,
             .encrypts = true,
+            .zmq = true,
             .token = "to ken\nof=two lines"};
   }
   std::vector<std::string> found() const {
@@ -75,6 +76,7 @@ TEST_F(JobFileTest, IsFoundAsItWasWrittenUntilItsJobEnds) {
     EXPECT_EQ(jobs[0].started_s, 1000);
     EXPECT_EQ(jobs[0].process, ::getpid());
     EXPECT_TRUE(jobs[0].encrypts);
+    EXPECT_TRUE(jobs[0].zmq);
     EXPECT_EQ(jobs[0].token, "to ken\nof=two lines");
   }
   EXPECT_THAT(files(), IsEmpty());

@@ -124,6 +124,7 @@ void ConnectionWatch::hang_up_on_talkers(Time now) {
     return;
   }
   if (!is_confirmed(0, now, false)) return;
+  suspects_.erase(0);  // Those that come next have their time, too.
   std::ranges::sort(held, std::greater(), &Held::bytes);
   for (const Held& one : held) {
     if (sum <= options_.strangers_bytes / 2) return;
