@@ -11,6 +11,7 @@
 
 #include "collective/turns.h"
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 namespace {
@@ -82,7 +83,7 @@ MemberCalls::OpenCallPtr MemberCalls::open(const At& at, const OperationPtr& ope
                                            CallPlan plan) {
   GroupState& state = at.state();
   for (const CallPlan::Copy& copy : plan.copies) {
-    if (copy.from.data() != copy.to.data()) std::ranges::copy(copy.from, copy.to.begin());
+    if (copy.from.data() != copy.to.data()) copy_bytes(copy.from, copy.to);
   }
   auto call = std::make_shared<OpenCall>();
   call->id = state.begin(*operation->call);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 namespace {
@@ -73,7 +74,7 @@ OperationPtr MemberPartAt::end_operation() const {
                                .contributors = known.elastic ? own.value_from : known.all.size()};
   OperationPtr ended = lanes.end(PartState::kShares);
   if (known.elastic && !ended->target.empty()) {
-    std::ranges::copy(own.value.bytes(), tensor.bytes_of(ended->target, part).begin());
+    copy_bytes(own.value.bytes(), tensor.bytes_of(ended->target, part));
   }
   ended->note(lanes.last.info_of(facts));
   lanes.last.note(facts);
