@@ -274,7 +274,7 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
       state.rounds.partial(from, up.is_value ? at.known.all : below, given_by(up));
   if (!effects.ok()) return fail(at, from, effects.status());
   if (effects->adopt == from) {
-    state.value = to_keep(state.kept_of(from)->payload);
+    state.value = to_own(state.kept_of(from)->payload);
     state.value_from = std::min(up.root, kMaxNodes);
     state.has_value = true;
   }
@@ -292,7 +292,7 @@ void MemberRounds::on_down(const At& at, Place from, const wire::DownFrame& down
   if (!at.known.elastic) {
     state.sum.adopt(payload.bytes());
   } else if (!state.has_value) {
-    state.value = to_keep(payload);
+    state.value = to_own(payload);
     state.value_from = std::min(down.contributors, kMaxNodes);
   }
   state.has_value = true;
