@@ -108,9 +108,9 @@ Status MemberPartAt::blame(collective::Place from, const Status& why) const {
       .with_peer(fmt::format("worker {}", known.members.ranks[from]));
 }
 
-Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up) const {
-  if (operation() == nullptr || up.is_value) return {};
-  const OperationPtr taking = operation();
+Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up,
+                                const OperationPtr& taking) const {
+  if (taking == nullptr || up.is_value) return {};
   const Operation& own = *taking;
   const std::uint32_t root = own.broadcasts() ? own.root : 0;
   if (up.assigns == own.broadcasts() && (up.root == root || known.elastic)) return {};

@@ -267,7 +267,8 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
   if (!state.rounds.takes_part()) return;  // Until we do.
-  if (Status status = at.check_call(from, up); !status.ok()) return fail(at, from, status);
+  if (Status status = at.check_call(from, up, at.operation()); !status.ok())
+    return fail(at, from, status);
   const IndexSet& below =
       state.rounds.reduction().node().below[static_cast<std::size_t>(child - children.begin())];
   const Result<Effects> effects =
