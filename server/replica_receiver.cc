@@ -4,10 +4,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "common/copy_bytes.h"
 #include "van/frame_views.h"
 
 namespace stretto {
@@ -119,8 +119,7 @@ Status ReplicaReceiver::on_data(const wire::Header& header, const Buffer& payloa
     coming.bytes = to_own(payload);
   } else {
     if (coming.bytes.empty()) coming.bytes = Buffer::allocate(coming.total);
-    std::ranges::copy(payload.bytes(),
-                      coming.bytes.writable().begin() + static_cast<std::ptrdiff_t>(coming.had));
+    copy_bytes(payload.bytes(), coming.bytes.writable().subspan(coming.had));
   }
   coming.had += payload.size();
   if (coming.had == coming.total) {

@@ -129,6 +129,7 @@ class CallPlanner {
   }
   /// One whose parts are dealt to the strategy's trees.
   void deal(std::span<const std::byte> source, std::span<std::byte> target) {
+    if (trees_.go_to_all(target.size())) return give_to_all(source, target);
     const collective::Strategy& strategy = trees_.strategy();
     const std::uint64_t lines = 64 * strategy.classes().size();
     const std::uint64_t equal = (target.size() + lines - 1) / lines * 64;
@@ -146,6 +147,14 @@ class CallPlanner {
       push(0, index, strategy.classes()[dealt[index]].tree, kNobody, piece(source, from, bytes),
            piece(target, from, bytes));
     });
+  }
+  /// One that each member makes the value of by itself.
+  void give_to_all(std::span<const std::byte> source, std::span<std::byte> target) {
+    add(0, trees_.star(self_), source, target);
+    for (PlannedPart& part : plan_.parts) {
+      part.to_all = true;
+      part.values_travel = false;
+    }
   }
   /// From one member to another; from this one to itself it is a copy.
   void pair(Place from, Place to, std::span<const std::byte> source, std::span<std::byte> target) {
@@ -240,7 +249,8 @@ std::span<Byte> block_of(std::span<Byte> all, Place at, std::size_t bytes) {
 
 // ---- trees
 
-GroupTrees::GroupTrees(collective::Strategy strategy) : strategy_(std::move(strategy)) {
+GroupTrees::GroupTrees(collective::Strategy strategy, std::vector<std::uint32_t> machines)
+    : strategy_(std::move(strategy)), machines_(std::move(machines)) {
   for (Place root = 0; root < members(); ++root) {
     stars_.push_back(made(Tree::of(std::vector<Place>(members(), root))));
   }

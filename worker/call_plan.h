@@ -13,6 +13,7 @@
 #include "collective/strategy.h"
 #include "core/group_call.h"
 #include "stretto/status.h"
+#include "worker/host_part.h"
 
 namespace stretto {
 
@@ -32,7 +33,9 @@ struct MemberCall {
 class GroupTrees {
  public:
   /// all_reduce and broadcast go by this strategy; its places are 0 to members - 1.
-  explicit GroupTrees(collective::Strategy strategy);
+  /// Which machines the members are on, if sums may be made at each of them (goes_to_all); else
+  /// none.
+  explicit GroupTrees(collective::Strategy strategy, std::vector<std::uint32_t> machines = {});
 
   std::uint32_t members() const { return strategy_.limit(); }
   const collective::Strategy& strategy() const { return strategy_; }
@@ -40,9 +43,12 @@ class GroupTrees {
   const collective::Tree& star(collective::Place root) const { return stars_[root]; }
   /// The first has what the second wants. They are two.
   collective::Tree pair(collective::Place from, collective::Place to) const;
+  /// Contributions of so many bytes go to all members.
+  bool go_to_all(std::uint64_t bytes) const { return goes_to_all(machines_, bytes); }
 
  private:
   collective::Strategy strategy_;
+  std::vector<std::uint32_t> machines_;
   std::vector<collective::Tree> stars_;
 };
 
@@ -55,6 +61,7 @@ struct PlannedPart {
   std::span<std::byte> target = {};        ///< Where the value goes; empty if it is not wanted.
   bool contributes = false;                ///< With bytes.
   bool values_travel = true;               ///< Those below want the value.
+  bool to_all = false;  ///< All others want the contribution: each is the root of its own tree.
   ReduceOp op = ReduceOp::kSum;
   std::uint64_t call = 0;  ///< GroupCall::packed() of its frames.
 };

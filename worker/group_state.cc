@@ -25,8 +25,8 @@ CallPart* OpenCall::find(std::uint32_t key, Place from) {
 }
 
 GroupState::GroupState(collective::Strategy strategy, collective::Reduction::Order sums_in,
-                       std::uint32_t part_bytes)
-    : trees(std::move(strategy)),
+                       std::uint32_t part_bytes, std::vector<std::uint32_t> machines)
+    : trees(std::move(strategy), std::move(machines)),
       order(sums_in),
       most_part_bytes(part_bytes),
       ahead_bytes(std::min(kAheadBytes, kAheadParts * part_bytes)),

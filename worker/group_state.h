@@ -46,6 +46,9 @@ struct CallPart {
   PartSum sum = {};
   std::vector<Kept> kept = {};
   bool unsent = false;  ///< Its sum is whole, and the parent does not know the group yet.
+  // Of one whose contributions go to all:
+  Buffer own = {};                              ///< This member's, as the others read it.
+  std::vector<collective::Place> not_yet = {};  ///< They do not know the group yet.
 };
 
 /// Thread: loop.
@@ -80,8 +83,9 @@ class GroupState {
   /// Receives that wait here for this member's sends, at most; and as many questions.
   static constexpr std::size_t kMostEarlyFrames = std::size_t{1} << 20;
 
+  /// The machines are GroupTrees's.
   GroupState(collective::Strategy strategy, collective::Reduction::Order sums_in,
-             std::uint32_t part_bytes);
+             std::uint32_t part_bytes, std::vector<std::uint32_t> machines = {});
 
   /// Numbers this member's next call.
   CallId begin(const MemberCall& call);

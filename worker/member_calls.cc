@@ -11,11 +11,29 @@
 
 #include "collective/turns.h"
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 namespace {
 
 constexpr std::string_view kOrBeyond = ", or for a worker that it waits for";
+
+// Of the calls of an operation.
+std::string words_of_missing(const MemberTensor& known, const Operation& operation) {
+  std::set<Rank> awaited;
+  bool sent = false;
+  for (const auto& [id, call] : known.group->open) {
+    if (call->operation.get() != &operation) continue;
+    for (const CallPart& part : call->parts) {
+      sent = sent || part.reduction.sent();
+      for (const collective::Place place : part.reduction.awaited()) {
+        if (place != known.members.self) awaited.insert(known.members.ranks[place]);
+      }
+    }
+  }
+  if (awaited.empty()) return "it has not begun";
+  return fmt::format("it waits for worker {}{}", fmt::join(awaited, ", "), sent ? kOrBeyond : "");
+}
 
 }  // namespace
 
@@ -34,19 +52,7 @@ Status MemberCalls::refusal(const MemberTensor& known, const MemberCall& call) {
 }
 
 std::string MemberCalls::missing(const MemberTensor& known, const Operation& operation) {
-  std::set<Rank> awaited;
-  bool sent = false;
-  for (const auto& [id, call] : known.group->open) {
-    if (call->operation.get() != &operation) continue;
-    for (const CallPart& part : call->parts) {
-      sent = sent || part.reduction.sent();
-      for (const Place place : part.reduction.awaited()) {
-        if (place != known.members.self) awaited.insert(known.members.ranks[place]);
-      }
-    }
-  }
-  if (awaited.empty()) return "it has not begun";
-  return fmt::format("it waits for worker {}{}", fmt::join(awaited, ", "), sent ? kOrBeyond : "");
+  return words_of_missing(known, operation);
 }
 
 void MemberCalls::start(const At& at, const OperationPtr& operation) {
@@ -67,6 +73,7 @@ void MemberCalls::start(const At& at, const OperationPtr& operation) {
   for (const std::uint32_t turn : collective::turns_of(at.known.members.self, places, parents)) {
     CallPart& part = call->parts[turn];
     part.sum.begin(part.plan.source, part.plan.target);
+    if (part.plan.to_all) to_all_.give(at, call, part);
     carry_out(at, call, part,
               part.reduction.own(part.plan.contributes ? Given::kSum : Given::kNothing));
   }
@@ -82,7 +89,7 @@ MemberCalls::OpenCallPtr MemberCalls::open(const At& at, const OperationPtr& ope
                                            CallPlan plan) {
   GroupState& state = at.state();
   for (const CallPlan::Copy& copy : plan.copies) {
-    if (copy.from.data() != copy.to.data()) std::ranges::copy(copy.from, copy.to.begin());
+    if (copy.from.data() != copy.to.data()) copy_bytes(copy.from, copy.to);
   }
   auto call = std::make_shared<OpenCall>();
   call->id = state.begin(*operation->call);
@@ -101,6 +108,10 @@ MemberCalls::OpenCallPtr MemberCalls::open(const At& at, const OperationPtr& ope
 
 void MemberCalls::carry_out(const At& at, const OpenCallPtr& call, CallPart& part,
                             const Effects& effects) {
+  if (part.plan.to_all) {
+    if (effects.done) to_all_.add(at, call, part);
+    return;
+  }
   const Dtype dtype = call->call.dtype;
   const ReduceOp op = part.plan.op;
   for (const Place place : effects.add) {
@@ -173,8 +184,9 @@ void MemberCalls::send_to(const At& at, Place parent) {
   const auto open = at.state().open;  // They may end meanwhile.
   for (const auto& [id, call] : open) {
     for (CallPart& part : call->parts) {
-      const bool waits = part.unsent && part.reduction.node().parent == parent;
-      if (waits && at.tensor.failed.ok()) send_up(at, call, part);
+      if (!at.tensor.failed.ok()) return;
+      if (part.unsent && part.reduction.node().parent == parent) send_up(at, call, part);
+      to_all_.on_ready(at, call, part, parent);
     }
   }
 }
@@ -186,7 +198,9 @@ void MemberCalls::note_begun(const At& at, Place peer, std::uint64_t number) {
   ahead.note_begun(number);
   while (const std::optional<CallsAhead::Held> held = ahead.release()) {
     const OpenCallPtr call = at.state().find({.number = held->call});
-    if (call != nullptr) post(at, *call, call->parts[held->part], peer, true);
+    if (call == nullptr) continue;
+    const CallPart& part = call->parts[held->part];
+    part.plan.to_all ? to_all_.post(at, *call, part, peer) : post(at, *call, part, peer, true);
   }
   ask(at, peer);
 }

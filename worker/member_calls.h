@@ -8,6 +8,7 @@
 #include "van/van.h"
 #include "worker/exchange_way.h"
 #include "worker/group_state.h"
+#include "worker/host_calls.h"
 #include "worker/member_tensor.h"
 #include "worker/peer_links.h"
 #include "worker/progress_frame.h"
@@ -18,16 +19,16 @@ namespace stretto {
 class MemberCalls {
  public:
   using Place = collective::Place;
-  /// A group at this member.
-  struct At {
-    TensorState& tensor;
-    MemberTensor& known;
-    GroupState& state() const { return *known.group; }
-  };
+  using At = GroupAt;
 
   /// All outlive this.
   MemberCalls(Van& van, PeerLinks& peers, const Outcomes& outcomes)
-      : van_(van), peers_(peers), outcomes_(outcomes) {}
+      : van_(van),
+        peers_(peers),
+        outcomes_(outcomes),
+        to_all_(
+            van, peers, [this](const At& at, Place peer) { ask(at, peer); },
+            [this](const At& at, const OpenCallPtr& call) { part_done(at, call); }) {}
 
   /// Why this member cannot make the call, or ok.
   static Status refusal(const MemberTensor& known, const MemberCall& call);
@@ -36,6 +37,9 @@ class MemberCalls {
   void start(const At& at, const OperationPtr& operation);
   /// This member knows the group now: sums that waited for that go.
   void send_to(const At& at, Place parent);
+  /// Parts whose contributions go to all.
+  HostCalls& to_all() { return to_all_; }
+  const HostCalls& to_all() const { return to_all_; }
   void on_data(const At& at, Place from, const wire::Header& header, Buffer payload);
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
   static std::span<std::byte> landing(const At& at, Place from, const wire::Header& header);
@@ -66,6 +70,7 @@ class MemberCalls {
   Van& van_;
   PeerLinks& peers_;
   const Outcomes& outcomes_;
+  HostCalls to_all_;
 };
 
 }  // namespace stretto

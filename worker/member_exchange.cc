@@ -18,6 +18,7 @@ MemberExchange::MemberExchange(Van& van, Tensors& tensors, PeerLinks& peers, Out
       outcomes_(std::move(outcomes)),
       rounds_(van, peers, outcomes_),
       quorums_(van, peers, outcomes_),
+      hosts_(van, peers, outcomes_),
       calls_(van, peers, outcomes_),
       plans_(van, peers, rounds_),
       ends_(peers, tensors, members_, outcomes_),
@@ -67,8 +68,12 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
       members_.try_emplace(tensor.id, tensor, *std::move(places), *strategy).first->second;
   if (chosen) known.terms.emplace(plan, *strategy);
   if (tensor.is_group) {
-    known.group =
-        std::make_unique<GroupState>(*strategy, order_of(tensor.spec), roster.settings.part_bytes);
+    using collective::Primitive;
+    const Primitive primitive = strategy->primitive();
+    const bool direct = primitive == Primitive::kDirect || primitive == Primitive::kHierarchical;
+    known.group = std::make_unique<GroupState>(
+        *strategy, order_of(tensor.spec), roster.settings.part_bytes,
+        direct ? known.members.machines : std::vector<std::uint32_t>());
   }
   if (!tensor.spec.options.close.waits_for_all()) QuorumExchange::prepare(tensor, known);
   for (const NodeId node : known_to_[tensor.id]) known.note_ready(node);
@@ -76,6 +81,7 @@ Status MemberExchange::add(TensorState& tensor, const Roster& roster, MemberSelf
   if (roster.settings.elastic()) {
     if (Status status = elastic_.adopt(tensor, known); !status.ok()) return status;
   }
+  HostExchange::prepare(tensor, known);
   peers_.tell(known.members.nodes, control::Open{.tensor = tensor.id, .spec = tensor.spec});
   return {};
 }
@@ -124,6 +130,7 @@ void MemberExchange::on_open(const Member& peer, const control::Open& open) {
   if (!tensor.failed.ok()) return;
   if (known.group != nullptr) return calls_.send_to({tensor, known}, place);
   if (!known.closing.empty()) return quorums_.on_ready(tensor, known, place);
+  if (!known.host.empty()) return hosts_.on_ready(tensor, known, place);
   for (std::uint32_t part = 0; part < known.parts.size(); ++part) {
     const MemberPartAt at{tensor, known, part};
     const bool waits = at.state().unsent && at.state().rounds.reduction().node().parent == place;
@@ -146,6 +153,8 @@ void MemberExchange::on_plan(const Member& peer, const control::TermPlan& told) 
 void MemberExchange::tick() {
   plans_.tick();
   quorums_.tick();
+  hosts_.tick();
+  calls_.to_all().tick();
 }
 
 void MemberExchange::follow(const Roster& roster, MemberSelf self) {
@@ -188,6 +197,7 @@ std::string MemberExchange::missing(const TensorState& tensor, const Operation& 
                        known.members.ranks.front());
   }
   if (!known.closing.empty()) return QuorumExchange::missing(known);
+  if (!known.host.empty()) return HostExchange::missing(known);
   if (operation.call == nullptr) return ExchangeWay::missing(tensor, operation);
   return MemberCalls::missing(known, operation);
 }
@@ -201,15 +211,24 @@ void MemberExchange::begin(TensorState& tensor, const OperationPtr& operation) {
     if (!tensor.failed.ok()) return;
     if (!tensor.parts[part].enter(PartState::kShares, operation)) continue;
     const MemberPartAt begun{tensor, known, part};
-    known.closing.empty() ? rounds_.start(begun) : quorums_.start(begun);
+    if (!known.host.empty()) {
+      hosts_.start(begun);
+    } else {
+      known.closing.empty() ? rounds_.start(begun) : quorums_.start(begun);
+    }
   }
 }
 
 void MemberExchange::advance(TensorState& tensor, const Operation&) {
   MemberTensor& known = members_.at(tensor.id);
+  if (known.group != nullptr) return calls_.to_all().go_on();
   for (std::uint32_t part = 0; part < known.parts.size() && tensor.failed.ok(); ++part) {
     const MemberPartAt free{tensor, known, part};
-    known.closing.empty() ? rounds_.start_next(free) : quorums_.start_next(free);
+    if (!known.host.empty()) {
+      hosts_.go_on(free);
+    } else {
+      known.closing.empty() ? rounds_.start_next(free) : quorums_.start_next(free);
+    }
   }
 }
 
@@ -240,6 +259,8 @@ void MemberExchange::on_data(LinkId link, const wire::Header& header, Buffer pay
     calls_.on_data({tensor, known}, from, header, std::move(payload));
   } else if (!known.closing.empty()) {
     quorums_.on_data({tensor, known, header.key.part}, from, header, payload);
+  } else if (!known.host.empty()) {
+    hosts_.on_data({tensor, known, header.key.part}, from, header, payload);
   } else {
     rounds_.on_data({tensor, known, header.key.part}, from, header, std::move(payload));
   }
@@ -251,6 +272,7 @@ std::span<std::byte> MemberExchange::landing(LinkId link, const wire::Header& he
   if (!source) return {};
   auto& [tensor, known, from] = *source;
   if (known.group != nullptr) return MemberCalls::landing({tensor, known}, from, header);
+  if (!known.host.empty()) return {};
   if (!known.closing.empty()) return {};  // Values may be of rounds that are yet to begin here.
   return MemberPartAt{tensor, known, header.key.part}.landing(from, header);
 }

@@ -12,6 +12,7 @@
 #include "van/van.h"
 #include "worker/elastic_members.h"
 #include "worker/exchange_way.h"
+#include "worker/host_exchange.h"
 #include "worker/member_calls.h"
 #include "worker/member_ends.h"
 #include "worker/member_plans.h"
@@ -51,7 +52,9 @@ class MemberExchange final : public ExchangeWay {
   void follow(const Roster& roster, MemberSelf self);
   /// Looks at the links, for tensors whose plan is chosen, and closes rounds whose time has come.
   void tick();
-  Time next_due() const { return quorums_.next_due(); }
+  Time next_due() const { return has_whole() ? Time{} : quorums_.next_due(); }
+  /// Values of contributions to all are to be made next.
+  bool has_whole() const { return hosts_.has_whole() || calls_.to_all().has_whole(); }
   MemberPlans& plans() { return plans_; }
   /// This worker makes no rounds any more: the others hear which ones there will not be, those too
   /// whose links open later.
@@ -79,6 +82,7 @@ class MemberExchange final : public ExchangeWay {
   const Outcomes outcomes_;
   MemberRounds rounds_;
   QuorumExchange quorums_;
+  HostExchange hosts_;
   MemberCalls calls_;
   MemberPlans plans_;
   MemberTensors members_;

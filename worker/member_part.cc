@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 namespace {
@@ -73,7 +74,7 @@ OperationPtr MemberPartAt::end_operation() const {
                                .contributors = known.elastic ? own.value_from : known.all.size()};
   OperationPtr ended = lanes.end(PartState::kShares);
   if (known.elastic && !ended->target.empty()) {
-    std::ranges::copy(own.value.bytes(), tensor.bytes_of(ended->target, part).begin());
+    copy_bytes(own.value.bytes(), tensor.bytes_of(ended->target, part));
   }
   ended->note(lanes.last.info_of(facts));
   lanes.last.note(facts);
@@ -107,9 +108,9 @@ Status MemberPartAt::blame(collective::Place from, const Status& why) const {
       .with_peer(fmt::format("worker {}", known.members.ranks[from]));
 }
 
-Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up) const {
-  if (operation() == nullptr || up.is_value) return {};
-  const OperationPtr taking = operation();
+Status MemberPartAt::check_call(collective::Place from, const wire::UpFrame& up,
+                                const OperationPtr& taking) const {
+  if (taking == nullptr || up.is_value) return {};
   const Operation& own = *taking;
   const std::uint32_t root = own.broadcasts() ? own.root : 0;
   if (up.assigns == own.broadcasts() && (up.root == root || known.elastic)) return {};

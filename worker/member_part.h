@@ -19,6 +19,7 @@ struct MemberPartAt {
 
   MemberPart& state() const { return known.parts[part]; }
   QuorumPart& closing() const { return known.closing[part]; }
+  HostPart& host() const { return known.host[part]; }
   /// The operation that takes part in the round that was begun last, or will; or null.
   const OperationPtr& current() const { return tensor.parts[part].current(PartState::kShares); }
   /// The one that takes part in its open round, or null: a round may be made again after its own
@@ -46,8 +47,10 @@ struct MemberPartAt {
   Status check_bytes(const wire::Header& header, std::size_t payload_bytes) const;
   /// What is wrong with what the worker at this place sent, for the user.
   Status blame(collective::Place from, const Status& why) const;
-  /// kMismatch if what the frame's sender calls is another call than the operation's.
-  Status check_call(collective::Place from, const wire::UpFrame& up) const;
+  /// kMismatch if what the frame's sender calls is another call than that of this operation, which
+  /// may be null.
+  Status check_call(collective::Place from, const wire::UpFrame& up,
+                    const OperationPtr& taking) const;
 };
 
 }  // namespace stretto

@@ -267,14 +267,15 @@ void MemberRounds::take_up(const At& at, Place from, const wire::UpFrame& up, Bu
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
   if (!state.rounds.takes_part()) return;  // Until we do.
-  if (Status status = at.check_call(from, up); !status.ok()) return fail(at, from, status);
+  if (Status status = at.check_call(from, up, at.operation()); !status.ok())
+    return fail(at, from, status);
   const IndexSet& below =
       state.rounds.reduction().node().below[static_cast<std::size_t>(child - children.begin())];
   const Result<Effects> effects =
       state.rounds.partial(from, up.is_value ? at.known.all : below, given_by(up));
   if (!effects.ok()) return fail(at, from, effects.status());
   if (effects->adopt == from) {
-    state.value = to_keep(state.kept_of(from)->payload);
+    state.value = to_own(state.kept_of(from)->payload);
     state.value_from = std::min(up.root, kMaxNodes);
     state.has_value = true;
   }
@@ -292,7 +293,7 @@ void MemberRounds::on_down(const At& at, Place from, const wire::DownFrame& down
   if (!at.known.elastic) {
     state.sum.adopt(payload.bytes());
   } else if (!state.has_value) {
-    state.value = to_keep(payload);
+    state.value = to_own(payload);
     state.value_from = std::min(down.contributors, kMaxNodes);
   }
   state.has_value = true;

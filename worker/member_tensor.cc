@@ -176,6 +176,7 @@ void MemberTensor::clear() {
     part.value = {};
   }
   for (QuorumPart& part : closing) part.clear();
+  for (HostPart& part : host) part.clear();
   held = 0;
 }
 
@@ -189,6 +190,9 @@ void MemberTensor::enter_term(std::uint32_t part) {
 
 std::uint64_t MemberTensor::first_open() const {
   if (group != nullptr) return group->next();
+  if (!host.empty()) {
+    return std::ranges::min_element(host, {}, &HostPart::finished)->finished + 1;
+  }
   if (!closing.empty()) {
     return std::ranges::min_element(closing, {}, &QuorumPart::finished)->finished + 1;
   }
@@ -202,6 +206,10 @@ bool MemberTensor::waits_from(std::uint64_t round) const {
   const auto waits = [round](std::uint64_t begun, std::uint64_t finished) {
     return begun > finished && begun >= round;
   };
+  if (!host.empty()) {
+    return std::ranges::any_of(
+        host, [&waits](const HostPart& part) { return waits(part.begun, part.finished); });
+  }
   if (!closing.empty()) {
     return std::ranges::any_of(
         closing, [&waits](const QuorumPart& part) { return waits(part.begun, part.finished); });

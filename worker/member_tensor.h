@@ -15,6 +15,7 @@
 #include "van/control.h"
 #include "van/frame_views.h"
 #include "worker/group_state.h"
+#include "worker/host_part.h"
 #include "worker/part_sum.h"
 #include "worker/quorum_part.h"
 #include "worker/tensors.h"
@@ -128,6 +129,7 @@ struct MemberTensor {
   MemberPlaces members;
   ops::ReduceOp reduction;
   std::vector<MemberPart> parts;
+  std::vector<HostPart> host;         ///< The same if contributions go to all members.
   std::vector<QuorumPart> closing;    ///< One for each part whose rounds may close early; or none.
   std::vector<std::uint32_t> turns;   ///< Parts, in the order in which an operation begins them.
   std::unique_ptr<GroupState> group;  ///< It has calls, and no parts; else null.

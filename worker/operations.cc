@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 
@@ -44,7 +45,7 @@ void Operations::tell(const OperationPtr& operation, const Status& status) {
   STRETTO_CHECK(!std::exchange(operation->ended, true));
   last_ended_ = trait_of(*operation);
   if (status.ok()) {
-    std::ranges::copy(operation->place_of_all, operation->wanted_at.begin());
+    copy_bytes(operation->place_of_all, operation->wanted_at);
     operation->ticket->end_one(status, operation->info, std::move(operation->parts));
     if (tracer_ != nullptr && tracer_->on()) note_end(*operation);
     return;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 
@@ -42,26 +43,26 @@ void PartSum::add_own(ops::ReduceOp reduction, Dtype dtype) {
 void PartSum::add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> bytes) {
   STRETTO_CHECK(bytes.size() == target_.size());
   if (!std::exchange(any_, true)) {
-    std::ranges::copy(bytes, target_.begin());
+    copy_bytes(bytes, target_);
     return;
   }
   const bool sums = reduction == ops::ReduceOp::kSum || reduction == ops::ReduceOp::kAverage;
   const bool moves = std::exchange(own_alone_, false) && source_.data() != target_.data();
   if (moves && sums) return ops::sum_to(dtype, target_, source_, bytes);
-  if (moves) std::ranges::copy(source_, target_.begin());
+  if (moves) copy_bytes(source_, target_);
   ops::reduce_into(reduction, dtype, target_, bytes);
 }
 
 void PartSum::adopt(std::span<const std::byte> value) {
   STRETTO_CHECK(value.size() == target_.size());
-  if (value.data() != target_.data()) std::ranges::copy(value, target_.begin());
+  if (value.data() != target_.data()) copy_bytes(value, target_);
   own_alone_ = false;
   any_ = true;
 }
 
 void PartSum::finish(ops::ReduceOp reduction, Dtype dtype, std::uint32_t contributors) {
   if (!any_) std::ranges::fill(target_, std::byte{});
-  if (own_alone_ && source_.data() != target_.data()) std::ranges::copy(source_, target_.begin());
+  if (own_alone_ && source_.data() != target_.data()) copy_bytes(source_, target_);
   own_alone_ = false;
   ops::finish(reduction, dtype, target_, contributors);
 }

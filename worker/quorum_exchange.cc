@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 namespace {
@@ -97,7 +98,7 @@ void QuorumExchange::take(const At& at) {
   part.sent = {};
   PartState& lanes = at.tensor.parts[at.part];
   const OperationPtr operation = lanes.end(PartState::kShares);
-  std::ranges::copy(value.bytes.bytes(), at.tensor.bytes_of(operation->target, at.part).begin());
+  copy_bytes(value.bytes.bytes(), at.tensor.bytes_of(operation->target, at.part));
   const wire::ValueFacts facts{.version = part.finished,
                                .slowest = part.finished,
                                .own_applied = part.finished,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/copy_bytes.h"
 
 namespace stretto {
 
@@ -16,7 +17,7 @@ void QuorumPart::add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::
   if (!sum_.empty()) return ops::reduce_into(reduction, dtype, sum_.writable(), share);
   const bool fits = spare_.exclusive() && spare_.size() == share.size();
   sum_ = fits ? std::exchange(spare_, {}) : Buffer::allocate(share.size());
-  std::ranges::copy(share, sum_.writable().begin());
+  copy_bytes(share, sum_.writable());
 }
 
 QuorumPart::Value QuorumPart::make_value(ops::ReduceOp reduction, Dtype dtype, std::size_t bytes,

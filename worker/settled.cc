@@ -75,6 +75,9 @@ TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
   } else if (!group.empty() || spec.options.deterministic) {
     exchange =
         exchange_of(first_choice(members, spec.bytes(), roster.settings.part_bytes).plan.primitive);
+  } else if (std::ranges::count(members.machines, members.machines.front()) ==
+             std::ssize(members.machines)) {
+    exchange = Exchange::kDirect;  // Within a host its contributions are read where they lie.
   }
   return spec;
 }

@@ -262,8 +262,27 @@ TEST_F(ShmHostile, ControlIsCopiedBeforeItIsParsed) {
   }
 }
 
+/// Kinds whose bytes are only moved and added up.
+constexpr wire::Kind kDataKinds[] = {wire::Kind::kPush, wire::Kind::kValue, wire::Kind::kUp,
+                                     wire::Kind::kDown};
+
+TEST_F(ShmHostile, DataIsReadWhereItLies) {
+  for (const wire::Kind kind : kDataKinds) {
+    RogueLine rogue(address_);
+    rogue.announce_own();
+    Buffer kept;
+    when_stranger = [&](LinkId, const wire::Header&, Buffer payload) { kept = std::move(payload); };
+    std::ranges::copy(pattern(10'000, 3), rogue.chunk());
+    rogue.put({.chunk = 0, .slot = 0, .offset = 0, .bytes = 10'000}, kind);
+    ASSERT_TRUE(poll_until([&] { return !kept.empty(); }));
+    EXPECT_TRUE(has_pattern(kept.bytes(), 3));
+    std::fill_n(rogue.chunk(), 10'000, std::byte{0xff});
+    EXPECT_FALSE(has_pattern(kept.bytes(), 3)) << "it was copied";
+  }
+}
+
 TEST_F(ShmHostile, EncodedDataIsCopiedBeforeItIsUsed) {
-  for (const wire::Kind kind : {wire::Kind::kPush, wire::Kind::kValue}) {
+  for (const wire::Kind kind : kDataKinds) {
     RogueLine rogue(address_);
     rogue.announce_own();
     Buffer kept;

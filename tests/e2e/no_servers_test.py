@@ -119,6 +119,58 @@ class Losses(NoServers):
             self.assert_error(told, "PeerLost", "worker 2")
         self.assert_nobody_left()
 
+    def members_of_a_host(self, **variables):
+        """Two workers that read one another's memory, in the middle of their rounds."""
+        job = self.by_hand(STRETTO_TRANSPORT="shm", **variables)
+        for rank in (0, 1):
+            job.worker(rank, ("--exchange", "direct", *FOR_EVER))
+        for rank in (0, 1):
+            job.everybody[f"worker {rank}"].expect("progress round=10$")
+        return job
+
+    def check_loss(self, job, victim, since):
+        for name, process in job.everybody.items():
+            if name == victim:
+                continue
+            left = max(0.1, since + MOST_SECONDS - time.monotonic())
+            self.assertEqual(process.end(left), cluster.exit_of_loss(name), process.output())
+            self.assertEqual(self.one_error(process, "PeerLost", victim).peer, victim)
+
+    def test_a_killed_member_of_a_host_is_named(self):
+        for victim in ("worker 0", "worker 1"):
+            with self.subTest(victim):
+                job = self.members_of_a_host()
+                since = time.monotonic()
+                job.everybody[victim].send(signal.SIGKILL)
+                self.check_loss(job, victim, since)
+                self.assert_nobody_left()
+
+    def test_a_member_of_a_host_that_stops_is_lost(self):
+        for victim in ("worker 0", "worker 1"):
+            with self.subTest(victim):
+                job = self.members_of_a_host(STRETTO_DEAD_AFTER_S=4)
+                since = time.monotonic()
+                job.everybody[victim].send(signal.SIGSTOP)
+                self.check_loss(job, victim, since)
+                # What was taken for dead finds that the job is over.
+                job.everybody[victim].send(signal.SIGCONT)
+                self.assertEqual(job.everybody[victim].end(MOST_SECONDS),
+                                 cluster.exit_of_loss(victim))
+                self.assert_nobody_left()
+
+    def test_a_member_of_a_host_may_stop_for_some_time(self):
+        job = self.members_of_a_host(STRETTO_DEAD_AFTER_S=10)
+        watch = cluster.Watch({name: process.pid for name, process in job.everybody.items()})
+        self.addCleanup(watch.close)
+        for victim in ("worker 0", "worker 1"):
+            job.everybody[victim].send(signal.SIGSTOP)
+            self.assertFalse(watch.ends(3.0), "somebody ended while a member stood still")
+            job.everybody[victim].send(signal.SIGCONT)
+            for process in (job.everybody["worker 0"], job.everybody["worker 1"]):
+                reached = sum("progress" in line for line in process.lines)
+                process.expect("progress", count=reached + 20)  # It goes on.
+                self.assertEqual(process.errors(), [])
+
     def test_who_does_not_come_is_named(self):
         job = self.by_hand(STRETTO_RENDEZVOUS_TIMEOUT_S=2)
         job.worker(0)

@@ -96,6 +96,7 @@ COVERED_BY = {
     "worker/training/tensor_restore.cc": "tests/worker/training/parameters_checkpoint_test.cc",
     "worker/batch.cc": "tests/worker/worker_test.cc",
     "worker/exchange_way.cc": "tests/worker/exchanges_test.cc",
+    "worker/host_calls.cc": "tests/worker/host_exchange_test.cc",
     "worker/member_calls.cc": "tests/worker/group_test.cc",
     "worker/worker_impl.cc": "tests/worker/worker_test.cc",
     "worker/elastic_members.cc": "tests/worker/member_exchange_test.cc",

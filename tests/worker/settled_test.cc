@@ -42,7 +42,8 @@ TEST(Settled, WhatIsPinnedStays) {
 TEST(Settled, WorkersAddUpBesideServersOnTheirMachines) {
   EXPECT_EQ(exchange_of(kFourApart), Exchange::kAuto);
   EXPECT_EQ(exchange_of(roster_of({1, 2, 3, 4}, {})), Exchange::kAuto);
-  EXPECT_EQ(exchange_of(roster_of({1, 1}, {1})), Exchange::kAuto);
+  EXPECT_EQ(exchange_of(roster_of({1, 1, 2}, {1})), Exchange::kAuto);
+  EXPECT_EQ(exchange_of(roster_of({1, 1}, {1})), Exchange::kDirect) << "they are on one host";
   TensorSpec empty{.name = "t", .elements = 0, .options = {.exchange = Exchange::kAuto}};
   EXPECT_EQ(settled(empty, kFourApart, 10, {}).options.exchange, Exchange::kAuto);
 }

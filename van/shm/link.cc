@@ -26,7 +26,8 @@ constexpr int kHearsForChunk = 64;  // Times as many notes.
 // round. What is parsed or decoded may not: a check would hold for other bytes than are used.
 bool may_change(const wire::HeaderBytes& bytes) {
   const auto header = std::bit_cast<wire::Header>(bytes);
-  const bool is_data = header.kind == wire::Kind::kPush || header.kind == wire::Kind::kValue;
+  const bool is_data = header.kind == wire::Kind::kPush || header.kind == wire::Kind::kValue ||
+                       header.kind == wire::Kind::kUp || header.kind == wire::Kind::kDown;
   return is_data && header.codec == 0;
 }
 

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "ops/half.h"
+#include "worker/host_part.h"
 
 namespace stretto::sim {
 namespace {
@@ -289,6 +290,9 @@ std::pair<std::uint64_t, std::uint64_t> AmongOracle::traffic_of_all(std::size_t 
   if (what.call.kind != CallKind::kBroadcast) return {0, UINT64_MAX};
   const bool direct = circle_of(item).spec.options.exchange == Exchange::kDirect;
   if (!direct) return {once, 2 * once};
+  std::vector<std::uint32_t> machines;
+  for (const Rank rank : circle_of(item).ranks) machines.push_back(rank % plan_.machines);
+  if (goes_to_all(machines, what.call.bytes())) return {once, once};  // From the root at once.
   if (!has_equal_parts(item)) return {once, once + what.call.bytes()};
   const std::uint64_t to_roots = once / circle_of(item).size();
   return {once + to_roots, once + to_roots};
