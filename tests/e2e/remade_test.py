@@ -66,8 +66,8 @@ class Relayed(Remade):
         until = self.until()
         middle = relay.Relay(SEED)
         self.addCleanup(middle.close)
-        job = cluster.ByHand(self, STRETTO_TRANSPORT="tcp", STRETTO_NODE_HOST=relay.HOST,
-                             **variables)
+        job = cluster.ByHand(self, STRETTO_NODE_HOST=relay.HOST,
+                             **({"STRETTO_TRANSPORT": "tcp"} | variables))
         job.address = middle.route(int(job.address.split(":")[1]))
         for rank in (0, 1):
             server = job.server(rank, STRETTO_BIND_HOST="127.0.0.1", STRETTO_LOG_LEVEL="debug")
@@ -99,7 +99,7 @@ class Relayed(Remade):
               "links were made anew")
 
     def test_changes_to_encrypted_bytes_are_found_without_checksums(self):
-        middle, job, until = self.job(STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1,
+        middle, job, until = self.job(STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1, STRETTO_TRANSPORT="zmq",
                                       STRETTO_JOB_TOKEN="a token of this test", **PATIENT)
         middle.corrupt(0.005)
         while middle.corrupted < 30:

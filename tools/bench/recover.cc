@@ -92,13 +92,16 @@ Status run_recover(const Settings& settings, Output& output) {
   if (status.ok() && has(recover, RecoverRow::kReplicas)) {
     status = measure_exchanges(settings, RecoverRow::kReplicas, {"--replicas", "2"}, output);
   }
-  Settings tcp = settings;
-  tcp.transport = "tcp";  // Within a host shared memory would be taken, which has no need of these.
+  // Within a host shared memory would be taken, which has no need of these.
+  Settings network = settings;
   if (status.ok() && has(recover, RecoverRow::kEncrypt)) {
-    status = measure_exchanges(tcp, RecoverRow::kEncrypt, {"--encrypt"}, output);
+    network.transport = "zmq";
+    status = measure_exchanges(network, RecoverRow::kEncrypt, {"--encrypt"}, output);
   }
   if (status.ok() && has(recover, RecoverRow::kCrc)) {
-    status = measure_exchanges(tcp, RecoverRow::kCrc, {"--env", "STRETTO_CHECKSUMS=all"}, output);
+    network.transport = "tcp";
+    status =
+        measure_exchanges(network, RecoverRow::kCrc, {"--env", "STRETTO_CHECKSUMS=all"}, output);
   }
   for (const RecoverRow row :
        {RecoverRow::kReturns, RecoverRow::kStandsBy, RecoverRow::kBeginsAgain}) {
