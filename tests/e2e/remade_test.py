@@ -99,7 +99,8 @@ class Relayed(Remade):
               "links were made anew")
 
     def test_changes_to_encrypted_bytes_are_found_without_checksums(self):
-        middle, job, until = self.job(STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1, STRETTO_TRANSPORT="zmq",
+        middle, job, until = self.job(STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1,
+                                      STRETTO_TRANSPORT="zmq",
                                       STRETTO_JOB_TOKEN="a token of this test", **PATIENT)
         middle.corrupt(0.005)
         while middle.corrupted < 30:
