@@ -168,7 +168,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("stretto-launch", "--launcher", "m"), ["mpi"])
         self.assertEqual(self.complete("stretto-checkpoint", "--format", "n"), ["npy"])
         self.assertEqual(self.complete("stretto-server", "--transport", ""),
-                         ["auto", "tcp", "shm", "fabric"])
+                         ["auto", "tcp", "zmq", "shm", "fabric"])
         self.assertEqual(self.complete("stretto-launch", "--hostfile", "LIC"), ["LICENSE"])
         self.assertEqual(self.complete("stretto-launch", "--log-dir", "LIC"), [])
         self.assertEqual(self.complete("stretto-launch", "--workers", ""), [])
