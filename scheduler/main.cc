@@ -195,7 +195,7 @@ Result<std::unique_ptr<checkpoint::DiskThread>> thread_for_metrics(const Config&
 }
 
 void tell_address(const Config& config, const std::string& address) {
-  log(Level::kInfo, "listening at {}; links between hosts use {}", address, link_choice(config));
+  log(Level::kInfo, "listening at {} (links between hosts: {})", address, link_choice(config));
   if (config.transport == TransportChoice::kZmq) {
     log(Level::kInfo,
         "STRETTO_TRANSPORT=zmq now means libzmq; our own sockets, which it meant before, are tcp");

@@ -66,7 +66,7 @@ class Rpc(cluster.ClusterTest):
 
     def test_wrong_words(self):
         for words, cause in ((("--bytes", "0"), "--bytes is '0'"),
-                             (("--transport", "pigeon"), "wanted shm, tcp or fabric"),
+                             (("--transport", "pigeon"), "wanted shm, tcp, zmq or fabric"),
                              (("--bytes", "64M", "--inflight", "64"), "--inflight sets that")):
             bench = self.start("bench", [BENCH, "rpc", *words])
             self.assertEqual(bench.end(60), 2, bench.output())

@@ -220,7 +220,7 @@ void ConnectedLink::watch() {
     } else if (state_ != State::kOpen) {
       continue;
     } else if ((event->kind & kHandshakeFailed) != 0) {
-      end(why_refused(*event, mechanism_, address_));
+      end(made_ ? bytes_changed() : why_refused(*event, mechanism_, address_));
     } else if (event->kind == ZMQ_EVENT_DISCONNECTED) {
       end(connection_ended());
     } else if (event->kind == ZMQ_EVENT_CONNECT_RETRIED) {
@@ -262,6 +262,13 @@ Status ConnectedLink::connection_ended() const {
                                          address_, memory_at_hand())};
   }
   return {Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)};
+}
+
+// libzmq calls it a failed handshake also where CURVE finds a changed message later. Another link
+// brings what was lost.
+Status ConnectedLink::bytes_changed() const {
+  return {Code::kLinkBroken,
+          fmt::format("what {} sent was changed, repeated or left out on the way", address_)};
 }
 
 void ConnectedLink::end(Status why) {

@@ -64,6 +64,7 @@ class ConnectedLink {
                 Monitor monitor);
   Status why_not_connected(bool tried) const;
   Status connection_ended() const;
+  Status bytes_changed() const;
   void end(Status why);
   void deliver(Transport::Sink& sink);
   void report(Transport::Sink& sink, Turn& turn);
