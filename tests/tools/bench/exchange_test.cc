@@ -40,10 +40,12 @@ TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
        "--lab_mbit gives each worker and server a host, or --lab_hosts: wanted at most 64 of them, "
        "with one shard for each server, found 65 with 1"},
       {{"--lab_mbit", "10", "--transport", "shm"},
-       "--lab_mbit: wanted --transport tcp, or auto with --lab_hosts, since nothing else goes over "
+       "--lab_mbit: wanted --transport tcp, zmq, or auto with --lab_hosts, since nothing else goes "
+       "over "
        "its links, found shm"},
       {{"--lab_mbit", "10", "--transport", "auto"},
-       "--lab_mbit: wanted --transport tcp, or auto with --lab_hosts, since nothing else goes over "
+       "--lab_mbit: wanted --transport tcp, zmq, or auto with --lab_hosts, since nothing else goes "
+       "over "
        "its links, found auto"}};
   for (const auto& [words, cause] : cases) {
     const Result<Settings> settings = exchange_settings(words);

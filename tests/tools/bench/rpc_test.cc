@@ -51,7 +51,7 @@ TEST(RpcFlags, WhatCannotBeUsedIsNamed) {
       {{"--bytes", "65M"}, "--bytes is '65M', wanted a whole number from 1 to 67108864"},
       {{"--inflight", "1025"}, "--inflight is '1025', wanted a whole number from 1 to 1024"},
       {{"--transport", "auto"},
-       "--transport is 'auto', wanted shm, tcp or fabric, or several with commas between"},
+       "--transport is 'auto', wanted shm, tcp, zmq or fabric, or several with commas between"},
       {{"--bytes", "64M", "--inflight", "9"},
        "--bytes 67108864 with 9 calls in flight is 603979776 bytes, at most 536870912 are taken; "
        "--inflight sets that"}};
