@@ -24,7 +24,7 @@ using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr TensorOptions kDirect{.exchange = Exchange::kDirect};
+TensorOptions direct() { return {.exchange = Exchange::kDirect}; }
 
 // More parts than are open at a time, in place and not.
 TEST(HostExchange, ManyPartsAndRoundsAreInFlight) {
@@ -32,7 +32,7 @@ TEST(HostExchange, ManyPartsAndRoundsAreInFlight) {
   cluster.run([](Worker& worker) {
     constexpr int kRounds = 30;
     constexpr std::size_t kSize = 2000;
-    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, kSize, kDirect);
+    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, kSize, direct());
     std::vector<Floats> given;
     std::vector<Floats> made(kRounds, Floats(kSize));
     std::vector<Ticket> tickets;
@@ -58,8 +58,8 @@ TEST(HostExchange, ALateMemberTakesWhatHasCome) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 64}});
   std::latch begun(1);
   cluster.run([&begun](Worker& worker) {
-    const Tensor one = live::declare(worker, "one", Dtype::kF32, 1000, kDirect);
-    const Tensor two = live::declare(worker, "two", Dtype::kF32, 1000, kDirect);
+    const Tensor one = live::declare(worker, "one", Dtype::kF32, 1000, direct());
+    const Tensor two = live::declare(worker, "two", Dtype::kF32, 1000, direct());
     const Floats mine(1000, 1.0F);
     Floats first(1000);
     Floats second(1000);
@@ -106,7 +106,7 @@ TEST(HostExchange, ABroadcastReachesAllFromEachRoot) {
   for (const std::uint32_t workers : {2U, 4U}) {
     Cluster cluster({.workers = workers, .shards = 0, .job = {.part_bytes = 256}});
     cluster.run([workers](Worker& worker) {
-      const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 700, kDirect);
+      const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 700, direct());
       for (Rank root = 0; root < workers; ++root) {
         Floats value = numbers(700, worker.rank(), 7);
         const Status status = worker.broadcast(tensor, std::span(value), root).wait();
@@ -122,7 +122,7 @@ TEST(HostExchange, APausedCallWaitsAtBothMembers) {
   std::latch paused(2);
   std::latch looked(2);
   cluster.run([&](Worker& worker) {
-    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 1000, kDirect);
+    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 1000, direct());
     const Floats mine(1000, 1.0F);
     Floats sum(1000);
     if (worker.rank() == 1) paused.arrive_and_wait();
@@ -142,7 +142,7 @@ TEST(HostExchange, APausedCallWaitsAtBothMembers) {
 TEST(HostExchange, MembersThatDisagreeAreNamed) {
   Cluster cluster({.workers = 2, .shards = 0});
   cluster.run([](Worker& worker) {
-    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 100, kDirect);
+    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 100, direct());
     ASSERT_TRUE(worker.barrier().ok()) << "who is told leaves, and all are to have declared";
     Floats mine(100);
     const Ticket ticket =
@@ -159,7 +159,7 @@ TEST(HostExchange, MembersThatDisagreeAreNamed) {
 TEST(HostExchange, AMemberThatLeavesIsNamed) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 64}});
   cluster.run([](Worker& worker) {
-    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 1000, kDirect);
+    const Tensor tensor = live::declare(worker, "t", Dtype::kF32, 1000, direct());
     const Floats mine(1000, 1.0F);
     Floats sum(1000);
     ASSERT_TRUE(worker.push_pull(tensor, std::span(mine), std::span(sum)).wait().ok());
