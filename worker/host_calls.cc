@@ -67,7 +67,7 @@ void HostCalls::tick() {
       held_.splice(held_.end(), whole_, next);
       continue;
     }
-    const Whole whole = *next;
+    const Whole whole = std::move(*next);
     whole_.erase(next);
     if (whole.at.tensor.failed.ok()) make(whole);
   }
