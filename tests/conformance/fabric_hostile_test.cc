@@ -2,14 +2,13 @@
 // Strangers at a libfabric endpoint: raw TCP, introductions that are none, messages that belong to
 // nobody, frames that cannot be. In every test an innocent link works throughout, and what is told
 // of the others is told once.
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <numeric>
 #include <thread>
 
+#include "common/memory.h"
 #include "tests/common/effort.h"
 #include "tests/conformance/fabric_fixture.h"
 
@@ -193,14 +192,6 @@ TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
   ASSERT_TRUE(poll_until([&] { return server_.sequences.count(link) == 1; }));
   EXPECT_EQ(counts_.strangers - before, nobodys.size() + 2);
   EXPECT_TRUE(server_.broken.empty());
-}
-
-std::size_t resident_bytes() {
-  std::ifstream numbers("/proc/self/statm");
-  std::size_t size = 0;
-  std::size_t resident = 0;
-  numbers >> size >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // libfabric keeps what comes before it is asked for, some KiB for each message, without a bound.

@@ -69,8 +69,9 @@ PythonStacks::PythonStacks() : file_(::memfd_create("stacks", MFD_CLOEXEC)) {
         .attr("register")(number, py::arg("file") = file_.get(), py::arg("all_threads") = true);
     signal_ = number;
     handler_ = handler_of(number);
-  } catch (const py::error_already_set&) {
+  } catch (const py::error_already_set& error) {
     set_handler(number, SIG_DFL);
+    if (!error.matches(PyExc_Exception)) throw;  // The import ran the handler of a signal: Ctrl-C.
   }
 }
 

@@ -18,6 +18,7 @@ class PythonStacks {
  public:
   using Handler = void (*)(int);
 
+  /// Throws what a signal handler of Python raised meanwhile. Thread: one that holds the GIL.
   PythonStacks();
   PythonStacks(const PythonStacks&) = delete;
   PythonStacks& operator=(const PythonStacks&) = delete;
