@@ -2,7 +2,6 @@
 // Strangers at a libfabric endpoint: raw TCP, introductions that are none, messages that belong to
 // nobody, frames that cannot be. In every test an innocent link works throughout, and what is told
 // of the others is told once.
-
 #include <algorithm>
 #include <atomic>
 #include <numeric>
