@@ -93,6 +93,9 @@ void HostExchange::on_data(const At& at, Place from, const wire::Header& header,
                            const Buffer& payload) {
   const Status sound = at.check_bytes(header, payload.size());
   if (!sound.ok()) return fail(at, from, sound);
+  if (!at.known.ready.contains(from)) {
+    return fail(at, from, {Code::kMalformed, "a contribution came before the tensor was declared"});
+  }
   HostPart& part = at.host();
   const wire::UpFrame up = wire::UpFrame::of(header);
   const HostPart::Verdict verdict = part.admit(up.round);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/conformance/shm_fixture.h"
@@ -207,6 +208,33 @@ TEST_F(ShmEnds, PayloadsMayBeKeptWithinBounds) {
   kept.clear();
   send_all(120);
   EXPECT_EQ(kept.size(), most) << "what was given back does not count any more";
+}
+
+// A small payload has a slot as a large one has. Were all slots kept, no other frame could come.
+TEST_F(ShmEnds, KeptSmallPayloadsLeaveSlots) {
+  constexpr std::size_t kBytes = 1024;
+  constexpr std::uint64_t kMany = 3 * shm::kSlots;
+  End sender(make_shm_transport({}).or_exit());
+  End reader(make_shm_transport({}).or_exit());
+  const LinkId link = reader.connect(sender.listen("shm:"));
+  ASSERT_EQ(reader.send(link, 1), Sent::kTaken);
+  ASSERT_TRUE(until({&reader, &sender}, [&] { return sender.accepted.size() == 1; }));
+  std::vector<Buffer> kept;
+  reader.when_frame = [&](LinkId, const wire::Header&, const Buffer& payload) {
+    kept.push_back(to_keep(payload));
+  };
+  wire::Header header;
+  header.kind = wire::Kind::kUp;
+  header.bytes = kBytes;
+  const Buffer payload = Buffer::copy_of(pattern(kBytes, 8));
+  for (header.sequence = 1; header.sequence <= kMany; ++header.sequence) {
+    ASSERT_TRUE(until({&reader, &sender}, [&] {
+      return sender.transport().try_send(sender.accepted[0], header, payload) == Sent::kTaken;
+    }));
+  }
+  ASSERT_TRUE(until({&reader, &sender}, [&] { return kept.size() == kMany; }));
+  EXPECT_TRUE(
+      std::ranges::all_of(kept, [](const Buffer& one) { return has_pattern(one.bytes(), 8); }));
 }
 
 // One copy for what lies elsewhere, none for what lies in memory of the transport; none on arrival.

@@ -76,9 +76,9 @@ class Line {
   void ring_if(Wish wish);
   /// We have done with a payload.
   void give_back(std::uint32_t slot);
-  /// We hold so many bytes more of the far end's memory. Returns what was held before.
-  std::size_t lease(std::size_t bytes) { return leased_.fetch_add(bytes); }
-  void end_lease(std::size_t bytes) { leased_.fetch_sub(bytes); }
+  /// We hold far memory at this cost more, in bytes. Returns the cost of what was held before.
+  std::size_t lease(std::size_t cost) { return leased_.fetch_add(cost); }
+  void end_lease(std::size_t cost) { leased_.fetch_sub(cost); }
 
   // Both.
   void wish(std::uint32_t wishes);

@@ -18,6 +18,7 @@ using Sent = Transport::Sent;
 constexpr std::size_t kLeastLeased = 512;
 // Of what a sender may have in flight, how much of it may be kept: it can go on with the others.
 constexpr std::size_t kKeptPart = 4;
+constexpr std::size_t kMostKept = kSlots / kKeptPart;  // Payloads.
 constexpr std::size_t kAlignment = 64;
 constexpr int kNotesAtOnce = 64;
 constexpr int kHearsForChunk = 64;  // Times as many notes.
@@ -282,13 +283,15 @@ Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
     if (!entry.is_inline()) line_->give_back(entry.slot);
     return copy;
   }
-  const std::size_t bytes = entry.bytes;
-  const bool may_last = line_->lease(bytes) + bytes <= options_.max_copied_bytes / kKeptPart;
+  // A small payload has a slot as a large one has: kept ones leave most slots to those that come.
+  const std::size_t most = options_.max_copied_bytes / kKeptPart;
+  const std::size_t cost = std::max<std::size_t>(entry.bytes, most / kMostKept);
+  const bool may_last = line_->lease(cost) + cost <= most;
   return Buffer::borrow(
       view.bytes,
-      [line = line_, mapping = view.mapping, slot = entry.slot, bytes] {
+      [line = line_, mapping = view.mapping, slot = entry.slot, cost] {
         line->give_back(slot);
-        line->end_lease(bytes);
+        line->end_lease(cost);
       },
       may_last ? Buffer::Lending::kLasting : Buffer::Lending::kForNow);
 }
