@@ -232,6 +232,14 @@ TEST(Config, OverlaysWinAndTheRestShowsThrough) {
 
 // ---- what is refused
 
+TEST(Config, EncryptedJobHasChecksums) {
+  const Variables encrypted = {{"STRETTO_CHECKSUMS", "off"},
+                               {"STRETTO_ENCRYPT", "1"},
+                               {"STRETTO_JOB_TOKEN", "a token of sixteen characters or more"}};
+  EXPECT_EQ(must_read(encrypted).checksums, Checksums::kBetweenHosts);
+  EXPECT_EQ(must_read({{"STRETTO_CHECKSUMS", "off"}}).checksums, Checksums::kNone);
+}
+
 struct Bad {
   const char* variable;
   const char* value;
