@@ -47,9 +47,11 @@ Status LinkLiveness::look(const PathSigns& signs, Time now, Duration limit) {
                         in_seconds(now - due_since_), in_seconds(signs.silence))};
   }
   if (begun_at_ != 0 && now - begun_since_ >= limit) {
-    return {Code::kLinkBroken,
-            fmt::format("a message has come in part, and nothing more of it for {:.1f} s",
-                        in_seconds(now - begun_since_))};
+    return {
+        Code::kLinkBroken,
+        fmt::format(
+            "a message has come in part, and not its rest for {:.1f} s; was its length changed?",
+            in_seconds(now - begun_since_))};
   }
   return {};
 }

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of TCP sockets that transports share. None of them waits.
+// Addresses and calls of TCP sockets that transports share. None of them waits.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/descriptor.h"
+#include "common/host_port.h"
 #include "common/socket_address.h"
 #include "stretto/status.h"
 
 namespace stretto {
+
+/// Where to listen for `address`, host:port with a host in digits or localhost, such as
+/// "127.0.0.1:0". InvalidArgument for other texts: libzmq's syntax (tcp://, interfaces, source
+/// addresses) is not for users.
+Result<SocketAddress> listening_address(std::string_view address);
+/// What to connect to for `address`, host:port.
+Result<HostPort> remote_address(std::string_view address);
 
 /// A TCP connection that has begun.
 struct PendingConnect {

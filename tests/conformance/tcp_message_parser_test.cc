@@ -66,8 +66,8 @@ Made take(const std::string& bytes, std::size_t piece) {
 }
 
 TEST(TcpMessageParser, MakesTheSameOfBytesInAnyPieces) {
-  const std::string bytes = opening() + frame(0) + frame(100) + frame(kLeastTaken - 1) +
-                            frame(kLeastTaken) + frame(kMostPayload);
+  const std::string bytes = opening() + frame(0) + frame(100) + frame(kLeastAlone - 1) +
+                            frame(kLeastAlone) + frame(kMostPayload);
   const std::vector<Got> wanted = {Got::kGreeting, Got::kFrame, Got::kFrame,
                                    Got::kFrame,    Got::kFrame, Got::kFrame};
   for (const std::size_t piece :
@@ -75,7 +75,7 @@ TEST(TcpMessageParser, MakesTheSameOfBytesInAnyPieces) {
     const Made made = take(bytes, piece);
     EXPECT_EQ(made.got, wanted) << piece;
     EXPECT_EQ(made.payloads,
-              (std::vector<std::size_t>{0, 100, kLeastTaken - 1, kLeastTaken, kMostPayload}));
+              (std::vector<std::size_t>{0, 100, kLeastAlone - 1, kLeastAlone, kMostPayload}));
     EXPECT_LE(made.most_held, kMostPayload + wire::kHeaderBytes);
   }
 }
@@ -129,8 +129,8 @@ TEST(TcpOutputBuffer, WhatLeavesIsWhatWasAdded) {
   const Descriptor near(ends[0]);
   const Descriptor far(ends[1]);
   OutputBuffer output;
-  MessageBatch batch(true);
-  const std::string payload(kLeastTaken + 5, 'p');
+  FrameBatch batch(true);
+  const std::string payload(kLeastAlone + 5, 'p');
   const Buffer large = Buffer::copy_of(std::as_bytes(std::span(payload)));
   const std::string first = opening();
   output.add(std::as_bytes(std::span(first)));

@@ -113,6 +113,43 @@ TEST_F(ZmqHostile, LaterMessageOfWrongShapeBreaksLinkOnce) {
   EXPECT_EQ(server_.broken.size(), wrong_messages().size());
 }
 
+// libzmq takes what comes for commands until its own READY has left.
+void open_as_dealer(RawTcp& stranger) {
+  stranger.send(greeting("NULL") + null_ready());
+  const Time late = SteadyClock().now() + 10s;
+  for (std::string said; said.find("READY") == std::string::npos;) {
+    ASSERT_LT(SteadyClock().now(), late);
+    said += stranger.read();
+  }
+}
+
+// Where a length was changed on the way, the frames that follow count as the rest of one.
+TEST_F(ZmqHostile, FrameWithoutItsRestBreaksLink) {
+  RawTcp stranger(address_);
+  open_as_dealer(stranger);
+  const auto part = [](bool more, const std::string& bytes) {
+    std::string text(1, more ? '\x03' : '\x02');  // A long frame.
+    for (int shift = 56; shift >= 0; shift -= 8) {
+      text.push_back(static_cast<char>(bytes.size() >> shift));
+    }
+    return text + bytes;
+  };
+  stranger.send(part(true, header_text(1, 100)) + part(false, std::string(100, 'x')));
+  ASSERT_TRUE(poll_until([&] { return server_.accepted.size() == 2; }));
+  server_.transport().set_dead_after(300ms);
+  stranger.send(part(true, header_text(2, 0)) + part(false, std::string(30'000, 'x')).substr(0, 9));
+  const LinkId link = server_.accepted.back();
+  ASSERT_TRUE(poll_until([&] {
+    stranger.send("x");
+    std::this_thread::sleep_for(1ms);
+    return server_.broken.count(link) == 1;
+  }));
+  EXPECT_EQ(server_.broken.at(link).code(), Code::kLinkBroken);
+  EXPECT_NE(server_.broken.at(link).cause().find("in part"), std::string::npos);
+  EXPECT_EQ(server_.sequences[link], numbers(1, 1));
+  expect_innocent_works();
+}
+
 TEST_F(ZmqHostile, WrongAnswerBreaksLinkOnce) {
   for (const Message& shape : wrong_messages()) {
     Peer fake(ZMQ_ROUTER);
@@ -145,7 +182,7 @@ TEST_F(ZmqHostile, OversizePartEndsItsConnection) {
   expect_innocent_works();
 }
 
-TEST_F(ZmqHostile, PeerThatTakesAnothersIdEndsItsLink) {
+TEST_F(ZmqHostile, PeerWithAnothersIdIsNoLink) {
   Peer first(ZMQ_DEALER);
   first.name("one name");
   first.connect(address_);
@@ -156,9 +193,10 @@ TEST_F(ZmqHostile, PeerThatTakesAnothersIdEndsItsLink) {
   second.name("one name");
   second.connect(address_);
   second.send(good_frame(2));
-  ASSERT_TRUE(poll_until([&] { return server_.accepted.size() == 3; }));
-  ASSERT_TRUE(poll_until([&] { return server_.broken.count(link) == 1; }));
-  EXPECT_EQ(server_.sequences[server_.accepted.back()], numbers(2, 2));
+  ASSERT_TRUE(poll_until([&] { return second.hung_up_on(); }));
+  first.send(good_frame(2));
+  ASSERT_TRUE(poll_until([&] { return server_.sequences[link].size() == 2; }));
+  EXPECT_EQ(server_.accepted.size(), 2U);
   expect_innocent_works();
 }
 
@@ -242,17 +280,19 @@ TEST_P(ZmqGuarded, HalfHandshakesEnd) {
 // Each connection opens as a DEALER does and sends parts that say that more follow.
 TEST_F(ZmqHostile, EndlessPartsAreBounded) {
   constexpr int kAttackers = 8;
+  constexpr int kRounds = 5;
   std::string parts;
   while (parts.size() < 60'000) parts.append("\x01\x01x", 3);
   const std::size_t before = resident_bytes();
   std::size_t most = before;
   std::atomic<int> ended{0};
+  const Time began = SteadyClock().now();
   std::vector<std::jthread> attackers;
   for (int i = 0; i < kAttackers; ++i) {
     attackers.emplace_back([&, this] {
-      for (int round = 0; round < 5; ++round) {
+      for (int round = 0; round < kRounds; ++round) {
         RawTcp attacker(address_);
-        attacker.send(greeting("NULL") + null_ready());
+        open_as_dealer(attacker);
         while (!attacker.ended()) attacker.send(parts);
       }
       ++ended;
@@ -262,8 +302,10 @@ TEST_F(ZmqHostile, EndlessPartsAreBounded) {
     most = std::max(most, resident_bytes());
     return ended == kAttackers;
   }));
+  EXPECT_GE(SteadyClock().now() - began, kRounds * 10ms) << "what gets in is read for 10 ms";
   EXPECT_EQ(server_.accepted.size(), 1U);
   expect_innocent_works();
+  RecordProperty("growth", static_cast<int>((most - before) >> 10));
   EXPECT_LE(most - before, kMostGrowth);
 }
 
@@ -302,6 +344,7 @@ TEST_P(ZmqGuarded, ManyConnectionsAreBounded) {
   expect_innocent_works();
   ASSERT_TRUE(poll_measured(
       [&] { return std::ranges::all_of(many, [](const auto& one) { return one->ended(); }); }));
+  RecordProperty("growth", static_cast<int>((most - before) >> 10));
   EXPECT_LE(most - before, kMostGrowth);
   EXPECT_TRUE(late.broken.empty());
 }

@@ -62,11 +62,11 @@ class Remade(cluster.ClusterTest):
 class Relayed(Remade):
     """All links lead through a relay on this host."""
 
-    def job(self, **variables):
+    def job(self, transport="tcp", **variables):
         until = self.until()
         middle = relay.Relay(SEED)
         self.addCleanup(middle.close)
-        job = cluster.ByHand(self, STRETTO_TRANSPORT="tcp", STRETTO_NODE_HOST=relay.HOST,
+        job = cluster.ByHand(self, STRETTO_TRANSPORT=transport, STRETTO_NODE_HOST=relay.HOST,
                              **variables)
         job.address = middle.route(int(job.address.split(":")[1]))
         for rank in (0, 1):
@@ -97,6 +97,17 @@ class Relayed(Remade):
         self.assertGreater(self.remade(job.everybody), 10)
         print(f"MEASURED {middle.corrupted} corrupted chunks, {self.remade(job.everybody)} ends of "
               "links were made anew")
+
+    def test_changed_encrypted_bytes_end_their_link(self):
+        middle, job, until = self.job("zmq", STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1,
+                                      STRETTO_JOB_TOKEN="a token of this test", **PATIENT)
+        middle.corrupt(0.005)
+        while middle.corrupted < 30:
+            self.assert_goes_on(job.everybody, 1)
+        middle.corrupt(0.0)
+        self.assert_goes_on(job.everybody)
+        self.assert_all_is_well(job.everybody, until)
+        self.assertGreater(self.remade(job.everybody), 10)
 
     def test_silence_in_one_direction_and_in_both(self):
         middle, job, until = self.job()

@@ -92,6 +92,14 @@ def batches():
     yield "ours", b"\x08\1" + b"".join(struct.pack("<H", n) + b"q" * n for n in (4, 0, 200, 8000))
 
 
+def routed_batches():
+    """As batches(), but for connections; each also to a ROUTER, whose messages begin with an id."""
+    for name, content in batches():
+        if not content[0] & 1:
+            yield name, content
+            yield f"{name}-routed", bytes([content[0] | 16]) + content[1:]
+
+
 def field(number, value):
     """A field of a Protobuf message: a number, or bytes."""
     if isinstance(value, int):
@@ -472,7 +480,8 @@ def checkpoints():
 def main():
     makers = {"frame": frames, "control": controls, "session": sessions, "worker": workers,
               "config": configs, "agent": agents, "codec": codecs, "tcp": batches,
-              "records": records, "among": amongs, "checkpoint": checkpoints}
+              "zmq": routed_batches, "records": records, "among": amongs,
+              "checkpoint": checkpoints}
     for name, seeds in makers.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

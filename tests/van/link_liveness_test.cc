@@ -45,7 +45,7 @@ TEST_F(LinkLivenessTest, AnIdlePathThatAnswersLives) {
 TEST_F(LinkLivenessTest, AMessageWhoseRestDoesNotComeEndsIt) {
   const Status status = look_for(1min, [](PathSigns& signs) { signs.begun_at = 700; });
   EXPECT_EQ(status.code(), Code::kLinkBroken);
-  EXPECT_THAT(status.cause(), HasSubstr("in part, and nothing more of it for 5.0 s"));
+  EXPECT_THAT(status.cause(), HasSubstr("in part, and not its rest for 5.0 s"));
   EXPECT_EQ(passed(), 5s + 500ms);
 }
 

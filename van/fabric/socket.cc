@@ -19,14 +19,9 @@ namespace {
 constexpr int kBacklog = 1024;
 
 // Looks names up, which may take as long as the resolver likes.
-Result<SocketAddress> resolve(std::string_view address, bool may_be_any_port) {
-  Result<HostPort> parsed = parse_host_port(address);
-  if (!parsed.ok()) return parsed.status();
-  if (parsed->port == 0 && !may_be_any_port) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("cannot connect to '{}': port 0 is nobody's", address));
-  }
-  return SocketAddress::resolve(parsed->host == "*" ? "0.0.0.0" : parsed->host, parsed->port);
+Result<SocketAddress> resolve(const Result<HostPort>& address) {
+  if (!address.ok()) return address.status();
+  return SocketAddress::resolve(address->host == "*" ? "0.0.0.0" : address->host, address->port);
 }
 
 }  // namespace
@@ -45,7 +40,7 @@ int TcpSocket::receive(std::span<std::byte> into) const {
 void TcpSocket::finish() const { ::shutdown(get(), SHUT_WR); }
 
 Result<Listener> listen_at(std::string_view address) {
-  const Result<SocketAddress> resolved = resolve(address, true);
+  const Result<SocketAddress> resolved = resolve(parse_host_port(address));
   if (!resolved.ok()) return resolved.status();
   Listener made;
   made.socket = TcpSocket(stretto::listen_at(*resolved, kBacklog));
@@ -60,7 +55,7 @@ Result<Listener> listen_at(std::string_view address) {
 }
 
 Result<Dialled> dial_to(std::string_view address) {
-  const Result<SocketAddress> to = resolve(address, false);
+  const Result<SocketAddress> to = resolve(remote_address(address));
   if (!to.ok()) return to.status();
   Result<std::string> host = address_towards(to->host(), to->port());
   if (!host.ok()) return host.status();

@@ -78,7 +78,10 @@ class Line {
   void give_back(std::uint32_t slot);
   /// We hold far memory at this cost more, in bytes. Returns the cost of what was held before.
   std::size_t lease(std::size_t cost) { return leased_.fetch_add(cost); }
-  void end_lease(std::size_t cost) { leased_.fetch_sub(cost); }
+  void end_lease(std::uint32_t slot, std::size_t cost) {
+    give_back(slot);
+    leased_.fetch_sub(cost);
+  }
 
   // Both.
   void wish(std::uint32_t wishes);

@@ -290,8 +290,7 @@ Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
   return Buffer::borrow(
       view.bytes,
       [line = line_, mapping = view.mapping, slot = entry.slot, cost] {
-        line->give_back(slot);
-        line->end_lease(cost);
+        line->end_lease(slot, cost);
       },
       may_last ? Buffer::Lending::kLasting : Buffer::Lending::kForNow);
 }

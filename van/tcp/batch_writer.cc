@@ -11,7 +11,7 @@ Transport::Sent BatchWriter::send(LinkId link, const wire::Header& header, const
   Connection* connection = table_.find(link);
   if (connection == nullptr || connection->broken) return kBroken;
   if (connection->full) return kFull;
-  if (MessageBatch::takes(payload)) {
+  if (FrameBatch::takes(payload)) {
     connection->batch.add(header, payload);
     if (!std::exchange(connection->batched, true)) batched_.push_back(link);
     if (connection->batch.full() && connection->flush()) write(*connection);

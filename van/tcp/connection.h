@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
-#include "van/tcp/batch.h"
+#include "van/frame_batch.h"
 #include "van/tcp/message_parser.h"
 #include "van/tcp/output_buffer.h"
 #include "van/tcp_path.h"
@@ -103,7 +103,7 @@ class Connection {
   bool writes = false;        ///< The watch tells when there is room.
   LinkLiveness liveness;      ///< Of its path.
   std::size_t accounted = 0;  ///< Bytes that it counts for while it is not admitted.
-  MessageBatch batch;
+  FrameBatch batch;
 
  private:
   MessageParser::Got receive();

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/config.h"
+#include "van/resolver.h"
 #include "van/tcp/connection_table.h"
 #include "van/tcp/options.h"
-#include "van/tcp/resolver.h"
 #include "van/watch.h"
 
 namespace stretto::tcp {

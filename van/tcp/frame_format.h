@@ -14,19 +14,9 @@
 #include <optional>
 #include <span>
 
-#include "van/wire.h"
+#include "van/frame_batch.h"
 
 namespace stretto::tcp {
-
-/// Smaller payloads travel with others (batch.h), and are copied out of the memory that they were
-/// received into.
-inline constexpr std::size_t kLeastTaken = 8192;
-
-/// Frames of one message, at most, and bytes of its payloads with their lengths.
-inline constexpr std::size_t kMostBatched = 256;
-inline constexpr std::size_t kMostBatchBytes = 64 << 10;
-inline constexpr std::size_t kMostBatchPart =
-    kMostBatchBytes + kLeastTaken + kMostBatched * sizeof(std::uint32_t);
 
 /// What a message begins with.
 struct MessageHead {
@@ -53,18 +43,5 @@ inline bool is_within_limits(const MessageHead& head, std::size_t max_payload_by
   if (head.frames == 0 || head.frames > kMostBatched) return false;
   return head.payload_bytes <= (head.frames == 1 ? max_payload_bytes : kMostBatchPart);
 }
-
-// Of the lengths at the start of a batch's payloads.
-inline constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
-inline std::size_t length_in(std::span<const std::byte> payloads, std::size_t index) {
-  std::uint32_t length = 0;
-  std::memcpy(&length, payloads.data() + index * kLengthBytes, kLengthBytes);
-  return length;
-}
-
-/// True if headers and payloads of a message are one frame, or a batch, with no payload larger than
-/// this.
-bool fits(std::span<const std::byte> headers, std::span<const std::byte> payloads,
-          std::size_t max_payload_bytes);
 
 }  // namespace stretto::tcp

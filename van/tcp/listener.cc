@@ -14,7 +14,6 @@
 #include "common/log.h"
 #include "common/network.h"
 #include "common/socket_address.h"
-#include "van/tcp/address.h"
 #include "van/tcp/options.h"
 
 namespace stretto::tcp {
@@ -27,20 +26,12 @@ constexpr int kBacklog = 4096;
 
 Result<ListeningSocket> ListeningSocket::open(std::string_view address, Watch& watch,
                                               std::uint64_t token) {
-  const Result<HostPort> parsed = to_listen(address);
-  if (!parsed.ok()) return parsed.status();
-  const std::string wanted = fmt::format("wanted to listen at '{}'", address);
-  const auto at = SocketAddress::from_digits(parsed->host, parsed->port);
-  if (!at) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{}, but '{}' is no address; give one of this host in digits, or "
-                              "0.0.0.0, or [::]",
-                              wanted, parsed->host));
-  }
+  const Result<SocketAddress> at = listening_address(address);
+  if (!at.ok()) return at.status();
   Descriptor socket = listen_at(*at, kBacklog);
   const SocketAddress bound =
       socket.is_open() ? SocketAddress::own_of(socket.get()) : SocketAddress();
-  if (!bound.is_known()) return failure(wanted, errno);
+  if (!bound.is_known()) return failure(fmt::format("wanted to listen at '{}'", address), errno);
   if (Status status = watch.add(socket.get(), token); !status.ok()) return status;
   std::string reachable = reachable_address(bound.text());
   return ListeningSocket(std::move(socket), std::move(reachable), watch, token);

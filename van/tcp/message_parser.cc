@@ -52,7 +52,7 @@ MessageParser::Got MessageParser::take_message(std::span<const std::byte>& bytes
   if (bytes.size() < kHeadBytes + head->headers_bytes()) return Got::kNothing;
   const std::span<const std::byte> headers = bytes.subspan(kHeadBytes, head->headers_bytes());
   const std::span<const std::byte> rest = bytes.subspan(kHeadBytes + headers.size());
-  if (head->payload_bytes < kLeastTaken) {
+  if (head->payload_bytes < kLeastAlone) {
     if (rest.size() < head->payload_bytes) return Got::kNothing;
     headers_ = headers;
     payloads_ = rest.first(head->payload_bytes);
@@ -83,7 +83,7 @@ MessageParser::Got MessageParser::filled(std::size_t bytes) {
 }
 
 MessageParser::Got MessageParser::check_frames() {
-  return fits(headers_, payloads_, max_payload_bytes_) ? Got::kFrame : fail();
+  return is_frame_or_batch(headers_, payloads_, max_payload_bytes_) ? Got::kFrame : fail();
 }
 
 Buffer MessageParser::take_payload() {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "van/tcp/frame_format.h"
 
 namespace stretto::tcp {
 namespace {
@@ -45,7 +46,7 @@ void OutputBuffer::add(const wire::Header& header, const Buffer& payload) {
   ++messages_;
 }
 
-void OutputBuffer::add(MessageBatch& batch) {
+void OutputBuffer::add(FrameBatch& batch) {
   if (batch.frames().size() == 1) {
     add(batch.frames().front().header, batch.frames().front().payload);
   } else {

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "common/buffer.h"
-#include "van/tcp/batch.h"
+#include "van/frame_batch.h"
 
 namespace stretto::tcp {
 
@@ -18,7 +18,7 @@ class OutputBuffer {
   /// Large payloads are lent until they have left, or this ends; small ones are copied.
   void add(const wire::Header& header, const Buffer& payload);
   /// All of a batch, which is empty then.
-  void add(MessageBatch& batch);
+  void add(FrameBatch& batch);
 
   bool empty() const { return pieces_.empty(); }
   /// Messages of which something is left; a batch is one.

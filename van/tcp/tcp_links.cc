@@ -25,7 +25,8 @@ Status is_no_frame(Connection& connection) {
 
 void deliver(Transport::Sink& sink, Connection& connection) {
   MessageParser& parser = connection.parser();
-  Unpacked frames(parser.headers(), parser.payloads(), [&parser] { return parser.take_payload(); });
+  UnpackedFrames frames(parser.headers(), parser.payloads(),
+                        [&parser] { return parser.take_payload(); });
   wire::HeaderView header(parser.headers().data(), wire::kHeaderBytes);
   Buffer payload;
   while (!connection.over && frames.next(header, payload)) {
@@ -37,14 +38,21 @@ void deliver(Transport::Sink& sink, Connection& connection) {
 
 // Room for all of a message but a large payload, and a head more.
 TcpLinks::~TcpLinks() {
-  static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kHeadBytes + kLeastTaken);
+  static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kHeadBytes + kLeastAlone);
   for (const auto& [link, connection] : table_.all()) connection->hang_up();
 }
 
 // ---- connecting
 
+// Clients that come and go use numbers up. 0 is the listener's token.
+LinkId TcpLinks::next_id() {
+  LinkId link = ids_.next();
+  while (link == 0 || table_.find(link) != nullptr) link = ids_.next();
+  return link;
+}
+
 Result<LinkId> TcpLinks::connect(const HostPort& to, std::string_view address) {
-  const LinkId link = ids_.next();
+  const LinkId link = next_id();
   Status status = connector_.connect(link, to, address, time_.now());
   if (!status.ok()) return status;
   ++announced_;
@@ -57,7 +65,7 @@ void TcpLinks::accept() {
   for (int i = 0; i < kMostAccepted; ++i) {
     AcceptedSocket caller = listener_->accept();
     if (!caller.socket.is_open()) return;
-    const LinkId link = ids_.next();
+    const LinkId link = next_id();
     auto connection =
         std::make_unique<Connection>(link, std::move(caller), time_.now(),
                                      std::min(options_.pending_bytes, options_.max_payload_bytes));

@@ -11,7 +11,6 @@
 #include "common/config.h"
 #include "common/loop_owner.h"
 #include "van/polling.h"
-#include "van/tcp/address.h"
 #include "van/tcp/tcp_links.h"
 #include "van/watch.h"
 
@@ -88,7 +87,7 @@ Result<std::string> TcpTransport::listen(std::string_view address) {
 }
 
 Result<LinkId> TcpTransport::connect(std::string_view address) {
-  const Result<HostPort> to = to_connect(address);
+  const Result<HostPort> to = remote_address(address);
   if (!to.ok()) return to.status();
   if (links_.size() >= options_.max_links) {
     return Status(

@@ -25,7 +25,6 @@ void configure(ZmqSocket& socket, const ZmqOptions& options) {
   socket.set(ZMQ_LINGER, 0);
   socket.set(ZMQ_IPV6, 1);
   socket.set(ZMQ_ROUTER_MANDATORY, 1);
-  socket.set(ZMQ_ROUTER_HANDOVER, 1);
   socket.set(ZMQ_SNDHWM, options.queue_frames);
   socket.set(ZMQ_RCVHWM, options.queue_frames);
   socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
@@ -101,7 +100,7 @@ Turn AcceptedLinks::receive(Transport::Sink& sink, int limit) {
 void AcceptedLinks::take(Transport::Sink& sink, Shape shape) {
   AcceptedLink* link = watch_.book().find(in_.id.text());
   if (link != nullptr && link->descriptor != in_.header.descriptor()) {
-    // Another connection has taken its id: libzmq has dropped this one.
+    // Another connection has its id, so this one is gone.
     watch_.read_events();
     if (watch_.book().is_current(link->descriptor)) watch_.book().disconnected(link->descriptor);
     watch_.book().end(
@@ -116,10 +115,12 @@ void AcceptedLinks::take(Transport::Sink& sink, Shape shape) {
     if (link == nullptr) return;
   }
   watch_.book().heard(*link);
+  link->progress.count_message();
   if (link->muted) return shut(*link);
   if (shape == Shape::kEmpty && first) return;
+  if (shape == Shape::kKeepAlive) return;
   if (shape != Shape::kFrame) return mute(sink, *link);
-  MessageFrames frames(in_);
+  UnpackedFrames frames = frames_of(in_);
   wire::HeaderView header(in_.header.bytes().data(), wire::kHeaderBytes);
   Buffer payload;
   while (!link->muted && frames.next(header, payload)) {
@@ -138,7 +139,7 @@ AcceptedLink* AcceptedLinks::introduce(Transport::Sink& sink, Shape shape) {
       watch_.book().add(links_.next(), in_.id.text(), descriptor, in_.header.peer_address());
   link.local = is_own_host(link.address);
   link.batch = FrameBatch(link.local);
-  if (shape == Shape::kMalformed) {
+  if (shape == Shape::kMalformed || shape == Shape::kKeepAlive) {
     link.muted = true;
     watch_.refuse(fmt::format("{}: its first message was no frame", link.address));
   } else {
@@ -221,19 +222,26 @@ void AcceptedLinks::look_at_paths(Time now, Duration dead_after) {
   struct Seen {
     LinkId link;
     PathSigns signs;
+    std::optional<std::uint64_t> received_bytes;
   };
   std::vector<Seen> seen;
   for (const auto& [number, link] : watch_.book().links()) {
     if (link->muted || link->ended || !link->sure) continue;
-    if (const auto signs = path_signs(link->descriptor)) seen.push_back({number, *signs});
+    if (const auto signs = path_signs(link->descriptor)) {
+      seen.push_back({number, *signs, received_bytes_of(link->descriptor)});
+    }
   }
   watch_.read_events();  // What was read is of the right connection if the link is still open after
                          // that.
-  for (const auto& [number, signs] : seen) {
+  for (auto& [number, signs, received_bytes] : seen) {
     AcceptedLink& link = *watch_.book().find_link(number);
     if (link.ended) continue;
+    signs.begun_at = link.progress.begun_at(received_bytes);
     const Status status = liveness_[number].look(signs, now, dead_after);
-    if (status.ok()) continue;
+    if (status.ok()) {
+      if (!link.full && link.keep_alives.take()) send_keep_alive(socket_, link.id);
+      continue;
+    }
     reset_when_closed(link.descriptor);
     shut(link);
     watch_.book().end(link, {status.code(), fmt::format("{}: {}", link.address, status.cause())});

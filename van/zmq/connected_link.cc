@@ -16,7 +16,7 @@
 #include "common/memory.h"
 #include "common/network.h"
 #include "van/tcp_path.h"
-#include "van/zmq/address.h"
+#include "van/tcp_sockets.h"
 #include "van/zmq/mechanism.h"
 
 namespace stretto::zmq {
@@ -25,7 +25,7 @@ namespace {
 // CLOSED tells that a try to connect failed; CONNECT_RETRIED also that none could be made.
 constexpr int kNotConnected = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED;
 
-// No other end has it, so no connection takes another's place at the ROUTER (ROUTER_HANDOVER).
+// No other end has it. A ROUTER ignores a second connection of one id.
 void set_routing_id(ZmqSocket& socket) {
   std::array<unsigned char, 16> id{};
   STRETTO_CHECK(::getrandom(id.data(), id.size(), 0) == static_cast<ssize_t>(id.size()));
@@ -54,24 +54,14 @@ void configure(ZmqSocket& socket, const ZmqOptions& options, bool local) {
 
 // Why the kernel makes no connection, which libzmq does not tell: it is asked again, for a moment.
 // A host that has just refused answers at once.
-int connect_error(const std::string& address) {
+int connect_error(const SocketAddress& to) {
   constexpr int kMostMilliseconds = 20;
-  const Result<HostPort> to = far_address(address);
-  if (!to.ok()) return 0;
-  const auto digits = SocketAddress::from_digits(to->host, to->port);
-  const Result<SocketAddress> at =
-      digits ? Result<SocketAddress>(*digits) : SocketAddress::resolve(to->host, to->port);
-  if (!at.ok()) return 0;
-  const Descriptor socket(::socket(at->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_open()) return errno;
-  if (::connect(socket.get(), at->get(), at->size()) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd waited{.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  int error = 0;
-  socklen_t size = sizeof error;
+  const Result<PendingConnect> begun = begin_connect(to);
+  if (!begun.ok()) return 0;
+  if (begun->error != 0) return begun->error;
+  pollfd waited{.fd = begun->socket.get(), .events = POLLOUT, .revents = 0};
   if (::poll(&waited, 1, kMostMilliseconds) != 1) return 0;
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  return error;
+  return connect_outcome(begun->socket.get()).value_or(0);
 }
 
 }  // namespace
@@ -92,12 +82,9 @@ ConnectedLink::ConnectedLink(LinkId link, std::string address, const ZmqOptions&
       batch_(is_own_host(address_)),
       local_(is_own_host(address_)) {}
 
-Result<std::unique_ptr<ConnectedLink>> ConnectedLink::connect(const ZmqContext& context,
-                                                              const ZmqOptions& options,
-                                                              LinkId link,
-                                                              std::string_view address) {
-  const Result<HostPort> to = far_address(address);
-  if (!to.ok()) return to.status();
+Result<std::unique_ptr<ConnectedLink>> ConnectedLink::open(const ZmqContext& context,
+                                                           const ZmqOptions& options, LinkId link,
+                                                           std::string_view address) {
   const std::string wanted = fmt::format("wanted to connect to '{}'", address);
   // The socket, both ends of its monitor and the connection.
   if (Status status = need_descriptors(4, wanted); !status.ok()) return status;
@@ -112,8 +99,19 @@ Result<std::unique_ptr<ConnectedLink>> ConnectedLink::connect(const ZmqContext& 
   if (!monitor.ok()) return monitor.status();
   std::unique_ptr<ConnectedLink> made(new ConnectedLink(link, std::string(address), options,
                                                         *std::move(socket), *std::move(monitor)));
-  if (zmq_connect(made->socket_.get(), endpoint_of(*to).c_str()) == 0) return made;
-  return zmq_failure(wanted, zmq_errno());
+  return made;
+}
+
+// libzmq would prefer an address of IPv6, and keep all links waiting for a name.
+Status ConnectedLink::dial(const SocketAddress& to) {
+  to_ = to;
+  if (zmq_connect(socket_.get(), ("tcp://" + to.text()).c_str()) == 0) return {};
+  return zmq_failure(fmt::format("wanted to connect to '{}'", address_), zmq_errno());
+}
+
+void ConnectedLink::dial_found(const Result<SocketAddress>& found) {
+  Status status = found.ok() ? dial(*found) : not_connected(found.status().cause());
+  if (!status.ok()) end(std::move(status));
 }
 
 Turn ConnectedLink::receive(Transport::Sink& sink, int limit) {
@@ -128,6 +126,7 @@ Turn ConnectedLink::receive(Transport::Sink& sink, int limit) {
       }
       return turn;
     }
+    progress_.count_message();
     if (shape == Shape::kFrame) {
       turn.called = true;
       turn.frames += static_cast<int>(in_.frames());
@@ -135,6 +134,7 @@ Turn ConnectedLink::receive(Transport::Sink& sink, int limit) {
       continue;
     }
     ++turn.frames;
+    if (shape == Shape::kKeepAlive) continue;
     if (shape == Shape::kEmpty) {
       end({Code::kLinkBroken, fmt::format("{} has closed the link", address_)});
     } else {
@@ -148,7 +148,7 @@ Turn ConnectedLink::receive(Transport::Sink& sink, int limit) {
 }
 
 void ConnectedLink::deliver(Transport::Sink& sink) {
-  MessageFrames frames(in_);
+  UnpackedFrames frames = frames_of(in_);
   wire::HeaderView header(in_.header.bytes().data(), wire::kHeaderBytes);
   Buffer payload;
   while (!over() && frames.next(header, payload)) {
@@ -177,6 +177,7 @@ Transport::Sent ConnectedLink::send(const wire::Header& header, const Buffer& pa
   if (state_ != State::kOpen) return kBroken;
   if (full_) return kFull;
   if (FrameBatch::takes(payload)) {
+    keep_alives_.note_frame();
     batch_.add(header, payload);
     if (batch_.full()) flush();
     return state_ == State::kOpen ? kTaken : kBroken;
@@ -184,13 +185,14 @@ Transport::Sent ConnectedLink::send(const wire::Header& header, const Buffer& pa
   flush();
   if (state_ != State::kOpen) return kBroken;
   if (full_) return kFull;
+  keep_alives_.note_frame();
   const int error = send_frame(socket_, {}, header, payload);
   return error == 0 ? kTaken : failed(error);
 }
 
 void ConnectedLink::flush() {
   if (batch_.empty() || full_ || state_ != State::kOpen) return;
-  if (const int error = batch_.send(socket_, {}); error != 0) failed(error);
+  if (const int error = send_batch(socket_, {}, batch_); error != 0) failed(error);
 }
 
 Transport::Sent ConnectedLink::failed(int error) {
@@ -210,9 +212,8 @@ bool ConnectedLink::has_come() const {
 }
 
 void ConnectedLink::watch() {
-  bool tried = false;
   while (const auto event = monitor_.next()) {
-    tried = tried || event->kind == ZMQ_EVENT_CLOSED;
+    tried_ = tried_ || event->kind == ZMQ_EVENT_CLOSED;
     if (event->kind == ZMQ_EVENT_CONNECTED) {
       connection_ = event->value;
     } else if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
@@ -222,9 +223,9 @@ void ConnectedLink::watch() {
     } else if ((event->kind & kHandshakeFailed) != 0) {
       end(made_ ? bytes_changed() : why_refused(*event, mechanism_, address_));
     } else if (event->kind == ZMQ_EVENT_DISCONNECTED) {
-      end(connection_ended());
+      end(made_ ? connection_ended() : handshake_ended(mechanism_, address_));
     } else if (event->kind == ZMQ_EVENT_CONNECT_RETRIED) {
-      end(why_not_connected(tried));
+      end(why_not_connected());
     }
   }
 }
@@ -232,11 +233,16 @@ void ConnectedLink::watch() {
 // The descriptor is libzmq's, but its monitor is told before it closes: so what was read is of the
 // right connection if the link is still open after that.
 void ConnectedLink::look_at_path(Time now, Duration dead_after) {
-  const std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
+  std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
+  const std::optional<std::uint64_t> received = received_bytes_of(connection_);
   watch();
   if (!signs || state_ != State::kOpen) return;
+  if (made_) signs->begun_at = progress_.begun_at(received);
   Status status = liveness_.look(*signs, now, dead_after);
-  if (status.ok()) return;
+  if (status.ok()) {
+    if (!full_ && keep_alives_.take()) send_keep_alive(socket_, {});
+    return;
+  }
   reset_when_closed(connection_);
   end({status.code(), fmt::format("{}: {}", address_, status.cause())});
 }
@@ -246,11 +252,15 @@ std::optional<Transport::RoundTrips> ConnectedLink::round_trips() const {
   return round_trips_of(connection_);
 }
 
-Status ConnectedLink::why_not_connected(bool tried) const {
-  const int error = tried ? connect_error(address_) : 0;
-  const std::string cause =
-      error == 0 ? "its host does not answer, or its name is not known" : std::strerror(error);
-  return {error == ECONNREFUSED ? Code::kRefused : Code::kNetwork,
+Status ConnectedLink::why_not_connected() const {
+  const int error = tried_ ? connect_error(to_) : 0;
+  if (error == 0) return not_connected("its host does not answer");
+  return not_connected(std::strerror(error),
+                       error == ECONNREFUSED ? Code::kRefused : Code::kNetwork);
+}
+
+Status ConnectedLink::not_connected(std::string_view cause, Code code) const {
+  return {code,
           fmt::format("no connection to {} could be made: {}; check that it is up, and the address",
                       address_, cause)};
 }
@@ -268,7 +278,7 @@ Status ConnectedLink::connection_ended() const {
 // brings what was lost.
 Status ConnectedLink::bytes_changed() const {
   return {Code::kLinkBroken,
-          fmt::format("what {} sent was changed, repeated or left out on the way", address_)};
+          fmt::format("what {} sent was changed or repeated on the way", address_)};
 }
 
 void ConnectedLink::end(Status why) {

@@ -7,11 +7,14 @@
 #include <memory>
 #include <string>
 
+#include "common/socket_address.h"
 #include "van/link_liveness.h"
 #include "van/polling.h"
 #include "van/zmq/frames.h"
+#include "van/zmq/keep_alives.h"
 #include "van/zmq/monitor.h"
 #include "van/zmq/options.h"
+#include "van/zmq/receive_progress.h"
 
 namespace stretto::zmq {
 
@@ -24,12 +27,17 @@ int milliseconds(Duration duration);
 /// Thread: loop.
 class ConnectedLink {
  public:
-  static Result<std::unique_ptr<ConnectedLink>> connect(const ZmqContext& context,
-                                                        const ZmqOptions& options, LinkId link,
-                                                        std::string_view address);
+  /// With a socket; dial() connects it. `address` is of the far end.
+  static Result<std::unique_ptr<ConnectedLink>> open(const ZmqContext& context,
+                                                     const ZmqOptions& options, LinkId link,
+                                                     std::string_view address);
   ~ConnectedLink() { monitor_.stop_watching(socket_); }
   ConnectedLink(const ConnectedLink&) = delete;
   ConnectedLink& operator=(const ConnectedLink&) = delete;
+
+  Status dial(const SocketAddress& to);
+  /// Once a name has been looked up. Ends the link where it has no address.
+  void dial_found(const Result<SocketAddress>& found);
 
   /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
   Turn receive(Transport::Sink& sink, int limit);
@@ -62,7 +70,8 @@ class ConnectedLink {
 
   ConnectedLink(LinkId link, std::string address, const ZmqOptions& options, ZmqSocket socket,
                 Monitor monitor);
-  Status why_not_connected(bool tried) const;
+  Status not_connected(std::string_view cause, Code code = Code::kNetwork) const;
+  Status why_not_connected() const;
   Status connection_ended() const;
   Status bytes_changed() const;
   void end(Status why);
@@ -83,8 +92,12 @@ class ConnectedLink {
   Status why_;
   bool full_ = false;
   bool made_ = false;
+  bool tried_ = false;  // libzmq had a socket to connect by.
+  SocketAddress to_;
   int connection_ = -1;  // The descriptor of the TCP connection, which is libzmq's.
   LinkLiveness liveness_;
+  ReceiveProgress progress_;
+  KeepAlives keep_alives_;
   const bool local_;
 };
 

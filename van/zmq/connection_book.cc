@@ -119,6 +119,11 @@ bool ConnectionBook::is_current(int descriptor) const {
   return wire != wires_.end() && wire->second.open && !wire->second.unsettled;
 }
 
+std::uint64_t ConnectionBook::order_of(int descriptor) const {
+  const auto wire = wires_.find(descriptor);
+  return wire != wires_.end() && wire->second.open ? wire->second.order : 0;
+}
+
 bool ConnectionBook::is_open(int descriptor) const {
   const auto wire = wires_.find(descriptor);
   return wire != wires_.end() && wire->second.open;

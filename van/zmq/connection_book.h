@@ -21,6 +21,8 @@
 
 #include "van/transport.h"
 #include "van/zmq/frames.h"
+#include "van/zmq/keep_alives.h"
+#include "van/zmq/receive_progress.h"
 
 namespace stretto::zmq {
 
@@ -36,6 +38,8 @@ struct AcceptedLink {
   bool shut = false;           ///< Its connection has been shut down from here,
   bool told = false;           ///< or it has been asked to do so, since it is not sure.
   bool full = false;           ///< It answered kFull.
+  ReceiveProgress progress;
+  KeepAlives keep_alives;
   FrameBatch batch{true};      ///< Frames that leave together,
   bool batched = false;        ///< and that AcceptedLinks knows of them.
   Status why;                  ///< Of the end.
@@ -63,6 +67,8 @@ class ConnectionBook {
   bool is_current(int descriptor) const;
   /// True if a connection has this descriptor.
   bool is_open(int descriptor) const;
+  /// The number of the connection that has this descriptor, as Stranger::order; 0: none has.
+  std::uint64_t order_of(int descriptor) const;
   /// True if the id's link has been removed not long ago: then this is a late message of it.
   bool is_gone(std::string_view id) const { return gone_.contains(id); }
   /// Those that have ended and have nothing more to deliver, each told once: all of them if the

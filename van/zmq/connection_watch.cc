@@ -20,8 +20,9 @@ namespace {
 // Events read at once: what comes meanwhile is read in the next turn.
 constexpr int kMostEvents = 1 << 16;
 constexpr Duration kAgeEvery = 1s;
+constexpr Duration kCheckEvery = 1s;
 constexpr Duration kLookEvery = 5ms;
-constexpr Duration kConfirmed = 30ms;
+constexpr Duration kConfirmed = 10ms;
 
 }  // namespace
 
@@ -43,10 +44,10 @@ void ConnectionWatch::read_events() {
 // descriptor is libzmq's, which may close it at any time, and then it may be anything: but libzmq
 // tells the monitor before it closes. So if nothing has been told after we made a copy, the copy is
 // of the right connection.
-void ConnectionWatch::shut(int descriptor) {
+void ConnectionWatch::shut(int descriptor, std::optional<std::uint64_t> order) {
   const Descriptor copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   read_events();
-  if (!book_.is_open(descriptor)) return;
+  if (!book_.is_open(descriptor) || (order && book_.order_of(descriptor) != *order)) return;
   ::shutdown(copy.is_open() ? copy.get() : descriptor, SHUT_RDWR);
   book_.note_shut(descriptor);
 }
@@ -65,6 +66,7 @@ void ConnectionWatch::note_empty() {
 
 void ConnectionWatch::look_around(Time now) {
   gate();
+  check_descriptors(now);
   if (book_.strangers() == 0) suspects_.clear();
   if (book_.strangers() == 0 || now < next_look_) return;
   next_look_ = now + kLookEvery;
@@ -86,9 +88,18 @@ void ConnectionWatch::gate() {
   }
 }
 
-void ConnectionWatch::hang_up(int descriptor, std::string_view why) {
+// libzmq cannot accept then, and its event of that comes as often as its thread turns.
+void ConnectionWatch::check_descriptors(Time now) {
+  if (now < next_check_) return;
+  next_check_ = now + kCheckEvery;
+  const Status status = need_descriptors(1, "wanted to accept connections");
+  if (status.ok() || !lack_.due(now)) return;
+  log(Level::kWarning, "zmq: accept at {} may fail: {}", address(), status.cause());
+}
+
+void ConnectionWatch::hang_up(const ConnectionBook::Stranger& stranger, std::string_view why) {
   refuse(fmt::format("a client of {}: {}", address(), why));
-  shut(descriptor);
+  shut(stranger.descriptor, stranger.order);
 }
 
 void ConnectionWatch::hang_up_on_strangers(Time now) {
@@ -100,23 +111,23 @@ void ConnectionWatch::hang_up_on_strangers(Time now) {
     const std::uint64_t bytes = received_bytes_of(descriptor).value_or(0);
     const bool crowded = strangers.size() - i > options_.max_strangers;
     if (age > latest || (age > 1 && crowded)) {
-      hang_up(descriptor, "it did not say who it is");
+      hang_up(strangers[i], "it did not say who it is");
     } else if (bytes > options_.stranger_bytes && is_confirmed(order, now, heard_out)) {
-      hang_up(descriptor, "it sent too much before it said who it is");
+      hang_up(strangers[i], "it sent too much before it said who it is");
     }
   }
 }
 
 void ConnectionWatch::hang_up_on_talkers(Time now) {
   struct Held {
-    int descriptor;
+    ConnectionBook::Stranger stranger;
     std::uint64_t bytes;
   };
   forget_suspects();
   std::vector<Held> held;
   std::uint64_t sum = 0;
   for (const ConnectionBook::Stranger& stranger : book_.list_strangers()) {
-    held.push_back({stranger.descriptor, received_bytes_of(stranger.descriptor).value_or(0)});
+    held.push_back({stranger, received_bytes_of(stranger.descriptor).value_or(0)});
     sum += held.back().bytes;
   }
   if (sum <= options_.strangers_bytes) {
@@ -128,7 +139,7 @@ void ConnectionWatch::hang_up_on_talkers(Time now) {
   std::ranges::sort(held, std::greater(), &Held::bytes);
   for (const Held& one : held) {
     if (sum <= options_.strangers_bytes / 2) return;
-    hang_up(one.descriptor, "connections that did not say who they are have sent too much");
+    hang_up(one.stranger, "connections that did not say who they are have sent too much");
     sum -= one.bytes;
   }
 }

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "common/complaint.h"
 #include "common/logged_count.h"
 #include "van/zmq/connection_book.h"
 #include "van/zmq/listening_port.h"
@@ -33,8 +35,9 @@ class ConnectionWatch {
 
   /// Reads what the monitor has to say.
   void read_events();
-  /// Disconnects the connection that has this descriptor.
-  void shut(int descriptor);
+  /// Disconnects the connection that has this descriptor; with an order, unless it is of another
+  /// connection by now.
+  void shut(int descriptor, std::optional<std::uint64_t> order = std::nullopt);
   /// Counts a client that was disconnected for this reason, and logs some.
   void refuse(const std::string& what);
   /// The socket should be read, though nothing may have come: it tells whom to disconnect.
@@ -55,9 +58,10 @@ class ConnectionWatch {
   };
 
   void gate();
+  void check_descriptors(Time now);
   void hang_up_on_strangers(Time now);
   void hang_up_on_talkers(Time now);
-  void hang_up(int descriptor, std::string_view why);
+  void hang_up(const ConnectionBook::Stranger& stranger, std::string_view why);
   bool is_confirmed(std::uint64_t suspect, Time now, bool heard_out);
   void forget_suspects();
 
@@ -66,8 +70,10 @@ class ConnectionWatch {
   ListeningPort port_;
   ConnectionBook book_;
   LoggedCount refused_;
+  Complaint lack_;
   Time next_age_;
   Time next_look_;
+  Time next_check_;
   std::uint64_t reads_ = 0;
   bool wants_read_ = false;
   // By order of the stranger; 0: all together.

@@ -5,35 +5,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace stretto::zmq {
 namespace {
 
 constexpr int kDiscardedAtOnce = 256;
-constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
-
-std::size_t length_in(std::span<const std::byte> payloads, std::size_t index) {
-  std::uint32_t length = 0;
-  std::memcpy(&length, payloads.data() + index * kLengthBytes, kLengthBytes);
-  return length;
-}
-
-bool fits(std::span<const std::byte> headers, std::span<const std::byte> payloads,
-          std::size_t max_payload_bytes) {
-  const std::size_t count = headers.size() / wire::kHeaderBytes;
-  if (count == 0 || count > kMostBatched) return false;
-  if (headers.size() != count * wire::kHeaderBytes) return false;
-  if (count == 1) return payloads.size() <= max_payload_bytes;
-  if (payloads.size() < count * kLengthBytes || payloads.size() > kMostBatchPart) return false;
-  std::size_t sum = count * kLengthBytes;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t length = length_in(payloads, i);
-    if (length > max_payload_bytes) return false;
-    sum += length;
-  }
-  return sum == payloads.size();
-}
-
+constexpr std::size_t kKeepAliveBytes = 1;
 // Both parts are there: memory that runs out must not leave half of a message in the socket.
 int send_parts(ZmqSocket& socket, std::string_view id, MessagePart first, MessagePart second) {
   if (!id.empty()) {
@@ -60,7 +39,14 @@ Shape MessageReader::next(ZmqSocket& socket, ReceivedMessage& in) {
     return Shape::kNothing;
   }
   if (!in.header.more()) {
-    return in.header.bytes().empty() ? Shape::kEmpty : Shape::kMalformed;
+    switch (in.header.bytes().size()) {
+      case 0:
+        return Shape::kEmpty;
+      case kKeepAliveBytes:
+        return Shape::kKeepAlive;
+      default:
+        return Shape::kMalformed;
+    }
   }
   STRETTO_CHECK(socket.receive(in.payload));
   if (in.payload.more()) {
@@ -68,7 +54,7 @@ Shape MessageReader::next(ZmqSocket& socket, ReceivedMessage& in) {
     discard(socket, in.payload);
     return Shape::kMalformed;
   }
-  const bool whole = fits(in.header.bytes(), in.payload.bytes(), max_payload_bytes_);
+  const bool whole = is_frame_or_batch(in.header.bytes(), in.payload.bytes(), max_payload_bytes_);
   return whole ? Shape::kFrame : Shape::kMalformed;
 }
 
@@ -79,23 +65,9 @@ void MessageReader::discard(ZmqSocket& socket, MessagePart& scratch) {
   }
 }
 
-MessageFrames::MessageFrames(ReceivedMessage& in)
-    : in_(in), count_(in.frames()), offset_(count_ * kLengthBytes) {}
-
-bool MessageFrames::next(wire::HeaderView& header, Buffer& payload) {
-  if (taken_ == count_) return false;
-  header =
-      wire::HeaderView(in_.header.bytes().data() + taken_ * wire::kHeaderBytes, wire::kHeaderBytes);
-  if (count_ == 1) {
-    payload = MessagePart::take(std::move(in_.payload));
-  } else {
-    const std::span<const std::byte> bytes = in_.payload.bytes();
-    const std::size_t length = length_in(bytes, taken_);
-    payload = length == 0 ? Buffer() : Buffer::copy_of(bytes.subspan(offset_, length));
-    offset_ += length;
-  }
-  ++taken_;
-  return true;
+UnpackedFrames frames_of(ReceivedMessage& in) {
+  return {in.header.bytes(), in.payload.bytes(),
+          [&in] { return MessagePart::take(std::move(in.payload)); }};
 }
 
 int send_frame(ZmqSocket& socket, std::string_view id, const wire::Header& header,
@@ -105,44 +77,27 @@ int send_frame(ZmqSocket& socket, std::string_view id, const wire::Header& heade
   return send_parts(socket, id, std::move(first), MessagePart::lend(payload));
 }
 
-void FrameBatch::add(const wire::Header& header, const Buffer& payload) {
-  frames_.push_back({header, payload});
-  bytes_ += wire::kHeaderBytes + payload.size();
-}
-
-int FrameBatch::send(ZmqSocket& socket, std::string_view id) {
-  const int error = frames_.size() == 1
-                        ? send_frame(socket, id, frames_.front().header, frames_.front().payload)
-                        : send_parts(socket, id, headers(), payloads());
-  if (error != 0) return error;
-  frames_.clear();
-  bytes_ = 0;
-  return 0;
-}
-
-MessagePart FrameBatch::headers() const {
-  MessagePart part(frames_.size() * wire::kHeaderBytes);
-  std::byte* at = part.bytes().data();
-  for (const Waiting& frame : frames_) {
-    std::memcpy(at, &frame.header, wire::kHeaderBytes);
-    at += wire::kHeaderBytes;
+int send_keep_alive(ZmqSocket& socket, std::string_view id) {
+  if (!id.empty()) {
+    if (const int error = socket.send(id, true); error != 0) return error;
   }
-  return part;
+  return socket.send(std::string_view("k", kKeepAliveBytes), false) == 0 ? 0 : EHOSTUNREACH;
 }
 
-MessagePart FrameBatch::payloads() const {
-  const std::size_t lengths = frames_.size() * kLengthBytes;
-  MessagePart part(lengths + bytes_ - frames_.size() * wire::kHeaderBytes);
-  std::byte* length_at = part.bytes().data();
-  std::byte* at = length_at + lengths;
-  for (const Waiting& frame : frames_) {
-    const auto length = static_cast<std::uint32_t>(frame.payload.size());
-    std::memcpy(length_at, &length, kLengthBytes);
-    length_at += kLengthBytes;
-    if (length != 0) std::memcpy(at, frame.payload.data(), length);
-    at += length;
+int send_batch(ZmqSocket& socket, std::string_view id, FrameBatch& batch) {
+  const std::vector<FrameBatch::Frame>& frames = batch.frames();
+  int error = 0;
+  if (frames.size() == 1) {
+    error = send_frame(socket, id, frames.front().header, frames.front().payload);
+  } else {
+    MessagePart headers(batch.headers_bytes());
+    MessagePart payloads(batch.payloads_bytes());
+    batch.write_headers(headers.bytes());
+    batch.write_payloads(payloads.bytes());
+    error = send_parts(socket, id, std::move(headers), std::move(payloads));
   }
-  return part;
+  if (error == 0) batch.clear();
+  return error;
 }
 
 }  // namespace stretto::zmq

@@ -71,15 +71,20 @@ Status why_refused(const Monitor::Event& event, ZmqMechanism mechanism,
                         "key: {}",
                         address, kAlike)};
   }
-  // The far end may have closed the connection before its own greeting came here.
+  return handshake_ended(mechanism, address);
+}
+
+// The far end may have closed the connection before its own greeting came here, or have another
+// protocol, whose greeting libzmq drops without a word.
+Status handshake_ended(ZmqMechanism mechanism, const std::string& address) {
   const bool encrypts = mechanism == ZmqMechanism::kCurve;
   return {encrypts ? Code::kMalformed : Code::kNetwork,
-          fmt::format(
-              "wanted {}, and what listens at {} ended the handshake: it {}, or was too "
-              "busy: {}",
-              kind_of(mechanism), address,
-              encrypts ? "has another key or does not encrypt" : "encrypts, or is no Stretto node",
-              kAlike)};
+          fmt::format("wanted {}, and what listens at {} ended the handshake: it {}, or was too "
+                      "busy: {}",
+                      kind_of(mechanism), address,
+                      encrypts ? "has another key or does not encrypt"
+                               : "encrypts, has another STRETTO_TRANSPORT, or is no Stretto node",
+                      kAlike)};
 }
 
 std::string fault_of_client(const Monitor::Event& event) {
@@ -92,7 +97,9 @@ std::string fault_of_client(const Monitor::Event& event) {
   if (event.value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
     return "it wants another mechanism: is it encrypted where this is not, or the reverse?";
   }
-  if (event.value == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC) return "it has another key";
+  if (event.value == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC) {
+    return "it has another key, or its bytes were changed on the way";
+  }
   return "its handshake is not of this protocol";
 }
 

@@ -18,6 +18,8 @@ void set_dialer_keys(ZmqSocket& socket, const ZmqOptions& options);
 inline constexpr int kHandshakeFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+/// The reason for a handshake with what listens at `address` that ended without one.
+Status handshake_ended(ZmqMechanism mechanism, const std::string& address);
 /// Why a handshake with what listens at `address` failed, by the event that told it.
 Status why_refused(const Monitor::Event& event, ZmqMechanism mechanism, const std::string& address);
 /// Why a client's handshake failed: part of a sentence.

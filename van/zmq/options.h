@@ -35,9 +35,10 @@ struct ZmqOptions {
   /// At so many the listener accepts no more until half of them are admitted or gone.
   std::size_t max_handshakes = 512;
   /// Bytes that a connection may have sent before it is admitted, and that all such connections may
-  /// have sent together. libzmq takes up to 32 times as much memory for tiny parts.
-  std::size_t stranger_bytes = std::size_t{64} << 10;
-  std::size_t strangers_bytes = std::size_t{1} << 20;
+  /// have sent together. libzmq keeps the whole receive buffer of 8 KiB for a part of 33 bytes or
+  /// more, which is up to 500 times as much memory.
+  std::size_t stranger_bytes = std::size_t{16} << 10;
+  std::size_t strangers_bytes = std::size_t{256} << 10;
   Duration connect_timeout = 5s;
   /// libzmq's limit for a handshake (ZMQ_HANDSHAKE_IVL), and, in time in which the transport was
   /// polled, for the admission of an accepted connection.

@@ -22,6 +22,7 @@ Transport::Sent RouterSender::send(LinkId number, const wire::Header& header,
   if (link == nullptr || link->muted || link->ended) return kBroken;
   if (link->full) return kFull;
   if (FrameBatch::takes(payload)) {
+    link->keep_alives.note_frame();
     link->batch.add(header, payload);
     if (!std::exchange(link->batched, true)) batched_.push_back(number);
     if (link->batch.full()) flush(*link);
@@ -30,6 +31,7 @@ Transport::Sent RouterSender::send(LinkId number, const wire::Header& header,
   flush(*link);
   if (link->ended) return kBroken;
   if (link->full) return kFull;
+  link->keep_alives.note_frame();
   const int error = send_frame(socket_, link->id, header, payload);
   return error == 0 ? kTaken : failed(*link, error);
 }
@@ -47,7 +49,7 @@ void RouterSender::flush() {
 
 void RouterSender::flush(AcceptedLink& link) {
   if (link.batch.empty() || link.full || link.ended) return;
-  if (const int error = link.batch.send(socket_, link.id); error != 0) failed(link, error);
+  if (const int error = send_batch(socket_, link.id, link.batch); error != 0) failed(link, error);
 }
 
 Transport::Sent RouterSender::failed(AcceptedLink& link, int error) {

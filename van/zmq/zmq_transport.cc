@@ -17,8 +17,11 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/loop_owner.h"
+#include "common/socket_address.h"
 #include "van/link_liveness.h"
+#include "van/resolver.h"
 #include "van/tcp_path.h"
+#include "van/tcp_sockets.h"
 #include "van/watch.h"
 #include "van/zmq/accepted_links.h"
 #include "van/zmq/connected_link.h"
@@ -94,8 +97,16 @@ class ZmqTransport final : public Transport {
     bool sent = false;   // Is in sent_.
   };
 
+  /// The name of a link's far end.
+  struct Lookup {
+    LinkId link = 0;
+    std::unique_ptr<Resolver> name;
+  };
+
+  Status dial(ConnectedLink& opened, LinkId link, const HostPort& to);
   void notice(std::uint64_t token);
   void make_ready(LinkId link);
+  void end_lookups();
   void take_turn(Sink& sink);
   int give_turn(Sink& sink, LinkId link, int limit);
   void look_at_paths();
@@ -113,6 +124,7 @@ class ZmqTransport final : public Transport {
   std::unordered_map<LinkId, Dialed> dialed_;
   std::vector<std::unique_ptr<ConnectedLink>> buried_;  // Over, but perhaps on the call stack.
   TurnQueue ready_;
+  std::vector<Lookup> lookups_;  // Outlive links that are closed meanwhile: their threads go on.
   std::vector<LinkId> sent_;  // Were used to send, and must be asked for what has come.
   Duration dead_after_ = JobSettings().dead_after;
   Time next_look_at_paths_;
@@ -157,15 +169,30 @@ Result<LinkId> ZmqTransport::connect(std::string_view address) {
                               "limit; raise max_links",
                               address, links));
   }
+  const Result<HostPort> to = remote_address(address);
+  if (!to.ok()) return to.status();
   const LinkId link = ids_.next();
   Result<std::unique_ptr<ConnectedLink>> made =
-      ConnectedLink::connect(context_, options_, link, address);
+      ConnectedLink::open(context_, options_, link, address);
   if (!made.ok()) return made.status();
   Status status = add_to(watch_, (*made)->descriptor(), (*made)->monitor_descriptor(), link);
   if (!status.ok()) return status;
-  dialed_[link].link = *std::move(made);
+  ConnectedLink& opened = *(dialed_[link].link = *std::move(made));
+  status = dial(opened, link, *to);
+  if (!status.ok()) {
+    bury(link);
+    return status;
+  }
   make_ready(link);
   return link;
+}
+
+Status ZmqTransport::dial(ConnectedLink& opened, LinkId link, const HostPort& to) {
+  if (const auto digits = SocketAddress::from_digits(to.host, to.port)) return opened.dial(*digits);
+  Result<std::unique_ptr<Resolver>> name = Resolver::begin(to, [this] { watch_.wake(); });
+  if (!name.ok()) return name.status();
+  lookups_.push_back({link, *std::move(name)});
+  return {};
 }
 
 Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
@@ -284,7 +311,19 @@ void ZmqTransport::notice(std::uint64_t token) {
   make_ready(link);
 }
 
+void ZmqTransport::end_lookups() {
+  std::erase_if(lookups_, [this](const Lookup& lookup) {
+    if (!lookup.name->done()) return false;
+    const auto found = dialed_.find(lookup.link);
+    if (found == dialed_.end()) return true;  // Closed since.
+    found->second.link->dial_found(lookup.name->outcome());
+    make_ready(lookup.link);
+    return true;
+  });
+}
+
 void ZmqTransport::take_turn(Sink& sink) {
+  if (!lookups_.empty()) end_lookups();
   for (int left = kFramesPerPoll; left > 0 && !ready_.empty();) {
     left -= std::max(give_turn(sink, ready_.front(), std::min(left, kFramesPerTurn)), 1);
   }
@@ -302,10 +341,13 @@ void ZmqTransport::look_at_paths() {
   const Time now = clock_.now();
   if (now < next_look_at_paths_) return;
   next_look_at_paths_ = now + LinkLiveness::interval(dead_after_);
-  if (listener_ != nullptr) listener_->look_at_paths(now, dead_after_);
+  if (listener_ != nullptr) {
+    listener_->look_at_paths(now, dead_after_);
+    if (listener_->has_come()) make_ready(kListener);
+  }
   for (const auto& [number, dialed] : dialed_) {
     dialed.link->look_at_path(now, dead_after_);
-    if (dialed.link->is_ending()) make_ready(number);
+    if (dialed.link->has_come()) make_ready(number);
   }
 }
 

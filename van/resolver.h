@@ -12,7 +12,7 @@
 #include "common/socket_address.h"
 #include "stretto/status.h"
 
-namespace stretto::tcp {
+namespace stretto {
 
 /// Thread: loop.
 class Resolver {
@@ -37,4 +37,4 @@ class Resolver {
   std::jthread thread_;  // Last: it uses the others.
 };
 
-}  // namespace stretto::tcp
+}  // namespace stretto

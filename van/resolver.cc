@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The resolver, on its thread.
-#include "van/tcp/resolver.h"
+#include "van/resolver.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,8 @@
 
 #include "common/check.h"
 
-namespace stretto::tcp {
+namespace stretto {
+
 Resolver::Resolver(const HostPort& to, std::function<void()> done)
     : outcome_(Status(Code::kCancelled, "not looked up yet")),
       thread_([this, to, done = std::move(done)] {
@@ -35,4 +36,4 @@ const Result<SocketAddress>& Resolver::outcome() const {
   return outcome_;
 }
 
-}  // namespace stretto::tcp
+}  // namespace stretto
