@@ -2,7 +2,7 @@
 // Messages of any parts over sockets of libzmq: MessageReader names the shape of each, once and in
 // their order, and what it lets through is a frame or a batch; what send_batch() sends comes apart
 // as it was. Input: a mask, then messages as for fuzz_tcp.
-#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "common/check.h"
@@ -39,9 +39,9 @@ Ends open_ends(bool routed) {
 }
 
 Ends& ends_of(bool routed) {
-  static Ends pair = open_ends(false);
-  static Ends with_router = open_ends(true);
-  return routed ? with_router : pair;
+  static const auto pair = std::make_unique<Ends>(open_ends(false));
+  static const auto with_router = std::make_unique<Ends>(open_ends(true));
+  return routed ? *with_router : *pair;
 }
 
 Shape shape_of(const std::vector<Buffer>& parts, std::size_t most_bytes) {
