@@ -23,10 +23,17 @@ class Polling {
   bool& polling_;
 };
 
-/// Hands out LinkIds; none twice. Thread: loop.
+/// Hands out LinkIds; none twice, but after 2^32. Thread: loop.
 class LinkIds {
  public:
   LinkId next() { return ++last_; }
+  /// One that is not 0 and not in use, however many have been handed out.
+  template <typename Used>
+  LinkId next_unused(Used used) {
+    LinkId link = next();
+    while (link == 0 || used(link)) link = next();
+    return link;
+  }
 
  private:
   LinkId last_ = 0;

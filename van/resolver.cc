@@ -36,4 +36,21 @@ const Result<SocketAddress>& Resolver::outcome() const {
   return outcome_;
 }
 
+Status NameLookups::begin(LinkId link, const HostPort& to, std::function<void()> done) {
+  Result<std::unique_ptr<Resolver>> name = Resolver::begin(to, std::move(done));
+  if (!name.ok()) return name.status();
+  names_.emplace_back(link, *std::move(name));
+  return {};
+}
+
+std::vector<std::pair<LinkId, Result<SocketAddress>>> NameLookups::take_done() {
+  std::vector<std::pair<LinkId, Result<SocketAddress>>> found;
+  std::erase_if(names_, [&found](const auto& name) {
+    if (!name.second->done()) return false;
+    found.emplace_back(name.first, name.second->outcome());
+    return true;
+  });
+  return found;
+}
+
 }  // namespace stretto

@@ -8,9 +8,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "common/socket_address.h"
 #include "stretto/status.h"
+#include "van/transport.h"
 
 namespace stretto {
 
@@ -35,6 +38,19 @@ class Resolver {
   Result<SocketAddress> outcome_;
   std::atomic<bool> done_{false};
   std::jthread thread_;  // Last: it uses the others.
+};
+
+/// The names of far ends that are looked up, by link. One whose link has been closed goes on: its
+/// thread cannot be stopped. Thread: loop.
+class NameLookups {
+ public:
+  /// As Resolver::begin().
+  Status begin(LinkId link, const HostPort& to, std::function<void()> done);
+  /// Those that are done since, each once.
+  std::vector<std::pair<LinkId, Result<SocketAddress>>> take_done();
+
+ private:
+  std::vector<std::pair<LinkId, std::unique_ptr<Resolver>>> names_;
 };
 
 }  // namespace stretto

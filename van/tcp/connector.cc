@@ -41,9 +41,8 @@ Status TcpConnector::connect(LinkId link, const HostPort& to, std::string_view a
   if (const auto digits = SocketAddress::from_digits(to.host, to.port)) {
     if (Status status = dial_by(*connection, *digits); !status.ok()) return status;
   } else {
-    Result<std::unique_ptr<Resolver>> name = Resolver::begin(to, [this] { watch_.wake(); });
-    if (!name.ok()) return name.status();
-    lookups_.push_back({link, *std::move(name)});
+    Status status = lookups_.begin(link, to, [this] { watch_.wake(); });
+    if (!status.ok()) return status;
   }
   beginners_.push_back(link);
   Connection& begun = table_.add(std::move(connection));
@@ -69,16 +68,9 @@ Status TcpConnector::dial_by(Connection& connection, const SocketAddress& to) {
 }
 
 void TcpConnector::end_lookups(Time now) {
-  for (std::size_t i = 0; i < lookups_.size();) {
-    if (!lookups_[i].name->done()) {
-      ++i;
-      continue;
-    }
-    const Lookup lookup = std::move(lookups_[i]);
-    lookups_.erase(lookups_.begin() + static_cast<std::ptrdiff_t>(i));
-    Connection* connection = table_.find(lookup.link);
+  for (const auto& [link, found] : lookups_.take_done()) {
+    Connection* connection = table_.find(link);
     if (connection == nullptr) continue;  // Closed since.
-    const Result<SocketAddress>& found = lookup.name->outcome();
     Status status = found.status();
     if (status.ok()) {
       connection->since = now;

@@ -36,18 +36,12 @@ class TcpConnector {
   std::vector<std::pair<LinkId, Status>> late(Time now);
 
  private:
-  /// The name of a link's far end.
-  struct Lookup {
-    LinkId link = 0;
-    std::unique_ptr<Resolver> name;
-  };
-
   Status dial_by(Connection& connection, const SocketAddress& to);
 
   ConnectionTable& table_;
   Watch& watch_;
   const TcpOptions options_;
-  std::vector<Lookup> lookups_;
+  NameLookups lookups_;
   std::vector<LinkId> beginners_;  // Not open yet, as late() last saw them.
 };
 

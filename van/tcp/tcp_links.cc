@@ -44,15 +44,8 @@ TcpLinks::~TcpLinks() {
 
 // ---- connecting
 
-// Clients that come and go use numbers up. 0 is the listener's token.
-LinkId TcpLinks::next_id() {
-  LinkId link = ids_.next();
-  while (link == 0 || table_.find(link) != nullptr) link = ids_.next();
-  return link;
-}
-
 Result<LinkId> TcpLinks::connect(const HostPort& to, std::string_view address) {
-  const LinkId link = next_id();
+  const LinkId link = ids_.next_unused([this](LinkId id) { return table_.find(id) != nullptr; });
   Status status = connector_.connect(link, to, address, time_.now());
   if (!status.ok()) return status;
   ++announced_;
@@ -65,7 +58,7 @@ void TcpLinks::accept() {
   for (int i = 0; i < kMostAccepted; ++i) {
     AcceptedSocket caller = listener_->accept();
     if (!caller.socket.is_open()) return;
-    const LinkId link = next_id();
+    const LinkId link = ids_.next_unused([this](LinkId id) { return table_.find(id) != nullptr; });
     auto connection =
         std::make_unique<Connection>(link, std::move(caller), time_.now(),
                                      std::min(options_.pending_bytes, options_.max_payload_bytes));

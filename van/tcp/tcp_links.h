@@ -76,7 +76,6 @@ class TcpLinks {
   // A loop that has links polls twice a second (LinkLiveness::interval).
   static constexpr Duration kMostBetweenPolls = 1s;
 
-  LinkId next_id();
   void accept();
   void give_turn(Transport::Sink& sink, Connection& connection, int limit, Turn& turn);
   void take(Transport::Sink& sink, Connection& connection, MessageParser::Got got);

@@ -52,6 +52,29 @@ void configure(ZmqSocket& socket, const ZmqOptions& options, bool local) {
   set_dialer_keys(socket, options);
 }
 
+Status not_connected(const std::string& address, std::string_view cause,
+                     Code code = Code::kNetwork) {
+  return {code, fmt::format("no connection to {} could be made: {}; check that it is up, and the "
+                            "address",
+                            address, cause)};
+}
+
+// libzmq ends connections that it has no memory for, and says nothing.
+Status connection_ended(const std::string& address) {
+  if (memory_is_short()) {
+    return {Code::kResource, fmt::format("the connection to {} has ended, and memory is short: {}",
+                                         address, memory_at_hand())};
+  }
+  return {Code::kLinkBroken, fmt::format("the connection to {} has ended", address)};
+}
+
+// libzmq calls it a failed handshake also where CURVE finds a changed message later. Another link
+// brings what was lost.
+Status bytes_changed(const std::string& address) {
+  return {Code::kLinkBroken,
+          fmt::format("what {} sent was changed or repeated on the way", address)};
+}
+
 // Why the kernel makes no connection, which libzmq does not tell: it is asked again, for a moment.
 // A host that has just refused answers at once.
 int connect_error(const SocketAddress& to) {
@@ -110,7 +133,7 @@ Status ConnectedLink::dial(const SocketAddress& to) {
 }
 
 void ConnectedLink::dial_found(const Result<SocketAddress>& found) {
-  Status status = found.ok() ? dial(*found) : not_connected(found.status().cause());
+  Status status = found.ok() ? dial(*found) : not_connected(address_, found.status().cause());
   if (!status.ok()) end(std::move(status));
 }
 
@@ -201,7 +224,7 @@ Transport::Sent ConnectedLink::failed(int error) {
     full_ = true;
     return kFull;
   }
-  end(connection_ended());
+  end(connection_ended(address_));
   return kBroken;
 }
 
@@ -221,9 +244,9 @@ void ConnectedLink::watch() {
     } else if (state_ != State::kOpen) {
       continue;
     } else if ((event->kind & kHandshakeFailed) != 0) {
-      end(made_ ? bytes_changed() : why_refused(*event, mechanism_, address_));
+      end(made_ ? bytes_changed(address_) : why_refused(*event, mechanism_, address_));
     } else if (event->kind == ZMQ_EVENT_DISCONNECTED) {
-      end(made_ ? connection_ended() : handshake_ended(mechanism_, address_));
+      end(made_ ? connection_ended(address_) : handshake_ended(mechanism_, address_));
     } else if (event->kind == ZMQ_EVENT_CONNECT_RETRIED) {
       end(why_not_connected());
     }
@@ -254,31 +277,9 @@ std::optional<Transport::RoundTrips> ConnectedLink::round_trips() const {
 
 Status ConnectedLink::why_not_connected() const {
   const int error = tried_ ? connect_error(to_) : 0;
-  if (error == 0) return not_connected("its host does not answer");
-  return not_connected(std::strerror(error),
+  if (error == 0) return not_connected(address_, "its host does not answer");
+  return not_connected(address_, std::strerror(error),
                        error == ECONNREFUSED ? Code::kRefused : Code::kNetwork);
-}
-
-Status ConnectedLink::not_connected(std::string_view cause, Code code) const {
-  return {code,
-          fmt::format("no connection to {} could be made: {}; check that it is up, and the address",
-                      address_, cause)};
-}
-
-// libzmq ends connections that it has no memory for, and says nothing.
-Status ConnectedLink::connection_ended() const {
-  if (memory_is_short()) {
-    return {Code::kResource, fmt::format("the connection to {} has ended, and memory is short: {}",
-                                         address_, memory_at_hand())};
-  }
-  return {Code::kLinkBroken, fmt::format("the connection to {} has ended", address_)};
-}
-
-// libzmq calls it a failed handshake also where CURVE finds a changed message later. Another link
-// brings what was lost.
-Status ConnectedLink::bytes_changed() const {
-  return {Code::kLinkBroken,
-          fmt::format("what {} sent was changed or repeated on the way", address_)};
 }
 
 void ConnectedLink::end(Status why) {

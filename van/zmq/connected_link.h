@@ -70,10 +70,7 @@ class ConnectedLink {
 
   ConnectedLink(LinkId link, std::string address, const ZmqOptions& options, ZmqSocket socket,
                 Monitor monitor);
-  Status not_connected(std::string_view cause, Code code = Code::kNetwork) const;
   Status why_not_connected() const;
-  Status connection_ended() const;
-  Status bytes_changed() const;
   void end(Status why);
   void deliver(Transport::Sink& sink);
   void report(Transport::Sink& sink, Turn& turn);

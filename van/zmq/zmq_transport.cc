@@ -97,16 +97,8 @@ class ZmqTransport final : public Transport {
     bool sent = false;   // Is in sent_.
   };
 
-  /// The name of a link's far end.
-  struct Lookup {
-    LinkId link = 0;
-    std::unique_ptr<Resolver> name;
-  };
-
-  Status dial(ConnectedLink& opened, LinkId link, const HostPort& to);
   void notice(std::uint64_t token);
   void make_ready(LinkId link);
-  void end_lookups();
   void take_turn(Sink& sink);
   int give_turn(Sink& sink, LinkId link, int limit);
   void look_at_paths();
@@ -124,7 +116,7 @@ class ZmqTransport final : public Transport {
   std::unordered_map<LinkId, Dialed> dialed_;
   std::vector<std::unique_ptr<ConnectedLink>> buried_;  // Over, but perhaps on the call stack.
   TurnQueue ready_;
-  std::vector<Lookup> lookups_;  // Outlive links that are closed meanwhile: their threads go on.
+  NameLookups lookups_;
   std::vector<LinkId> sent_;  // Were used to send, and must be asked for what has come.
   Duration dead_after_ = JobSettings().dead_after;
   Time next_look_at_paths_;
@@ -178,21 +170,14 @@ Result<LinkId> ZmqTransport::connect(std::string_view address) {
   Status status = add_to(watch_, (*made)->descriptor(), (*made)->monitor_descriptor(), link);
   if (!status.ok()) return status;
   ConnectedLink& opened = *(dialed_[link].link = *std::move(made));
-  status = dial(opened, link, *to);
+  const auto digits = SocketAddress::from_digits(to->host, to->port);
+  status = digits ? opened.dial(*digits) : lookups_.begin(link, *to, [this] { watch_.wake(); });
   if (!status.ok()) {
     bury(link);
     return status;
   }
   make_ready(link);
   return link;
-}
-
-Status ZmqTransport::dial(ConnectedLink& opened, LinkId link, const HostPort& to) {
-  if (const auto digits = SocketAddress::from_digits(to.host, to.port)) return opened.dial(*digits);
-  Result<std::unique_ptr<Resolver>> name = Resolver::begin(to, [this] { watch_.wake(); });
-  if (!name.ok()) return name.status();
-  lookups_.push_back({link, *std::move(name)});
-  return {};
 }
 
 Transport::Sent ZmqTransport::try_send(LinkId link, const wire::Header& header,
@@ -311,19 +296,13 @@ void ZmqTransport::notice(std::uint64_t token) {
   make_ready(link);
 }
 
-void ZmqTransport::end_lookups() {
-  std::erase_if(lookups_, [this](const Lookup& lookup) {
-    if (!lookup.name->done()) return false;
-    const auto found = dialed_.find(lookup.link);
-    if (found == dialed_.end()) return true;  // Closed since.
-    found->second.link->dial_found(lookup.name->outcome());
-    make_ready(lookup.link);
-    return true;
-  });
-}
-
 void ZmqTransport::take_turn(Sink& sink) {
-  if (!lookups_.empty()) end_lookups();
+  for (const auto& [link, found] : lookups_.take_done()) {
+    const auto dialed = dialed_.find(link);
+    if (dialed == dialed_.end()) continue;  // Closed since.
+    dialed->second.link->dial_found(found);
+    make_ready(link);
+  }
   for (int left = kFramesPerPoll; left > 0 && !ready_.empty();) {
     left -= std::max(give_turn(sink, ready_.front(), std::min(left, kFramesPerTurn)), 1);
   }
