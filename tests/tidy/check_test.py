@@ -133,12 +133,16 @@ class Budget(Tree):
                 self.assertIn(said, self.after(tests, status=1))
 
     def test_a_sum_that_exceeds_it_names_the_tests_that_grew(self):
-        for steps, said in (("60 release-build\n41 release-tests\n", "all-steps took 101"),
-                            ("1 release-build\n41 release-tests\n", "release-tests took 41")):
+        for steps, said in (("100 release-build\n51 release-tests\n", "all-steps took 151"),
+                            ("1 release-build\n61 release-tests\n", "release-tests took 61")):
             said_all = self.after({"a/listed": 21, "a/small": 7}, steps=steps, status=1)
             self.assertIn(said, said_all)
             self.assertIn("a/listed grew from 20.0 to 21.0", said_all)
             self.assertNotIn("a/small", said_all)
+
+    def test_a_sum_that_grew_by_less_is_named_and_passes(self):
+        said = self.after({}, steps="60 release-build\n41 release-tests\n")
+        self.assertIn("release-tests grew from 40.0 to 41.0", said)
 
     def test_record_writes_rows_and_keeps_reasons(self):
         tests = {"a/listed": 25, "a/of/one": 12, "a/small": 5, "a/new": 9, "a/tiny": 6}
