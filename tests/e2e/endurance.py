@@ -21,7 +21,7 @@ import cluster
 import lab
 import links
 from endurance_job import HANG, Broken, Job
-from endurance_plan import churning, drawn
+from endurance_plan import ALL_TRANSPORTS, TRANSPORTS, churning, drawn
 
 ROUNDS = 40  # That survivors must make after the last fault.
 PAUSES = threading.Event()  # Never set: looks at everything again after a moment.
@@ -357,14 +357,16 @@ def summary(trials, seconds):
 
 def campaign(options):
     """`tools/chaos`; the exit status."""
-    places = [name for name in options.places if name != "net" or not lab.why_no_lab()]
-    for name in set(options.places) - set(places):
+    transports = options.transports or ALL_TRANSPORTS
+    possible = [name for name in options.places if set(TRANSPORTS[name]) & set(transports)]
+    places = [name for name in possible if name != "net" or not lab.why_no_lab()]
+    for name in set(possible) - set(places):
         print(f"chaos: no jobs of {name}: {lab.why_no_lab()}", file=sys.stderr)
     plans, count = [], 0
     while count < options.faults:
         churns = random.Random(f"{options.seed} {len(plans)} which").random() < options.churn
-        plans.append(churning(len(plans), options.seed, places, options.pace) if churns else
-                     drawn(len(plans), options.seed, places))
+        plans.append(churning(len(plans), options.seed, places, options.pace, transports)
+                     if churns else drawn(len(plans), options.seed, places, transports))
         count += len(plans[-1].faults)
     if options.only is not None:
         plans = plans[options.only:options.only + 1]

@@ -13,6 +13,9 @@ DEAD = 5.0  # STRETTO_DEAD_AFTER_S, its default,
 SHORT = 3.0  # what lasts no longer must cost nobody,
 MENDED = 20.0  # and what lasts as long as this costs its victim in any case.
 PLACES = {"local": 5, "relay": 3, "net": 3}  # With their weights.
+TRANSPORTS = {"local": ("tcp", "zmq", "shm", "fabric"), "relay": ("tcp", "zmq"),
+              "net": ("tcp", "zmq", "fabric")}
+ALL_TRANSPORTS = TRANSPORTS["local"]
 
 
 @dataclasses.dataclass
@@ -80,12 +83,11 @@ def pick(chance, weights):
     return chance.choices(list(weights), list(weights.values()))[0]
 
 
-def drawn(number, seed, places):
+def drawn(number, seed, places, transports=ALL_TRANSPORTS):
     """A job by chance: the same for the same numbers."""
     chance = random.Random(f"{seed} {number}")
     place = pick(chance, {name: PLACES[name] for name in places})
-    transport = chance.choice({"local": ("tcp", "shm", "fabric"), "relay": ("tcp",),
-                               "net": ("tcp", "fabric")}[place])
+    transport = chance.choice([name for name in TRANSPORTS[place] if name in transports])
     workers = chance.randrange(2, 7)
     least = chance.randrange(1, max(2, workers - 1))
     modes = draw_modes(chance, 0.4)
@@ -117,15 +119,14 @@ def draw_modes(chance, all_of_them):
 CHURN = {"kill": 5, "two": 1, "join": 5, "harmless": 5}
 
 
-def churning(number, seed, places, pace):
+def churning(number, seed, places, pace, transports=ALL_TRANSPORTS):
     """A job whose workers come and go, 2 to 10 at a time, something every 1 to 5 s times `pace`.
     Who is hurt is chosen when it happens, among those who are there then. The same for the same
     numbers.
     """
     chance = random.Random(f"{seed} {number} churn")
     place = pick(chance, {name: PLACES[name] for name in places})
-    transport = chance.choice({"local": ("tcp", "shm", "fabric"), "relay": ("tcp",),
-                               "net": ("tcp", "fabric")}[place])
+    transport = chance.choice([name for name in TRANSPORTS[place] if name in transports])
     workers = chance.randrange(3, 11)
     modes = draw_modes(chance, 0.3)
     plan = Plan(number, place, transport, modes, workers, chance.randrange(1, 3),
