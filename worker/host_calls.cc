@@ -69,8 +69,14 @@ void HostCalls::tick() {
     }
     const Whole whole = std::move(*next);
     whole_.erase(next);
-    if (whole.at.tensor.failed.ok()) make(whole);
+    make(whole);
   }
+}
+
+void HostCalls::drop(const TensorState& tensor) {
+  const auto of_it = [&tensor](const Whole& each) { return &each.at.tensor == &tensor; };
+  whole_.remove_if(of_it);
+  held_.remove_if(of_it);
 }
 
 void HostCalls::make(const Whole& whole) {

@@ -47,6 +47,8 @@ class HostCalls {
   }
   /// A caller does not hold a call back any more.
   void go_on() { whole_.splice(whole_.end(), held_); }
+  /// The group has failed, and its calls with it.
+  void drop(const TensorState& tensor);
   /// Makes some of the values that can be made, the most urgent first.
   void tick();
   /// There are more.

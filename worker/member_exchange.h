@@ -41,7 +41,10 @@ class MemberExchange final : public ExchangeWay {
   void begin(TensorState& tensor, const OperationPtr& operation) override;
   void advance(TensorState& tensor, const Operation& operation) override;
   void forget(Operation&) override {}
-  void failed(const TensorState& tensor, const Status& why) override { ends_.failed(tensor, why); }
+  void failed(const TensorState& tensor, const Status& why) override {
+    calls_.to_all().drop(tensor);
+    ends_.failed(tensor, why);
+  }
 
   void on_data(LinkId link, const wire::Header& header, Buffer payload);
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
