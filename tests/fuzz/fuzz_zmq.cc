@@ -45,7 +45,8 @@ Ends& ends_of(bool routed) {
 }
 
 Shape shape_of(const std::vector<Buffer>& parts, std::size_t most_bytes) {
-  if (parts.size() == 1) return parts[0].empty() ? Shape::kEmpty : Shape::kMalformed;
+  if (parts.size() == 1 && parts[0].empty()) return Shape::kEmpty;
+  if (parts.size() == 1 && parts[0].size() == 1) return Shape::kKeepAlive;
   const bool whole =
       parts.size() == 2 && is_frame_or_batch(parts[0].bytes(), parts[1].bytes(), most_bytes);
   return whole ? Shape::kFrame : Shape::kMalformed;
