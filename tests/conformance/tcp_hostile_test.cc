@@ -174,8 +174,10 @@ TEST_F(TcpHostile, AListenerThatIsNoNodeBreaksTheLinkOnce) {
     const LinkId link = innocent_.connect(listener.address());
     listener.accept().send(text);
     ASSERT_TRUE(until({&innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
-    const Code code = innocent_.broken.at(link).code();
-    EXPECT_EQ(code, text.empty() ? Code::kLinkBroken : Code::kNetwork);
+    const Status& why = innocent_.broken.at(link);
+    EXPECT_EQ(why.code(), text.empty() ? Code::kLinkBroken : Code::kNetwork);
+    const char* const words = text.empty() ? "same STRETTO_TRANSPORT" : "does not speak";
+    EXPECT_NE(why.cause().find(words), std::string::npos) << why.text();
     innocent_.broken.clear();
   }
   expect_innocent_works();

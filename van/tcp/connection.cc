@@ -200,6 +200,12 @@ Status Connection::why_refused() const {
 
 Status Connection::why_ended() const {
   if (!why_.ok()) return why_;
+  if (ours && stage() == Stage::kGreeting) {  // A listener that is libzmq's may say nothing.
+    return {Code::kLinkBroken,
+            fmt::format("the connection to {} has ended without a greeting; is it a Stretto node "
+                        "with the same STRETTO_TRANSPORT?",
+                        address)};
+  }
   return {Code::kLinkBroken,
           fmt::format("the connection {} {} has ended", ours ? "to" : "from", address)};
 }
