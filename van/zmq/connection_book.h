@@ -31,13 +31,13 @@ struct AcceptedLink {
   std::string id;  ///< Its routing id at the ROUTER.
   int descriptor = -1;
   std::string address;
-  bool local = false;          ///< Of this host.
-  bool sure = false;           ///< It has its descriptor now, not a connection that came later.
-  bool muted = false;          ///< Closed, or not one of ours: nothing from it is delivered.
-  bool ended = false;          ///< Its connection is gone; what it sent before is still delivered.
-  bool shut = false;           ///< Its connection has been shut down from here,
-  bool told = false;           ///< or it has been asked to do so, since it is not sure.
-  bool full = false;           ///< It answered kFull.
+  bool local = false;  ///< Of this host.
+  bool sure = false;   ///< It has its descriptor now, not a connection that came later.
+  bool muted = false;  ///< Closed, or not one of ours: nothing from it is delivered.
+  bool ended = false;  ///< Its connection is gone; what it sent before is still delivered.
+  bool shut = false;   ///< Its connection has been shut down from here,
+  bool told = false;   ///< or it has been asked to do so, since it is not sure.
+  bool full = false;   ///< It answered kFull.
   ReceiveProgress progress;
   KeepAlives keep_alives;
   FrameBatch batch{true};      ///< Frames that leave together,
