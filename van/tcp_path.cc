@@ -4,6 +4,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -62,6 +63,12 @@ std::optional<std::uint64_t> received_bytes_of(int descriptor) {
       info && size >= offsetof(tcp_info, tcpi_bytes_received) + sizeof info->tcpi_bytes_received;
   if (!tells) return std::nullopt;
   return info->tcpi_bytes_received;
+}
+
+std::uint64_t unread_bytes_of(int descriptor) {
+  int bytes = 0;
+  return ::ioctl(descriptor, FIONREAD, &bytes) == 0 && bytes > 0 ? static_cast<std::uint64_t>(bytes)
+                                                                 : 0;
 }
 
 void keep_alive(int descriptor) {

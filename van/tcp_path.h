@@ -25,6 +25,8 @@ std::optional<Transport::RoundTrips> round_trips_of(int descriptor);
 /// Bytes that the connection has brought since its beginning; none if the kernel does not tell.
 /// Thread: any.
 std::optional<std::uint64_t> received_bytes_of(int descriptor);
+/// Bytes of these that its program has not read; 0 if the kernel does not tell.
+std::uint64_t unread_bytes_of(int descriptor);
 /// Lets a connection of ours ask as above.
 void keep_alive(int descriptor);
 /// For a path that is dead: closing the connection tells the far end at once, by a reset, which is

@@ -105,7 +105,8 @@ class Relay:
         self.corrupted = 0  # Chunks.
         self.delayed = 0  # Chunks.
         self._seen = None  # All that came, by connection and direction.
-        self._share = 0.0  # Of all chunks, to be corrupted.
+        self._share = 0.0  # Of all chunks, to be corrupted,
+        self._most_corrupted = None  # until there are so many.
         self._delay = (0.0, 0.0)
         self._chance = random.Random(seed)
         self._loop = asyncio.new_event_loop()
@@ -183,16 +184,17 @@ class Relay:
 
     def passed(self, data):
         """A chunk as it goes on."""
-        if self._chance.random() >= self._share:
+        if self.corrupted == self._most_corrupted or self._chance.random() >= self._share:
             return data
         self.corrupted += 1
         spoilt = bytearray(data)
         spoilt[self._chance.randrange(len(spoilt))] ^= 1 << self._chance.randrange(8)
         return bytes(spoilt)
 
-    def corrupt(self, share):
-        """From now on a bit of so many of the chunks that go through is another one."""
-        self._share = share
+    def corrupt(self, share, most=None):
+        """From now on a bit of so many of the chunks that go through is another one, until `most`
+        chunks have been corrupted."""
+        self._share, self._most_corrupted = share, most
 
     def delay(self, seconds, spread):
         """From now on each chunk takes that long, more or less, and none passes another."""

@@ -101,13 +101,13 @@ class Relayed(Remade):
     def test_changed_encrypted_bytes_end_their_link(self):
         middle, job, until = self.job("zmq", STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1,
                                       STRETTO_JOB_TOKEN="a token of this test", **PATIENT)
-        middle.corrupt(0.005)
-        while middle.corrupted < 30:
+        # A changed length takes half of the time after which a member is lost: none twice in a row.
+        middle.corrupt(0.2, most=20)
+        while middle.corrupted < 20:
             self.assert_goes_on(job.everybody, 1)
-        middle.corrupt(0.0)
         self.assert_goes_on(job.everybody)
         self.assert_all_is_well(job.everybody, until)
-        self.assertGreater(self.remade(job.everybody), 10)
+        self.assertGreater(self.remade(job.everybody), 5)
 
     def test_silence_in_one_direction_and_in_both(self):
         middle, job, until = self.job()

@@ -223,20 +223,22 @@ void AcceptedLinks::look_at_paths(Time now, Duration dead_after) {
     LinkId link;
     PathSigns signs;
     std::optional<std::uint64_t> received_bytes;
+    std::uint64_t unread_bytes;
   };
   std::vector<Seen> seen;
   for (const auto& [number, link] : watch_.book().links()) {
     if (link->muted || link->ended || !link->sure) continue;
     if (const auto signs = path_signs(link->descriptor)) {
-      seen.push_back({number, *signs, received_bytes_of(link->descriptor)});
+      seen.push_back(
+          {number, *signs, received_bytes_of(link->descriptor), unread_bytes_of(link->descriptor)});
     }
   }
   watch_.read_events();  // What was read is of the right connection if the link is still open after
                          // that.
-  for (auto& [number, signs, received_bytes] : seen) {
+  for (auto& [number, signs, received_bytes, unread_bytes] : seen) {
     AcceptedLink& link = *watch_.book().find_link(number);
     if (link.ended) continue;
-    signs.begun_at = link.progress.begun_at(received_bytes);
+    signs.begun_at = link.progress.begun_at(received_bytes, unread_bytes);
     const Status status = liveness_[number].look(signs, now, dead_after);
     if (status.ok()) {
       if (!link.full && link.keep_alives.take()) send_keep_alive(socket_, link.id);

@@ -258,9 +258,10 @@ void ConnectedLink::watch() {
 void ConnectedLink::look_at_path(Time now, Duration dead_after) {
   std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
   const std::optional<std::uint64_t> received = received_bytes_of(connection_);
+  const std::uint64_t unread = unread_bytes_of(connection_);
   watch();
   if (!signs || state_ != State::kOpen) return;
-  if (made_) signs->begun_at = progress_.begun_at(received);
+  if (made_) signs->begun_at = progress_.begun_at(received, unread);
   Status status = liveness_.look(*signs, now, dead_after);
   if (status.ok()) {
     if (!full_ && keep_alives_.take()) send_keep_alive(socket_, {});

@@ -26,6 +26,17 @@ TEST(ReceiveProgress, MessageEndsTheBeginning) {
   EXPECT_NE(progress.begun_at(201), first);
 }
 
+// libzmq has stopped reading.
+TEST(ReceiveProgress, UnreadBytesAreABeginning) {
+  ReceiveProgress progress;
+  const std::uint64_t begun = progress.begun_at(300, 20);
+  EXPECT_NE(begun, 0U);
+  EXPECT_EQ(progress.begun_at(300, 20), begun);
+  progress.count_message();
+  EXPECT_NE(progress.begun_at(300, 20), begun);
+  EXPECT_EQ(progress.begun_at(300), 0U);
+}
+
 TEST(ReceiveProgress, NothingIsKnownWithoutACount) {
   ReceiveProgress progress;
   EXPECT_EQ(progress.begun_at(std::nullopt), 0U);
