@@ -216,11 +216,57 @@ SLEEPERS = {
     "examples/converge/training.cc": "emulates computing: a step takes as long as was asked for",
 }
 
-# Classes over the limits of 350 lines with their bodies or 25 methods, and their size today: none
-# may grow, and what has been divided leaves the list.
-LARGE_CLASSES = {
-    # The public API: overloads for bytes, numbers and groups, and their checks.
-    "worker/include/stretto/worker.h:Worker": (268, 30),
+# Classes over a limit of rules_shape.py, and their numbers today: no number may grow, and an entry
+# that a class no longer needs leaves the list.
+CLASS_SHAPES = {
+    "input/engine.h:Engine": {"data members": 19},
+    "input/engine.h:Surroundings": {"references": 10},
+    "input/reader.cc:ReaderState": {"data members": 16},
+    "input/tuner.h:Tuner": {"data members": 18},
+    "scheduler/agreements.h:Agreements": {"data members": 17},
+    "scheduler/checkpoint_keeper.h:CheckpointKeeper": {"data members": 14},
+    "scheduler/comebacks.h:Comebacks": {"references": 7},
+    "scheduler/move_desk.h:MoveDesk": {"data members": 13, "references": 7},
+    "scheduler/onlookers.h:Onlookers::Job": {"references": 9},
+    "scheduler/ready_line.h:ReadyLine": {"data members": 15},
+    "scheduler/scheduler.h:Scheduler": {"data members": 21},
+    "scheduler/view_machine.h:ViewMachine": {"data members": 22},
+    "server/consistency.h:Consistency": {"data members": 13},
+    "server/main.cc:Server": {"data members": 13},
+    "server/replica_sender.h:ReplicaSender": {"data members": 15},
+    "server/replication.h:Replication": {"data members": 19},
+    "server/shard.h:Shard": {"data members": 20},
+    "tools/bench/io_device.cc:IoDevice::Simulation": {"data members": 13},
+    "tools/bench/io_disk.h:IoDisk": {"data members": 13},
+    "tools/join/joining_host.cc:JoiningHost": {"data members": 16},
+    "tools/launch/agent.cc:HostAgent": {"data members": 15},
+    "tools/launch/far_host.h:FarHost": {"data members": 14},
+    "tools/launch/far_hosts.h:FarHosts": {"data members": 13, "references": 7},
+    "tools/launch/runner.h:Runner": {"data members": 26},
+    "tools/launch/survey.cc:Survey": {"data members": 14},
+    "van/fabric/fabric_transport.cc:FabricTransport": {"data members": 19},
+    "van/hand_over.h:HandOver": {"data members": 13},
+    "van/host/host_window.h:HostWindow": {"data members": 17},
+    "van/membership.h:Membership": {"data members": 17},
+    "van/pacer.h:Pacer": {"data members": 17},
+    "van/session.h:Session": {"data members": 14},
+    "van/shm/link.h:Link": {"data members": 21},
+    "van/shm/shm_transport.cc:SharedMemoryTransport": {"data members": 17},
+    "van/tcp/connection.h:Connection": {"data members": 31},
+    "van/tcp/tcp_links.h:TcpLinks": {"data members": 13},
+    "van/waits.h:Waits": {"data members": 13},
+    "van/zmq/connected_link.h:ConnectedLink": {"data members": 19},
+    "van/zmq/zmq_transport.cc:ZmqTransport": {"data members": 19},
+    "worker/elastic_members.h:ElasticMembers::Parts": {"references": 9},
+    "worker/group_state.h:GroupState": {"data members": 13},
+    "worker/member_exchange.h:MemberExchange": {"data members": 13},
+    "worker/member_view.h:MemberView": {"data members": 14},
+    "worker/node.h:WorkerNode": {"data members": 16},
+    "worker/peer_links.h:PeerLinks": {"data members": 13},
+    "worker/program_work.h:ProgramWork": {"data members": 16},
+    "worker/step_gate.h:StepGate": {"data members": 13},
+    "worker/training/parameters.cc:Parameters::Impl": {"data members": 14},
+    "worker/worker_impl.h:WorkerImpl": {"data members": 16},
 }
 
 # Names that several classes share, in different namespaces or files, and how many do: no more may.
@@ -228,3 +274,11 @@ NAMESAKES = {
     "Member": 2,
     "Options": 3,
 }
+
+# Folders that include one another today. An entry leaves the list with its cycle.
+FOLDER_CYCLES = (
+    {"bindings/python/byteps/torch", "bindings/python/byteps/torch/parallel"},
+    {"bindings/python/stretto/torch", "bindings/python/stretto/torch/elastic"},
+    {"tools/join", "tools/launch"},
+    {"van", "van/fabric", "van/host", "van/shm", "van/tcp", "van/zmq"},
+)

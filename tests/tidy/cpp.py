@@ -20,6 +20,10 @@ _CALL_OPERATOR = re.compile(r"\boperator\s*\(\s*\)")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _NO_MEMBER = re.compile(r"\s*(friend|static_assert|using|typedef)\b")
 _ANNOTATION = re.compile(r"\b[A-Z][A-Z_]+\s*\([^()]*\)")
+_NO_DATA = re.compile(r"\s*(?:inline\s+)?(?:static|constexpr|using|typedef|friend|template|enum"
+                      r"|static_assert|(?:class|struct|union)\s+\w+$)")
+_DATA = re.compile(r"[\w>&*]\s*[&*]?\s*\w+$")
+_INITIALISER = re.compile(r"\s*(?:=.*|\{\s*\}|\[[^\]]*\])$", re.DOTALL)
 _SPECIFIER = r"(const|noexcept(\(\))?|override|final|volatile|&&?|= 0)"
 _DECLARED = re.compile(rf"\w\s*\(\)\s*({_SPECIFIER}\s*|->[^=]*)*$")
 _MEMBER = re.compile(r"((?:\w+(?:<[^()]*>)?\s*::\s*)+)(?:~?\w+|operator\b\s*[^\s\w(]*)\s*\(")
@@ -87,6 +91,14 @@ class Class:
         declared = [s.text for s in self.statements if _declares_function(s.text)]
         heads = declared + [function.head for function in self.functions]
         return [head for head in heads if not _NO_MEMBER.match(_without_template(head))]
+
+    def data_members(self):
+        """Declarations of its own data, one each, without annotations and initialisers."""
+        kept = [s.text for s in self.statements
+                if not _NO_DATA.match(s.text) and not _declares_function(s.text)]
+        plain = [_INITIALISER.sub("", top_level(_ANNOTATION.sub("", text))).strip()
+                 for text in kept]
+        return [text for text in plain if _DATA.search(text)]
 
 
 @dataclass

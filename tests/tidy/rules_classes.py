@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on the classes of what is shipped: how large one may be with all its bodies, and that a
-name means one thing. What is over a limit today is listed in allowed.py, and may not grow.
-"""
+"""The size of each shipped class with all its bodies, and the rule that a name means one class."""
 
 import collections
 import posixpath
@@ -10,8 +8,6 @@ import allowed
 import cpp
 from source_tree import Offence
 
-MOST_CLASS_LINES = 350
-MOST_METHODS = 25
 SHIPPED = ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
            "server", "worker", "rpc", "scheduler", "bindings", "tools")
 LIST = "tests/tidy/allowed.py"
@@ -59,25 +55,6 @@ def class_sizes(tree):
     return {key: tuple(size) for key, size in sizes.items()}
 
 
-def class_size(tree):
-    """A class stops at 350 lines with its bodies and at 25 methods; what is listed may not grow."""
-    found, listed = [], dict(allowed.LARGE_CLASSES)
-    for (path, name), (lines, methods, line) in class_sizes(tree).items():
-        key = f"{path}:{name}"
-        large = lines > MOST_CLASS_LINES or methods > MOST_METHODS
-        most_lines, most_methods = listed.pop(key, (MOST_CLASS_LINES, MOST_METHODS))
-        most_lines = max(most_lines, MOST_CLASS_LINES)
-        most_methods = max(most_methods, MOST_METHODS)
-        if lines > most_lines or methods > most_methods:
-            text = (f"class {name} has {lines} lines with its bodies and {methods} methods; stop "
-                    f"at {most_lines} and {most_methods}: find its second idea")
-            found.append(Offence(path, line, text))
-        elif not large and key in allowed.LARGE_CLASSES:
-            found.append(Offence(LIST, 1, f"LARGE_CLASSES names {key}, which is small now"))
-    return found + [Offence(LIST, 1, f"LARGE_CLASSES names {key}, which is not there")
-                    for key in listed]
-
-
 def class_names(tree):
     """No two classes share a name, whatever their folder and namespace; nested ones may, and the
     declarations of one class in NAME.cc and no_NAME.cc."""
@@ -99,4 +76,4 @@ def class_names(tree):
                     for name in allowed.NAMESAKES if name not in homes]
 
 
-RULES = (class_size, class_names)
+RULES = (class_names,)

@@ -56,6 +56,14 @@ def _resolve(tree, file, path):
     return beside if tree.exists(beside) else None
 
 
+def included_files(tree, file):
+    """(line, path) of each file of the repository that `file` includes."""
+    for line, path, _ in _includes(file):
+        target = _resolve(tree, file, path)
+        if target:
+            yield line, target
+
+
 def floors(tree):
     """Each folder includes only from the floors below it; siblings never include one another."""
     found = []
