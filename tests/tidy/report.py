@@ -90,4 +90,5 @@ def main(root):
     _lines(tree)
 
 
-main(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2])
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2])
