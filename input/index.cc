@@ -20,8 +20,8 @@
 #include "common/descriptor.h"
 #include "common/interruptible.h"
 #include "common/log.h"
+#include "common/mix64.h"
 #include "common/mutex.h"
-#include "input/permutation.h"
 #include "input/stored_index.h"
 #include "input/tar.h"
 #include "input/tfrecord.h"
@@ -274,17 +274,17 @@ Place Index::place(std::uint64_t sample) const {
 }
 
 std::uint64_t Index::fingerprint() const {
-  std::uint64_t hash = mixed(static_cast<std::uint64_t>(format_) * 31 + record_bytes_);
+  std::uint64_t hash = mix64(static_cast<std::uint64_t>(format_) * 31 + record_bytes_);
   for (const File& file : files_) {
     for (const char letter : file.path->substr(file.path->rfind('/') + 1)) {
-      hash = mixed(hash + static_cast<unsigned char>(letter));
+      hash = mix64(hash + static_cast<unsigned char>(letter));
     }
-    hash = mixed(mixed(hash + file.bytes) + file.first);
+    hash = mix64(mix64(hash + file.bytes) + file.first);
     for (const Extent& extent : file.extents) {
-      hash = mixed(mixed(hash + extent.offset) + extent.bytes);
+      hash = mix64(mix64(hash + extent.offset) + extent.bytes);
     }
   }
-  return mixed(hash + samples_);
+  return mix64(hash + samples_);
 }
 
 }  // namespace stretto::input

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/mix64.h"
 #include "input/permutation.h"
 
 namespace stretto::input {
@@ -57,14 +58,14 @@ Order::Order(const Index& index, const Options& options)
       fingerprint_(index.fingerprint()) {
   for (const std::uint64_t part : {std::uint64_t{shuffle_}, std::uint64_t{even_},
                                    std::uint64_t{rank_}, std::uint64_t{world_}}) {
-    fingerprint_ = mixed(fingerprint_ + part);
+    fingerprint_ = mix64(fingerprint_ + part);
   }
   if (!shuffle_) return;
-  fingerprint_ = mixed(mixed(fingerprint_ + seed_) + window_blocks_);
-  for (const Block& block : blocks_) fingerprint_ = mixed(fingerprint_ + block.first);
+  fingerprint_ = mix64(mix64(fingerprint_ + seed_) + window_blocks_);
+  for (const Block& block : blocks_) fingerprint_ = mix64(fingerprint_ + block.first);
 }
 
-std::uint64_t Order::key(std::uint64_t epoch) const { return mixed(seed_) + mixed(~epoch); }
+std::uint64_t Order::key(std::uint64_t epoch) const { return mix64(seed_) + mix64(~epoch); }
 
 const Block& Order::block(std::uint64_t epoch, std::uint64_t place) const {
   return blocks_[shuffle_ ? Permutation(blocks_.size(), key(epoch))(place) : place];
@@ -92,9 +93,9 @@ Section Order::section(std::uint64_t epoch) const {
 void Order::mix(std::uint64_t epoch, std::uint64_t window,
                 std::vector<std::uint64_t>& samples) const {
   if (!shuffle_ || samples.size() < 2) return;
-  std::uint64_t state = mixed(key(epoch) + mixed(window * world_ + rank_ + 1));
+  std::uint64_t state = mix64(key(epoch) + mix64(window * world_ + rank_ + 1));
   for (std::size_t i = samples.size() - 1; i > 0; --i) {  // Fisher and Yates.
-    state = mixed(state + 0x9e3779b97f4a7c15ULL);
+    state = mix64(state + 0x9e3779b97f4a7c15ULL);
     std::swap(samples[i], samples[state % (i + 1)]);
   }
 }

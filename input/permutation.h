@@ -12,21 +12,16 @@
 #include <cstdint>
 #include <utility>
 
-namespace stretto::input {
+#include "common/mix64.h"
 
-/// Bits of x, mixed (Stafford's variant 13, as in SplitMix64).
-constexpr std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
+namespace stretto::input {
 
 /// A permutation of 0 to count - 1, chosen by the key. Thread: any (a value).
 class Permutation {
  public:
   Permutation(std::uint64_t count, std::uint64_t key)
       : count_(count),
-        key_(mixed(key)),
+        key_(mix64(key)),
         half_bits_((static_cast<int>(std::bit_width(count | 1)) + 1) / 2) {
     if (count_ <= kTabled) shuffle_table();
   }
@@ -48,7 +43,7 @@ class Permutation {
     for (std::uint64_t i = 0; i < count_; ++i) table_[i] = static_cast<std::uint8_t>(i);
     std::uint64_t state = key_;
     for (std::uint64_t left = count_; left > 1; --left) {
-      state = mixed(state + 0x9e3779b97f4a7c15ULL);
+      state = mix64(state + 0x9e3779b97f4a7c15ULL);
       std::swap(table_[left - 1], table_[state % left]);
     }
   }
@@ -58,7 +53,7 @@ class Permutation {
     std::uint64_t left = x >> half_bits_;
     std::uint64_t right = x & mask;
     for (std::uint64_t round = 0; round < kRounds; ++round) {
-      const std::uint64_t next = left ^ (mixed(right ^ mixed(key_ + round)) & mask);
+      const std::uint64_t next = left ^ (mix64(right ^ mix64(key_ + round)) & mask);
       left = right;
       right = next;
     }

@@ -18,7 +18,7 @@
 #include "common/crc32c.h"
 #include "common/descriptor.h"
 #include "common/log.h"
-#include "input/permutation.h"
+#include "common/mix64.h"
 
 namespace stretto::input {
 namespace {
@@ -201,8 +201,8 @@ Result<std::vector<Extent>> decode_index(const IndexKey& key, std::string_view b
 }
 
 std::string IndexFolder::file_of(const IndexKey& key) const {
-  std::uint64_t hash = mixed(static_cast<std::uint64_t>(key.format) + 1);
-  for (const char letter : key.path) hash = mixed(hash + static_cast<unsigned char>(letter));
+  std::uint64_t hash = mix64(static_cast<std::uint64_t>(key.format) + 1);
+  for (const char letter : key.path) hash = mix64(hash + static_cast<unsigned char>(letter));
   return fmt::format("{}/{:016x}.index", path_, hash);
 }
 

@@ -6,19 +6,10 @@
 #include <cmath>
 #include <string>
 
+#include "common/mix64.h"
 #include "ops/codec_parts.h"
 
 namespace stretto::ops {
-
-namespace {
-
-std::uint64_t mixed(std::uint64_t x) {  // The finaliser of SplitMix64.
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
 
 const CodecKernels& codec_kernels_of(Level level) {
   STRETTO_CHECK(level <= best_level());
@@ -28,9 +19,9 @@ const CodecKernels& codec_kernels_of(Level level) {
 
 std::uint64_t stream_of(std::uint64_t seed, std::uint64_t tensor, std::uint64_t part,
                         std::uint64_t round, std::uint64_t rank) {
-  std::uint64_t stream = mixed(seed + 0x9e3779b97f4a7c15U);
+  std::uint64_t stream = mix64(seed + 0x9e3779b97f4a7c15U);
   for (const std::uint64_t word : {tensor, part, round, rank}) {
-    stream = mixed(stream + word + 0x9e3779b97f4a7c15U);
+    stream = mix64(stream + word + 0x9e3779b97f4a7c15U);
   }
   return stream;
 }

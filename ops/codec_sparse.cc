@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/mix64.h"
 #include "ops/codec_parts.h"
 
 namespace stretto::ops {
@@ -64,10 +65,7 @@ class StretchChoice {
   std::size_t begin(std::size_t stretch) const { return stretch * count_ / kept_; }
   std::size_t length(std::size_t stretch) const { return begin(stretch + 1) - begin(stretch); }
   std::size_t place(std::size_t stretch) const {
-    std::uint64_t x = stream_ + stretch * 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    const std::uint64_t chance = (x ^ (x >> 31)) >> 32;
+    const std::uint64_t chance = mix64(stream_ + stretch * 0x9e3779b97f4a7c15U) >> 32;
     return begin(stretch) + static_cast<std::size_t>(chance * length(stretch) >> 32);
   }
 

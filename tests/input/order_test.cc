@@ -10,6 +10,7 @@
 #include <numeric>
 #include <set>
 
+#include "common/mix64.h"
 #include "input/permutation.h"
 #include "tests/input/files.h"
 
@@ -64,7 +65,7 @@ double unevenness(std::uint64_t count) {
   for (std::uint64_t i = 2; i <= count; ++i) orders *= i;
   std::map<std::vector<std::uint64_t>, double> seen;
   for (std::uint64_t key = 0; key < orders * kKeysAnOrder; ++key) {
-    const Permutation permutation(count, mixed(7) + mixed(~key));
+    const Permutation permutation(count, mix64(7) + mix64(~key));
     std::vector<std::uint64_t> order;
     for (std::uint64_t i = 0; i < count; ++i) order.push_back(permutation(i));
     ++seen[order];

@@ -12,11 +12,6 @@
 
 namespace stretto::launch {
 
-/// The variables by which an agent that mpirun starts learns where its launcher listens
-/// ("host:port" with commas between), and the secret that both show that they know.
-inline constexpr const char* kLaunchAddresses = "STRETTO_LAUNCH_AT";
-inline constexpr const char* kLaunchSecret = "STRETTO_LAUNCH_SECRET";
-
 /// What an agent with this environment says of itself. `interfaces`: as AgentHello has them. Pure.
 AgentHello hello_from(const Variables& environment, std::string host,
                       std::vector<std::string> interfaces);

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "tools/launch/agent.h"
+#include "tools/launch/frames.h"
 
 namespace stretto::launch {
 namespace {

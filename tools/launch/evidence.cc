@@ -3,8 +3,6 @@
 #include "tools/launch/evidence.h"
 
 #include <fmt/core.h>
-#include <signal.h>
-#include <string.h>
 
 #include <algorithm>
 
@@ -35,30 +33,6 @@ std::optional<std::string_view> take_until(std::string_view& text, std::string_v
   text.remove_prefix(found + end.size());
   return taken;
 }
-
-}  // namespace
-
-std::string signal_name(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
-}
-
-std::string Exit::text() const {
-  if (by_signal) {
-    const std::string_view use = stopped_by == SIGTTIN ? "reads from" : "changes";
-    const std::string why =
-        for_memory   ? ", it seems for lack of memory"
-        : stopped_by ? fmt::format(
-                           " after {} had stopped it: it {} the terminal, which members of a "
-                           "job cannot do; give it input by a file",
-                           signal_name(stopped_by), use)
-                     : "";
-    return fmt::format("killed by {}{}", signal_name(number), why);
-  }
-  return fmt::format("exited with status {}", number);
-}
-
-namespace {
 
 // As the last line of a traceback: "stretto.errors.CODE: CAUSE (peer: PEER)", if a peer is named.
 std::optional<Statement> statement_of_python(std::string_view line) {

@@ -15,27 +15,9 @@
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/launch/plan.h"
+#include "tools/launch/process_events.h"
 
 namespace stretto::launch {
-
-/// How a process ended.
-struct Exit {
-  bool by_signal = false;
-  int number = 0;           ///< Exit status, or the signal.
-  bool for_memory = false;  ///< By SIGKILL, as the kernel killed somebody for lack of memory.
-  int stopped_by = 0;       ///< By SIGKILL, as this signal of the terminal had stopped it; or 0.
-
-  bool failed() const { return by_signal || number != 0; }
-  /// As a shell says it: 128 + signal for a signal.
-  int status() const { return by_signal ? 128 + number : number; }
-  /// "exited with status 3", "killed by SIGKILL", "... it seems for lack of memory".
-  std::string text() const;
-
-  friend bool operator==(const Exit&, const Exit&) = default;
-};
-
-/// "SIGTERM".
-std::string signal_name(int signal);
 
 /// What a failed process says in its last line, as far as a verdict needs it.
 struct Statement {

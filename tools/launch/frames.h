@@ -20,6 +20,11 @@
 namespace stretto::launch {
 
 inline constexpr std::string_view kGreeting = "stretto-agent 1\n";
+/// The variables by which an agent that mpirun starts learns where its launcher listens
+/// ("host:port" with commas between), and the secret that both show that they know.
+inline constexpr const char* kLaunchAddresses = "STRETTO_LAUNCH_AT";
+inline constexpr const char* kLaunchSecret = "STRETTO_LAUNCH_SECRET";
+
 /// What an agent may send of its processes' output before it gets credit for more.
 inline constexpr std::int64_t kOutputWindow = 256 * 1024;
 

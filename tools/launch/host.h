@@ -8,7 +8,7 @@
 
 #include "stretto/status.h"
 #include "tools/launch/command.h"
-#include "tools/launch/supervisor.h"
+#include "tools/launch/process_events.h"
 
 namespace stretto::launch {
 

@@ -13,7 +13,7 @@
 #include "common/descriptor.h"
 #include "stretto/status.h"
 #include "tools/launch/command.h"
-#include "tools/launch/supervisor.h"
+#include "tools/launch/process_events.h"
 
 namespace stretto::launch {
 

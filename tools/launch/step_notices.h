@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "tools/launch/supervisor.h"
+#include "tools/launch/process_events.h"
 
 namespace stretto::launch {
 

@@ -20,6 +20,7 @@
 #include "tools/launch/lifecycle.h"
 #include "tools/launch/loss_detector.h"
 #include "tools/launch/plan.h"
+#include "tools/launch/process_events.h"
 #include "tools/launch/verdict.h"
 
 namespace stretto::launch {
@@ -27,16 +28,6 @@ namespace stretto::launch {
 struct Ended {
   std::size_t member;  ///< Index into the members.
   Exit exit;
-};
-
-/// A signal for one member: for the process that was started, or for its whole process group.
-struct SignalOrder {
-  enum class Scope : std::uint8_t { kProcess, kGroup };
-  std::size_t member;
-  int signal;
-  Scope scope;
-
-  friend bool operator==(const SignalOrder&, const SignalOrder&) = default;
 };
 
 /// One member that is to be run in the place of another.
