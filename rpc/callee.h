@@ -9,8 +9,8 @@
 #include "common/check.h"
 #include "rpc/handles.h"
 #include "rpc/methods.h"
-#include "van/frame_views.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto::rpc {
 

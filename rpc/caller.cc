@@ -9,7 +9,7 @@
 #include "common/check.h"
 #include "rpc/message.h"
 #include "rpc/methods.h"
-#include "van/control_codec.h"
+#include "van/control/control_codec.h"
 
 namespace stretto::rpc {
 

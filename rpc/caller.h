@@ -10,8 +10,8 @@
 
 #include "common/clock.h"
 #include "rpc/handles.h"
-#include "van/frame_views.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto::rpc {
 

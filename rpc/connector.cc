@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto::rpc {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "stretto/rpc.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto::rpc {
 

@@ -12,7 +12,7 @@
 #include "common/mutex.h"
 #include "rpc/node.h"
 #include "stretto/rpc.h"
-#include "van/loop_thread.h"
+#include "van/event_loop/loop_thread.h"
 #include "van/transports.h"
 
 namespace stretto::rpc {

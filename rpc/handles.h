@@ -11,7 +11,7 @@
 #include "common/change.h"
 #include "common/completion.h"
 #include "stretto/rpc.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto::rpc {
 

@@ -8,7 +8,7 @@
 
 #include "common/address.h"
 #include "common/check.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto::rpc {
 namespace {

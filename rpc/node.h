@@ -16,8 +16,8 @@
 #include "rpc/connector.h"
 #include "rpc/methods.h"
 #include "rpc/shutdown.h"
-#include "van/loop.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/event_loop/loop.h"
 
 namespace stretto::rpc {
 

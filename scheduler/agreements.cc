@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "van/control_codec.h"
+#include "van/control/control_codec.h"
 
 namespace stretto {
 namespace {

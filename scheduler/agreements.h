@@ -16,7 +16,7 @@
 #include "scheduler/node_links.h"
 #include "scheduler/registry.h"
 #include "scheduler/view_machine.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 
 #include "checkpoint/folder.h"
 #include "common/mutex.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -21,7 +21,7 @@
 #include "scheduler/checkpoint_attempt.h"
 #include "scheduler/checkpoint_interval.h"
 #include "scheduler/checkpoint_timer.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

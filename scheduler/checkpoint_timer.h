@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

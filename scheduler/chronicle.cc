@@ -9,8 +9,8 @@
 
 #include "common/log.h"
 #include "common/version.h"
-#include "van/control_codec.h"
-#include "van/wire.h"
+#include "van/control/control_codec.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "scheduler/journal.h"
 #include "scheduler/view_machine.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "common/log.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 

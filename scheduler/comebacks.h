@@ -15,7 +15,7 @@
 #include "scheduler/node_links.h"
 #include "scheduler/view_machine.h"
 #include "scheduler/watch/job_watch.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "common/address.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "scheduler/view_events.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/disk.h"
 #include "stretto/status.h"
-#include "van/loop.h"
+#include "van/event_loop/loop.h"
 
 namespace stretto {
 

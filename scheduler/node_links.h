@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "stretto/types.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 #include "scheduler/watch/snapshot.h"
 #include "scheduler/watch/stacks.h"
 #include "scheduler/watch/trace_session.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

@@ -3,7 +3,7 @@
 #include "scheduler/onlookers.h"
 
 #include "scheduler/comebacks.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 

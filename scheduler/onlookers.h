@@ -14,7 +14,7 @@
 #include "scheduler/observers.h"
 #include "scheduler/view_machine.h"
 #include "scheduler/watch/job_watch.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

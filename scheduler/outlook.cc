@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
-#include "van/van_metrics.h"
+#include "van/engine/van_metrics.h"
 
 namespace stretto {
 namespace {

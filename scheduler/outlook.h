@@ -9,7 +9,7 @@
 #include "scheduler/page_board.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/watch/history.h"
-#include "van/loop.h"
+#include "van/event_loop/loop.h"
 
 namespace stretto {
 

@@ -18,7 +18,7 @@
 #include "common/network.h"
 #include "scheduler/page_server.h"
 #include "scheduler/visitors.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 namespace {

@@ -19,7 +19,7 @@
 #include "common/move_order.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
-#include "van/loop.h"
+#include "van/event_loop/loop.h"
 
 namespace stretto {
 

@@ -11,8 +11,8 @@
 #include "common/log.h"
 #include "scheduler/hello.h"
 #include "scheduler/replay.h"
-#include "van/control_codec.h"
-#include "van/greeting.h"
+#include "van/control/control_codec.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 namespace {

@@ -23,9 +23,9 @@
 #include "scheduler/view_machine.h"
 #include "scheduler/waiting_room.h"
 #include "scheduler/watch/job_watch.h"
-#include "van/loop.h"
-#include "van/membership.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/event_loop/loop.h"
+#include "van/membership/membership.h"
 
 namespace stretto {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

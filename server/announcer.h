@@ -5,8 +5,8 @@
 
 #include "server/slot.h"
 #include "server/worker_links.h"
-#include "van/frame_views.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "server/slot.h"
-#include "van/membership.h"
+#include "van/membership/membership.h"
 
 namespace stretto {
 

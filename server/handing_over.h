@@ -9,9 +9,9 @@
 #include "common/clock.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
-#include "van/control.h"
-#include "van/membership.h"
-#include "van/van.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
+#include "van/membership/membership.h"
 
 namespace stretto {
 

@@ -12,8 +12,8 @@
 #include <variant>
 
 #include "common/buffer.h"
-#include "van/control.h"
-#include "van/van.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

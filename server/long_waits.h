@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -9,7 +9,7 @@
 
 #include "core/cut.h"
 #include "server/slot.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/copy_bytes.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 namespace {

@@ -12,8 +12,8 @@
 #include "server/owned_slots.h"
 #include "server/rounds_image.h"
 #include "server/worker_links.h"
-#include "van/control.h"
-#include "van/van.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

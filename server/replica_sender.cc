@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "server/rounds_image.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 namespace {

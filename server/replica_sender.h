@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "server/owned_slots.h"
-#include "van/control.h"
-#include "van/van.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

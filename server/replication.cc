@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 namespace {

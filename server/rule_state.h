@@ -3,7 +3,7 @@
 #pragma once
 
 #include "server/store.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -22,11 +22,11 @@
 #include "server/stall_watch.h"
 #include "server/taking_over.h"
 #include "server/worker_links.h"
-#include "van/loop.h"
-#include "van/membership.h"
-#include "van/trace_agent.h"
-#include "van/van.h"
-#include "van/van_metrics.h"
+#include "van/engine/van.h"
+#include "van/engine/van_metrics.h"
+#include "van/event_loop/loop.h"
+#include "van/membership/membership.h"
+#include "van/membership/trace_agent.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 #include "common/config.h"
 #include "server/restore_reads.h"
 #include "server/shard_checkpoint.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

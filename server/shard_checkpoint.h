@@ -13,7 +13,7 @@
 #include "checkpoint/folder.h"
 #include "common/mutex.h"
 #include "server/owned_slots.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "van/van_metrics.h"
+#include "van/engine/van_metrics.h"
 
 namespace stretto {
 

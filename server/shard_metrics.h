@@ -5,8 +5,8 @@
 #include "observe/metrics/board.h"
 #include "server/held_back.h"
 #include "server/owned_slots.h"
-#include "van/membership.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/membership/membership.h"
 
 namespace stretto {
 

@@ -8,7 +8,7 @@
 #include "common/buffer.h"
 #include "server/contributors.h"
 #include "stretto/tensor.h"
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 

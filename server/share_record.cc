@@ -2,7 +2,7 @@
 // The fields of a record, from a header's.
 #include "server/share_record.h"
 
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 

@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "observe/trace/trace.h"
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/consistency.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -16,8 +16,8 @@
 #include "server/owned_slots.h"
 #include "server/recovery.h"
 #include "server/worker_links.h"
-#include "van/frame_views.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 namespace {

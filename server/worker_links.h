@@ -11,7 +11,7 @@
 #include "common/config.h"
 #include "core/roster.h"
 #include "server/contributors.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

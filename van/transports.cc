@@ -9,10 +9,10 @@
 #include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
-#include "van/composite.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/shm/shm_transport.h"
 #include "van/tcp/tcp_transport.h"
+#include "van/transport/composite.h"
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/config.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common/waiting_threads.h"
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/pauses.h"
 #include "worker/reports.h"
 

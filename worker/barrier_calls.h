@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/patience.h"
 #include "worker/stand_in.h"
 

@@ -11,7 +11,7 @@
 
 #include "common/check.h"
 #include "ops/sum.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 namespace {

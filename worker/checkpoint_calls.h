@@ -13,7 +13,7 @@
 
 #include "checkpoint/attached.h"
 #include "common/clock.h"
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/barrier_calls.h"
 #include "worker/checkpoint_offers.h"
 #include "worker/patience.h"

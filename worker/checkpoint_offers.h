@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "stretto/status.h"
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/patience.h"
 
 namespace stretto {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stretto/types.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -11,7 +11,7 @@
 #include "common/buffer.h"
 #include "core/tensor_spec.h"
 #include "ops/feedback.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/shard_links.h"
 #include "worker/tensors.h"
 

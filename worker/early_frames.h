@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/buffer.h"
-#include "van/control.h"
-#include "van/van.h"
-#include "van/wire.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/member_ends.h"
 #include "worker/member_plans.h"
 #include "worker/member_rounds.h"

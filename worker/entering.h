@@ -9,7 +9,7 @@
 #include <set>
 
 #include "common/clock.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "observe/trace/trace.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/early_frames.h"
 #include "worker/member_exchange.h"
 #include "worker/operations.h"

@@ -12,7 +12,7 @@
 
 #include "collective/reduction.h"
 #include "common/buffer.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 #include "worker/call_plan.h"
 #include "worker/calls_ahead.h"
 #include "worker/operation.h"

@@ -8,7 +8,7 @@
 #include <list>
 #include <memory>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/group_state.h"
 #include "worker/member_tensor.h"
 #include "worker/peer_links.h"

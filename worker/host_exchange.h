@@ -8,7 +8,7 @@
 #include <list>
 #include <string>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/exchange_way.h"
 #include "worker/member_part.h"
 #include "worker/peer_links.h"

@@ -11,7 +11,7 @@
 #include "collective/tree.h"
 #include "common/buffer.h"
 #include "ops/sum.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 

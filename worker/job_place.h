@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "stretto/checkpoints.h"
-#include "van/membership.h"
+#include "van/membership/membership.h"
 
 namespace stretto {
 

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/tensors.h"
 
 namespace stretto {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/exchange_way.h"
 #include "worker/group_state.h"
 #include "worker/host_calls.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "core/roster.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/exchange_way.h"
 #include "worker/member_tensor.h"
 #include "worker/peer_links.h"

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/elastic_members.h"
 #include "worker/exchange_way.h"
 #include "worker/host_exchange.h"

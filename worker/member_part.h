@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 #include "worker/member_tensor.h"
 
 namespace stretto {

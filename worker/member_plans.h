@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collective/chooser.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/chosen_ways.h"
 #include "worker/member_rounds.h"
 #include "worker/member_tensor.h"

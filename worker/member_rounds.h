@@ -3,7 +3,7 @@
 // What a part does next, its Reduction decides; here its words are carried out over links.
 #pragma once
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/exchange_way.h"
 #include "worker/member_part.h"
 #include "worker/peer_links.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/roster.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/member_choice.h"
 #include "worker/peer_links.h"
 

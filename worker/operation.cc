@@ -2,7 +2,7 @@
 // What operations are called, and who holds their callers' memory.
 #include "worker/operation.h"
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/call_plan.h"
 
 namespace stretto {

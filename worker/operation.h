@@ -16,7 +16,7 @@
 #include "common/buffer.h"
 #include "ops/finite.h"
 #include "stretto/worker.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 #include "worker/ticket.h"
 
 namespace stretto {

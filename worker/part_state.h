@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "common/check.h"
-#include "van/frame_views.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/wire/frame_views.h"
 #include "worker/coder.h"
 #include "worker/operation.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/address.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "common/clock.h"
 #include "common/config.h"
-#include "van/membership.h"
-#include "van/trace_agent.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/membership/membership.h"
+#include "van/membership/trace_agent.h"
 #include "worker/barrier_calls.h"
 #include "worker/checkpoint_calls.h"
 #include "worker/declarations.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProgressFrame: what members of a group tell each other of how far they are: a question whether
 // the receiver has begun a call, and the answer. A view of the header, as those of
-// van/frame_views.h.
+// van/wire/frame_views.h.
 #pragma once
 
 #include <cstdint>
 
 #include "core/group_call.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 

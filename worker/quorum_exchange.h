@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/exchange_way.h"
 #include "worker/member_part.h"
 #include "worker/peer_links.h"

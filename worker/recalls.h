@@ -3,8 +3,8 @@
 // each part, and what it answers them.
 #pragma once
 
-#include "van/control.h"
-#include "van/van.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
 #include "worker/kept_shares.h"
 #include "worker/tensors.h"
 

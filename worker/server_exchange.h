@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "observe/trace/trace.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/codings.h"
 #include "worker/exchange_way.h"
 #include "worker/recalls.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "van/control.h"
-#include "van/van.h"
+#include "van/control/control.h"
+#include "van/engine/van.h"
 #include "worker/standby_links.h"
 
 namespace stretto {

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/exchanges.h"
 
 namespace stretto {

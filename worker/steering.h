@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/change.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 #include "worker/operations.h"
 
 namespace stretto {

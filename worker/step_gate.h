@@ -18,7 +18,7 @@
 #include "common/clock.h"
 #include "core/roster.h"
 #include "stretto/steps.h"
-#include "van/control.h"
+#include "van/control/control.h"
 #include "worker/patience.h"
 
 namespace stretto {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -16,7 +16,7 @@
 #include "common/config.h"
 #include "common/mutex.h"
 #include "observe/metrics/endpoint.h"
-#include "van/loop_thread.h"
+#include "van/event_loop/loop_thread.h"
 #include "worker/node.h"
 #include "worker/request.h"
 #include "worker/standing.h"

@@ -2,7 +2,7 @@
 // Names and meanings of a worker's numbers.
 #include "worker/worker_metrics.h"
 
-#include "van/van_metrics.h"
+#include "van/engine/van_metrics.h"
 
 namespace stretto {
 

@@ -4,8 +4,8 @@
 
 #include "observe/metrics/board.h"
 #include "observe/reported.h"
-#include "van/membership.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/membership/membership.h"
 #include "worker/exchanges.h"
 
 namespace stretto {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/roster.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 #include "observe/reported.h"
 #include "scheduler/watch/culprit.h"
 #include "scheduler/watch/input_view.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

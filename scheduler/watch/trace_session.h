@@ -9,7 +9,7 @@
 
 #include "observe/trace/timeline.h"
 #include "stretto/status.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto::conformance {
 

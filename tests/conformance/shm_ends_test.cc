@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "tests/conformance/shm_fixture.h"
-#include "van/composite.h"
 #include "van/tcp/tcp_transport.h"
+#include "van/transport/composite.h"
 
 namespace stretto::conformance {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "tests/conformance/tcp_fixture.h"
-#include "van/link_liveness.h"
+#include "van/transport/link_liveness.h"
 
 namespace stretto::conformance {
 namespace {

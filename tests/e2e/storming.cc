@@ -15,10 +15,10 @@
 
 #include "common/address.h"
 #include "common/clock.h"
-#include "van/link_limits.h"
-#include "van/membership.h"
+#include "van/engine/van.h"
+#include "van/membership/membership.h"
+#include "van/session/link_limits.h"
 #include "van/transports.h"
-#include "van/van.h"
 
 DEFINE_string(scheduler, "", "host:port");
 DEFINE_string(token, "", "Of the job");

@@ -11,7 +11,7 @@
 #include "common/buffer.h"
 #include "common/check.h"
 #include "tests/fuzz/input.h"
-#include "van/frame_batch.h"
+#include "van/transport/frame_batch.h"
 
 namespace stretto::fuzz {
 

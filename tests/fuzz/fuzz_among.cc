@@ -13,8 +13,8 @@
 #include "tests/fuzz/job.h"
 #include "tests/fuzz/members.h"
 #include "tests/fuzz/messages.h"
-#include "van/frame_views.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
+#include "van/wire/frame_views.h"
 #include "worker/call_plan.h"
 
 namespace stretto::fuzz {

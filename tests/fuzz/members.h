@@ -5,7 +5,7 @@
 #include "core/group_call.h"
 #include "core/roster.h"
 #include "tests/fuzz/input.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto::fuzz {
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "tests/fuzz/input.h"
-#include "van/control.pb.h"
-#include "van/control_codec.h"
-#include "van/wire.h"
+#include "van/control/control.pb.h"
+#include "van/control/control_codec.h"
+#include "van/wire/wire.h"
 
 namespace stretto::fuzz {
 

@@ -13,7 +13,7 @@
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/messages.h"
 #include "tests/sim/sim_network.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto::fuzz {
 

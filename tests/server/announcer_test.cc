@@ -6,7 +6,7 @@
 
 #include "tests/server/links_fixture.h"
 #include "tests/server/part_fixture.h"
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto::fake {
 namespace {

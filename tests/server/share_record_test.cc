@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto {
 namespace {

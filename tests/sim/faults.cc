@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tests/sim/sim_cluster.h"
-#include "van/control_codec.h"
+#include "van/control/control_codec.h"
 
 namespace stretto::sim {
 namespace {

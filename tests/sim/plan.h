@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/sim/sim_network.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto::sim {
 

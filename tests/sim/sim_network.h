@@ -16,8 +16,8 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "tests/sim/random.h"
-#include "van/link_liveness.h"
-#include "van/transport.h"
+#include "van/transport/link_liveness.h"
+#include "van/transport/transport.h"
 
 namespace stretto::sim {
 

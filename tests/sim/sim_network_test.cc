@@ -10,8 +10,8 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/checksum.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/wire/checksum.h"
 
 namespace stretto::sim {
 namespace {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 namespace stretto::sim {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "tests/sim/plan.h"
-#include "van/loop.h"
-#include "van/van.h"
+#include "van/engine/van.h"
+#include "van/event_loop/loop.h"
 
 namespace stretto::sim {
 

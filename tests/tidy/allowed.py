@@ -5,19 +5,19 @@
 # membership, the loop and its thread, and the factory of transports; for benchmarks, the loading of
 # libfabric.
 VAN_DOORS = {
-    "van/control.h",
-    "van/control_codec.h",
+    "van/control/control.h",
+    "van/control/control_codec.h",
     "van/fabric/library.h",
-    "van/frame_views.h",
-    "van/greeting.h",
-    "van/loop.h",
-    "van/loop_thread.h",
-    "van/membership.h",
-    "van/trace_agent.h",
+    "van/wire/frame_views.h",
+    "van/control/greeting.h",
+    "van/event_loop/loop.h",
+    "van/event_loop/loop_thread.h",
+    "van/membership/membership.h",
+    "van/membership/trace_agent.h",
     "van/transports.h",
-    "van/van.h",
-    "van/van_metrics.h",
-    "van/wire.h",
+    "van/engine/van.h",
+    "van/engine/van_metrics.h",
+    "van/wire/wire.h",
 }
 
 # Headers that only these folders may include: the transport made of them, benchmarks that measure
@@ -29,23 +29,22 @@ SYSTEM_DOORS = {
 
 # Who may include Protobuf and what it generates: besides the codec and its tests, what gRPC's calls
 # are measured by.
-PROTOBUF = ("checkpoint/index_codec.cc", "van/control_decode.cc", "van/control_encode.cc",
-            "van/checkpoint_decode.cc", "van/heartbeat_decode.cc", "van/state_decode.cc",
-            "tests/van/", "tests/fuzz/", "tools/bench/compare/grpc_unary.cc")
+PROTOBUF = ("checkpoint/index_codec.cc", "van/control/", "tests/van/", "tests/fuzz/",
+            "tools/bench/compare/grpc_unary.cc")
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
 # operator new; the loops of roles catch it.
 THROWS = {
     "common/buffer.cc", "common/last_words.cc", "tests/common/last_words_test.cc",
-    "tests/conformance/conformance_breaks_test.cc", "tests/van/driven_waits_test.cc", "van/loop.h",
-    "worker/node.cc"}
+    "tests/conformance/conformance_breaks_test.cc", "tests/van/driven_waits_test.cc",
+    "van/event_loop/loop.h", "worker/node.cc"}
 
 # A source without tests/FOLDER/NAME_test.cc, and the test that covers it.
 COVERED_BY = {
     "common/disk.cc": "tests/conformance/disk_test.cc",
     "common/real_disk.cc": "tests/conformance/disk_test.cc",
-    "van/checkpoint_decode.cc": "tests/van/control_decode_test.cc",
-    "van/state_decode.cc": "tests/van/control_decode_test.cc",
+    "van/control/checkpoint_decode.cc": "tests/van/control_decode_test.cc",
+    "van/control/state_decode.cc": "tests/van/control_decode_test.cc",
     "server/rounds_image.cc": "tests/server/replication_test.cc",
     "server/ack_order.cc": "tests/server/replication_test.cc",
     "server/replica_receiver.cc": "tests/server/replication_test.cc",
@@ -105,7 +104,7 @@ COVERED_BY = {
     "worker/member_rounds.cc": "tests/worker/member_exchange_test.cc",
     "worker/peer_links.cc": "tests/worker/member_exchange_test.cc",
     "worker/server_exchange.cc": "tests/worker/exchanges_test.cc",
-    "van/heartbeat_decode.cc": "tests/van/control_decode_test.cc",
+    "van/control/heartbeat_decode.cc": "tests/van/control_decode_test.cc",
     "scheduler/no_page.cc": "tests/scheduler/page_test.cc",
     "scheduler/page_server.cc": "tests/scheduler/page_test.cc",
     "scheduler/agreements.cc": "tests/scheduler/scheduler_test.cc",
@@ -122,14 +121,14 @@ COVERED_BY = {
     "server/share.cc": "tests/server/collector_test.cc",
     "observe/metrics/address.cc": "tests/observe/metrics/endpoint_test.cc",
     "observe/metrics/no_endpoint.cc": "tests/observe/metrics/endpoint_test.cc",
-    "van/debts.cc": "tests/van/van_test.cc",
-    "van/kept_frames.cc": "tests/van/session_takeover_test.cc",
-    "van/heartbeats.cc": "tests/van/membership_test.cc",
-    "van/link_lives.cc": "tests/van/van_test.cc",
-    "van/link_mender.cc": "tests/van/takeover_test.cc",
-    "van/receiver.cc": "tests/van/van_test.cc",
-    "van/sender.cc": "tests/van/van_test.cc",
-    "van/van_metrics.cc": "tests/observe/metrics/board_test.cc",
+    "van/session/debts.cc": "tests/van/van_test.cc",
+    "van/session/kept_frames.cc": "tests/van/session_takeover_test.cc",
+    "van/membership/heartbeats.cc": "tests/van/membership_test.cc",
+    "van/session/link_lives.cc": "tests/van/van_test.cc",
+    "van/engine/link_mender.cc": "tests/van/takeover_test.cc",
+    "van/engine/receiver.cc": "tests/van/van_test.cc",
+    "van/engine/sender.cc": "tests/van/van_test.cc",
+    "van/engine/van_metrics.cc": "tests/observe/metrics/board_test.cc",
     "observe/trace/chrome_read.cc": "tests/observe/trace/chrome_test.cc",
     "observe/trace/critical.cc": "tests/observe/trace/analysis_test.cc",
     "observe/trace/flows.cc": "tests/observe/trace/analysis_test.cc",
@@ -168,12 +167,12 @@ COVERED_BY = {
     "van/shm/strangers.cc": "tests/conformance/shm_hostile_test.cc",
     "van/tcp/batch_writer.cc": "tests/conformance/conformance_test.cc",
     "van/tcp/connector.cc": "tests/conformance/tcp_ends_test.cc",
-    "van/resolver.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/transport/resolver.cc": "tests/conformance/tcp_ends_test.cc",
     "van/tcp/tcp_links.cc": "tests/conformance/tcp_ends_test.cc",
-    "van/frame_batch.cc": "tests/conformance/tcp_hostile_test.cc",
-    "van/lanes.cc": "tests/van/send_queue_model_test.cc",
-    "van/ready_links.cc": "tests/van/send_queue_model_test.cc",
-    "van/tcp_sockets.cc": "tests/conformance/tcp_ends_test.cc",
+    "van/transport/frame_batch.cc": "tests/conformance/tcp_hostile_test.cc",
+    "van/queue/lanes.cc": "tests/van/send_queue_model_test.cc",
+    "van/queue/ready_links.cc": "tests/van/send_queue_model_test.cc",
+    "van/transport/tcp_sockets.cc": "tests/conformance/tcp_ends_test.cc",
     "van/tcp/connection.cc": "tests/conformance/tcp_ends_test.cc",
     "van/tcp/message_parser.cc": "tests/conformance/tcp_message_parser_test.cc",
     "van/tcp/listener.cc": "tests/conformance/tcp_ends_test.cc",
@@ -245,16 +244,16 @@ CLASS_SHAPES = {
     "tools/launch/runner.h:Runner": {"data members": 26},
     "tools/launch/survey.cc:Survey": {"data members": 14},
     "van/fabric/fabric_transport.cc:FabricTransport": {"data members": 19},
-    "van/hand_over.h:HandOver": {"data members": 13},
-    "van/host/host_window.h:HostWindow": {"data members": 17},
-    "van/membership.h:Membership": {"data members": 17},
-    "van/pacer.h:Pacer": {"data members": 17},
-    "van/session.h:Session": {"data members": 14},
+    "van/event_loop/hand_over.h:HandOver": {"data members": 13},
+    "van/host_window/host_window.h:HostWindow": {"data members": 17},
+    "van/membership/membership.h:Membership": {"data members": 17},
+    "van/pacing/pacer.h:Pacer": {"data members": 17},
+    "van/session/session.h:Session": {"data members": 14},
     "van/shm/link.h:Link": {"data members": 21},
     "van/shm/shm_transport.cc:SharedMemoryTransport": {"data members": 17},
     "van/tcp/connection.h:Connection": {"data members": 31},
     "van/tcp/tcp_links.h:TcpLinks": {"data members": 13},
-    "van/waits.h:Waits": {"data members": 13},
+    "van/path/waits.h:Waits": {"data members": 13},
     "van/zmq/connected_link.h:ConnectedLink": {"data members": 19},
     "van/zmq/zmq_transport.cc:ZmqTransport": {"data members": 19},
     "worker/elastic_members.h:ElasticMembers::Parts": {"references": 9},
@@ -280,5 +279,4 @@ FOLDER_CYCLES = (
     {"bindings/python/byteps/torch", "bindings/python/byteps/torch/parallel"},
     {"bindings/python/stretto/torch", "bindings/python/stretto/torch/elastic"},
     {"tools/join", "tools/launch"},
-    {"van", "van/fabric", "van/host", "van/shm", "van/tcp", "van/zmq"},
 )

@@ -24,7 +24,8 @@ class Report(unittest.TestCase):
 
     def test_report_of_a_small_tree(self):
         files = {
-            "van/a.h": "class Wide {\n" + "  int m_;\n" * 13 + "};\n// It is sent anew to who waits for it.\n",
+            "van/a.h": "class Wide {\n" + "  int m_;\n" * 13 +
+                       "};\n// It is sent anew to who waits for it.\n",
             "van/low/a.h": '#include "van/a.h"\n',
             "van/b.h": '#include "van/low/a.h"\n',
             "tests/a_test.cc": "TEST(A, WhoWaits) {}\n",

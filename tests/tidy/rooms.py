@@ -4,9 +4,30 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ()
+AREAS = ("van",)
 
-ROOMS = {}
+ROOMS = {
+    # van/
+    "van/wire": (),
+    "van/control": ("van/wire",),
+    "van/transport": ("van/wire",),
+    "van/event_loop": ("van/transport",),
+    "van/fabric": ("van/transport", "van/wire"),
+    "van/inproc": ("van/transport",),
+    "van/path": ("van/transport",),
+    "van/queue": ("van/transport", "van/wire"),
+    "van/shm": ("van/transport", "van/wire"),
+    "van/tcp": ("van/transport", "van/wire"),
+    "van/zmq": ("van/transport", "van/wire"),
+    "van": ("van/fabric", "van/shm", "van/tcp", "van/transport", "van/zmq"),
+    "van/host_window": ("van/queue", "van/transport"),
+    "van/session": ("van/control", "van/queue", "van/transport", "van/wire"),
+    "van/pacing": ("van/host_window", "van/path", "van/queue", "van/wire"),
+    "van/engine": (
+        "van/control", "van/event_loop", "van/host_window", "van/pacing", "van/path", "van/session",
+        "van/transport", "van/wire"),
+    "van/membership": ("van/control", "van/engine"),
+}
 
 
 def area_of(folder):

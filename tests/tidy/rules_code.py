@@ -177,10 +177,10 @@ def both_compilers_take_it(tree):
 
 def headers_are_read_by_views(tree):
     """`version` and `base` of a header mean something else in each kind of frame: outside van/ they
-    are read and written by van/frame_views.h, which names them.
+    are read and written by van/wire/frame_views.h, which names them.
     """
     files = [f for f in tree.cpp() if f.top != "van" and not f.path.startswith(_MAY_BE_BARE)]
-    return _calls(files, _BARE_FIELD, "'{}': take the view of its kind, van/frame_views.h")
+    return _calls(files, _BARE_FIELD, "'{}': take the view of its kind, van/wire/frame_views.h")
 
 
 def classes_name_their_thread(tree):

@@ -8,7 +8,7 @@
 
 #include "common/descriptor.h"
 #include "tools/trace/observer.h"
-#include "van/control.h"
+#include "van/control/control.h"
 
 namespace stretto::observe {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a poll brings finds its session; what a frame was decides on its link; and small frames are
 // answered together.
-#include "van/arrivals.h"
+#include "van/engine/arrivals.h"
 
 #include "tests/van/parts_fixture.h"
 

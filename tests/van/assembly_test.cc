@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames cut into slices and put together again, whatever comes in between.
-#include "van/assembly.h"
+#include "van/session/assembly.h"
 
 #include <gtest/gtest.h>
 

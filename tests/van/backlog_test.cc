@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waits for which link, and what is told of links that have changed.
-#include "van/backlog.h"
+#include "van/queue/backlog.h"
 
 #include <gtest/gtest.h>
 

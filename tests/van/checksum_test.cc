@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A frame's checksum: of the header as well as of the payload, and wanted once it has been there.
-#include "van/checksum.h"
+#include "van/wire/checksum.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

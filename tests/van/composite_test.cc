@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which parts of a composite transport are asked for what has come. That it is a transport is the
 // conformance suite's.
-#include "van/composite.h"
+#include "van/transport/composite.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

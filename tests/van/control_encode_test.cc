@@ -2,13 +2,13 @@
 // The bytes of each message, which never change: releases of one protocol speak to one another.
 // They were made with protoc, not by the code under test:
 //   echo 'sit_out { number: 3 over: true }' | protoc --encode=stretto.wire.Control
-//   van/control.proto
+//   van/control/control.proto
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "van/control_codec.h"
+#include "van/control/control_codec.h"
 
 namespace stretto::control {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many corrupted frames in a minute are told once; few, or many in hours, are not.
-#include "van/corruption.h"
+#include "van/session/corruption.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <string>
 
-#include "van/frame_handler.h"
-#include "van/link_lives.h"
+#include "van/session/frame_handler.h"
+#include "van/session/link_lives.h"
 
 namespace stretto {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rates of deliveries, in virtual time.
-#include "van/delivery_rate.h"
+#include "van/path/delivery_rate.h"
 
 #include <gtest/gtest.h>
 

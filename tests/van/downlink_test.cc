@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a receiver grants to its senders, in virtual time.
-#include "van/downlink.h"
+#include "van/host_window/downlink.h"
 
 #include <gtest/gtest.h>
 
-#include "van/window_plan.h"
+#include "van/host_window/window_plan.h"
 
 namespace stretto {
 namespace {

@@ -19,7 +19,7 @@
 #include "common/completion.h"
 #include "common/loop_owner.h"
 #include "common/parker.h"
-#include "van/loop_thread.h"
+#include "van/event_loop/loop_thread.h"
 
 namespace stretto {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "common/config.h"
 #include "tests/sim/sim_network.h"
-#include "van/control_codec.h"
-#include "van/transport.h"
+#include "van/control/control_codec.h"
+#include "van/transport/transport.h"
 
 namespace stretto::fake {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Van notes of its frames: waiting, leaving, preemption and coming, by hand in virtual time.
-#include "van/frame_trace.h"
+#include "van/session/frame_trace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each view puts its fields where docs/WIRE.md says, changes no other byte, and reads them back.
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 #include <gtest/gtest.h>
 

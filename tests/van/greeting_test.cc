@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door: tokens and protocols that are let in, and the words for those that are not.
-#include "van/greeting.h"
+#include "van/control/greeting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "van/hand_over.h"
+#include "van/event_loop/hand_over.h"
 
 namespace stretto::model {
 

@@ -2,7 +2,7 @@
 // Over all interleavings of small cases nobody drives beside another, nobody sleeps for ever, and
 // what comes is seen within the rest; and each wake that HandOver asks for is needed for that. In
 // virtual time: how often it wakes the own thread, and how long nobody drives.
-#include "van/hand_over.h"
+#include "van/event_loop/hand_over.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose turn it is, by what links offer.
-#include "van/link_arbiter.h"
+#include "van/queue/link_arbiter.h"
 
 #include <gtest/gtest.h>
 

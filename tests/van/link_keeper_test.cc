@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How links come, who hears of their end, and what is forgotten with them.
-#include "van/link_keeper.h"
+#include "van/engine/link_keeper.h"
 
 #include "tests/van/parts_fixture.h"
 

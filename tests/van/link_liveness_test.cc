@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a path counts as dead, in virtual time: signs as a kernel gives them of paths that are
 // silent, slow, idle, or whose far end stands still.
-#include "van/link_liveness.h"
+#include "van/transport/link_liveness.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is found of links, those that were asked for last too.
-#include "van/link_table.h"
+#include "van/queue/link_table.h"
 
 #include <gtest/gtest.h>
 

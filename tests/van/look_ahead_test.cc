@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When looking is tried, when it goes on and when it is given up.
-#include "van/look_ahead.h"
+#include "van/event_loop/look_ahead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a poll looks before it sleeps: over a transport that counts, by a clock that runs on by
 // itself each time it is read.
-#include "van/lookout.h"
+#include "van/event_loop/lookout.h"
 
 #include <gtest/gtest.h>
 

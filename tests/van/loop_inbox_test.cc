@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where threads meet: nothing is lost, nothing comes twice, and a closed inbox says so.
-#include "van/loop_inbox.h"
+#include "van/event_loop/loop_inbox.h"
 
 #include <gtest/gtest.h>
 

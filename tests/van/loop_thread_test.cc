@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests to a loop that has ended.
-#include "van/loop_thread.h"
+#include "van/event_loop/loop_thread.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/membership.h"
+#include "van/membership/membership.h"
 
 namespace stretto::fake {
 

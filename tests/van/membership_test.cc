@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's life in a job, state by state, in virtual time, against a scheduler played by hand.
-#include "van/membership.h"
+#include "van/membership/membership.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When what a far end is owed is told by a frame of its own.
-#include "van/owed.h"
+#include "van/session/owed.h"
 
 #include <gtest/gtest.h>
 

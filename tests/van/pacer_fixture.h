@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "van/pacer.h"
+#include "van/pacing/pacer.h"
 
 namespace stretto::fake {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pacer makes of a queue's windows, link by link and for all of them.
-#include "van/pacer.h"
+#include "van/pacing/pacer.h"
 
 #include <gtest/gtest.h>
 

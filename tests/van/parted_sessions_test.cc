@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who connects anew, when, and how long a session waits.
-#include "van/parted_sessions.h"
+#include "van/session/parted_sessions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

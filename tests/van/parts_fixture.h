@@ -10,8 +10,8 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/link_keeper.h"
-#include "van/receiver.h"
+#include "van/engine/link_keeper.h"
+#include "van/engine/receiver.h"
 
 namespace stretto::fake {
 

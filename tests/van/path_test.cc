@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A path of known rate and round trip, in virtual time, and what Path finds.
-#include "van/path.h"
+#include "van/path/path.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 
-#include "van/window_plan.h"
+#include "van/host_window/window_plan.h"
 
 namespace stretto {
 namespace {

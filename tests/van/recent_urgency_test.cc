@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts as urgent, and for how long it is remembered, by a handed-in clock.
-#include "van/recent_urgency.h"
+#include "van/pacing/recent_urgency.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto::fake {
 

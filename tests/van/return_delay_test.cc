@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What credits tell of the queue on their way back, in virtual time.
-#include "van/return_delay.h"
+#include "van/path/return_delay.h"
 
 #include <gtest/gtest.h>
 

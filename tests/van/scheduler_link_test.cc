@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A member's scheduler is lost and awaited, in virtual time, against schedulers that are played by
 // hand.
-#include "van/scheduler_link.h"
+#include "van/membership/scheduler_link.h"
 
 #include "tests/van/membership_fixture.h"
 

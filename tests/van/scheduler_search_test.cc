@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a lost scheduler is called, and for how long.
-#include "van/scheduler_search.h"
+#include "van/membership/scheduler_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

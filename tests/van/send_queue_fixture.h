@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "van/send_queue.h"
+#include "van/queue/send_queue.h"
 
 namespace stretto {
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "van/send_queue.h"
+#include "van/queue/send_queue.h"
 
 namespace stretto {
 namespace {

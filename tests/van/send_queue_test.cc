@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which frame goes next: urgency over all links, turns among equals, windows, and control before
 // all.
-#include "van/send_queue.h"
+#include "van/queue/send_queue.h"
 
 #include "tests/sim/sim_network.h"
 #include "tests/van/send_queue_fixture.h"

@@ -7,7 +7,7 @@
 #include <deque>
 #include <memory>
 
-#include "van/session.h"
+#include "van/session/session.h"
 
 namespace stretto {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a session: what leaves has the next one, what comes must have it.
-#include "van/session.h"
+#include "van/session/session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include "tests/sim/sim_network.h"
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 namespace {

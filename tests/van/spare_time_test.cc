@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often processors are counted, in time that is handed in.
-#include "van/spare_time.h"
+#include "van/event_loop/spare_time.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include "tests/sim/sim_network.h"
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/control_codec.h"
-#include "van/van.h"
+#include "van/control/control_codec.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 namespace {

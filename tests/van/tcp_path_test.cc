@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernel says of real connections on this host.
-#include "van/tcp_path.h"
+#include "van/transport/tcp_path.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/van/far_end.h"
-#include "van/control.pb.h"
-#include "van/control_codec.h"
+#include "van/control/control.pb.h"
+#include "van/control/control_codec.h"
 
 namespace stretto {
 namespace {

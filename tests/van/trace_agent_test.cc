@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's side of tracing: orders of the scheduler, answers, and files from the start.
-#include "van/trace_agent.h"
+#include "van/membership/trace_agent.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include "common/address.h"
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 namespace {

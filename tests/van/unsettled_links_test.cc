@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long links may stay that were not admitted, or were refused.
-#include "van/unsettled_links.h"
+#include "van/session/unsettled_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

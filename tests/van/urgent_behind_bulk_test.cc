@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/sim/sim_network.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Van, one frame at a time: who is let in, what is refused and how, what is owed to the far
 // ends and when it is told.
-#include "van/van.h"
+#include "van/engine/van.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

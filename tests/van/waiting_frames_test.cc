@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which frames are of one tag, and that nobody else's are looked at.
-#include "van/waiting_frames.h"
+#include "van/queue/waiting_frames.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a loop's waits for processors come to, in virtual time.
-#include "van/waits.h"
+#include "van/path/waits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wakes of a loop that sleeps, and of one that looks.
-#include "van/waker.h"
+#include "van/transport/waker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wakes are told once each, by the watch itself and by one that watches it.
-#include "van/watch.h"
+#include "van/transport/watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows and slices of paths, in both modes and with grants.
-#include "van/window_plan.h"
+#include "van/host_window/window_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header's layout, written out by hand so that it can never change silently, and everything
 // that a reader refuses.
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

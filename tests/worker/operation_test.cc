@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/van/far_end.h"
-#include "van/waker.h"
+#include "van/transport/waker.h"
 
 namespace stretto {
 namespace {

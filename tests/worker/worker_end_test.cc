@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/worker/live_cluster.h"
-#include "van/loop_thread.h"
+#include "van/event_loop/loop_thread.h"
 #include "van/transports.h"
 #include "worker/node.h"
 

@@ -11,9 +11,9 @@
 
 #include "common/memory.h"
 #include "tools/bench/alarm.h"
-#include "van/loop.h"
+#include "van/engine/van.h"
+#include "van/event_loop/loop.h"
 #include "van/transports.h"
-#include "van/van.h"
 
 namespace stretto::bench {
 namespace {

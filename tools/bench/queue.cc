@@ -14,7 +14,7 @@
 #include "common/check.h"
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/statistics.h"
-#include "van/van.h"
+#include "van/engine/van.h"
 
 namespace stretto::bench {
 namespace {

@@ -11,9 +11,9 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/config.h"
-#include "van/greeting.h"
+#include "van/control/greeting.h"
+#include "van/engine/van.h"
 #include "van/transports.h"
-#include "van/van.h"
 
 namespace stretto::observe {
 namespace {

@@ -15,8 +15,8 @@
 #include "van/fabric/frame_delivery.h"
 #include "van/fabric/path_watch.h"
 #include "van/fabric/traffic.h"
-#include "van/polled_clock.h"
-#include "van/polling.h"
+#include "van/transport/polled_clock.h"
+#include "van/transport/polling.h"
 
 namespace stretto {
 namespace fabric {

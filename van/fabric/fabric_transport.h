@@ -2,7 +2,7 @@
 // The libfabric transport: frames over RDMA hardware, or over TCP by way of libfabric where there
 // is none. One reliable datagram endpoint for all links; large payloads are fetched by the receiver
 // out of the sender's memory. docs/TRANSPORTS.md tells how it keeps the contract of
-// van/transport.h.
+// van/transport/transport.h.
 //
 //   auto transport = make_fabric_transport({.provider = "tcp;ofi_rxm"});
 //   if (transport.ok()) (*transport)->listen("127.0.0.1:0");
@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "van/fabric/options.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto {
 

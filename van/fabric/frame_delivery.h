@@ -5,7 +5,7 @@
 #include "van/fabric/link.h"
 #include "van/fabric/options.h"
 #include "van/fabric/traffic.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto::fabric {
 

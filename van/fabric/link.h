@@ -11,7 +11,7 @@
 #include "van/fabric/name_exchange.h"
 #include "van/fabric/outbox.h"
 #include "van/fabric/slots.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto::fabric {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto::fabric {
 

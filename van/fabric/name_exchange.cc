@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common/log.h"
-#include "van/tcp_sockets.h"
+#include "van/transport/tcp_sockets.h"
 
 namespace stretto::fabric {
 namespace {

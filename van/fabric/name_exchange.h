@@ -18,8 +18,8 @@
 #include "van/fabric/line_word.h"
 #include "van/fabric/options.h"
 #include "van/fabric/socket.h"
-#include "van/tcp_path.h"
-#include "van/watch.h"
+#include "van/transport/tcp_path.h"
+#include "van/transport/watch.h"
 
 namespace stretto::fabric {
 

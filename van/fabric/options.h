@@ -7,7 +7,7 @@
 #include <string>
 
 #include "stretto/types.h"
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 

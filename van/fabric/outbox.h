@@ -10,7 +10,7 @@
 #include "common/buffer.h"
 #include "common/check.h"
 #include "van/fabric/endpoint.h"
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto::fabric {
 

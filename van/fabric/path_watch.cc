@@ -2,7 +2,7 @@
 // Dead paths by their lines, lost frames by what far ends say has come.
 #include "van/fabric/path_watch.h"
 
-#include "van/link_liveness.h"
+#include "van/transport/link_liveness.h"
 
 namespace stretto::fabric {
 namespace {

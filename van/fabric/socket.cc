@@ -11,7 +11,7 @@
 #include "common/failure.h"
 #include "common/network.h"
 #include "common/socket_address.h"
-#include "van/tcp_sockets.h"
+#include "van/transport/tcp_sockets.h"
 
 namespace stretto::fabric {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/config.h"
 #include "common/loop_owner.h"
 #include "van/inproc/directory.h"
-#include "van/polling.h"
+#include "van/transport/polling.h"
 
 namespace stretto {
 namespace inproc {

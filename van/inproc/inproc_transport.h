@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inproc transport: frames between endpoints of one process, by lease and without a socket. For
-// tests, for examples that fit in one program, and as the plainest reading of van/transport.h.
+// tests, for examples that fit in one program, and as the plainest reading of
+// van/transport/transport.h.
 //
 //   InprocNetwork network;
 //   auto server = network.make_endpoint();
@@ -11,7 +12,7 @@
 
 #include <memory>
 
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/mutex.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto::inproc {
 

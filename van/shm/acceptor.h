@@ -7,10 +7,10 @@
 #include <string>
 
 #include "common/complaint.h"
-#include "van/polling.h"
 #include "van/shm/line.h"
 #include "van/shm/strangers.h"
-#include "van/watch.h"
+#include "van/transport/polling.h"
+#include "van/transport/watch.h"
 
 namespace stretto::shm {
 

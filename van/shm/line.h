@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "van/shm/socket.h"
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto::shm {
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "van/polling.h"
 #include "van/shm/arena.h"
 #include "van/shm/bells.h"
 #include "van/shm/far_memory.h"
 #include "van/shm/line.h"
 #include "van/shm/options.h"
+#include "van/transport/polling.h"
 
 namespace stretto::shm {
 

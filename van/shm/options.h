@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "stretto/types.h"
-#include "van/transport.h"
-#include "van/wire.h"
+#include "van/transport/transport.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 

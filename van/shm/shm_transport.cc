@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/loop_owner.h"
-#include "van/polling.h"
 #include "van/shm/acceptor.h"
 #include "van/shm/link.h"
-#include "van/watch.h"
+#include "van/transport/polling.h"
+#include "van/transport/watch.h"
 
 namespace stretto {
 namespace shm {

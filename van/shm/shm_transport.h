@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include "van/composite.h"
 #include "van/shm/options.h"
+#include "van/transport/composite.h"
 
 namespace stretto {
 

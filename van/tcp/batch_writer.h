@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "van/tcp/connection_table.h"
-#include "van/watch.h"
+#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 

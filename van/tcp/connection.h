@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "common/descriptor.h"
-#include "van/frame_batch.h"
 #include "van/tcp/message_parser.h"
 #include "van/tcp/output_buffer.h"
-#include "van/tcp_path.h"
-#include "van/tcp_sockets.h"
-#include "van/transport.h"
+#include "van/transport/frame_batch.h"
+#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_sockets.h"
+#include "van/transport/transport.h"
 
 namespace stretto::tcp {
 

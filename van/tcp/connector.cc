@@ -8,8 +8,8 @@
 #include <cstring>
 #include <optional>
 
-#include "van/tcp_path.h"
-#include "van/tcp_sockets.h"
+#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_sockets.h"
 
 namespace stretto::tcp {
 namespace {

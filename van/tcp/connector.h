@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "common/config.h"
-#include "van/resolver.h"
 #include "van/tcp/connection_table.h"
 #include "van/tcp/options.h"
-#include "van/watch.h"
+#include "van/transport/resolver.h"
+#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 

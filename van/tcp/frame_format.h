@@ -14,7 +14,7 @@
 #include <optional>
 #include <span>
 
-#include "van/frame_batch.h"
+#include "van/transport/frame_batch.h"
 
 namespace stretto::tcp {
 

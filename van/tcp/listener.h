@@ -10,8 +10,8 @@
 #include "common/complaint.h"
 #include "common/descriptor.h"
 #include "stretto/status.h"
-#include "van/tcp_sockets.h"
-#include "van/watch.h"
+#include "van/transport/tcp_sockets.h"
+#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "stretto/types.h"
-#include "van/polling.h"
-#include "van/transport.h"
-#include "van/wire.h"
+#include "van/transport/polling.h"
+#include "van/transport/transport.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 

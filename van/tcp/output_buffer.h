@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "common/buffer.h"
-#include "van/frame_batch.h"
+#include "van/transport/frame_batch.h"
 
 namespace stretto::tcp {
 

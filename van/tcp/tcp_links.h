@@ -13,14 +13,14 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/logged_count.h"
-#include "van/polled_clock.h"
 #include "van/tcp/batch_writer.h"
 #include "van/tcp/connection_table.h"
 #include "van/tcp/connector.h"
 #include "van/tcp/listener.h"
 #include "van/tcp/options.h"
 #include "van/tcp/pending_connections.h"
-#include "van/watch.h"
+#include "van/transport/polled_clock.h"
+#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 

@@ -10,9 +10,9 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/loop_owner.h"
-#include "van/polling.h"
 #include "van/tcp/tcp_links.h"
-#include "van/watch.h"
+#include "van/transport/polling.h"
+#include "van/transport/watch.h"
 
 namespace stretto {
 namespace tcp {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The TCP transport: frames over sockets of its own, on the loop's thread. docs/TRANSPORTS.md tells
-// how it keeps the contract of van/transport.h.
+// how it keeps the contract of van/transport/transport.h.
 //
 //   auto transport = make_tcp_transport({});
 //   if (transport.ok()) (*transport)->listen("127.0.0.1:0");
@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "van/tcp/options.h"
-#include "van/transport.h"
+#include "van/transport/transport.h"
 
 namespace stretto {
 

@@ -12,7 +12,7 @@
 
 #include "common/log.h"
 #include "common/network.h"
-#include "van/tcp_path.h"
+#include "van/transport/tcp_path.h"
 #include "van/zmq/connected_link.h"
 #include "van/zmq/mechanism.h"
 

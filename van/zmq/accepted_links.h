@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "common/clock.h"
-#include "van/link_liveness.h"
-#include "van/polling.h"
+#include "van/transport/link_liveness.h"
+#include "van/transport/polling.h"
 #include "van/zmq/connection_watch.h"
 #include "van/zmq/router_sender.h"
 

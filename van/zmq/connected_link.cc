@@ -15,8 +15,8 @@
 #include "common/last_words.h"
 #include "common/memory.h"
 #include "common/network.h"
-#include "van/tcp_path.h"
-#include "van/tcp_sockets.h"
+#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_sockets.h"
 #include "van/zmq/mechanism.h"
 
 namespace stretto::zmq {

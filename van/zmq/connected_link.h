@@ -8,8 +8,8 @@
 #include <string>
 
 #include "common/socket_address.h"
-#include "van/link_liveness.h"
-#include "van/polling.h"
+#include "van/transport/link_liveness.h"
+#include "van/transport/polling.h"
 #include "van/zmq/frames.h"
 #include "van/zmq/keep_alives.h"
 #include "van/zmq/monitor.h"

@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "van/transport.h"
+#include "van/transport/transport.h"
 #include "van/zmq/frames.h"
 #include "van/zmq/keep_alives.h"
 #include "van/zmq/receive_progress.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames as libzmq messages: a part of 128 header bytes, then a part of payload, which may be empty
 // but is always there. Where the first part is several headers, the second holds the payloads of as
-// many frames, as van/frame_batch.h writes them.
+// many frames, as van/transport/frame_batch.h writes them.
 //
 // A message of one empty part is no frame. As the first from an end that connects it is a hello
 // (ZMQ_PROBE_ROUTER); from the end that listens it is a goodbye. A message of one part of one byte
@@ -12,8 +12,8 @@
 #include <span>
 #include <string_view>
 
-#include "van/frame_batch.h"
-#include "van/transport.h"
+#include "van/transport/frame_batch.h"
+#include "van/transport/transport.h"
 #include "van/zmq/handles.h"
 
 namespace stretto::zmq {

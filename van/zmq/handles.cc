@@ -15,7 +15,7 @@
 
 #include "common/descriptor.h"
 #include "common/failure.h"
-#include "van/tcp_path.h"
+#include "van/transport/tcp_path.h"
 
 namespace stretto::zmq {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "common/network.h"
 #include "common/socket_address.h"
-#include "van/tcp_sockets.h"
+#include "van/transport/tcp_sockets.h"
 #include "van/zmq/connected_link.h"
 
 namespace stretto::zmq {

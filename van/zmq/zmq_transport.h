@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ZeroMQ transport: frames as messages of libzmq. docs/TRANSPORTS.md tells how it keeps the
-// contract of van/transport.h.
+// contract of van/transport/transport.h.
 //
 //   auto transport = make_zmq_transport({});
 //   if (transport.ok()) (*transport)->listen("127.0.0.1:0");
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string_view>
 
-#include "van/transport.h"
+#include "van/transport/transport.h"
 #include "van/zmq/options.h"
 
 namespace stretto {

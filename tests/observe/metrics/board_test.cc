@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tests/van/far_end.h"
-#include "van/van_metrics.h"
+#include "van/engine/van_metrics.h"
 
 namespace stretto::metrics {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "tests/common/cpu_time.h"
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "van/frame_views.h"
+#include "van/wire/frame_views.h"
 
 namespace stretto::sim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "van/wire.h"
+#include "van/wire/wire.h"
 
 namespace stretto::sim {
 namespace {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiver: a Van's way in. What comes is checked, credited and put together, and reaches the
+// handler whole.
+#pragma once
+
+#include <limits>
+
+#include "van/engine/link_mender.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Receiver {
+ public:
+  /// Both are VanOptions'.
+  struct Slices {
+    std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
+    bool assembles = true;
+  };
+  /// The sender has the parts that both work on, and hears what a frame says of what was sent.
+  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender, const Slices& slices)
+      : parts_(parts), sender_(sender), mender_(mender), slices_(slices) {}
+
+  /// Data frames of epochs before it are refused.
+  void set_fence(std::uint32_t epoch) { fence_ = epoch; }
+
+  /// A frame of a link. The handler may have closed that when this returns. kRefused: the far end
+  /// should hear why before the link ends; what else is not ok ends it.
+  Status receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buffer payload,
+                 FrameHandler& handler);
+
+ private:
+  Status verify(LinkState& link, wire::HeaderView bytes, const Buffer& payload);
+  Status check(const LinkState& link, const wire::Header& header) const;
+  Status accept(LinkId id, LinkState& link, const wire::Header& header);
+  Status take(LinkId id, LinkState& link, const wire::Header& header, Buffer payload,
+              FrameHandler& handler);
+  bool take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler);
+  Status take_control(LinkId id, LinkState& link, const wire::Header& header, const Buffer& payload,
+                      FrameHandler& handler);
+  Status take_slice(LinkId id, LinkState& link, const wire::Header& header, const Buffer& payload,
+                    FrameHandler& handler);
+  void deliver(LinkId id, const wire::Header& header, Buffer payload, FrameHandler& handler);
+
+  Sender::Parts parts_;
+  Sender& sender_;
+  LinkMender& mender_;
+  const Slices slices_;
+  std::uint32_t fence_ = 0;
+};
+
+}  // namespace stretto

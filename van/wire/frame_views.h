@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed views of the header, one for each kind of data frame. The header has room for what all
+// kinds say, and `version` and `base` mean something else in each; here these meanings have names.
+// A view is made of a header and into one by copying fields, so it costs nothing and the bytes on
+// the wire are those of van/wire/wire.h. Fields of the Van's own (sequence, credit, epoch, sender)
+// are not in it.
+#pragma once
+
+#include <cstdint>
+
+#include "van/wire/wire.h"
+
+namespace stretto::wire {
+
+/// One worker's share of a round of a part.
+struct PushFrame {
+  Key key = {};
+  std::uint64_t round = 0;          ///< From 1; of this worker, on this part.
+  std::uint64_t computed_from = 0;  ///< Version of the value that the share was made of.
+  std::uint32_t root = 0;           ///< Of a broadcast; then there is no `computed_from`.
+  std::uint32_t root_view = 0;  ///< The epoch by whose ranks it is meant; 0 if they never change.
+  bool wants_value = false;     ///< When the round is done: push_pull.
+  bool assigns = false;         ///< A broadcast: the round sets the value to the root's bytes.
+  bool absent = false;          ///< It takes part without bytes.
+  bool uncounted = false;       ///< Absent, and a mean is by the others alone.
+  bool again = false;  ///< It went to another server before: if it has counted, it wants an answer.
+  Dtype dtype = {};
+  Codec codec = Codec::kNone;
+  std::int32_t priority = 0;
+
+  static PushFrame of(const Header& header) {
+    const bool assigns = (header.flags & kAssign) != 0;
+    return {.key = header.key,
+            .round = header.version,
+            .computed_from = assigns ? 0 : header.base,
+            .root = assigns ? static_cast<std::uint32_t>(header.base) : 0,
+            .root_view = assigns ? static_cast<std::uint32_t>(header.base >> 32) : 0,
+            .wants_value = (header.flags & kWantsValue) != 0,
+            .assigns = assigns,
+            .absent = (header.flags & kAbsent) != 0,
+            .uncounted = (header.flags & kUncounted) != 0,
+            .again = (header.flags & kAgain) != 0,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .codec = static_cast<Codec>(header.codec),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kPush;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.codec = static_cast<std::uint8_t>(codec);
+    made.flags = static_cast<std::uint16_t>((wants_value ? kWantsValue : 0) |
+                                            (assigns ? kAssign : 0) | (absent ? kAbsent : 0) |
+                                            (uncounted ? kUncounted : 0) | (again ? kAgain : 0));
+    made.priority = priority;
+    made.key = key;
+    made.version = round;
+    made.base = assigns ? std::uint64_t{root_view} << 32 | root : computed_from;
+    return made;
+  }
+};
+
+/// Asks for a value, or for what is known of it.
+struct PullFrame {
+  Key key = {};
+  std::uint64_t least_version = 0;  ///< The answer waits until the value is at least as new.
+  std::uint64_t last_version = 0;   ///< Of the last value that came to this worker.
+  bool probes = false;              ///< Only what is known, at once.
+  std::int32_t priority = 0;
+
+  static PullFrame of(const Header& header) {
+    return {.key = header.key,
+            .least_version = header.version,
+            .last_version = header.base,
+            .probes = (header.flags & kProbe) != 0,
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kPull;
+    if (probes) made.flags = kProbe;
+    made.priority = priority;
+    made.key = key;
+    made.version = least_version;
+    made.base = last_version;
+    return made;
+  }
+};
+
+/// What values and dones tell of a part.
+struct ValueFacts {
+  std::uint64_t version = 0;       ///< Rounds or updates that are in the value.
+  std::uint64_t slowest = 0;       ///< Round of the slowest worker.
+  std::uint64_t own_applied = 0;   ///< The receiver's own rounds that are in the value.
+  std::uint32_t spread = 0;        ///< Fastest minus slowest worker, in rounds.
+  std::uint32_t contributors = 0;  ///< Workers whose shares are in the round.
+
+  static ValueFacts of(const Header& header) {
+    return {.version = header.version,
+            .slowest = header.base,
+            .own_applied = header.own_applied,
+            .spread = header.spread,
+            .contributors = header.contributors};
+  }
+  void put_into(Header& header) const {
+    header.version = version;
+    header.base = slowest;
+    header.own_applied = own_applied;
+    header.spread = spread;
+    header.contributors = contributors;
+  }
+};
+
+/// A part's value.
+struct ValueFrame {
+  Key key = {};
+  ValueFacts facts = {};
+  bool answers_push = false;  ///< A push that wanted it; else a pull.
+  Dtype dtype = {};
+  Codec codec = Codec::kNone;
+  std::int32_t priority = 0;
+
+  static ValueFrame of(const Header& header) {
+    return {.key = header.key,
+            .facts = ValueFacts::of(header),
+            .answers_push = (header.flags & kWantsValue) != 0,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .codec = static_cast<Codec>(header.codec),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kValue;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.codec = static_cast<std::uint8_t>(codec);
+    if (answers_push) made.flags = kWantsValue;
+    made.priority = priority;
+    made.key = key;
+    facts.put_into(made);
+    return made;
+  }
+};
+
+/// A round is done, for one that pushed and did not ask for the value; or the answer to a probe.
+struct DoneFrame {
+  Key key = {};
+  ValueFacts facts = {};
+  bool answers_probe = false;
+  std::int32_t priority = 0;
+
+  static DoneFrame of(const Header& header) {
+    return {.key = header.key,
+            .facts = ValueFacts::of(header),
+            .answers_probe = (header.flags & kProbe) != 0,
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kDone;
+    if (answers_probe) made.flags = kProbe;
+    made.priority = priority;
+    made.key = key;
+    facts.put_into(made);
+    return made;
+  }
+};
+
+/// What one end of a link tells along with its credit.
+struct CreditFrame {
+  std::uint64_t grant = 0;  ///< Bytes that the receiver of this may have in flight; 0: no limit.
+  std::uint64_t loop_wait_ns = 0;  ///< Of the sender's loop for a processor; 0: none, or not known.
+  std::uint32_t sent_us = 0;  ///< When it left, in microseconds of the sender's clock; 0: not told.
+
+  static CreditFrame of(const Header& header) {
+    return {.grant = header.version, .loop_wait_ns = header.base, .sent_us = header.spread};
+  }
+  void put_into(Header& header) const {
+    header.version = grant;
+    header.base = loop_wait_ns;
+    header.spread = sent_us;
+  }
+};
+
+/// A further slice of a frame, or the news that the rest of it will not come.
+struct MoreFrame {
+  Key key = {};
+  std::uint64_t first_sequence = 0;  ///< Of the frame's first slice.
+  std::uint32_t offset = 0;          ///< Where the slice belongs in the frame's payload.
+  bool abandoned = false;
+  std::int32_t priority = 0;
+
+  static MoreFrame of(const Header& header) {
+    return {.key = header.key,
+            .first_sequence = header.version,
+            .offset = header.offset,
+            .abandoned = (header.flags & kAbandoned) != 0,
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kMore;
+    if (abandoned) made.flags = kAbandoned;
+    made.priority = priority;
+    made.key = key;
+    made.version = first_sequence;
+    made.offset = offset;
+    return made;
+  }
+};
+
+/// A user's message for a method.
+struct CallFrame {
+  std::uint64_t number = 0;  ///< From 1, on this link.
+  std::uint64_t method = 0;  ///< Hash of its name.
+  std::int32_t priority = 0;
+
+  static CallFrame of(const Header& header) {
+    return {.number = header.version, .method = header.base, .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kCall;
+    made.priority = priority;
+    made.version = number;
+    made.base = method;
+    return made;
+  }
+};
+
+/// The answer to a call, or the text of an error.
+struct AnswerFrame {
+  std::uint64_t number = 0;  ///< The call's.
+  std::uint64_t error = 0;   ///< A Code, of whatever the far end's release has; 0: no error.
+  std::int32_t priority = 0;
+
+  static AnswerFrame of(const Header& header) {
+    return {.number = header.version, .error = header.base, .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kAnswer;
+    made.priority = priority;
+    made.version = number;
+    made.base = error;
+    return made;
+  }
+};
+
+/// The sum of what the sender and those below it contribute to a round of a part.
+struct UpFrame {
+  Key key = {};
+  std::uint64_t round = 0;       ///< From 1.
+  std::uint32_t root = 0;        ///< Of a broadcast; in elastic jobs: how many contributed.
+  bool assigns = false;          ///< It is a broadcast.
+  bool absent = false;           ///< They contribute nothing.
+  bool is_value = false;         ///< Their bytes are the round's value already.
+  std::uint32_t generation = 0;  ///< Of those who make rounds together; 0 where they stay.
+  Dtype dtype = {};
+  std::int32_t priority = 0;
+
+  static UpFrame of(const Header& header) {
+    return {.key = header.key,
+            .round = header.version,
+            .root = static_cast<std::uint32_t>(header.base),
+            .assigns = (header.flags & kAssign) != 0,
+            .absent = (header.flags & kAbsent) != 0,
+            .is_value = (header.flags & kIsValue) != 0,
+            .generation = generation_of(header),
+            .dtype = static_cast<Dtype>(header.dtype),
+            .priority = header.priority};
+  }
+  /// Of either kind: it stands beside a number of 32 bits.
+  static std::uint32_t generation_of(const Header& header) {
+    return static_cast<std::uint32_t>(header.base >> 32);
+  }
+  Header header() const {
+    Header made;
+    made.kind = Kind::kUp;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.flags = static_cast<std::uint16_t>((assigns ? kAssign : 0) | (absent ? kAbsent : 0) |
+                                            (is_value ? kIsValue : 0));
+    made.priority = priority;
+    made.key = key;
+    made.version = round;
+    made.base = std::uint64_t{generation} << 32 | root;
+    return made;
+  }
+};
+
+/// A round's value.
+struct DownFrame {
+  Key key = {};
+  std::uint64_t round = 0;
+  std::uint32_t contributors = 0;  ///< In elastic jobs, and where rounds close early; else 0.
+  std::uint32_t generation = 0;    ///< As of an UpFrame.
+  bool without_yours = false;      ///< The receiver's contribution came too late, or not yet.
+  Dtype dtype = {};
+  std::int32_t priority = 0;
+
+  static DownFrame of(const Header& header) {
+    return {.key = header.key,
+            .round = header.version,
+            .contributors = static_cast<std::uint32_t>(header.base),
+            .generation = UpFrame::generation_of(header),
+            .without_yours = (header.flags & kAbsent) != 0,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.base = std::uint64_t{generation} << 32 | contributors;
+    made.kind = Kind::kDown;
+    made.flags = without_yours ? kAbsent : 0;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.priority = priority;
+    made.key = key;
+    made.version = round;
+    return made;
+  }
+};
+
+/// A part of a call that a group's members make together, on its way up or down. A part is named by
+/// its block, which is the place of who has its value first where there are several, and its index.
+struct GroupFrame {
+  static constexpr std::uint32_t kPartBits = 20;
+  static constexpr std::uint32_t key_part(std::uint32_t block, std::uint32_t part) {
+    return block << kPartBits | part;
+  }
+
+  bool up = true;
+  Key key = {};
+  std::uint64_t number = 0;  ///< Of the call, among the group's or among sends of one tag.
+  std::uint64_t call = 0;    ///< GroupCall::packed().
+  std::uint64_t tag = 0;     ///< Of a send.
+  bool absent = false;       ///< Without bytes: up, nothing is contributed; down, none are wanted.
+  Dtype dtype = {};
+  std::int32_t priority = 0;
+
+  static bool is_one(const Header& header) { return (header.flags & kOfGroup) != 0; }
+  static GroupFrame of(const Header& header) {
+    return {.up = header.kind == Kind::kUp,
+            .key = header.key,
+            .number = header.version,
+            .call = header.base,
+            .tag = header.own_applied,
+            .absent = (header.flags & kAbsent) != 0,
+            .dtype = static_cast<Dtype>(header.dtype),
+            .priority = header.priority};
+  }
+  Header header() const {
+    Header made;
+    made.kind = up ? Kind::kUp : Kind::kDown;
+    made.dtype = static_cast<std::uint8_t>(dtype);
+    made.flags = static_cast<std::uint16_t>(kOfGroup | (absent ? kAbsent : 0));
+    made.priority = priority;
+    made.key = key;
+    made.version = number;
+    made.base = call;
+    made.own_applied = tag;
+    return made;
+  }
+};
+
+/// A frame's identity among those of its part: the worker's round on it, or the number of a call.
+inline std::uint64_t round_of(const Header& header) {
+  return header.kind == Kind::kValue ? header.own_applied : header.version;
+}
+
+}  // namespace stretto::wire
