@@ -11,9 +11,9 @@
 #include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
-#include "server/rule_state.h"
-#include "server/shard_metrics.h"
-#include "server/share_record.h"
+#include "server/monitoring/shard_metrics.h"
+#include "server/monitoring/share_record.h"
+#include "server/storage/rule_state.h"
 
 namespace stretto {
 namespace {

@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "ops/update.h"
-#include "server/slot.h"
+#include "server/storage/slot.h"
 
 namespace stretto {
 namespace {

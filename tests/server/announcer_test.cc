@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is told what of a part: values, ends of rounds, and why there will be none.
-#include "server/announcer.h"
+#include "server/sessions/announcer.h"
 
 #include <optional>
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "server/slot.h"
+#include "server/storage/slot.h"
 #include "tests/server/part_fixture.h"
 
 namespace stretto {

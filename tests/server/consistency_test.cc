@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When shares count, when rounds are done and who may be told: sync, bounded, async, assignments,
 // and properties that hold for whatever order shares come in.
-#include "server/consistency.h"
+#include "server/aggregation/consistency.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

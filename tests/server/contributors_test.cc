@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who makes rounds: found by node, listed by rank.
-#include "server/contributors.h"
+#include "server/aggregation/contributors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last round of each incarnation.
-#include "server/counted_rounds.h"
+#include "server/aggregation/counted_rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // Workers of tests: those of ranks 0, 1, ... are the nodes 10, 11, ...
 #pragma once
 
-#include "server/contributors.h"
+#include "server/aggregation/contributors.h"
 
 namespace stretto::fake {
 

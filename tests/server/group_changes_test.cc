@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Others make rounds: at once where nothing is on its way, and once it is not where something is.
-#include "server/group_changes.h"
+#include "server/storage/group_changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

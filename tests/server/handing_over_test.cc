@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server that is to go: whom it asks, and for how long it waits.
-#include "server/handing_over.h"
+#include "server/recovery/handing_over.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

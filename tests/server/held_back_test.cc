@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose shares rounds waited for.
-#include "server/held_back.h"
+#include "server/monitoring/held_back.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which messages of workers wait for a part, and in which order they go on.
-#include "server/held_messages.h"
+#include "server/sessions/held_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/worker_links.h"
+#include "server/sessions/worker_links.h"
 #include "tests/server/group.h"
 #include "tests/van/far_end.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shard's long waits, in few words.
-#include "server/long_waits.h"
+#include "server/monitoring/long_waits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

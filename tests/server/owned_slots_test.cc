@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shard's slots: where parts lie, who disagrees about that, and what all take.
-#include "server/owned_slots.h"
+#include "server/storage/owned_slots.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

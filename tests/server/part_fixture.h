@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/slot.h"
+#include "server/storage/slot.h"
 #include "tests/server/group.h"
 #include "tests/van/far_end.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From which round a part goes on, for all that workers may say.
-#include "server/recovery.h"
+#include "server/recovery/recovery.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two servers with one place: what the one that serves sends to the other before it tells anybody,
 // and what the other makes of it.
-#include "server/replication.h"
+#include "server/replication/replication.h"
 
 #include "tests/server/replication_fixture.h"
 

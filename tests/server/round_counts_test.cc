@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least and the most, against a look at everybody.
-#include "server/round_counts.h"
+#include "server/aggregation/round_counts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an update rule remembers, told and set in pieces: all of it, in any cut, and nothing beside.
-#include "server/rule_state.h"
+#include "server/storage/rule_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shard's file of a checkpoint holds what was there at the cut, whatever comes while it is
 // written; and parts are restored from it by other shards.
-#include "server/shard_checkpoint.h"
+#include "server/checkpoint/shard_checkpoint.h"
 
 #include <errno.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/restore_reads.h"
+#include "server/checkpoint/restore_reads.h"
 #include "tests/server/group.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/van/far_end.h"

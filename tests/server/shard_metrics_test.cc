@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shard shows of itself.
-#include "server/shard_metrics.h"
+#include "server/monitoring/shard_metrics.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // A shard whose disk is slow while it restores parts: it stays alive, and workers get what was
 // saved once it is read.
 #include "checkpoint/folder.h"
-#include "server/shard_checkpoint.h"
+#include "server/checkpoint/shard_checkpoint.h"
 #include "tests/server/group.h"
 #include "tests/server/shard_fixture.h"
 #include "tests/sim/disk_queue.h"

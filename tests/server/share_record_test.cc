@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trace says of shares.
-#include "server/share_record.h"
+#include "server/monitoring/share_record.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who sits out, and what shards do about it: they ask for the empty shares that a round wants.
-#include "server/sitting_out.h"
+#include "server/sessions/sitting_out.h"
 
 #include "tests/server/group.h"
 #include "tests/server/shard_fixture.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots: shares count exactly once by who sent them, and nobody is told what is not released.
-#include "server/slot.h"
+#include "server/storage/slot.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory in several places, from every offset and of every length.
-#include "server/spans.h"
+#include "server/storage/spans.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits that are long are told, then ended, by the age of the oldest of a part.
-#include "server/stall_watch.h"
+#include "server/monitoring/stall_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

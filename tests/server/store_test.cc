@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores: saved and loaded in pieces of any size they go on as the same, and what does not fit is
 // refused.
-#include "server/store.h"
+#include "server/storage/store.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/slot.h"
+#include "server/storage/slot.h"
 #include "tests/server/part_fixture.h"
 
 namespace stretto {

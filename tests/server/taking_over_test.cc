@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shard that has come in the place of one that was lost: what it asks, and with what it goes on.
-#include "server/taking_over.h"
+#include "server/recovery/taking_over.h"
 
 #include "tests/server/shard_fixture.h"
 

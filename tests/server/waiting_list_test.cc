@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose wait is over, by what has changed since the last look.
-#include "server/waiting_list.h"
+#include "server/aggregation/waiting_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is behind which link, and who has left.
-#include "server/worker_links.h"
+#include "server/sessions/worker_links.h"
 
 #include "tests/server/links_fixture.h"
 

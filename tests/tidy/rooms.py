@@ -4,7 +4,7 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("van",)
+AREAS = ("van", "server")
 
 ROOMS = {
     # van/
@@ -27,6 +27,17 @@ ROOMS = {
         "van/control", "van/event_loop", "van/host_window", "van/pacing", "van/path", "van/session",
         "van/transport", "van/wire"),
     "van/membership": ("van/control", "van/engine"),
+    # server/
+    "server/aggregation": (),
+    "server/storage": ("server/aggregation",),
+    "server/checkpoint": ("server/storage",),
+    "server/monitoring": ("server/storage",),
+    "server/sessions": ("server/aggregation", "server/monitoring", "server/storage"),
+    "server/recovery": ("server/aggregation", "server/sessions", "server/storage"),
+    "server/replication": ("server/aggregation", "server/sessions", "server/storage"),
+    "server": (
+        "server/checkpoint", "server/monitoring", "server/recovery", "server/replication",
+        "server/sessions", "server/storage"),
 }
 
 

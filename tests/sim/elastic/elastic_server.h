@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/view.h"
-#include "server/slot.h"
+#include "server/storage/slot.h"
 #include "tests/sim/elastic/ledger.h"
 #include "tests/sim/elastic/mail.h"
 
