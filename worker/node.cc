@@ -8,7 +8,7 @@
 
 #include "common/address.h"
 #include "common/memory.h"
-#include "worker/worker_metrics.h"
+#include "worker/monitoring/worker_metrics.h"
 
 namespace stretto {
 namespace {

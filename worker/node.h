@@ -15,11 +15,11 @@
 #include "van/event_loop/loop.h"
 #include "van/membership/membership.h"
 #include "van/membership/trace_agent.h"
-#include "worker/activity_report.h"
-#include "worker/input_report.h"
-#include "worker/job_place.h"
+#include "worker/elastic/job_place.h"
+#include "worker/monitoring/activity_report.h"
+#include "worker/monitoring/input_report.h"
 #include "worker/program_work.h"
-#include "worker/shard_links.h"
+#include "worker/server_path/shard_links.h"
 
 namespace stretto {
 

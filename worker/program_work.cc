@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "worker/settled.h"
+#include "worker/peer_state/settled.h"
 
 namespace stretto {
 namespace {

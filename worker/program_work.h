@@ -14,14 +14,14 @@
 #include "van/engine/van.h"
 #include "van/membership/membership.h"
 #include "van/membership/trace_agent.h"
-#include "worker/barrier_calls.h"
-#include "worker/checkpoint_calls.h"
-#include "worker/declarations.h"
-#include "worker/exchanges.h"
-#include "worker/job_steps.h"
-#include "worker/shard_links.h"
-#include "worker/stand_in.h"
-#include "worker/state_transfers.h"
+#include "worker/barriers/barrier_calls.h"
+#include "worker/barriers/stand_in.h"
+#include "worker/checkpoint/checkpoint_calls.h"
+#include "worker/elastic/job_steps.h"
+#include "worker/exchange/declarations.h"
+#include "worker/exchange/exchanges.h"
+#include "worker/server_path/shard_links.h"
+#include "worker/server_path/state_transfers.h"
 
 namespace stretto {
 

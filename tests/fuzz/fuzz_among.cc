@@ -15,7 +15,7 @@
 #include "tests/fuzz/messages.h"
 #include "van/control/greeting.h"
 #include "van/wire/frame_views.h"
-#include "worker/call_plan.h"
+#include "worker/operations/call_plan.h"
 
 namespace stretto::fuzz {
 namespace {

@@ -11,8 +11,8 @@
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/fuzz/peer.h"
-#include "worker/call_plan.h"
 #include "worker/node.h"
+#include "worker/operations/call_plan.h"
 
 namespace stretto::fuzz {
 

@@ -34,7 +34,7 @@ class Planted(unittest.TestCase):
         bug = {"trips": ["no hang"], "folders": ["worker"],
                "edit": [{"function": "GroupState::begin", "find": "++begun_", "replace": "1"}]}
         planted.check_names(bug)
-        self.assertEqual(list(map(str, planted.plant(bug))), ["worker/group_state.cc"])
+        self.assertEqual(list(map(str, planted.plant(bug))), ["worker/peer_state/group_state.cc"])
         for wrong, said in (({"trips": ["no hang", "no such thing"]}, "no such thing"),
                             ({"trips": ["assert: there_is_none()"]}, "there_is_none"),
                             ({"history": ["no such rule"]}, "no such rule"),

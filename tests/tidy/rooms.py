@@ -4,7 +4,7 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("van", "server")
+AREAS = ("van", "server", "worker")
 
 ROOMS = {
     # van/
@@ -38,6 +38,27 @@ ROOMS = {
     "server": (
         "server/checkpoint", "server/monitoring", "server/recovery", "server/replication",
         "server/sessions", "server/storage"),
+    # worker/
+    "worker/include/stretto": (),
+    "worker/peers": (),
+    "worker/operations": ("worker/include/stretto",),
+    "worker/training/include/stretto": ("worker/include/stretto",),
+    "worker/elastic": ("worker/include/stretto", "worker/operations"),
+    "worker/peer_state": ("worker/operations",),
+    "worker/server_path": ("worker/operations",),
+    "worker/training": ("worker/include/stretto", "worker/training/include/stretto"),
+    "worker/host_path": ("worker/operations", "worker/peer_state", "worker/peers"),
+    "worker/peer_path": (
+        "worker/host_path", "worker/operations", "worker/peer_state", "worker/peers"),
+    "worker/exchange": (
+        "worker/operations", "worker/peer_path", "worker/peers", "worker/server_path"),
+    "worker/barriers": ("worker/exchange", "worker/operations"),
+    "worker/monitoring": ("worker/exchange",),
+    "worker/checkpoint": ("worker/barriers", "worker/operations"),
+    "worker": (
+        "worker/barriers", "worker/checkpoint", "worker/elastic", "worker/exchange",
+        "worker/monitoring", "worker/peer_state", "worker/server_path"),
+    "worker/api": ("worker", "worker/elastic", "worker/include/stretto", "worker/operations"),
 }
 
 

@@ -77,26 +77,6 @@ def floors(tree):
     return found
 
 
-def what_trains_lies_above(tree):
-    """worker/ moves tensors and knows nothing of worker/training/, which uses it."""
-    return [
-        file.offence(line, f"worker/ must not include from worker/training/: {path}")
-        for file in tree.cpp("worker") if not file.path.startswith("worker/training/")
-        for line, path, _ in _includes(file)
-        if (_resolve(tree, file, path) or "").startswith("worker/training/")
-    ]
-
-
-def what_watches_lies_below(tree):
-    """scheduler/watch/ is told what is seen of a job and knows nothing of who is in it."""
-    return [
-        file.offence(line, f"scheduler/watch/ must not include from scheduler/: {path}")
-        for file in tree.cpp("scheduler") if file.path.startswith("scheduler/watch/")
-        for line, path, _ in _includes(file)
-        if posixpath.dirname(_resolve(tree, file, path) or "") == "scheduler"
-    ]
-
-
 def includes_name_the_whole_path(tree):
     """Quoted includes give the path from the root, or stretto/x.h; examples may stand alone."""
     found = []
@@ -229,8 +209,7 @@ def _text(tree, path):
     return tree.files[path].text if path in tree.files else ""
 
 
-RULES = (floors, what_trains_lies_above, what_watches_lies_below,
-         includes_name_the_whole_path, van_doors, system_doors,
+RULES = (floors, includes_name_the_whole_path, van_doors, system_doors,
          protobuf_is_the_codecs, public_headers_stand_alone,
          pragma_once, public_headers_are_visible, file_names, every_source_has_its_test,
          every_test_runs)

@@ -66,18 +66,6 @@ PLANTED = {
             "tests/g.cc": '#include "scheduler/roll.h"\n#include "tools/f.h"\n',
         },
         ["common/a.h:1", "van/b.h:1", "server/c.cc:2", "van/e.cc:1", "tools/f.cc:1"]),
-    rules_structure.what_trains_lies_above: (
-        {
-            "worker/a.cc": '#include "worker/training/b.h"\n#include "worker/c.h"\n',
-            "worker/training/b.cc": '#include "worker/training/b.h"\n#include "worker/a.h"\n',
-        },
-        ["worker/a.cc:1"]),
-    rules_structure.what_watches_lies_below: (
-        {
-            "scheduler/a.cc": '#include "scheduler/watch/b.h"\n',
-            "scheduler/watch/b.cc": '#include "scheduler/watch/b.h"\n#include "scheduler/a.h"\n',
-        },
-        ["scheduler/watch/b.cc:2"]),
     rules_structure.includes_name_the_whole_path: (
         {
             "van/a.h": "",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the program is, and since when, from looks at who waits.
-#include "worker/activity_report.h"
+#include "worker/monitoring/activity_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a worker enters the barrier of a call, and how calls end.
-#include "worker/barrier_calls.h"
+#include "worker/barriers/barrier_calls.h"
 
 #include "tests/worker/exchanges_fixture.h"
 

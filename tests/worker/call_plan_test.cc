@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of all members of a group, held against one another: each part has one tree, whose members
 // all have it under one name, with memory of one size.
-#include "worker/call_plan.h"
+#include "worker/operations/call_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "worker/member_tensor.h"
+#include "worker/peer_state/member_tensor.h"
 
 namespace stretto {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a member gives ahead of a receiver, what it holds, and what it asks.
-#include "worker/calls_ahead.h"
+#include "worker/operations/calls_ahead.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls for checkpoints: each ends once, with the one that it waits for.
-#include "worker/checkpoint_calls.h"
+#include "worker/checkpoint/checkpoint_calls.h"
 
 #include <gtest/gtest.h>
 

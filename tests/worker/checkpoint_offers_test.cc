@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offers pass, are taken, or wait; the program's fast way and the loop agree on which has passed.
-#include "worker/checkpoint_offers.h"
+#include "worker/checkpoint/checkpoint_offers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

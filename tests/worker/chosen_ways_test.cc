@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which plans are told, and when.
-#include "worker/chosen_ways.h"
+#include "worker/peer_path/chosen_ways.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One part's encodings at a worker: chance by seed, tensor, part, round and rank; any alignment.
-#include "worker/coder.h"
+#include "worker/operations/coder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that the scheduler is asked for, once each, and what comes of them.
-#include "worker/declarations.h"
+#include "worker/exchange/declarations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

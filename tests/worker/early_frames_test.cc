@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes before all links of a pair are there: in which order it is taken, and how much is
 // kept.
-#include "worker/early_frames.h"
+#include "worker/exchange/early_frames.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

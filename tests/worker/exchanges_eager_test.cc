@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/exchanges_fixture.h"
-#include "worker/exchanges.h"
+#include "worker/exchange/exchanges.h"
 
 namespace stretto {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "worker/exchanges.h"
+#include "worker/exchange/exchanges.h"
 
 namespace stretto::fake {
 

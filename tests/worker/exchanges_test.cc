@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker's side of a tensor against a shard played by hand: cutting, order, ends and errors,
 // and when the user's memory is given back.
-#include "worker/exchanges.h"
+#include "worker/exchange/exchanges.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

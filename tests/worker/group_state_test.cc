@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waits at a member for its calls.
-#include "worker/group_state.h"
+#include "worker/peer_state/group_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "collective/strategies.h"
-#include "worker/member_tensor.h"
-#include "worker/progress_frame.h"
+#include "worker/peer_path/progress_frame.h"
+#include "worker/peer_state/member_tensor.h"
 
 namespace stretto {
 namespace {

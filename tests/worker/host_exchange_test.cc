@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors whose members are on one host, over real links: sums, bits that are alike, many parts and
 // rounds in flight, callers that hold back or disagree, and members that leave.
-#include "worker/host_exchange.h"
+#include "worker/host_path/host_exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensors go to all members, in which order contributions are added, and which part begins.
-#include "worker/host_part.h"
+#include "worker/operations/host_part.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

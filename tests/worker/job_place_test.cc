@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a worker stands, by rosters; and what threads of the user's see of it.
-#include "worker/job_place.h"
+#include "worker/elastic/job_place.h"
 
 #include <gmock/gmock.h>
 
-#include "worker/standing.h"
+#include "worker/api/standing.h"
 
 namespace stretto {
 namespace {

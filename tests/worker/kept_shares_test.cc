@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares that go again to a server that stood by for another, as they were.
-#include "worker/kept_shares.h"
+#include "worker/server_path/kept_shares.h"
 
 #include "tests/worker/exchanges_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations whose callers' memory is still read when they have ended.
-#include "worker/lingering.h"
+#include "worker/operations/lingering.h"
 
 #include <gtest/gtest.h>
 

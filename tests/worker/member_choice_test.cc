@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who goes on together, from what all say.
-#include "worker/member_choice.h"
+#include "worker/peers/member_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

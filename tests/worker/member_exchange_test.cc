@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that workers exchange among themselves, over real sockets and shared memory: sums by each
 // exchange, broadcasts, calls that disagree, who leaves early, and what is refused.
-#include "worker/member_exchange.h"
+#include "worker/peer_path/member_exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

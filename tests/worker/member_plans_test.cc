@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of tensors: what is chosen from what workers say of their links, and what is not believed.
-#include "worker/member_plans.h"
+#include "worker/peer_path/member_plans.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

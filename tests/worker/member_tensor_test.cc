@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By which trees the parts of a tensor go.
-#include "worker/member_tensor.h"
+#include "worker/peer_state/member_tensor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // With whom rounds are made, as rosters and words of others come.
-#include "worker/member_view.h"
+#include "worker/peers/member_view.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

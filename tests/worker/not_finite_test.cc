@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contributions with NaN in them, by each policy: who hears of it, and what the round is made of.
 // Whole jobs over sockets.
-#include "worker/not_finite.h"
+#include "worker/operations/not_finite.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

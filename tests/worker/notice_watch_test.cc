@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIGTERM, sent to this process and to children of it.
-#include "worker/notice_watch.h"
+#include "worker/elastic/notice_watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operation's memory is counted for as long as anybody may read it.
-#include "worker/operation.h"
+#include "worker/operations/operation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in flight, what is late, and when tickets end.
-#include "worker/operations.h"
+#include "worker/operations/operations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

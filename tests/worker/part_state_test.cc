@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a part does at a time and in which order, without any frame.
-#include "worker/part_state.h"
+#include "worker/operations/part_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums in the caller's memory, in any order, with few copies.
-#include "worker/part_sum.h"
+#include "worker/peer_state/part_sum.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deadlines of calls that wait for a worker that pauses.
-#include "worker/patience.h"
+#include "worker/operations/patience.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "tests/worker/live_cluster.h"
-#include "worker/coder.h"
+#include "worker/operations/coder.h"
 
 namespace stretto {
 namespace {

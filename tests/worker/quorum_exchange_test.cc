@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds that close before all have contributed, over real sockets and shared memory: what is late
 // counts once, values are the same everywhere, and what is refused.
-#include "worker/quorum_exchange.h"
+#include "worker/peer_path/quorum_exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

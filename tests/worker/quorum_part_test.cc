@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One part of a tensor whose rounds may close early: sums at the root, values that wait, and what
 // is kept back.
-#include "worker/quorum_part.h"
+#include "worker/peer_state/quorum_part.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What links are seen to carry.
-#include "worker/rate_watch.h"
+#include "worker/peers/rate_watch.h"
 
 #include <gtest/gtest.h>
 

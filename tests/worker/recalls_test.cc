@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker answers a server that has come in another's place.
-#include "worker/recalls.h"
+#include "worker/server_path/recalls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program reports, and what is left of it.
-#include "worker/reports.h"
+#include "worker/monitoring/reports.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which way a tensor goes whose exchange is left open, before anything is measured.
-#include "worker/settled.h"
+#include "worker/peer_state/settled.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calling every shard, and hearing from all of them or not.
-#include "worker/shard_links.h"
+#include "worker/server_path/shard_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

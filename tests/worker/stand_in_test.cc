@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a worker whose program sits out does with the wishes of shards.
-#include "worker/stand_in.h"
+#include "worker/barriers/stand_in.h"
 
 #include "tests/worker/exchanges_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that stand by are called, and are missed if they cannot be reached.
-#include "worker/standby_links.h"
+#include "worker/server_path/standby_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

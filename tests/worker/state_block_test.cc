@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of state: what was put in comes out, and what is no such block, or that of another tensor,
 // is refused whatever its bytes are.
-#include "worker/state_block.h"
+#include "worker/server_path/state_block.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of servers, and what is believed of their answers, against one played by hand.
-#include "worker/state_transfers.h"
+#include "worker/server_path/state_transfers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "worker/state_block.h"
+#include "worker/server_path/state_block.h"
 
 namespace stretto {
 namespace {

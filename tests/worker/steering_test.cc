@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations whose callers change their minds, against a shard played by hand.
-#include "worker/steering.h"
+#include "worker/exchange/steering.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

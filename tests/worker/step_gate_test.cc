@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that begin at once, that wait, and before which shards are told of newcomers.
-#include "worker/step_gate.h"
+#include "worker/elastic/step_gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/sim/sim_network.h"
-#include "worker/job_steps.h"
+#include "worker/elastic/job_steps.h"
 
 namespace stretto {
 namespace {

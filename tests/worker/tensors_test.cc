@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensors are known, and what an operation on one of them goes through.
-#include "worker/tensors.h"
+#include "worker/operations/tensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

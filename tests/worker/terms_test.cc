@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rounds begin a term, and which plans are taken.
-#include "worker/terms.h"
+#include "worker/peer_state/terms.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What /proc says of a thread, in few groups; and of a real one.
-#include "worker/thread_rest.h"
+#include "worker/monitoring/thread_rest.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

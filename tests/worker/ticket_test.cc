@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tickets end once, whoever waits or asks to be told, from however many threads.
-#include "worker/ticket.h"
+#include "worker/operations/ticket.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's numbers have its rank, and those of its program their names.
-#include "worker/worker_metrics.h"
+#include "worker/monitoring/worker_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

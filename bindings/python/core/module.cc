@@ -16,7 +16,7 @@
 #include "bindings/python/core/reader.h"
 #include "bindings/python/core/worker.h"
 #include "common/clock.h"
-#include "worker/notice_watch.h"
+#include "worker/elastic/notice_watch.h"
 
 namespace stretto::python {
 namespace {

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "ops/half.h"
-#include "worker/host_part.h"
+#include "worker/operations/host_part.h"
 
 namespace stretto::sim {
 namespace {

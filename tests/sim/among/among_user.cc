@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/change.h"
-#include "worker/call_plan.h"
+#include "worker/operations/call_plan.h"
 
 namespace stretto::sim {
 namespace {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declarations: tensors that this worker has declared, and of which the scheduler has not said yet
+// whether all workers mean the same, and which server owns which part.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "van/control/control.h"
+#include "worker/operations/tensors.h"
+#include "worker/server_path/shard_links.h"
+
+namespace stretto {
+
+/// What a shard is told of a tensor before its first share.
+inline control::Open open_of(const TensorState& tensor) {
+  return {.tensor = tensor.id, .spec = tensor.spec, .first_slot = tensor.first_slot};
+}
+
+/// Thread: loop.
+class Declarations {
+ public:
+  using Declared = std::function<void(const Result<Tensor>&)>;
+  /// What is asked of the owner.
+  struct Ways {
+    std::function<void(const control::Declare&)> tell_scheduler;
+    std::function<void(LinkId, const control::Open&)> tell_shard;
+    std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
+    /// The specification with the exchange that it has, if it leaves that open
+    /// (worker/peer_state/settled.h).
+    std::function<TensorSpec(TensorSpec, const std::vector<Rank>&)> settle;
+    /// Why this job has no such tensor, before anybody else hears of it; or ok.
+    std::function<Status(const TensorSpec&)> fits;
+    /// A tensor is exchanged among the workers; or why it cannot be.
+    std::function<Status(TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
+  };
+
+  /// Tensors are added there when they are known. All outlive this.
+  Declarations(const Config& config, const Clock& clock, const ShardLinks& shards, Tensors& tensors,
+               Ways ways)
+      : config_(config),
+        clock_(clock),
+        shards_(shards),
+        tensors_(tensors),
+        ways_(std::move(ways)) {}
+
+  /// Of what is known already `done` hears at once.
+  /// A group's calls are made among workers of these ranks; no ranks: it is a tensor.
+  void declare(TensorSpec spec, Declared done, std::vector<Rank> group = {});
+  /// The scheduler's answer to a worker of this rank.
+  void on_declared(const control::Declared& declared, const Roster& roster, Rank rank);
+  void on_refused(const std::string& name, const Status& why);
+  /// Another scheduler is there, which may not have heard of them.
+  void tell_again() const;
+  /// Ends those that the scheduler did not answer in time.
+  void tick();
+  Time next_due() const;
+  bool idle() const { return pending_.empty(); }
+  /// Ends all.
+  void end_all(const Status& why);
+
+ private:
+  struct Pending {
+    TensorSpec spec;
+    std::vector<Declared> done;
+    Time deadline;
+    std::vector<Rank> group;
+  };
+  Result<Tensor> add(const Pending& pending, const control::Declared& declared,
+                     const Roster& roster, Rank rank);
+  Result<Tensor> add_among_workers(const Pending& pending, std::uint32_t id, const Roster& roster);
+
+  const Config& config_;
+  const Clock& clock_;
+  const ShardLinks& shards_;
+  Tensors& tensors_;
+  Ways ways_;
+  std::map<std::string, Pending> pending_;
+};
+
+}  // namespace stretto

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// /proc is read only once the program has been outside for a while: a job that runs pays nothing.
+#include "worker/monitoring/activity_report.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <utility>
+
+#include "worker/monitoring/thread_rest.h"
+
+namespace stretto {
+namespace {
+
+constexpr Duration kWorthALook = 900ms;
+
+Duration processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+std::uint64_t page_reads() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_majflt);
+}
+
+}  // namespace
+
+control::Activity ActivityReport::at(Time now, control::Activity known, Time oldest) {
+  using Place = control::Activity::Place;
+  const WaitingThreads::Look callers = callers_ ? callers_->look() : WaitingThreads::Look{};
+  const bool comes_and_goes = callers.waits != std::exchange(waits_, callers.waits);
+  const bool polls = comes_and_goes && oldest != Time();  // By waits with short limits.
+  const Place place = pauses_->ending()      ? Place::kEnding
+                      : callers.any || polls ? Place::kInCall
+                                             : Place::kOutside;
+  if (place != std::exchange(place_, place) || comes_and_goes || since_ == Time()) since_ = now;
+  known.place = place;
+  known.age = now - since_;
+  if (place == Place::kInCall && oldest != Time()) known.age = now - oldest;
+  known.pause = pauses_->latest();
+  if (callers_ == nullptr) return known;
+  known.cpu = processor_time();
+  known.page_reads = page_reads();
+  if (place != Place::kInCall && known.age >= kWorthALook) {
+    ThreadRest rest = rest_of_thread(callers.last);
+    // It may have ended: then the main thread, which has its process's number.
+    if (rest.rest == control::Activity::Rest::kUnknown) rest = rest_of_thread(::getpid());
+    known.rest = rest.rest;
+    known.rest_on = std::move(rest.on);
+  }
+  return known;
+}
+
+}  // namespace stretto

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// ActivityReport: what heartbeats tell of the program: what it says itself, whether its threads are
+// in calls of this worker, for how long, and what they do otherwise. What calls they are is
+// ProgramWork's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/waiting_threads.h"
+#include "van/control/control.h"
+#include "worker/monitoring/pauses.h"
+#include "worker/monitoring/reports.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class ActivityReport {
+ public:
+  /// Who waits; before the loop starts. Without, as where the process is not the worker's own, all
+  /// are taken to be outside, and nothing is told of what the process does.
+  void set_callers(std::shared_ptr<const WaitingThreads> callers) { callers_ = std::move(callers); }
+  /// What the program's language knows of its stacks; before the loop starts.
+  void set_stack_source(std::function<std::string()> source) { stack_ = std::move(source); }
+  std::string stack() const { return stack_ == nullptr ? std::string() : stack_(); }
+  /// Thread: any. It may outlive this.
+  const std::shared_ptr<Pauses>& pauses() const { return pauses_; }
+  /// Numbers that the program publishes. Thread: any.
+  Reports& reports() { return reports_; }
+
+  /// `known` is what ProgramWork says; `oldest`: when the operation or barrier was begun that is
+  /// waited for long, or Time().
+  control::Activity at(Time now, control::Activity known, Time oldest);
+
+ private:
+  std::shared_ptr<const WaitingThreads> callers_;
+  Reports reports_;
+  std::function<std::string()> stack_;
+  std::shared_ptr<Pauses> pauses_ = std::make_shared<Pauses>();
+  control::Activity::Place place_ = control::Activity::Place::kOutside;
+  std::uint64_t waits_ = 0;  // Begun, at the last look.
+  Time since_;               // So long it has been in that place.
+};
+
+}  // namespace stretto

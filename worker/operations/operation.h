@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operation: one push, pull, push_pull, listen, broadcast or probe of one tensor, from the user's
+// call to its end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/buffer.h"
+#include "ops/finite.h"
+#include "stretto/worker.h"
+#include "van/wire/frame_views.h"
+#include "worker/operations/ticket.h"
+
+namespace stretto {
+
+class Waker;
+struct MemberCall;
+struct Operation;
+using OperationPtr = std::shared_ptr<Operation>;
+using OperationList = std::list<OperationPtr>;
+
+/// Thread: loop, but for `leases`. Kept alive by the exchange and by every frame that carries its
+/// memory.
+struct Operation {
+  enum class Kind : std::uint8_t {
+    kPush,
+    kPull,
+    kPushPull,
+    kBroadcastRoot,
+    kBroadcastReceiver,
+    kListen,
+    kProbe,
+    kCall  ///< Of a group's members, as `call` says.
+  };
+
+  Kind kind = Kind::kPush;
+  Tensor tensor;
+  std::span<const std::byte> source;  ///< Empty for pulls and who brings nothing.
+  std::span<std::byte> target;        ///< Empty for pushes, and who listens for no value.
+  std::shared_ptr<const MemberCall> call = nullptr;
+  std::uint32_t root = 0;       ///< Of a broadcast: its number,
+  std::uint32_t root_view = 0;  ///< and by which epoch's ranks, if these change.
+  std::int32_t priority = 0;
+  Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
+  std::shared_ptr<detail::TicketState> ticket;
+
+  struct NotFinite {
+    ops::NotFinite found;
+    Rank worker = 0;  ///< Ours.
+  };
+  std::optional<NotFinite> not_finite = {};  ///< Of a source whose tensor wants to know.
+
+  // The exchange's:
+  Status rejected;  // What its ticket ends with although all went well.
+  std::uint64_t id = 0;
+  OperationList::iterator place;  // Among those in flight, if it is.
+  bool in_flight = false;
+  bool ended = false;  // Its ticket has heard of that.
+  std::uint32_t parts_left = 0;
+  std::uint32_t parts_begun = 0;          // Whose frames were queued.
+  std::deque<wire::PushFrame> to_encode;  // Shares that wait for room to be encoded into,
+  std::size_t encoded_bytes = 0;          // and what was taken for those that are in flight.
+  bool paused = false;
+  bool cancelled = false;     // Has ended; what still comes for it is dropped.
+  bool made_nothing = false;  // A part of the broadcast has no value: its root was lost.
+  bool any_info = false;
+  ValueInfo info;
+  std::vector<PartInfo> parts;  // What came for each; kept in the eager modes only.
+  Time deadline;
+  /// Frames that may still be read from `source`. The user's memory is not given back before they
+  /// are gone, even after an error.
+  std::atomic<std::uint32_t> leases{0};
+  /// The operation has ended but for them: the loop wants to hear of the last one.
+  std::atomic<bool> awaits_leases{false};
+
+  /// A broadcast that may come to nothing leaves the target as it is then: parts come to a place of
+  /// its own, and from there at the end.
+  void come_together() {
+    place_of_all.resize(target.size());
+    wanted_at = std::exchange(target, place_of_all);
+  }
+  std::vector<std::byte> place_of_all;
+  std::span<std::byte> wanted_at;
+
+  /// What came with one more part.
+  void note(const ValueInfo& more) {
+    info = any_info ? detail::combine(info, more) : more;
+    any_info = true;
+  }
+
+  bool pushes() const { return kind != Kind::kPull && kind != Kind::kProbe; }
+  bool wants_value() const {
+    if (listens()) return !target.empty();
+    return kind != Kind::kPush && kind != Kind::kProbe;
+  }
+  bool listens() const { return kind == Kind::kListen; }
+  bool broadcasts() const {
+    return kind == Kind::kBroadcastRoot || kind == Kind::kBroadcastReceiver;
+  }
+};
+
+std::string_view name_of(Operation::Kind kind);
+/// Of a call, what its caller knows it as.
+std::string_view name_of(const Operation& operation);
+
+/// Some of the operation's memory, as it is, for a frame or a codec: the lease keeps the operation
+/// alive. The last one may end on the transport's thread, after the operation: it then wakes the
+/// loop.
+Buffer lease(const OperationPtr& operation, std::span<const std::byte> bytes,
+             const std::shared_ptr<Waker>& waker);
+
+}  // namespace stretto

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// QuorumExchange: the rounds of tensors that may close before all have contributed
+// (TensorOptions::close). All workers send a part to its root, which adds up what counts, says when
+// the round is over, and sends its value to all, those too who have not come to that round yet:
+// they take it when they do. When a round may close, collective::QuorumRounds says; here that is
+// carried out over links.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "van/engine/van.h"
+#include "worker/operations/exchange_way.h"
+#include "worker/peer_state/member_part.h"
+#include "worker/peers/peer_links.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class QuorumExchange {
+ public:
+  using At = MemberPartAt;
+  using Place = collective::Place;
+
+  /// All outlive this.
+  QuorumExchange(Van& van, PeerLinks& peers, const Outcomes& outcomes)
+      : van_(van), peers_(peers), outcomes_(outcomes) {}
+
+  /// The tensor, which is known since now, is of this kind.
+  static void prepare(const TensorState& tensor, MemberTensor& known);
+
+  /// The part's current operation comes to its next round.
+  void start(const At& at);
+  /// So does the one that waits, if there is one and the part is free.
+  void start_next(const At& at);
+  /// The worker at this place knows the tensor now.
+  void on_ready(TensorState& tensor, MemberTensor& known, Place place);
+  /// A frame of the worker at this place.
+  void on_data(const At& at, Place from, const wire::Header& header, const Buffer& payload);
+  /// Rounds close that only time was missing for.
+  void tick();
+  Time next_due() const;
+  /// Who is waited for.
+  static std::string missing(const MemberTensor& known);
+
+ private:
+  struct Due {
+    TensorState* tensor = nullptr;
+    MemberTensor* known = nullptr;
+    Time at = {};
+  };
+
+  void contribute(const At& at, std::uint64_t round, const QuorumPart::Share& share);
+  void come(const At& at, Place from, std::uint64_t round, std::span<const std::byte> share,
+            std::uint32_t contributions);
+  void settle(const At& at);
+  void close(const At& at);
+  void take(const At& at);
+  void send(const At& at, Place to, const wire::Header& header, const Buffer& payload,
+            const Operation* of);
+  void fail(const At& at, Place from, const Status& why);
+
+  Van& van_;
+  PeerLinks& peers_;
+  const Outcomes& outcomes_;
+  std::map<wire::Key, Due> due_;  // Of parts whose root this is: when the open round closes.
+};
+
+}  // namespace stretto

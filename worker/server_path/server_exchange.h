@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// ServerExchange: tensors that are exchanged through servers: frames out and in. What a part does
+// next, PartState decides; what is with its codec, Codings.
+#pragma once
+
+#include <memory>
+
+#include "common/clock.h"
+#include "observe/trace/trace.h"
+#include "van/engine/van.h"
+#include "worker/operations/codings.h"
+#include "worker/operations/exchange_way.h"
+#include "worker/server_path/recalls.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class ServerExchange final : public ExchangeWay {
+ public:
+  /// All outlive this.
+  ServerExchange(Van& van, const Clock& clock, Tensors& tensors, std::unique_ptr<Coder> coder,
+                 Outcomes outcomes);
+
+  /// The work of codecs is noted there. It outlives this.
+  void set_tracer(Tracer* tracer);
+  /// Codings::set_most_encoded.
+  void set_most_encoded(std::size_t bytes) { codings_.set_most_encoded(bytes); }
+  /// When this returns no codec reads or writes the users' memory.
+  void stop() { codings_.stop(); }
+
+  Status refusal(const TensorState& tensor, const Operation& operation) const override;
+  void begin(TensorState& tensor, const OperationPtr& operation) override;
+  void advance(TensorState& tensor, const Operation& operation) override;
+  void forget(Operation& operation) override { codings_.discard(operation); }
+  void failed(const TensorState& tensor, const Status& why) override;
+
+  Recalls& recalls() { return recalls_; }
+  /// Parts of a tensor have moved to this link: what was on the way to their owner goes again.
+  void send_again(TensorState& tensor, LinkId link);
+
+  void on_data(const wire::Header& header, const Buffer& payload);
+  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  std::span<std::byte> landing(const wire::Header& header);
+  void on_acked(const wire::PushName& push);
+  /// What the server says of a part that it cannot give.
+  void on_fault(const wire::Key& key, const Status& why);
+
+ private:
+  void advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
+  void send(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
+  void send_lane_again(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
+  void send_frame(TensorState& tensor, std::uint32_t part, const OperationPtr& operation);
+  void send_share(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
+  void post(const TensorState& tensor, const wire::Header& header, Buffer payload,
+            const Operation& operation);
+  void on_value(TensorState& tensor, const wire::ValueFrame& value, const Buffer& payload);
+  void on_done(TensorState& tensor, const wire::DoneFrame& done);
+  void take_value(TensorState& tensor, const wire::ValueFrame& value);
+  void end_part(TensorState& tensor, std::uint32_t part, PartState::LaneName lane);
+
+  Van& van_;
+  Tensors& tensors_;
+  Tracer* tracer_ = nullptr;
+  Codings codings_;
+  Recalls recalls_;
+  const Outcomes outcomes_;
+};
+
+}  // namespace stretto
