@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "observe/metrics/board.h"
-#include "scheduler/page_board.h"
+#include "scheduler/dashboard/page_board.h"
+#include "scheduler/monitoring/history.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/watch/history.h"
 #include "van/event_loop/loop.h"
 
 namespace stretto {

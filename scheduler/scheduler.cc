@@ -9,8 +9,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "scheduler/hello.h"
-#include "scheduler/replay.h"
+#include "scheduler/recovery/replay.h"
+#include "scheduler/sessions/hello.h"
 #include "van/control/control_codec.h"
 #include "van/control/greeting.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may come in: ranks asked for and ranks given, who is missing, and refusals that name what was
 // wanted and what was found.
-#include "scheduler/admission.h"
+#include "scheduler/membership/admission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "scheduler/hello.h"
+#include "scheduler/sessions/hello.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers are sets: repeated words count once, old ones are answered, and nobody runs ahead.
-#include "scheduler/barrier.h"
+#include "scheduler/coordination/barrier.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint that is being made when the scheduler is lost, and what the next one makes of it.
-#include "scheduler/checkpoint_attempt.h"
+#include "scheduler/checkpoint/checkpoint_attempt.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

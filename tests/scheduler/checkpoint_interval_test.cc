@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Young's interval, its bounds, and of whom what is counted.
-#include "scheduler/checkpoint_interval.h"
+#include "scheduler/checkpoint/checkpoint_interval.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/checkpoint_keeper.h"
+#include "scheduler/checkpoint/checkpoint_keeper.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/sim/sim_network.h"

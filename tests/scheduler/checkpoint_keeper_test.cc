@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is told what while a checkpoint is made, and what becomes of one that fails.
-#include "scheduler/checkpoint_keeper.h"
+#include "scheduler/checkpoint/checkpoint_keeper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

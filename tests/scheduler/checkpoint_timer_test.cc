@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All workers make a checkpoint at the same offer, which nobody has let pass.
-#include "scheduler/checkpoint_timer.h"
+#include "scheduler/checkpoint/checkpoint_timer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

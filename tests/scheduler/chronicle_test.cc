@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written down of what a view machine decides; and that it leads to the same.
-#include "scheduler/chronicle.h"
+#include "scheduler/journal/chronicle.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who comes in, and before which step.
-#include "scheduler/entrance.h"
+#include "scheduler/membership/entrance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that are to go where others stand by for them for as long as the job lasts.
-#include "scheduler/farewells.h"
+#include "scheduler/migration/farewells.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

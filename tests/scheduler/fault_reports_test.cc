@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which end of a broken link is more likely to be the cause, and when that is decided.
-#include "scheduler/fault_reports.h"
+#include "scheduler/membership/fault_reports.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

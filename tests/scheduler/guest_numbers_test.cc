@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which numbers are free, whose they are, and for how long one is given up.
-#include "scheduler/guest_numbers.h"
+#include "scheduler/migration/guest_numbers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in a journal after anything that can happen to it.
-#include "scheduler/journal.h"
+#include "scheduler/journal/journal.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

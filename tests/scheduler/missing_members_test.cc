@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the log says of members that have not joined, and whether the job waits for them.
-#include "scheduler/missing_members.h"
+#include "scheduler/sessions/missing_members.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tools that start servers themselves, as a scheduler hears them, and what those servers are told:
 // in virtual time, against members and tools that are played by hand.
-#include "scheduler/move_desk.h"
+#include "scheduler/migration/move_desk.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/moves.h"
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
+#include "scheduler/migration/moves.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places that are to be handed over: who is started for that, and what those who asked hear; and
 // the view machine that gives the places.
-#include "scheduler/moves.h"
+#include "scheduler/migration/moves.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose a link is, and who is silent.
-#include "scheduler/node_links.h"
+#include "scheduler/sessions/node_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

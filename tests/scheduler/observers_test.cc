@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers to tools, and how many may ask.
-#include "scheduler/observers.h"
+#include "scheduler/observers/observers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snapshots for the page, wishes of the page, and the timeline's text.
-#include "scheduler/page_board.h"
+#include "scheduler/dashboard/page_board.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may look at the page, by plain HTTP over loopback. A browser looks at it in
 // tests/e2e/page_test.py.
-#include "scheduler/page.h"
+#include "scheduler/dashboard/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is made of a launcher's lines, and of others'.
-#include "scheduler/process_ends.h"
+#include "scheduler/launcher/process_ends.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

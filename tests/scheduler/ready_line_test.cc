@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said on the descriptor, when, and what happens if nobody listens.
-#include "scheduler/ready_line.h"
+#include "scheduler/launcher/ready_line.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

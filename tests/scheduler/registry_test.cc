@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names and what all say of them: one id a name, places given once, and disagreement for everybody.
-#include "scheduler/registry.h"
+#include "scheduler/coordination/registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/slot_table.h"
+#include "scheduler/membership/slot_table.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which ended processes were replacements that had not joined.
-#include "scheduler/replacement_ends.h"
+#include "scheduler/launcher/replacement_ends.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that are lost and in whose place another comes: by the view machine that asks for it.
-#include "scheduler/server_returns.h"
+#include "scheduler/membership/server_returns.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

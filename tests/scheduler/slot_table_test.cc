@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where parts live: balance by bytes, slots that keep their owner, and runs that name each slot
 // once.
-#include "scheduler/slot_table.h"
+#include "scheduler/membership/slot_table.h"
 
 #include <gtest/gtest.h>
 

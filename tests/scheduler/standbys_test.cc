@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that stand by for others, by the view machine that gives them the places.
-#include "scheduler/standbys.h"
+#include "scheduler/membership/standbys.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: what each event does, and for random sequences of events the invariants, and that a replay
 // of what was noted gives the same views.
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

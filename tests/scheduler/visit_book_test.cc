@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is late and who only waits for a turn, by times that are handed in.
-#include "scheduler/visit_book.h"
+#include "scheduler/dashboard/visit_book.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

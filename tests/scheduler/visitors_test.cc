@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who comes to the page and does not get to the end of a request, or of an answer, is shown out.
-#include "scheduler/visitors.h"
+#include "scheduler/dashboard/visitors.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for a place in a job, and for how long.
-#include "scheduler/waiting_room.h"
+#include "scheduler/sessions/waiting_room.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("van", "server", "worker")
+AREAS = ("van", "server", "worker", "scheduler")
 
 ROOMS = {
     # van/
@@ -24,8 +24,8 @@ ROOMS = {
     "van/session": ("van/control", "van/queue", "van/transport", "van/wire"),
     "van/pacing": ("van/host_window", "van/path", "van/queue", "van/wire"),
     "van/engine": (
-        "van/control", "van/event_loop", "van/host_window", "van/pacing", "van/path", "van/session",
-        "van/transport", "van/wire"),
+        "van/control", "van/event_loop", "van/host_window", "van/pacing", "van/path",
+        "van/session", "van/transport", "van/wire"),
     "van/membership": ("van/control", "van/engine"),
     # server/
     "server/aggregation": (),
@@ -59,6 +59,29 @@ ROOMS = {
         "worker/barriers", "worker/checkpoint", "worker/elastic", "worker/exchange",
         "worker/monitoring", "worker/peer_state", "worker/server_path"),
     "worker/api": ("worker", "worker/elastic", "worker/include/stretto", "worker/operations"),
+    # scheduler/
+    "scheduler/checkpoint": (),
+    "scheduler/dashboard": (),
+    "scheduler/membership": (),
+    "scheduler/monitoring": (),
+    "scheduler/journal": ("scheduler/membership",),
+    "scheduler/launcher": ("scheduler/membership", "scheduler/monitoring"),
+    "scheduler/sessions": ("scheduler/launcher", "scheduler/membership", "scheduler/monitoring"),
+    "scheduler/coordination": ("scheduler/journal", "scheduler/membership", "scheduler/sessions"),
+    "scheduler/migration": (
+        "scheduler/journal", "scheduler/launcher", "scheduler/membership", "scheduler/monitoring",
+        "scheduler/sessions"),
+    "scheduler/recovery": (
+        "scheduler/checkpoint", "scheduler/coordination", "scheduler/journal",
+        "scheduler/membership", "scheduler/migration", "scheduler/monitoring",
+        "scheduler/sessions"),
+    "scheduler/observers": (
+        "scheduler/coordination", "scheduler/journal", "scheduler/membership",
+        "scheduler/migration", "scheduler/monitoring", "scheduler/recovery", "scheduler/sessions"),
+    "scheduler": (
+        "scheduler/checkpoint", "scheduler/coordination", "scheduler/dashboard",
+        "scheduler/journal", "scheduler/launcher", "scheduler/membership", "scheduler/migration",
+        "scheduler/monitoring", "scheduler/observers", "scheduler/recovery", "scheduler/sessions"),
 }
 
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "scheduler/view_machine.h"
+#include "scheduler/membership/view_machine.h"
 #include "tests/sim/elastic/elastic_worker.h"
 
 namespace stretto::sim {

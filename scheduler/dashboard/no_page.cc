@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for page.cc where cpp-httplib is absent.
+#include "scheduler/dashboard/page.h"
+
+namespace stretto {
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as page.cc's, which keeps the board.
+Result<std::unique_ptr<Page>> serve_page(const Config&, std::shared_ptr<PageBoard>) {
+  return Status(Code::kUnsupported,
+                "this was built without cpp-httplib; install libcpp-httplib-dev and build again");
+}
+
+}  // namespace stretto

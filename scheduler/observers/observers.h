@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Observers: tools that look at a job without being in it (stretto-trace, stretto-top): who they
+// are, and what they are answered. They greet with the job's token, as members do.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "scheduler/coordination/registry.h"
+#include "scheduler/monitoring/snapshot.h"
+#include "scheduler/monitoring/stacks.h"
+#include "scheduler/monitoring/trace_session.h"
+#include "van/engine/van.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Observers {
+ public:
+  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMostUnread = 64;  // Answers that one may leave unread.
+
+  /// What they may see and start.
+  struct Sights {
+    const Snapshot& snapshot;
+    const Registry& registry;
+    TraceSession& trace;
+    Stacks& stacks;
+    std::string_view phase;
+    const std::vector<Member>& members;
+  };
+
+  /// The link is one of theirs from now on. Refused if there are too many.
+  Status add(LinkId link);
+  bool has(LinkId link) const { return links_.count(link) != 0; }
+  void remove(LinkId link) { links_.erase(link); }
+
+  /// The answer to a question. A fault if it cannot be.
+  static control::Message answer(const control::Observe& question, const Sights& sights, Time now);
+
+ private:
+  std::map<LinkId, bool> links_;
+};
+
+}  // namespace stretto

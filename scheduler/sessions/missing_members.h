@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// MissingMembers: what the log says of members that have not joined while a job comes together.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/member_end.h"
+#include "common/wait_notes.h"
+#include "scheduler/launcher/process_ends.h"
+#include "scheduler/membership/view_machine.h"
+#include "scheduler/monitoring/job_watch.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class MissingMembers {
+ public:
+  /// The configuration outlives this.
+  MissingMembers(const Config& config, Time now) : config_(config), notes_(now) {}
+
+  /// The processes of these members have ended. Returns them.
+  std::vector<MemberEnd> note_ends(std::vector<MemberEnd> ends);
+  /// Workers of an elastic job that has not come together, and whose processes are among these: the
+  /// launcher hears that other processes are awaited for them. Those that had joined go.
+  void await_again(const std::vector<MemberEnd>& ends, const ViewMachine& machine, JobWatch& watch,
+                   const std::function<void(const Gone&)>& happened);
+  /// The line that is due now: how long the job waits, and what each missing member does. A
+  /// launcher that tells of ends lets it know that all others run; `launcher` may be null.
+  std::optional<std::string> take_line(const Admission& admission, const ProcessEnds* launcher,
+                                       Time now);
+  /// Logs that line while the job comes together. Returns that time passes.
+  TimeOut look(const ViewMachine& machine, const ProcessEnds* launcher, Time now);
+
+ private:
+  std::string state_of(const Member& member, bool runs) const;
+
+  const Config& config_;
+  WaitNotes notes_;
+  std::set<std::pair<Role, Rank>> ended_;
+};
+
+}  // namespace stretto
