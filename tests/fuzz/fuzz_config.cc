@@ -10,12 +10,12 @@
 #include "common/check.h"
 #include "common/config.h"
 #include "common/log.h"
-#include "tools/launch/arguments.h"
-#include "tools/launch/command.h"
-#include "tools/launch/environment.h"
-#include "tools/launch/hosts.h"
-#include "tools/launch/kubernetes.h"
-#include "tools/launch/placement.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/command.h"
+#include "tools/launch/plan/environment.h"
+#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/kubernetes.h"
+#include "tools/launch/plan/placement.h"
 
 namespace stretto {
 namespace {

@@ -238,12 +238,12 @@ CLASS_SHAPES = {
     "server/shard.h:Shard": {"data members": 20},
     "tools/bench/io_device.cc:IoDevice::Simulation": {"data members": 13},
     "tools/bench/io_disk.h:IoDisk": {"data members": 13},
-    "tools/join/joining_host.cc:JoiningHost": {"data members": 16},
-    "tools/launch/agent.cc:HostAgent": {"data members": 15},
-    "tools/launch/far_host.h:FarHost": {"data members": 14},
-    "tools/launch/far_hosts.h:FarHosts": {"data members": 13, "references": 7},
+    "tools/launch/join/joining_host.cc:JoiningHost": {"data members": 16},
+    "tools/launch/remote/agent.cc:HostAgent": {"data members": 15},
+    "tools/launch/remote/far_host.h:FarHost": {"data members": 14},
+    "tools/launch/remote/far_hosts.h:FarHosts": {"data members": 13, "references": 7},
     "tools/launch/runner.h:Runner": {"data members": 26},
-    "tools/launch/survey.cc:Survey": {"data members": 14},
+    "tools/launch/preflight/survey.cc:Survey": {"data members": 14},
     "van/fabric/fabric_transport.cc:FabricTransport": {"data members": 19},
     "van/event_loop/hand_over.h:HandOver": {"data members": 13},
     "van/host_window/host_window.h:HostWindow": {"data members": 17},
@@ -279,5 +279,4 @@ NAMESAKES = {
 FOLDER_CYCLES = (
     {"bindings/python/byteps/torch", "bindings/python/byteps/torch/parallel"},
     {"bindings/python/stretto/torch", "bindings/python/stretto/torch/elastic"},
-    {"tools/join", "tools/launch"},
 )

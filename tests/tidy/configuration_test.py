@@ -93,7 +93,7 @@ class Configuration(unittest.TestCase):
 
     def test_flags_of_the_launcher(self):
         page = set(_FLAG.findall(self.section("stretto-launch")))
-        code = set(_SPELLED_FLAG.findall(self.text_of("tools/launch/flags.cc"))) - OWN_FLAGS
+        code = set(_SPELLED_FLAG.findall(self.text_of("tools/launch/plan/flags.cc"))) - OWN_FLAGS
         self.assert_same(page, code, "flags of stretto-launch")
 
     def test_options_of_cmake(self):

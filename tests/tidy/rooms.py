@@ -4,7 +4,7 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("van", "server", "worker", "scheduler")
+AREAS = ("van", "server", "worker", "scheduler", "tools/launch")
 
 ROOMS = {
     # van/
@@ -82,6 +82,17 @@ ROOMS = {
         "scheduler/checkpoint", "scheduler/coordination", "scheduler/dashboard",
         "scheduler/journal", "scheduler/launcher", "scheduler/membership", "scheduler/migration",
         "scheduler/monitoring", "scheduler/observers", "scheduler/recovery", "scheduler/sessions"),
+    # tools/launch/
+    "tools/launch/protocol": (),
+    "tools/launch/plan": ("tools/launch/protocol",),
+    "tools/launch/process": ("tools/launch/plan",),
+    "tools/launch/remote": ("tools/launch/plan", "tools/launch/process", "tools/launch/protocol"),
+    "tools/launch/supervision": ("tools/launch/plan", "tools/launch/process"),
+    "tools/launch/join": ("tools/launch/plan", "tools/launch/process", "tools/launch/supervision"),
+    "tools/launch/preflight": ("tools/launch/plan", "tools/launch/process", "tools/launch/remote"),
+    "tools/launch": (
+        "tools/launch/join", "tools/launch/plan", "tools/launch/preflight", "tools/launch/process",
+        "tools/launch/remote", "tools/launch/supervision"),
 }
 
 

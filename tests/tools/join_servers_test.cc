@@ -6,8 +6,8 @@
 #include <signal.h>
 
 #include "common/move_order.h"
-#include "tools/join/joined_servers.h"
-#include "tools/join/servers_wish.h"
+#include "tools/launch/join/joined_servers.h"
+#include "tools/launch/join/servers_wish.h"
 
 namespace stretto::launch {
 namespace {

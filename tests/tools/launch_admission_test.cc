@@ -7,8 +7,8 @@
 #include <array>
 #include <thread>
 
-#include "tools/launch/admission.h"
-#include "tools/launch/tcp.h"
+#include "tools/launch/remote/admission.h"
+#include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "common/version.h"
 #include "tests/sim/sim_network.h"
-#include "tools/launch/far_host.h"
-#include "tools/launch/gate.h"
-#include "tools/launch/tcp.h"
+#include "tools/launch/remote/far_host.h"
+#include "tools/launch/remote/gate.h"
+#include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {
 namespace {

@@ -2,8 +2,8 @@
 // Which jobs begin again, from what, where, and what is said of it.
 #include <gtest/gtest.h>
 
-#include "tools/launch/attempts.h"
-#include "tools/launch/environment.h"
+#include "tools/launch/plan/environment.h"
+#include "tools/launch/supervision/attempts.h"
 
 namespace stretto::launch {
 namespace {

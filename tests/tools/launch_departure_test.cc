@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "tools/launch/departure.h"
+#include "tools/launch/plan/departure.h"
 
 namespace stretto::launch {
 namespace {

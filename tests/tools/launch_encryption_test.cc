@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/launch/arguments.h"
-#include "tools/launch/encryption.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/encryption.h"
 
 namespace stretto::launch {
 namespace {

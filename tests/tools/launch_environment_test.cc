@@ -2,7 +2,7 @@
 // Variables for programs that also start torch.distributed.
 #include <gtest/gtest.h>
 
-#include "tools/launch/environment.h"
+#include "tools/launch/plan/environment.h"
 
 namespace stretto::launch {
 namespace {

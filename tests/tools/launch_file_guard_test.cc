@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "common/clock.h"
-#include "tools/launch/file_guard.h"
+#include "tools/launch/process/file_guard.h"
 
 namespace stretto::launch {
 namespace {

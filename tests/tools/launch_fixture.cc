@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "common/config.h"
-#include "tools/launch/process_handle.h"
+#include "tools/launch/process/process_handle.h"
 
 namespace stretto::launch {
 namespace {

@@ -2,8 +2,8 @@
 // Flags that users of other launchers look for.
 #include <gtest/gtest.h>
 
-#include "tools/launch/arguments.h"
-#include "tools/launch/flags.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/flags.h"
 
 namespace stretto::launch {
 namespace {

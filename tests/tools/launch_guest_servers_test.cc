@@ -6,9 +6,9 @@
 
 #include <optional>
 
-#include "tools/launch/guest_servers.h"
-#include "tools/launch/member_news.h"
-#include "tools/launch/supervisor.h"
+#include "tools/launch/supervision/guest_servers.h"
+#include "tools/launch/supervision/member_news.h"
+#include "tools/launch/supervision/supervisor.h"
 
 namespace stretto::launch {
 namespace {

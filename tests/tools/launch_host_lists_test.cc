@@ -2,9 +2,9 @@
 // Addresses of IPv6 in lists of hosts.
 #include <gtest/gtest.h>
 
-#include "tools/launch/arguments.h"
-#include "tools/launch/hosts.h"
-#include "tools/launch/start_methods.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/start_methods.h"
 
 namespace stretto::launch {
 namespace {

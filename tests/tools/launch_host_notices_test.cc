@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "tests/tools/launch_supervisor_fixture.h"
-#include "tools/launch/host_notices.h"
+#include "tools/launch/supervision/host_notices.h"
 
 namespace stretto::launch {
 namespace {

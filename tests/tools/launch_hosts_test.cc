@@ -4,12 +4,12 @@
 
 #include <limits>
 
-#include "tools/launch/agent.h"
-#include "tools/launch/arguments.h"
-#include "tools/launch/command.h"
-#include "tools/launch/kubernetes.h"
-#include "tools/launch/meeting.h"
-#include "tools/launch/placement.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/command.h"
+#include "tools/launch/plan/kubernetes.h"
+#include "tools/launch/plan/meeting.h"
+#include "tools/launch/plan/placement.h"
+#include "tools/launch/remote/agent.h"
 
 namespace stretto::launch {
 namespace {

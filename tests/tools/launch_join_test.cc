@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/launch/join.h"
+#include "tools/launch/join/join.h"
 
 namespace stretto::launch {
 namespace {

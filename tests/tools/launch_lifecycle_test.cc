@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tools/launch/lifecycle.h"
+#include "tools/launch/supervision/lifecycle.h"
 
 namespace stretto::launch {
 namespace {

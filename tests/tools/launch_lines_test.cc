@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/launch/lines.h"
+#include "tools/launch/process/lines.h"
 
 namespace stretto::launch {
 namespace {

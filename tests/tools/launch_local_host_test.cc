@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "tools/launch/local_host.h"
+#include "tools/launch/process/local_host.h"
 
 namespace stretto::launch {
 namespace {

@@ -3,10 +3,10 @@
 // record of what ended. In virtual time.
 #include <gtest/gtest.h>
 
-#include "tools/launch/heartbeat_watch.h"
-#include "tools/launch/loss_detector.h"
-#include "tools/launch/output_credit.h"
-#include "tools/launch/verdict.h"
+#include "tools/launch/remote/heartbeat_watch.h"
+#include "tools/launch/remote/output_credit.h"
+#include "tools/launch/supervision/loss_detector.h"
+#include "tools/launch/supervision/verdict.h"
 
 namespace stretto::launch {
 namespace {

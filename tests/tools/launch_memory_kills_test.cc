@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "tools/launch/evidence.h"
-#include "tools/launch/memory_kills.h"
+#include "tools/launch/process/memory_kills.h"
+#include "tools/launch/supervision/evidence.h"
 
 namespace stretto::launch {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "tools/launch/new_site.h"
+#include "tools/launch/plan/new_site.h"
 
 namespace stretto::launch {
 namespace {

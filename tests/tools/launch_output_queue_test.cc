@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/descriptor.h"
-#include "tools/launch/output_queue.h"
+#include "tools/launch/process/output_queue.h"
 
 namespace stretto::launch {
 namespace {

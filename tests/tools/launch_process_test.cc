@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "tests/tools/launch_fixture.h"
-#include "tools/launch/supervisor.h"
+#include "tools/launch/supervision/supervisor.h"
 
 namespace stretto::launch {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "tests/tools/launch_fixture.h"
-#include "tools/launch/arguments.h"
+#include "tools/launch/plan/arguments.h"
 #include "tools/launch/python_program.h"
 
 namespace stretto::launch {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "tools/launch/scheduler_seat.h"
+#include "tools/launch/supervision/scheduler_seat.h"
 
 namespace stretto::launch {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/tools/launch_supervisor_fixture.h"
-#include "tools/launch/arguments.h"
+#include "tools/launch/plan/arguments.h"
 
 namespace stretto::launch::supervised {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spare workers of an elastic job, which are started for others: in virtual time.
 #include "tests/tools/launch_supervisor_fixture.h"
-#include "tools/launch/spare_workers.h"
+#include "tools/launch/supervision/spare_workers.h"
 
 namespace stretto::launch::supervised {
 namespace {

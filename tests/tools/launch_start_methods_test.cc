@@ -8,12 +8,12 @@
 #include <set>
 
 #include "common/clock.h"
-#include "tools/join/servers_wish.h"
-#include "tools/launch/arguments.h"
-#include "tools/launch/command.h"
-#include "tools/launch/kubernetes.h"
-#include "tools/launch/placement.h"
-#include "tools/launch/start_methods.h"
+#include "tools/launch/join/servers_wish.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/command.h"
+#include "tools/launch/plan/kubernetes.h"
+#include "tools/launch/plan/placement.h"
+#include "tools/launch/plan/start_methods.h"
 
 namespace stretto::launch {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/program_failed.h"
-#include "tools/launch/statements.h"
+#include "tools/launch/supervision/statements.h"
 
 namespace stretto::launch {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include "tools/launch/step_notices.h"
+#include "tools/launch/process/step_notices.h"
 
 namespace stretto::launch {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/tools/launch_supervisor_fixture.h"
-#include "tools/launch/stop_orders.h"
+#include "tools/launch/supervision/stop_orders.h"
 
 namespace stretto::launch::supervised {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/launch/member_news.h"
-#include "tools/launch/supervisor.h"
+#include "tools/launch/supervision/member_news.h"
+#include "tools/launch/supervision/supervisor.h"
 
 namespace stretto::launch::supervised {
 

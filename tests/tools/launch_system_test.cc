@@ -2,7 +2,7 @@
 // What the launcher asks of the operating system.
 #include <gtest/gtest.h>
 
-#include "tools/launch/system.h"
+#include "tools/launch/process/system.h"
 
 namespace stretto::launch {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/launch/tcp.h"
+#include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {
 namespace {

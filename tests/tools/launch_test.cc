@@ -8,11 +8,11 @@
 #include <fstream>
 #include <map>
 
-#include "tools/launch/arguments.h"
-#include "tools/launch/command.h"
-#include "tools/launch/flags.h"
-#include "tools/launch/hosts.h"
-#include "tools/launch/system.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/command.h"
+#include "tools/launch/plan/flags.h"
+#include "tools/launch/plan/hosts.h"
+#include "tools/launch/process/system.h"
 
 namespace stretto::launch {
 namespace {

@@ -2,10 +2,10 @@
 // Flags of torchrun: what each makes of the job, and what is said where one cannot be honoured.
 #include <gtest/gtest.h>
 
-#include "tools/launch/arguments.h"
-#include "tools/launch/placement.h"
-#include "tools/launch/start_methods.h"
-#include "tools/launch/torchrun.h"
+#include "tools/launch/plan/arguments.h"
+#include "tools/launch/plan/placement.h"
+#include "tools/launch/plan/start_methods.h"
+#include "tools/launch/plan/torchrun.h"
 
 namespace stretto::launch {
 namespace {

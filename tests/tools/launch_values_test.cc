@@ -2,7 +2,7 @@
 // Values of flags.
 #include <gtest/gtest.h>
 
-#include "tools/launch/values.h"
+#include "tools/launch/plan/values.h"
 
 namespace stretto::launch {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "common/program.h"
 #include "common/program_failed.h"
-#include "tools/launch/verdict.h"
+#include "tools/launch/supervision/verdict.h"
 
 namespace stretto::launch::verdicts {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "tools/bench/now.h"
 #include "tools/bench/system.h"
-#include "tools/launch/process_handle.h"
+#include "tools/launch/process/process_handle.h"
 
 namespace stretto::bench {
 namespace {

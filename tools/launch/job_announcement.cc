@@ -6,7 +6,7 @@
 
 #include <ctime>
 
-#include "tools/launch/environment.h"
+#include "tools/launch/plan/environment.h"
 
 namespace stretto::launch {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "common/clock.h"
 #include "common/job_file.h"
-#include "tools/launch/ingredients.h"
-#include "tools/launch/plan.h"
+#include "tools/launch/plan/ingredients.h"
+#include "tools/launch/plan/plan.h"
 
 namespace stretto::launch {
 

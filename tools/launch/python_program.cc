@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "tools/launch/system.h"
+#include "tools/launch/process/system.h"
 
 namespace stretto::launch {
 namespace {

@@ -18,11 +18,11 @@
 #include "common/check.h"
 #include "common/log.h"
 #include "common/member_end.h"
-#include "tools/launch/agent.h"
-#include "tools/launch/guest_servers.h"
-#include "tools/launch/member_news.h"
-#include "tools/launch/new_site.h"
-#include "tools/launch/system.h"
+#include "tools/launch/plan/new_site.h"
+#include "tools/launch/process/system.h"
+#include "tools/launch/remote/agent.h"
+#include "tools/launch/supervision/guest_servers.h"
+#include "tools/launch/supervision/member_news.h"
 
 namespace stretto::launch {
 namespace {

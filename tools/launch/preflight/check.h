@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// --check: could this plan be started here? Everything is looked at, so that one run names all that
+// is wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "tools/launch/plan/environment.h"
+#include "tools/launch/plan/placement.h"
+#include "tools/launch/plan/plan.h"
+
+namespace stretto::launch {
+
+struct Finding {
+  bool fine = false;
+  std::string text;
+};
+
+/// Runs stretto-scheduler and stretto-server with --version, and an agent on each other host of
+/// --via ssh and --via slurm; starts nothing else. `directory`: where processes are to run.
+std::vector<Finding> check(const Plan& plan, const Placement& placement,
+                           const std::string& directory, const Variables& inherited,
+                           const Clock& clock);
+
+}  // namespace stretto::launch

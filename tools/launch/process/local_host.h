@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// LocalHost: the processes that are started here, as children of this process. Used by the launcher
+// for its own host, and by an agent for all that it is asked to run.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/clock.h"
+#include "tools/launch/process/host.h"
+#include "tools/launch/process/memory_kills.h"
+#include "tools/launch/process/orphans.h"
+#include "tools/launch/process/poller.h"
+#include "tools/launch/process/spawn.h"
+
+namespace stretto::launch {
+
+/// Thread: loop. Descriptors 0 to 2 must be open.
+class LocalHost final : public Host {
+ public:
+  LocalHost(Poller& poller, HostEvents& events, const SignalState& signals, const Clock& clock)
+      : poller_(poller), events_(events), signals_(signals), clock_(clock) {}
+
+  void start(std::size_t member, const Command& command, bool tells_ready) override;
+  void signal(const SignalOrder& order) override;
+  void tell(std::string_view line) override;
+  void pause(std::size_t stream, bool paused) override;
+  std::size_t orphans() const override { return orphan_count_; }
+
+  /// SIGCHLD has come: looks after processes that others have left behind, and kills those that the
+  /// terminal has stopped. True if the number of the former has changed.
+  bool reap_orphans();
+  /// A child of this process that is supervised by itself.
+  void except(pid_t process_id) { orphans_.except(process_id); }
+  /// Kills all that is left, orphans too, and waits for at most `patience`; the number that the
+  /// kernel does not end.
+  std::size_t finish(Duration patience);
+  /// After finish(): passes on what is left in the pipes, up to a stream that is paused. True once
+  /// nothing is.
+  bool drain();
+
+ private:
+  struct Stream {
+    Descriptor descriptor;
+    bool watched = false;
+  };
+  struct Process {
+    ChildProcess child;
+    std::array<Stream, 2> streams{};  // stdout, stderr.
+    int stopped_by = 0;               // SIGTTIN or SIGTTOU, which is why it is killed; or 0.
+  };
+
+  void bury(std::size_t member);
+  void kill_stopped();
+  void take_ready();
+  void take_end(std::size_t member);
+  /// Reads once; false if there was nothing to read.
+  bool take_output(std::size_t member, std::size_t stream);
+  void balance(std::size_t member, std::size_t stream);
+
+  Poller& poller_;
+  HostEvents& events_;
+  const SignalState& signals_;
+  const Clock& clock_;
+  Orphans orphans_;
+  MemoryKills memory_kills_;
+  std::size_t orphan_count_ = 0;
+  std::map<std::size_t, std::unique_ptr<Process>> processes_;  // By member.
+  std::array<bool, 2> paused_{};
+  Descriptor ready_;
+  std::string ready_text_;   // Of a line that has not come to its end,
+  bool said_ready_ = false;  // and whether there were others.
+};
+
+}  // namespace stretto::launch
