@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <string>
 
-#include "input/open_reader.h"
+#include "input/reader/open_reader.h"
 #include "tests/input/limited_backend.h"
 
 DEFINE_string(data, "", "The file of records");

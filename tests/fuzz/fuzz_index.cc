@@ -7,7 +7,7 @@
 
 #include "common/check.h"
 #include "common/crc32c.h"
-#include "input/stored_index.h"
+#include "input/formats/stored_index.h"
 #include "tests/fuzz/input.h"
 
 namespace stretto::input {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/check.h"
-#include "input/sample_check.h"
-#include "input/tar.h"
-#include "input/tfrecord.h"
+#include "input/formats/sample_check.h"
+#include "input/formats/tar.h"
+#include "input/formats/tfrecord.h"
 #include "tests/fuzz/input.h"
 
 namespace stretto::input {

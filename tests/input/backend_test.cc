@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One suite for all backends: what is read, what errors are, and that waits end when they should.
-#include "input/backend.h"
+#include "input/io/backend.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-#include "input/memory_pool.h"
+#include "input/io/memory_pool.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {

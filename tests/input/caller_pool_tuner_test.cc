@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that decodes by itself, unless threads make it faster.
-#include "input/caller_pool_tuner.h"
+#include "input/tuning/caller_pool_tuner.h"
 
 #include <gtest/gtest.h>
 

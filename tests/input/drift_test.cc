@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts as a change of the device.
-#include "input/drift.h"
+#include "input/tuning/drift.h"
 
 #include <gtest/gtest.h>
 

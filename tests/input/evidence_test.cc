@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Medians, noise, and what may be said of two points.
-#include "input/evidence.h"
+#include "input/tuning/evidence.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "input/tfrecord.h"
+#include "input/formats/tfrecord.h"
 #include "stretto/input.h"
 
 namespace stretto::input::testing {

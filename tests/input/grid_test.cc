@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rungs, and what limits that contradict one another become.
-#include "input/grid.h"
+#include "input/tuning/grid.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "input/backend.h"
+#include "input/io/backend.h"
 
 namespace stretto::input::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The epoch contract, without a file: each sample once over all ranks, in an order that follows
 // from the options and can be entered anywhere.
-#include "input/order.h"
+#include "input/order/order.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <set>
 
 #include "common/mix64.h"
-#include "input/permutation.h"
+#include "input/order/permutation.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {

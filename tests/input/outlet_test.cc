@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for room is woken when there is some, once, and nobody else is.
-#include "input/outlet.h"
+#include "input/reader/outlet.h"
 
 #include <gtest/gtest.h>
 

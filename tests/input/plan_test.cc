@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read together, and how latencies are counted.
-#include "input/plan.h"
+#include "input/order/plan.h"
 
 #include <gtest/gtest.h>
 
-#include "input/latency.h"
+#include "input/io/latency.h"
 
 namespace stretto::input {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that help until the processors are used up.
-#include "input/pool_tuner.h"
+#include "input/tuning/pool_tuner.h"
 
 #include <gtest/gtest.h>
 

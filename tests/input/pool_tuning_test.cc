@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decode pool's tuner in a reader, in virtual time: which waiting is put down to the pool, and
 // who turns its threads.
-#include "input/pool_tuning.h"
+#include "input/tuning/pool_tuning.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <thread>
 
-#include "input/decode_pool.h"
+#include "input/io/decode_pool.h"
 
 namespace stretto::input {
 namespace {

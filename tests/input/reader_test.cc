@@ -10,7 +10,7 @@
 
 #include "common/input_account.h"
 #include "common/interruptible.h"
-#include "input/open_reader.h"
+#include "input/reader/open_reader.h"
 #include "tests/input/files.h"
 #include "tests/input/limited_backend.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a search goes next, on surfaces that are formulas without noise.
-#include "input/search.h"
+#include "input/tuning/search.h"
 
 #include <gtest/gtest.h>
 

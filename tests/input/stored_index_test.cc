@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexes that are kept: used where they are right, and as good as absent where they are not.
-#include "input/stored_index.h"
+#include "input/formats/stored_index.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

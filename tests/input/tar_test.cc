@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tar shards: names long and short, samples put together, and archives gone wrong.
-#include "input/tar.h"
+#include "input/formats/tar.h"
 
 #include <gtest/gtest.h>
 

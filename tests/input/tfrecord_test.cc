@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TFRecord: the checksum against published values, and files gone wrong in each way.
-#include "input/tfrecord.h"
+#include "input/formats/tfrecord.h"
 
 #include <gtest/gtest.h>
 

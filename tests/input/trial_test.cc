@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The diary's two forms.
-#include "input/trial.h"
+#include "input/tuning/trial.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuner in a reader, in virtual time: windows are taken when they are due, knobs are turned,
 // and left alone once the user has turned them.
-#include "input/tuning.h"
+#include "input/tuning/tuning.h"
 
 #include <gtest/gtest.h>
 

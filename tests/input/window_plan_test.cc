@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lengths of ramps and windows, and which windows are measured again.
-#include "input/window_plan.h"
+#include "input/tuning/window_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "common/log.h"
-#include "input/controls.h"
+#include "input/tuning/controls.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/common/effort.h"

@@ -4,7 +4,7 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("van", "server", "worker", "scheduler", "tools/launch")
+AREAS = ("van", "server", "worker", "scheduler", "tools/launch", "input")
 
 ROOMS = {
     # van/
@@ -93,6 +93,15 @@ ROOMS = {
     "tools/launch": (
         "tools/launch/join", "tools/launch/plan", "tools/launch/preflight", "tools/launch/process",
         "tools/launch/remote", "tools/launch/supervision"),
+    # input/
+    "input/include/stretto": (),
+    "input": ("input/include/stretto",),
+    "input/formats": ("input/include/stretto",),
+    "input/io": ("input", "input/formats", "input/include/stretto"),
+    "input/order": ("input/formats",),
+    "input/tuning": ("input", "input/formats", "input/include/stretto", "input/io"),
+    "input/reader": (
+        "input/formats", "input/include/stretto", "input/io", "input/order", "input/tuning"),
 }
 
 

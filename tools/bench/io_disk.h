@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "input/backend.h"
-#include "input/latency.h"
+#include "input/io/backend.h"
+#include "input/io/latency.h"
 #include "tools/bench/io_settings.h"
 
 namespace stretto::bench {

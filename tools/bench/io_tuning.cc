@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
-#include "input/grid.h"
+#include "input/tuning/grid.h"
 
 namespace stretto::bench {
 namespace {

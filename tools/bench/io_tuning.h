@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "input/tuner.h"
+#include "input/tuning/tuner.h"
 #include "tools/bench/io_device.h"
 
 namespace stretto::bench {

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "common/clock.h"
-#include "input/caller_pool_tuner.h"
+#include "input/tuning/caller_pool_tuner.h"
 
 namespace stretto::python {
 namespace py = pybind11;

@@ -9,7 +9,7 @@
 
 #include "bindings/python/core/heard.h"
 #include "common/clock.h"
-#include "input/tfrecord.h"
+#include "input/formats/tfrecord.h"
 
 namespace stretto::python {
 namespace py = pybind11;

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "input/tuner.h"
+#include "input/tuning/tuner.h"
 #include "tests/common/effort.h"
 #include "tools/bench/io_device.h"
 

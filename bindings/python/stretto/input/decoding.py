@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decoder: calls a program's function on samples, in order, by the thread that loops or by others.
-Of threads as many as pay (input/caller_pool_tuner.h), or as the program says.
+Of threads as many as pay (input/tuning/caller_pool_tuner.h), or as the program says.
 """
 
 import collections

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Index: where every sample of a data set is. Made once, when a reader opens; samples are numbered
+// through all files, so that an order is an order of numbers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "input/formats/source.h"
+#include "stretto/input.h"
+
+namespace stretto::input {
+
+/// Where one sample is.
+struct Place {
+  std::uint32_t file = 0;
+  Extent extent;
+};
+
+/// Thread: any (nothing changes it).
+class Index {
+ public:
+  struct File {
+    std::shared_ptr<const std::string> path;
+    std::uint64_t bytes = 0;
+    std::uint64_t first = 0;      ///< Number of its first sample.
+    std::vector<Extent> extents;  ///< None where they follow from the size.
+  };
+
+  /// Looks at all files, several at a time. With kSkip a file that cannot be read is left out and
+  /// its error added to `problems`; else the first error, in the order of paths, is returned.
+  static Result<Index> build(const Options& options, std::vector<Status>& problems);
+
+  std::uint64_t samples() const { return samples_; }
+  std::uint64_t bytes() const { return bytes_; }
+  const std::vector<File>& files() const { return files_; }
+  std::uint32_t file_of(std::uint64_t sample) const;
+  Place place(std::uint64_t sample) const;
+  /// Of the files' names (not their folders), sizes and where samples are; equal at workers that
+  /// see the same data set.
+  std::uint64_t fingerprint() const;
+
+ private:
+  Extent extent_in(const File& file, std::uint64_t which) const;
+
+  Format format_ = Format::kFiles;
+  std::uint64_t record_bytes_ = 0;
+  std::vector<File> files_;
+  std::uint64_t samples_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace stretto::input

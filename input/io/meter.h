@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meter: what a reader did since it was last asked, for whoever turns the knobs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "common/input_account.h"
+#include "common/mutex.h"
+#include "input/io/latency.h"
+#include "input/knobs.h"
+
+namespace stretto::input {
+
+/// Thread: any. One mutex; what the consumer counts for each sample needs none.
+class Meter {
+ public:
+  /// Whoever asks has windows of its own.
+  enum Asker : std::size_t { kUser, kTuner, kDecoders, kAskers };
+
+  /// What is counted, others see in `feed`.
+  explicit Meter(Time now, std::shared_ptr<InputFeed> feed = std::make_shared<InputFeed>())
+      : feed_(std::move(feed)) {
+    for (Span& span : spans_) span.begun = now;
+  }
+
+  InputFeed& feed() { return *feed_; }
+
+  void request(Duration latency) {
+    feed_->requested(latency);
+    MutexLock lock(mutex_);
+    for (Span& span : spans_) span.latencies.add(latency);
+  }
+  /// The consumer's: how much it has taken, and from when to when it waits.
+  void delivered(std::uint64_t bytes) { feed_->delivered(bytes); }
+  void waits(Time now) { feed_->waits(now); }
+  void goes_on(Time now) { feed_->goes_on(now); }
+
+  Window take(Asker asker, Time now) {
+    MutexLock lock(mutex_);
+    Span& span = spans_[asker];
+    const std::uint64_t bytes = feed_->delivered_bytes();
+    const Duration stall = std::max(feed_->stall(now), span.stall);
+    const Window window{.length = now - span.begun,
+                        .delivered_bytes = bytes - span.bytes,
+                        .p95_latency = span.latencies.percentile(0.95),
+                        .mean_latency = span.latencies.mean(),
+                        .consumer_stall = stall - span.stall,
+                        .requests = span.latencies.count()};
+    span = {.latencies = {}, .begun = now, .bytes = bytes, .stall = stall};
+    return window;
+  }
+
+ private:
+  struct Span {
+    Latencies latencies;
+    Time begun;
+    std::uint64_t bytes = 0;  // When it began.
+    Duration stall{};
+  };
+
+  const std::shared_ptr<InputFeed> feed_;
+  Mutex mutex_;
+  std::array<Span, kAskers> spans_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stretto::input

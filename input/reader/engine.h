@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine: the thread that reads ahead. It plans reads along the order of samples, keeps as many
+// in flight as the knobs say, checks and decodes what has come, and hands it over in order.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "input/formats/index.h"
+#include "input/formats/sample_check.h"
+#include "input/io/backend.h"
+#include "input/io/decode_pool.h"
+#include "input/io/memory_pool.h"
+#include "input/io/requests.h"
+#include "input/order/order.h"
+#include "input/order/plan.h"
+#include "input/reader/outlet.h"
+#include "input/tuning/controls.h"
+#include "input/tuning/pool_tuning.h"
+#include "input/tuning/tuning.h"
+
+namespace stretto::input {
+
+/// What the engine works with; all of it outlives the engine.
+struct Surroundings {
+  const Options& options;
+  const Index& index;
+  const Order& order;
+  Backend& backend;
+  const Clock& clock;
+  Controls& controls;
+  Meter& meter;
+  Tuning& tuning;
+  PoolTuning& pool_tuning;
+  SampleOutlet& outlet;
+};
+
+/// Thread: loop, its own. Made and destroyed by the user's thread.
+class Engine {
+ public:
+  /// Begins behind the cursor.
+  Engine(const Surroundings& around, bool direct, const Cursor& from);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  /// Thread: any.
+  void wake() { around_.backend.wake(); }
+
+ private:
+  /// A sample's place in the order, until it is delivered.
+  struct Slot {
+    enum class State : std::uint8_t { kWaiting, kReady, kFailed, kEpochEnd };
+    State state = State::kWaiting;
+    Place place;
+    Item item;
+  };
+  struct Flight {
+    Run run;
+    std::uint64_t cost = 0;
+  };
+
+  void run();
+  bool plan();
+  bool start_run();
+  void begin_flight(Run run, Buffer buffer, std::uint64_t cost);
+  void land(Fetched& fetched);
+  void split(const Run& run);
+  void check_slot(std::uint64_t tag, const Fetched& fetched, std::shared_ptr<const void> lease);
+  void fail(std::uint64_t tag, Status status);
+  void submit(std::uint64_t tag, Sample sample);
+  void take_decoded();
+  void tune();
+  void collect();
+  bool needed(const Run& run) const;
+  Slot& slot(std::uint64_t tag) { return slots_[tag - first_tag_]; }
+  std::uint64_t wanted_samples() const;
+
+  const Surroundings around_;
+  const Rules rules_;
+  std::shared_ptr<MemoryPool> memory_;
+  OpenFiles files_;
+  Requests requests_;
+  Walk walk_;
+  std::uint64_t epoch_;   // Of what is delivered next.
+  std::uint64_t passed_;  // In that epoch.
+  std::uint64_t first_tag_ = 0;
+  int ends_planned_ = 0;    // Among the slots,
+  int ends_collected_ = 0;  // and among the items.
+  std::deque<Slot> slots_;
+  std::deque<Run> planned_;
+  std::unordered_map<std::uint64_t, Flight> flights_;
+  std::uint64_t next_flight_ = 0;
+  std::vector<Item> items_;
+  std::unique_ptr<DecodePool> decoders_;  // None without a function.
+  std::uint64_t decoding_ = 0;            // Samples that it has.
+  std::jthread thread_;
+};
+
+}  // namespace stretto::input

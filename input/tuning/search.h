@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Search: which point of the grid to measure next, and which to keep. A hill climb along depth,
+// read size and, at the edge of the memory, both against one another; steps double where they
+// gain, and are halved between a better and a worse point; what can gain nothing by what is known
+// is left out. Then a descent to the knee: the fewest bytes in flight that are nearly as fast.
+//
+// What is left out, and why: (1) beyond a step that gained nothing, since rates have one hill;
+// (2) more depth, if it gained nothing at a smaller read size, and larger reads, if they gained
+// nothing at a smaller depth: what is saturated stays so with more in flight; (3) going back,
+// unless going on was worse; (4) more depth, if by Little's law the present one is not even used.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "input/tuning/evidence.h"
+
+namespace stretto::input {
+
+/// A point to measure, and the reason.
+struct Proposal {
+  Point point;
+  Step step;
+  int stride = 0;
+  std::string reason;
+};
+
+/// Pure. Thread: one at a time.
+class Search {
+ public:
+  /// Both outlive this.
+  Search(const Grid& grid, const Evidence& evidence) : grid_(grid), evidence_(evidence) {}
+
+  /// From a point that has been measured.
+  void start(Point point) { best_ = point; }
+  /// As much in flight as the memory holds, in the largest reads: on most devices that is fast,
+  /// though more than is needed. Nothing if it has been measured.
+  std::optional<Proposal> leap() const;
+  /// The next step up the hill; nothing if there is none that could gain.
+  std::optional<Proposal> climb() const;
+  /// What climb() proposed has been measured.
+  Verdict tell(const Proposal& proposal);
+  /// Of the points that climb() could not tell apart, the one that is surest to be fast becomes the
+  /// best; true if it was another. A lucky measurement would stay the best for ever.
+  bool reconsider();
+  /// The fastest point so far.
+  Point best() const { return best_; }
+  /// Of the measured points that are nearly as fast as the best the one with the fewest bytes under
+  /// way.
+  Point knee() const;
+  /// A smaller point that may be nearly as fast; nothing if there is none.
+  std::optional<Proposal> shrink() const;
+
+ private:
+  struct Seen {  // The nearest measured point on a ray from the best one.
+    int distance = 0;
+    Verdict verdict = Verdict::kAlike;
+  };
+
+  std::optional<Proposal> along(Step step) const;
+  std::optional<Seen> nearest_seen(Step step) const;
+  bool is_blocked(Step step) const;
+  bool is_blocked_by_memory(Step step) const;
+  bool turns_back(Step step) const;
+  int room_before_loss(Step step) const;
+  int reach(Step step) const;
+  bool is_nearly_as_fast(const Estimate& estimate) const;
+  bool cannot_be_as_fast(Point point) const;
+  std::string describe(Step step, int stride) const;
+
+  const Grid& grid_;
+  const Evidence& evidence_;
+  Point best_;
+  Step last_gain_;
+  int next_stride_ = 0;
+};
+
+}  // namespace stretto::input
