@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto::checkpoint {
 namespace {

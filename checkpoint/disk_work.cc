@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "common/start_thread.h"
+#include "common/threads/start_thread.h"
 
 namespace stretto::checkpoint {
 

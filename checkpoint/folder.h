@@ -18,7 +18,7 @@
 #include "checkpoint/manifest.h"
 #include "checkpoint/parts_reader.h"
 #include "checkpoint/parts_writer.h"
-#include "common/disk.h"
+#include "common/files/disk.h"
 
 namespace stretto::checkpoint {
 

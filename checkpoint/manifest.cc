@@ -12,7 +12,7 @@
 
 #include "checkpoint/json_fields.h"
 #include "checkpoint/spec_json.h"
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto::checkpoint {
 namespace {

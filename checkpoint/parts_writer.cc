@@ -11,7 +11,7 @@
 
 #include "checkpoint/index_codec.h"
 #include "checkpoint/parts_file.h"
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto::checkpoint {
 namespace {

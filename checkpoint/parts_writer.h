@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checkpoint/entry.h"
-#include "common/disk.h"
+#include "common/files/disk.h"
 
 namespace stretto::checkpoint {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "checkpoint/folder.h"
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto::checkpoint {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "stretto/types.h"
 
 namespace stretto {
@@ -30,7 +30,7 @@ struct Member {
   /// those of all who are in.
   bool joining = false;
   std::uint64_t from_step = 0;  ///< It is in from this step on; 0: from the begin.
-  std::uint64_t machine = 0;    ///< Where it runs (common/machine.h); 0: not known.
+  std::uint64_t machine = 0;    ///< Where it runs (common/network/machine.h); 0: not known.
   bool standby = false;  ///< A server that serves nobody, and has what the one of its rank has.
 
   /// What messages name it by as long as it lives. No two workers of a job have one, and their

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto {
 namespace {

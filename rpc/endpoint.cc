@@ -4,12 +4,12 @@
 
 #include <mutex>
 
-#include "common/address.h"
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/home_process.h"
-#include "common/last_words.h"
+#include "common/config/config.h"
 #include "common/mutex.h"
+#include "common/network/address.h"
+#include "common/process/home_process.h"
+#include "common/process/last_words.h"
 #include "rpc/node.h"
 #include "stretto/rpc.h"
 #include "van/event_loop/loop_thread.h"

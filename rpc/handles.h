@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/change.h"
-#include "common/completion.h"
+#include "common/threads/completion.h"
 #include "stretto/rpc.h"
 #include "van/engine/van.h"
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "stretto/rpc.h"
 
 namespace stretto::rpc {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "common/address.h"
 #include "common/check.h"
+#include "common/network/address.h"
 #include "van/control/greeting.h"
 
 namespace stretto::rpc {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 #include "rpc/callee.h"
 #include "rpc/caller.h"
 #include "rpc/connector.h"

@@ -9,13 +9,13 @@
 #include <atomic>
 #include <ctime>
 
+#include "common/config/job_file.h"
+#include "common/config/program.h"
+#include "common/files/real_disk.h"
 #include "common/flags/flags.h"
-#include "common/job_file.h"
 #include "common/log.h"
-#include "common/network.h"
-#include "common/program.h"
-#include "common/real_disk.h"
-#include "common/signals.h"
+#include "common/network/network.h"
+#include "common/process/signals.h"
 #include "observe/metrics/endpoint.h"
 #include "scheduler/checkpoint/checkpoint_keeper.h"
 #include "scheduler/dashboard/page.h"

@@ -10,7 +10,7 @@
 
 #include "checkpoint/disk_work.h"
 #include "common/clock.h"
-#include "common/disk.h"
+#include "common/files/disk.h"
 #include "stretto/status.h"
 #include "van/event_loop/loop.h"
 

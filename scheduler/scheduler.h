@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/gathering.h"
+#include "common/launch_protocol/gathering.h"
 #include "common/logged_count.h"
 #include "scheduler/checkpoint/checkpoint_keeper.h"
 #include "scheduler/coordination/agreements.h"

@@ -10,13 +10,13 @@
 #include <thread>
 
 #include "checkpoint/resume_source.h"
-#include "common/advertised.h"
+#include "common/config/advertised.h"
+#include "common/config/program.h"
+#include "common/files/real_disk.h"
 #include "common/flags/flags.h"
 #include "common/memory.h"
-#include "common/network.h"
-#include "common/program.h"
-#include "common/real_disk.h"
-#include "common/signals.h"
+#include "common/network/network.h"
+#include "common/process/signals.h"
 #include "observe/metrics/endpoint.h"
 #include "server/ports.h"
 #include "server/shard.h"

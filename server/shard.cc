@@ -8,9 +8,9 @@
 #include <functional>
 #include <limits>
 
-#include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
+#include "common/network/address.h"
 #include "server/monitoring/shard_metrics.h"
 #include "server/monitoring/share_record.h"
 #include "server/storage/rule_state.h"

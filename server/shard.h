@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "server/checkpoint/shard_archive.h"
 #include "server/monitoring/ended_waits.h"
 #include "server/monitoring/held_back.h"

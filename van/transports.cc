@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
+#include "common/network/address.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/shm/shm_transport.h"
 #include "van/tcp/tcp_transport.h"

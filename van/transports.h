@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/transport/transport.h"
 
 namespace stretto {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "common/address.h"
 #include "common/memory.h"
+#include "common/network/address.h"
 #include "worker/monitoring/worker_metrics.h"
 
 namespace stretto {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "observe/metrics/board.h"
 #include "van/engine/van.h"
 #include "van/event_loop/loop.h"

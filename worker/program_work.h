@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/engine/van.h"
 #include "van/membership/membership.h"
 #include "van/membership/trace_agent.h"

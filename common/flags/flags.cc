@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "common/build_version.h"
+#include "common/config/program.h"
 #include "common/log.h"
-#include "common/program.h"
 
 namespace stretto::flags {
 namespace {

@@ -18,10 +18,10 @@
 #include <thread>
 
 #include "common/descriptor.h"
-#include "common/interruptible.h"
 #include "common/log.h"
 #include "common/mix64.h"
 #include "common/mutex.h"
+#include "common/threads/interruptible.h"
 #include "input/formats/stored_index.h"
 #include "input/formats/tar.h"
 #include "input/formats/tfrecord.h"

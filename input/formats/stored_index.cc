@@ -15,9 +15,9 @@
 #include <new>
 #include <span>
 
-#include "common/crc32c.h"
 #include "common/descriptor.h"
 #include "common/log.h"
+#include "common/memory/crc32c.h"
 #include "common/mix64.h"
 
 namespace stretto::input {

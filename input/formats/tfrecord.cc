@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto::input {
 namespace {

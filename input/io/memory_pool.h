@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "common/mutex.h"
 #include "input/io/open_file.h"
 

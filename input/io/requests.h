@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/clock.h"
+#include "common/memory/buffer.h"
 #include "input/formats/source.h"
 #include "input/io/backend.h"
 #include "input/io/meter.h"

@@ -2,7 +2,7 @@
 // A cursor as bytes: a mark and version, three numbers, and a CRC over them; little-endian.
 #include <cstring>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "stretto/input.h"
 
 namespace stretto::input {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "common/interruptible.h"
+#include "common/threads/interruptible.h"
 
 namespace stretto::input {
 

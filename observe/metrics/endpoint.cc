@@ -12,7 +12,7 @@
 #include <exception>
 #include <map>
 
-#include "common/network.h"
+#include "common/network/network.h"
 #include "common/token.h"
 
 namespace stretto::metrics {

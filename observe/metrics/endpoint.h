@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "observe/metrics/board.h"
 
 namespace stretto::metrics {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto {
 

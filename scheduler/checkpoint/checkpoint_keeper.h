@@ -15,7 +15,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/resume_source.h"
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/tensor_spec.h"
 #include "core/view.h"
 #include "scheduler/checkpoint/checkpoint_attempt.h"

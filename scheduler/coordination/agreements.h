@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "scheduler/coordination/barrier.h"
 #include "scheduler/coordination/registry.h"
 #include "scheduler/journal/chronicle.h"

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/network.h"
+#include "common/network/network.h"
 #include "scheduler/dashboard/page_server.h"
 #include "scheduler/dashboard/visitors.h"
 #include "van/control/greeting.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "scheduler/dashboard/page_board.h"
 
 namespace stretto {

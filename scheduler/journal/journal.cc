@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto {
 namespace {

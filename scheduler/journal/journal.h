@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/disk.h"
+#include "common/files/disk.h"
 
 namespace stretto {
 

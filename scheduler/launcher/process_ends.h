@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/descriptor.h"
-#include "common/member_end.h"
-#include "common/move_order.h"
+#include "common/launch_protocol/member_end.h"
+#include "common/launch_protocol/move_order.h"
 
 namespace stretto {
 

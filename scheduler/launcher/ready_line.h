@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/gathering.h"
-#include "common/move_order.h"
+#include "common/launch_protocol/gathering.h"
+#include "common/launch_protocol/move_order.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "van/event_loop/loop.h"

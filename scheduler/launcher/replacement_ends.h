@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "common/member_end.h"
+#include "common/launch_protocol/member_end.h"
 #include "core/view.h"
 #include "scheduler/membership/view_machine.h"
 #include "scheduler/monitoring/job_watch.h"

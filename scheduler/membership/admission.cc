@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/address.h"
+#include "common/network/address.h"
 
 namespace stretto {
 namespace {

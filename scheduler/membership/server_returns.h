@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "scheduler/membership/view_events.h"
 
 namespace stretto {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/view.h"
 #include "scheduler/membership/view_events.h"
 #include "stretto/status.h"

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/view.h"
 #include "scheduler/migration/moves.h"
 

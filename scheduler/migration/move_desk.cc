@@ -9,8 +9,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "common/config/told_variables.h"
 #include "common/log.h"
-#include "common/told_variables.h"
 
 namespace stretto {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/move_order.h"
+#include "common/config/config.h"
+#include "common/launch_protocol/move_order.h"
 #include "core/view.h"
 #include "scheduler/migration/guest_numbers.h"
 #include "scheduler/migration/place_choice.h"

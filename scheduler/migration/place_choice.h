@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/view.h"
 #include "stretto/status.h"
 

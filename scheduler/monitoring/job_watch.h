@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/config.h"
-#include "common/gathering.h"
+#include "common/config/config.h"
+#include "common/launch_protocol/gathering.h"
 #include "scheduler/monitoring/input_watch.h"
 #include "scheduler/monitoring/overview.h"
 #include "scheduler/monitoring/snapshot.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "scheduler/coordination/agreements.h"
 #include "scheduler/journal/chronicle.h"
 #include "scheduler/membership/view_machine.h"

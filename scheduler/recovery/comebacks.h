@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/member_end.h"
+#include "common/config/config.h"
+#include "common/launch_protocol/member_end.h"
 #include "core/roster.h"
 #include "scheduler/journal/chronicle.h"
 #include "scheduler/membership/view_machine.h"

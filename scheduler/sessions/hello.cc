@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "common/address.h"
+#include "common/network/address.h"
 #include "van/control/greeting.h"
 
 namespace stretto {

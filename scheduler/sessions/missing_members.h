@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/member_end.h"
-#include "common/wait_notes.h"
+#include "common/launch_protocol/member_end.h"
+#include "common/threads/wait_notes.h"
 #include "scheduler/launcher/process_ends.h"
 #include "scheduler/membership/view_machine.h"
 #include "scheduler/monitoring/job_watch.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "server/aggregation/contributors.h"
 #include "stretto/tensor.h"
 #include "van/wire/wire.h"

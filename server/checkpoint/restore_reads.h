@@ -15,7 +15,7 @@
 #include "checkpoint/folder.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "common/wait_notes.h"
+#include "common/threads/wait_notes.h"
 #include "server/checkpoint/restored_parts.h"
 
 namespace stretto {

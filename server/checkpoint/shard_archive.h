@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "server/checkpoint/restore_reads.h"
 #include "server/checkpoint/shard_checkpoint.h"
 #include "van/control/control.h"

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "server/monitoring/long_waits.h"
 #include "server/storage/owned_slots.h"
 

@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "common/launch_protocol/move_order.h"
 #include "common/log.h"
-#include "common/move_order.h"
 
 namespace stretto {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "common/copy_bytes.h"
+#include "common/memory/copy_bytes.h"
 #include "van/wire/frame_views.h"
 
 namespace stretto {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "van/control/control.h"
 #include "van/engine/van.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/roster.h"
 #include "server/aggregation/contributors.h"
 #include "van/engine/van.h"

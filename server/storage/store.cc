@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "ops/mean.h"
 
 namespace stretto {

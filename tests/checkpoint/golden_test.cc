@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/attached.h"
-#include "common/config.h"
-#include "common/real_disk.h"
+#include "common/config/config.h"
+#include "common/files/real_disk.h"
 #include "tests/checkpoint/golden_checkpoint.h"
 #include "tests/sim/sim_disk.h"
 

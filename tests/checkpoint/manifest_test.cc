@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto::checkpoint {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "checkpoint/index_codec.h"
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sim/sim_disk.h"
 

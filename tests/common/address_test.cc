@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses with ways: what is carried through, what is passed over, what is refused.
-#include "common/address.h"
+#include "common/network/address.h"
 
 #include <gtest/gtest.h>
 

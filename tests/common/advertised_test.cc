@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What others are told: the configured host before the one that is found out.
-#include "common/advertised.h"
+#include "common/config/advertised.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leases: the owner is told once, when the last has ended, and nobody writes to what is shared.
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An end comes once, whoever waits for it; tickets and calls are tested on top of this.
-#include "common/completion.h"
+#include "common/threads/completion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every variable, which name wins, what is refused and in which words.
-#include "common/config.h"
+#include "common/config/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

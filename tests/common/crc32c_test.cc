@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checksum against published values, whole and in pieces.
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto {
 namespace {

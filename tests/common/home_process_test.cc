@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who was made in which process, over forks of forks.
-#include "common/home_process.h"
+#include "common/process/home_process.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses as users write them, of both families.
-#include "common/host_port.h"
+#include "common/network/host_port.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

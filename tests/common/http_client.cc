@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 
 namespace stretto {
 

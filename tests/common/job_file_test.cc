@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one process of a user writes down of a job, another finds; what was left behind goes.
-#include "common/job_file.h"
+#include "common/config/job_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

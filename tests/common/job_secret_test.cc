@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job's secret must be, and what cannot be had where its links are encrypted.
-#include "common/job_secret.h"
+#include "common/config/job_secret.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

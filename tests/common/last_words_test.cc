@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What processes say that die for want of memory, each a child of this one.
-#include "common/last_words.h"
+#include "common/process/last_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An object of a loop belongs to the first thread that calls it, until the loop is over.
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is on one machine, and who is said to be.
-#include "common/machine.h"
+#include "common/network/machine.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

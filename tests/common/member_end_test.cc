@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launcher's words, written and read.
-#include "common/member_end.h"
+#include "common/launch_protocol/member_end.h"
 
 #include <gtest/gtest.h>
 

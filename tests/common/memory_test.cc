@@ -8,8 +8,8 @@
 
 #include <cerrno>
 
-#include "common/buffer.h"
 #include "common/failure.h"
+#include "common/memory/buffer.h"
 
 namespace stretto {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What scheduler and launcher say to one another of servers that are to be started.
-#include "common/move_order.h"
+#include "common/launch_protocol/move_order.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By which interface traffic leaves, and whether control goes by a slower one than data.
-#include "common/network_interface.h"
+#include "common/network/network_interface.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernel says of this host, and the words when it says no.
-#include "common/network.h"
+#include "common/network/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

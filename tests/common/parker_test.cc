@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wake is neither lost nor kept twice.
-#include "common/parker.h"
+#include "common/threads/parker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What others may have prepared at a path that they can guess.
-#include "common/private_folder.h"
+#include "common/files/private_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernel writes about processors.
-#include "common/processors.h"
+#include "common/threads/processors.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first and the last thing that a program does: flags over environment, and the exit status.
-#include "common/program.h"
+#include "common/config/program.h"
 
 #include <gtest/gtest.h>
 

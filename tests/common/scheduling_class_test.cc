@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is given a processor later, as the kernel tells it.
-#include "common/scheduling_class.h"
+#include "common/threads/scheduling_class.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

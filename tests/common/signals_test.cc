@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real signals, sent to this process: each arrives as one call on the watcher's thread.
-#include "common/signals.h"
+#include "common/process/signals.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of the kernel, and sockets that listen at them.
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that live, have ended, or wait for their parent, and names that are none.
-#include "common/starter.h"
+#include "common/process/starter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

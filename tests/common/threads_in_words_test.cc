@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line for each thread of this process.
-#include "common/threads_in_words.h"
+#include "common/threads/threads_in_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

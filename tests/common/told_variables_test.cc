@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a scheduler tells a server that joins is what that server's own Config has then.
-#include "common/told_variables.h"
+#include "common/config/told_variables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

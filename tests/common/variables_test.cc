@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misspelt names are noticed, with what was probably meant; others' names are not.
-#include "common/variables.h"
+#include "common/config/variables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the log says that a wait goes on.
-#include "common/wait_notes.h"
+#include "common/threads/wait_notes.h"
 
 #include <gtest/gtest.h>
 

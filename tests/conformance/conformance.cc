@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "common/clock.h"
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 #include "tests/sim/sim_network.h"
 #include "van/fabric/fabric_transport.h"
 #include "van/inproc/inproc_transport.h"

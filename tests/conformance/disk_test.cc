@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every disk does, the operating system's and the simulator's, as long as nothing fails. To
 // run the suite over another one, add a line at the end.
-#include "common/disk.h"
+#include "common/files/disk.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "common/real_disk.h"
+#include "common/files/real_disk.h"
 #include "tests/sim/sim_disk.h"
 
 namespace stretto::conformance {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/descriptor.h"
 
 namespace stretto::conformance {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 DEFINE_string(phase, "training", "start, declare, training, barrier or leaving: where to stop");
 DEFINE_int64(rank, 0, "Who stops there");

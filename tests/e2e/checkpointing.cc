@@ -4,7 +4,7 @@
 //   build/tests/checkpointing tests/checkpoint/golden
 #include <cstdio>
 
-#include "common/real_disk.h"
+#include "common/files/real_disk.h"
 #include "tests/checkpoint/golden_checkpoint.h"
 
 int main(int argc, char** argv) {

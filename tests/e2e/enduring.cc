@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 DEFINE_string(until, "", "A file: once it is there all stop after the same round");
 DEFINE_string(ledger, "", "A file of 64 entries, at first zeros");

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 DEFINE_string(until, "", "A file: once it is there all stop after the same round");
 DEFINE_int64(elements, 100'000, "Elements of the tensor");

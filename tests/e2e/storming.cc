@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "common/address.h"
 #include "common/clock.h"
+#include "common/network/address.h"
 #include "van/engine/van.h"
 #include "van/membership/membership.h"
 #include "van/session/link_limits.h"

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/check.h"
+#include "common/memory/buffer.h"
 #include "tests/fuzz/input.h"
 #include "van/transport/frame_batch.h"
 

@@ -11,7 +11,7 @@
 #include "checkpoint/parts_file.h"
 #include "checkpoint/parts_reader.h"
 #include "common/check.h"
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "tests/fuzz/input.h"
 #include "tests/sim/sim_disk.h"
 

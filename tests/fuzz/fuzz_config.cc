@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/log.h"
 #include "tools/launch/plan/arguments.h"
 #include "tools/launch/plan/command.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/check.h"
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "input/formats/stored_index.h"
 #include "tests/fuzz/input.h"
 

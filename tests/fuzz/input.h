@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 
 namespace stretto::fuzz {
 

@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/interruptible.h"
+#include "common/threads/interruptible.h"
 
 namespace stretto::input {
 namespace {

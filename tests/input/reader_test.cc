@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "common/input_account.h"
-#include "common/interruptible.h"
+#include "common/threads/interruptible.h"
 #include "input/reader/open_reader.h"
 #include "tests/input/files.h"
 #include "tests/input/limited_backend.h"

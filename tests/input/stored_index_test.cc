@@ -10,7 +10,7 @@
 #include <span>
 #include <thread>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {

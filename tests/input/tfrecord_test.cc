@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "tests/input/files.h"
 
 namespace stretto::input {

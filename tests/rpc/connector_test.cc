@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 #include "rpc/shutdown.h"
 #include "tests/sim/sim_network.h"
 

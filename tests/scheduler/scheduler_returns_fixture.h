@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/descriptor.h"
+#include "common/launch_protocol/member_end.h"
 #include "common/log.h"
-#include "common/member_end.h"
 #include "scheduler/scheduler.h"
 #include "tests/sim/sim_disk.h"
 #include "tests/van/far_end.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tests/common/effort.h"
 
 namespace stretto::sim {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/disk.h"
+#include "common/files/disk.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim_bytes.h"
 

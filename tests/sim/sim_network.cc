@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto::sim {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tests/sim/random.h"
 #include "van/transport/link_liveness.h"
 #include "van/transport/transport.h"

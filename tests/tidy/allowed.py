@@ -35,14 +35,14 @@ PROTOBUF = ("checkpoint/index_codec.cc", "van/control/", "tests/van/", "tests/fu
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
 # operator new; the loops of roles catch it.
 THROWS = {
-    "common/buffer.cc", "common/last_words.cc", "tests/common/last_words_test.cc",
+    "common/memory/buffer.cc", "common/process/last_words.cc", "tests/common/last_words_test.cc",
     "tests/conformance/conformance_breaks_test.cc", "tests/van/driven_waits_test.cc",
     "van/event_loop/loop.h", "worker/node.cc"}
 
 # A source without tests/FOLDER/NAME_test.cc, and the test that covers it.
 COVERED_BY = {
-    "common/disk.cc": "tests/conformance/disk_test.cc",
-    "common/real_disk.cc": "tests/conformance/disk_test.cc",
+    "common/files/disk.cc": "tests/conformance/disk_test.cc",
+    "common/files/real_disk.cc": "tests/conformance/disk_test.cc",
     "van/control/checkpoint_decode.cc": "tests/van/control_decode_test.cc",
     "van/control/state_decode.cc": "tests/van/control_decode_test.cc",
     "server/aggregation/rounds_image.cc": "tests/server/replication_test.cc",
@@ -82,8 +82,8 @@ COVERED_BY = {
     "input/io/decode_pool.cc": "tests/input/reader_test.cc",
     "input/reader/engine.cc": "tests/input/reader_test.cc",
     "input/formats/index.cc": "tests/input/faults_test.cc",
-    "common/crc32c_isal.cc": "tests/common/crc32c_test.cc",
-    "common/crc32c_table.cc": "tests/common/crc32c_test.cc",
+    "common/memory/crc32c_isal.cc": "tests/common/crc32c_test.cc",
+    "common/memory/crc32c_table.cc": "tests/common/crc32c_test.cc",
     "input/io/no_uring.cc": "tests/input/backend_test.cc",
     "input/io/open_file.cc": "tests/input/backend_test.cc",
     "input/io/requests.cc": "tests/input/faults_test.cc",
@@ -196,8 +196,9 @@ COVERED_BY = {
 
 # Files with a static that changes, and why there is no other way.
 MUTABLE_STATICS = {
-    "common/last_words.cc": "the process has one handler of each kind; they take no arguments",
-    "common/home_process.cc": "what is called after a fork takes no arguments",
+    "common/process/last_words.cc":
+        "the process has one handler of each kind; they take no arguments",
+    "common/process/home_process.cc": "what is called after a fork takes no arguments",
     "common/log.cc": "the log's one state; threads may log while the process exits",
     "common/input_account.cc": "the default of readers' and workers' options (decision 0048)",
     "input/io/uring.cc": "one mutex for all rings: their addresses are the process's",

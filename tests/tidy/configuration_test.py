@@ -80,7 +80,7 @@ class Configuration(unittest.TestCase):
                          f"variables that {PAGE} does not name")
 
     def test_a_warning_of_unread_variables_knows_all(self):
-        known = set(_LITERAL.findall(self.text_of("common/variables.cc")))
+        known = set(_LITERAL.findall(self.text_of("common/config/variables.cc")))
         others = {name for name in self.named_in(*PROGRAMS) if name.startswith("STRETTO_")}
         self.assertEqual(sorted(others - known), [], "variables that would be called unread")
 

@@ -4,9 +4,22 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("van", "server", "worker", "scheduler", "tools/launch", "input")
+AREAS = ("common", "van", "server", "worker", "scheduler", "tools/launch", "input")
 
 ROOMS = {
+    # common/
+    "common/include/stretto": (),
+    "common": ("common/include/stretto",),
+    "common/files": ("common", "common/include/stretto"),
+    "common/memory": ("common", "common/include/stretto"),
+    "common/process": ("common", "common/include/stretto"),
+    "common/threads": ("common", "common/include/stretto"),
+    "common/network": ("common", "common/include/stretto", "common/memory"),
+    "common/config": (
+        "common", "common/files", "common/include/stretto", "common/memory", "common/network",
+        "common/process"),
+    "common/flags": ("common", "common/config", "common/include/stretto"),
+    "common/launch_protocol": ("common/config", "common/include/stretto"),
     # van/
     "van/wire": (),
     "van/control": ("van/wire",),

@@ -9,8 +9,8 @@ from rules_text import MOST_FUNCTION_LINES
 from source_tree import Offence
 
 LOOP_FLOORS = ("van", "server", "worker", "rpc", "scheduler")
-ENVIRONMENT_READER = "common/environment.cc"
-VARIABLES = "common/variables.cc"
+ENVIRONMENT_READER = "common/config/environment.cc"
+VARIABLES = "common/config/variables.cc"
 CONFIGURATION = "docs/CONFIGURATION.md"
 
 _SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.])(std::|::)?sleep\s*\("

@@ -196,13 +196,13 @@ PLANTED = {
         ["van/a.cc:2", "van/b.h:3"]),
     rules_code.environment_in_one_file: (
         {"van/a.cc": '// getenv\nchar* a = std::getenv("A");\nf("getenv");\n',
-         "common/environment.cc": 'getenv("A");\n'},
+         "common/config/environment.cc": 'getenv("A");\n'},
         ["van/a.cc:2"]),
     rules_code.variables_are_listed: (
-        {"common/variables.cc": '// Names.\n"STRETTO_RANK", "STRETTO_SHARDS",\n',
+        {"common/config/variables.cc": '// Names.\n"STRETTO_RANK", "STRETTO_SHARDS",\n',
          "docs/CONFIGURATION.md": "| `STRETTO_RANK` |\n",
          "van/a.cc": 'f("STRETTO_RANK");\nf("STRETTO_WINDOW");\nf("STRETTO_");\n'},
-        ["common/variables.cc:1", "van/a.cc:2"]),
+        ["common/config/variables.cc:1", "van/a.cc:2"]),
     rules_code.headers_are_read_by_views: (
         {"van/a.cc": "header.version = 1;\n",
          "tests/fuzz/b.cc": "sent.header.base = 1;\n",

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "common/move_order.h"
+#include "common/launch_protocol/move_order.h"
 #include "tools/launch/join/joined_servers.h"
 #include "tools/launch/join/servers_wish.h"
 

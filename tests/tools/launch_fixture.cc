@@ -18,7 +18,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/launch/process/process_handle.h"
 
 namespace stretto::launch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of supervision, event by event, in virtual time.
-#include "common/program.h"
+#include "common/config/program.h"
 #include "common/program_failed.h"
 #include "tests/tools/launch_supervisor_fixture.h"
 

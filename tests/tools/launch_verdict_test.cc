@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "common/program.h"
+#include "common/config/program.h"
 #include "common/program_failed.h"
 #include "tools/launch/supervision/verdict.h"
 

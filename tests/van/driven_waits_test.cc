@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
-#include "common/completion.h"
-#include "common/loop_owner.h"
-#include "common/parker.h"
+#include "common/threads/completion.h"
+#include "common/threads/loop_owner.h"
+#include "common/threads/parker.h"
 #include "van/event_loop/loop_thread.h"
 
 namespace stretto {

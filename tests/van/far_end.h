@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tests/sim/sim_network.h"
 #include "van/control/control_codec.h"
 #include "van/transport/transport.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tests/common/effort.h"
 #include "tests/van/hand_over_model.h"
 

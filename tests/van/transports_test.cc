@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/address.h"
+#include "common/network/address.h"
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
 #include "van/engine/van.h"

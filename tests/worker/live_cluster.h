@@ -12,8 +12,8 @@
 
 #include "checkpoint/disk_work.h"
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/real_disk.h"
+#include "common/config/config.h"
+#include "common/files/real_disk.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "stretto/worker.h"

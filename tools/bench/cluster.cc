@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/processes.h"
 #include "tools/bench/run_command.h"
 #include "tools/bench/system.h"

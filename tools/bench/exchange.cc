@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"
 #include "tools/bench/exchange_limit.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/lab_hosts.h"
 #include "tools/bench/netlab.h"
 #include "tools/bench/report.h"

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "common/address.h"
-#include "common/config.h"
+#include "common/config/config.h"
+#include "common/network/address.h"
 #include "tools/bench/child.h"
 #include "tools/bench/now.h"
 #include "tools/bench/report_pipe.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "ops/sum.h"
 #include "tools/bench/limits.h"
 #include "tools/bench/now.h"

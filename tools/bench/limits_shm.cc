@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/descriptor.h"
+#include "common/memory/buffer.h"
 #include "tools/bench/limits.h"
 #include "tools/bench/now.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/build_version.h"
-#include "common/program.h"
+#include "common/config/program.h"
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/lab_delay.h"
 #include "tools/bench/output.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/flags.h"
 #include "tools/bench/lab_plan.h"
 

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto::bench {
 namespace {

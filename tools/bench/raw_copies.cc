@@ -9,8 +9,8 @@
 #include <new>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/clock.h"
+#include "common/memory/buffer.h"
 #include "ops/sum.h"
 #include "tools/bench/child.h"
 #include "tools/bench/now.h"

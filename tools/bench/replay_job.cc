@@ -8,7 +8,7 @@
 
 #include <cstdio>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/child.h"
 #include "tools/bench/now.h"
 #include "tools/bench/processes.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/flags.h"
 
 namespace stretto::bench {

@@ -11,7 +11,7 @@
 
 #include <array>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/system.h"
 
 namespace stretto::bench {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "checkpoint/manifest.h"
-#include "common/disk.h"
+#include "common/files/disk.h"
 #include "tools/checkpoint/export_plan.h"
 
 namespace stretto::checkpoint {

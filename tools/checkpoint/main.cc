@@ -7,10 +7,10 @@
 
 #include <cstdio>
 
+#include "common/config/program.h"
+#include "common/files/real_disk.h"
 #include "common/flags/flags.h"
-#include "common/last_words.h"
-#include "common/program.h"
-#include "common/real_disk.h"
+#include "common/process/last_words.h"
 #include "common/text.h"
 #include "tools/checkpoint/commands.h"
 #include "tools/checkpoint/export.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "common/job_file.h"
+#include "common/config/job_file.h"
 #include "tools/launch/plan/ingredients.h"
 #include "tools/launch/plan/plan.h"
 

@@ -16,8 +16,8 @@
 #include <optional>
 
 #include "common/check.h"
+#include "common/launch_protocol/member_end.h"
 #include "common/log.h"
-#include "common/member_end.h"
 #include "tools/launch/plan/new_site.h"
 #include "tools/launch/process/system.h"
 #include "tools/launch/remote/agent.h"

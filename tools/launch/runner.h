@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/move_order.h"
+#include "common/launch_protocol/move_order.h"
 #include "tools/launch/job_announcement.h"
 #include "tools/launch/plan/ingredients.h"
 #include "tools/launch/plan/meeting.h"

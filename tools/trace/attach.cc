@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 
 namespace stretto::observe {
 namespace {

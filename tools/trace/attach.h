@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job_file.h"
+#include "common/config/job_file.h"
 
 namespace stretto::observe {
 

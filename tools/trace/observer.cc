@@ -10,7 +10,7 @@
 
 #include "common/check.h"
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/control/greeting.h"
 #include "van/engine/van.h"
 #include "van/transports.h"

@@ -29,7 +29,7 @@ struct Observation {
 struct JoinWish {
   std::uint32_t count = 1;          ///< So many,
   std::optional<Rank> place = {};   ///< and of this server; none: the scheduler chooses.
-  std::uint64_t machine = 0;        ///< Where they run (common/machine.h).
+  std::uint64_t machine = 0;        ///< Where they run (common/network/machine.h).
   std::optional<Rank> server = {};  ///< It has been started as this one, for `place`.
 };
 
@@ -44,7 +44,7 @@ struct JoinNews {
   What what = What::kRefused;
   Rank server = 0;
   Rank from = 0;              ///< Who had the place.
-  std::string settings = {};  ///< common/told_variables.h
+  std::string settings = {};  ///< common/config/told_variables.h
   Status why = {};
 };
 

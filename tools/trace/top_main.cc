@@ -11,10 +11,10 @@
 #include <memory>
 #include <vector>
 
+#include "common/config/job_file.h"
+#include "common/config/job_secret.h"
+#include "common/config/program.h"
 #include "common/flags/flags.h"
-#include "common/job_file.h"
-#include "common/job_secret.h"
-#include "common/program.h"
 #include "common/text.h"
 #include "tools/trace/attach.h"
 #include "tools/trace/top.h"

@@ -9,11 +9,11 @@
 #include <fstream>
 #include <functional>
 
+#include "common/config/job_file.h"
+#include "common/config/job_secret.h"
+#include "common/config/program.h"
 #include "common/flags/flags.h"
-#include "common/job_file.h"
-#include "common/job_secret.h"
 #include "common/log.h"
-#include "common/program.h"
 #include "common/text.h"
 #include "observe/trace/chrome.h"
 #include "observe/trace/clocks.h"

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/input_account.h"
 #include "core/roster.h"
 #include "core/tensor_spec.h"
@@ -43,7 +43,7 @@ struct Hello {
   std::uint32_t shards = 0;   ///< of so many. Between workers: which link of the pair's.
   std::string host = {};      ///< For messages: host name and process id.
   std::string version = {};   ///< Release, for messages.
-  std::uint64_t machine = 0;  ///< Where it runs (common/machine.h); 0: it does not say.
+  std::uint64_t machine = 0;  ///< Where it runs (common/network/machine.h); 0: it does not say.
   std::uint64_t session =
       0;  ///< Its name if a new link may take it over; 0: it ends with this one.
   /// To a scheduler, from a member that has lost it: the job that it is in, and the last life of

@@ -4,7 +4,7 @@
 // what can be told without knowing who sent it.
 #pragma once
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "stretto/status.h"
 #include "van/control/control.h"
 

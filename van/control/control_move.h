@@ -22,11 +22,11 @@ struct Move {
   /// Tool: so many places are to be those of servers that it starts. Back: one is to be started.
   std::uint32_t joining = 0;
   bool any = false;           ///< Of whichever servers; not of `server`.
-  std::uint64_t machine = 0;  ///< Where they run (common/machine.h).
+  std::uint64_t machine = 0;  ///< Where they run (common/network/machine.h).
   /// Back: whose place it is. Of a tool whose scheduler was lost meanwhile, with `server`: by which
   /// number it has started the one that is to have the place; 0: it has started none.
   Rank other = 0;
-  std::string settings = {};  ///< Back: what it is told, as common/told_variables.h has it.
+  std::string settings = {};  ///< Back: what it is told, as common/config/told_variables.h has it.
 };
 
 }  // namespace stretto::control

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/config.h"
-#include "common/job_secret.h"
+#include "common/config/config.h"
+#include "common/config/job_secret.h"
 #include "common/token.h"
 #include "stretto/status.h"
 #include "van/control/control.h"

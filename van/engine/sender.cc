@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/wire/checksum.h"
 #include "van/wire/frame_views.h"
 

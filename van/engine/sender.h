@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/host_window/host_window.h"
 #include "van/pacing/pacer.h"
 #include "van/path/waits.h"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <memory>
 
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 #include "van/engine/link_keeper.h"
 #include "van/engine/receiver.h"
 #include "van/engine/sender.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/processors.h"
+#include "common/threads/processors.h"
 
 namespace stretto {
 namespace {

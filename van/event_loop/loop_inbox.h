@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/mutex.h"
-#include "common/parker.h"
+#include "common/threads/parker.h"
 #include "van/event_loop/hand_over.h"
 
 namespace stretto {

@@ -13,18 +13,18 @@
 #include <utility>
 #include <vector>
 
-#include "common/awaited.h"
 #include "common/check.h"
 #include "common/clock.h"
-#include "common/completion.h"
-#include "common/driven_loop.h"
-#include "common/home_process.h"
-#include "common/interruptible.h"
 #include "common/mutex.h"
-#include "common/no_cancellation.h"
-#include "common/scheduling_class.h"
-#include "common/start_thread.h"
-#include "common/waiting_threads.h"
+#include "common/process/home_process.h"
+#include "common/threads/awaited.h"
+#include "common/threads/completion.h"
+#include "common/threads/driven_loop.h"
+#include "common/threads/interruptible.h"
+#include "common/threads/no_cancellation.h"
+#include "common/threads/scheduling_class.h"
+#include "common/threads/start_thread.h"
+#include "common/threads/waiting_threads.h"
 #include "van/event_loop/loop.h"
 #include "van/event_loop/loop_inbox.h"
 

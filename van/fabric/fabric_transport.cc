@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 #include "van/fabric/fabric_links.h"
 #include "van/fabric/frame_delivery.h"
 #include "van/fabric/path_watch.h"

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <deque>
 
-#include "common/buffer.h"
 #include "common/check.h"
+#include "common/memory/buffer.h"
 #include "van/fabric/endpoint.h"
 #include "van/wire/wire.h"
 

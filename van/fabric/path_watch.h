@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/fabric/fabric_links.h"
 #include "van/fabric/name_exchange.h"
 

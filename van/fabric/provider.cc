@@ -10,8 +10,8 @@
 
 #include <cstdlib>
 
-#include "common/last_words.h"
 #include "common/memory.h"
+#include "common/process/last_words.h"
 
 namespace stretto::fabric {
 namespace {

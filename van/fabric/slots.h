@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "common/buffer.h"
 #include "common/check.h"
+#include "common/memory/buffer.h"
 #include "van/fabric/endpoint.h"
 
 namespace stretto::fabric {

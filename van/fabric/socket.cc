@@ -9,8 +9,8 @@
 #include <cerrno>
 
 #include "common/failure.h"
-#include "common/network.h"
-#include "common/socket_address.h"
+#include "common/network/network.h"
+#include "common/network/socket_address.h"
 #include "van/transport/tcp_sockets.h"
 
 namespace stretto::fabric {

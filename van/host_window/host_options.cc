@@ -2,7 +2,7 @@
 // A job is known by its secret or, without one, by where its scheduler is.
 #include "van/host_window/host_options.h"
 
-#include "common/network.h"
+#include "common/network/network.h"
 #include "van/host_window/seats_file.h"
 
 namespace stretto::host {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/host_window/entry.h"
 
 namespace stretto::host {

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto::inproc {
 namespace {

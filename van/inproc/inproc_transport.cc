@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/config.h"
-#include "common/loop_owner.h"
+#include "common/config/config.h"
+#include "common/threads/loop_owner.h"
 #include "van/inproc/directory.h"
 #include "van/transport/polling.h"
 

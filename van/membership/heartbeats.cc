@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/text.h"
-#include "common/threads_in_words.h"
+#include "common/threads/threads_in_words.h"
 
 namespace stretto {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "common/log.h"
-#include "common/machine.h"
+#include "common/network/machine.h"
 #include "core/fault_window.h"
 #include "van/control/greeting.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/wait_notes.h"
+#include "common/config/config.h"
+#include "common/threads/wait_notes.h"
 #include "van/membership/heartbeats.h"
 #include "van/membership/scheduler_link.h"
 #include "van/membership/scheduler_silence.h"

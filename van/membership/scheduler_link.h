@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/starter.h"
+#include "common/config/config.h"
+#include "common/process/starter.h"
 #include "van/engine/van.h"
 #include "van/membership/attempts.h"
 #include "van/membership/scheduler_search.h"

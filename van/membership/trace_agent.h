@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "observe/trace/recorder.h"
 #include "observe/trace/trace.h"
 #include "van/engine/van.h"

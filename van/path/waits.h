@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "common/driven_loop.h"
+#include "common/threads/driven_loop.h"
 
 namespace stretto {
 

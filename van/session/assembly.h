@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "stretto/status.h"
 #include "van/wire/wire.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "van/wire/wire.h"
 
 namespace stretto {

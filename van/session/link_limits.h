@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "common/check.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "stretto/types.h"
 
 namespace stretto {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "common/mutex.h"
 #include "van/shm/memory.h"
 

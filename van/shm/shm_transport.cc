@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 #include "van/shm/acceptor.h"
 #include "van/shm/link.h"
 #include "van/transport/polling.h"

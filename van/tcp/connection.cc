@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/network.h"
+#include "common/network/network.h"
 #include "van/tcp/greeting.h"
 
 namespace stretto::tcp {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/tcp/connection_table.h"
 #include "van/tcp/options.h"
 #include "van/transport/resolver.h"

@@ -12,8 +12,8 @@
 #include "common/clock.h"
 #include "common/failure.h"
 #include "common/log.h"
-#include "common/network.h"
-#include "common/socket_address.h"
+#include "common/network/network.h"
+#include "common/network/socket_address.h"
 #include "van/tcp/options.h"
 
 namespace stretto::tcp {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "van/tcp/frame_format.h"
 #include "van/tcp/greeting.h"
 

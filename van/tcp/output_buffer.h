@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "van/transport/frame_batch.h"
 
 namespace stretto::tcp {

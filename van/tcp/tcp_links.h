@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/logged_count.h"
 #include "van/tcp/batch_writer.h"
 #include "van/tcp/connection_table.h"

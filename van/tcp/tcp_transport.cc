@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/loop_owner.h"
+#include "common/config/config.h"
+#include "common/threads/loop_owner.h"
 #include "van/tcp/tcp_links.h"
 #include "van/transport/polling.h"
 #include "van/transport/watch.h"

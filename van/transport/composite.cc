@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/address.h"
 #include "common/check.h"
 #include "common/log.h"
-#include "common/loop_owner.h"
+#include "common/network/address.h"
+#include "common/threads/loop_owner.h"
 #include "van/transport/polling.h"
 #include "van/transport/watch.h"
 

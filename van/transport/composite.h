@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The composite transport: several transports as one, which chooses for each link by itself. The
 // first part goes everywhere (TCP); the others are better ways that reach only some (shared
-// memory). An endpoint tells others all of its ways in one address (common/address.h), and who
-// connects takes the first way that works.
+// memory). An endpoint tells others all of its ways in one address (common/network/address.h), and
+// who connects takes the first way that works.
 #pragma once
 
 #include <functional>

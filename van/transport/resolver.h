@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 #include "stretto/status.h"
 #include "van/transport/transport.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "common/descriptor.h"
-#include "common/host_port.h"
-#include "common/socket_address.h"
+#include "common/network/host_port.h"
+#include "common/network/socket_address.h"
 #include "stretto/status.h"
 
 namespace stretto {

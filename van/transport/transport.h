@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "van/wire/wire.h"

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto::wire {
 namespace {

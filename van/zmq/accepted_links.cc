@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/log.h"
-#include "common/network.h"
+#include "common/network/network.h"
 #include "van/transport/tcp_path.h"
 #include "van/zmq/connected_link.h"
 #include "van/zmq/mechanism.h"

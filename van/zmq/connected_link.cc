@@ -12,9 +12,9 @@
 #include <cstring>
 #include <limits>
 
-#include "common/last_words.h"
 #include "common/memory.h"
-#include "common/network.h"
+#include "common/network/network.h"
+#include "common/process/last_words.h"
 #include "van/transport/tcp_path.h"
 #include "van/transport/tcp_sockets.h"
 #include "van/zmq/mechanism.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 #include "van/transport/link_liveness.h"
 #include "van/transport/polling.h"
 #include "van/zmq/frames.h"

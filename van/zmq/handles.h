@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "common/buffer.h"
 #include "common/check.h"
-#include "common/home_process.h"
+#include "common/memory/buffer.h"
+#include "common/process/home_process.h"
 #include "stretto/status.h"
 
 namespace stretto::zmq {

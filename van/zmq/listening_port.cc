@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "common/network.h"
-#include "common/socket_address.h"
+#include "common/network/network.h"
+#include "common/network/socket_address.h"
 #include "van/transport/tcp_sockets.h"
 #include "van/zmq/connected_link.h"
 

@@ -15,9 +15,9 @@
 
 #include "common/check.h"
 #include "common/clock.h"
-#include "common/config.h"
-#include "common/loop_owner.h"
-#include "common/socket_address.h"
+#include "common/config/config.h"
+#include "common/network/socket_address.h"
+#include "common/threads/loop_owner.h"
 #include "van/transport/link_liveness.h"
 #include "van/transport/resolver.h"
 #include "van/transport/tcp_path.h"

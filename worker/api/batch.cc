@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "common/completion.h"
-#include "common/home_process.h"
+#include "common/process/home_process.h"
+#include "common/threads/completion.h"
 #include "worker/operations/call_plan.h"
 
 namespace stretto {

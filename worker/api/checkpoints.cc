@@ -12,9 +12,9 @@
 
 #include "checkpoint/attached.h"
 #include "checkpoint/resume_source.h"
-#include "common/interruptible.h"
+#include "common/files/real_disk.h"
 #include "common/mutex.h"
-#include "common/real_disk.h"
+#include "common/threads/interruptible.h"
 #include "worker/api/worker_impl.h"
 
 namespace stretto {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 #include "worker/api/batch.h"
 #include "worker/api/worker_impl.h"
 #include "worker/operations/call_plan.h"

@@ -7,13 +7,13 @@
 #include <limits>
 #include <utility>
 
-#include "common/config.h"
-#include "common/home_process.h"
-#include "common/last_words.h"
+#include "common/config/config.h"
+#include "common/config/variables.h"
 #include "common/log.h"
 #include "common/memory.h"
-#include "common/network.h"
-#include "common/variables.h"
+#include "common/network/network.h"
+#include "common/process/home_process.h"
+#include "common/process/last_words.h"
 #include "stretto/steps.h"
 #include "van/transports.h"
 #include "worker/api/batch.h"

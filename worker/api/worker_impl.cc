@@ -2,12 +2,12 @@
 // From a transport that listens to a loop that runs, and back.
 #include "worker/api/worker_impl.h"
 
-#include "common/address.h"
-#include "common/advertised.h"
-#include "common/completion.h"
-#include "common/home_process.h"
+#include "common/config/advertised.h"
 #include "common/log.h"
-#include "common/network_interface.h"
+#include "common/network/address.h"
+#include "common/network/network_interface.h"
+#include "common/process/home_process.h"
+#include "common/threads/completion.h"
 #include "worker/operations/coder.h"
 
 namespace stretto::detail {

@@ -13,7 +13,7 @@
 
 #include "checkpoint/disk_work.h"
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "common/mutex.h"
 #include "observe/metrics/endpoint.h"
 #include "van/event_loop/loop_thread.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "van/control/control.h"
 #include "worker/operations/tensors.h"
 #include "worker/server_path/shard_links.h"

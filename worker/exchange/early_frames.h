@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "van/control/control.h"
 #include "van/engine/van.h"
 #include "van/wire/wire.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/copy_bytes.h"
+#include "common/memory/copy_bytes.h"
 
 namespace stretto {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/copy_bytes.h"
+#include "common/memory/copy_bytes.h"
 
 namespace stretto {
 namespace {

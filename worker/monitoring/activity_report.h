@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "common/waiting_threads.h"
+#include "common/threads/waiting_threads.h"
 #include "van/control/control.h"
 #include "worker/monitoring/pauses.h"
 #include "worker/monitoring/reports.h"

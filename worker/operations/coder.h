@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "core/tensor_spec.h"
 #include "ops/feedback.h"
 #include "van/engine/van.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collective/tree.h"
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "ops/sum.h"
 #include "van/wire/frame_views.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "ops/finite.h"
 #include "stretto/worker.h"
 #include "van/wire/frame_views.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "common/copy_bytes.h"
+#include "common/memory/copy_bytes.h"
 
 namespace stretto {
 

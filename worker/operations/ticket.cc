@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "common/check.h"
-#include "common/home_process.h"
+#include "common/process/home_process.h"
 
 namespace stretto {
 namespace detail {

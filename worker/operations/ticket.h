@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/change.h"
-#include "common/completion.h"
 #include "common/mutex.h"
+#include "common/threads/completion.h"
 #include "stretto/worker.h"
 
 namespace stretto::detail {

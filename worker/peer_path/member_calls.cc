@@ -11,7 +11,7 @@
 
 #include "collective/turns.h"
 #include "common/check.h"
-#include "common/copy_bytes.h"
+#include "common/memory/copy_bytes.h"
 
 namespace stretto {
 namespace {

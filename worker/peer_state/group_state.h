@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collective/reduction.h"
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "van/wire/frame_views.h"
 #include "worker/operations/call_plan.h"
 #include "worker/operations/calls_ahead.h"

@@ -11,7 +11,7 @@
 
 #include "collective/turns.h"
 #include "common/check.h"
-#include "common/crc32c.h"
+#include "common/memory/crc32c.h"
 
 namespace stretto {
 namespace {

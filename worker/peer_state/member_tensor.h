@@ -10,7 +10,7 @@
 #include "collective/chooser.h"
 #include "collective/part_rounds.h"
 #include "collective/strategy.h"
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "core/roster.h"
 #include "van/control/control.h"
 #include "van/wire/frame_views.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "ops/sum.h"
 #include "stretto/tensor.h"
 

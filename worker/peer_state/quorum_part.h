@@ -13,7 +13,7 @@
 
 #include "collective/quorum_rounds.h"
 #include "collective/tree.h"
-#include "common/buffer.h"
+#include "common/memory/buffer.h"
 #include "ops/sum.h"
 
 namespace stretto {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/address.h"
+#include "common/network/address.h"
 #include "van/control/greeting.h"
 
 namespace stretto {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "common/address.h"
 #include "common/check.h"
 #include "common/clock.h"
+#include "common/network/address.h"
 
 namespace stretto {
 namespace {

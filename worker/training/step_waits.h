@@ -2,7 +2,7 @@
 // StepWaits: the waits of steps for their operations.
 #pragma once
 
-#include "common/interruptible.h"
+#include "common/threads/interruptible.h"
 #include "stretto/status.h"
 #include "stretto/worker.h"
 

@@ -6,7 +6,7 @@
 
 #include "bindings/python/core/errors.h"
 #include "bindings/python/core/gil.h"
-#include "common/interruptible.h"
+#include "common/threads/interruptible.h"
 
 namespace stretto::python {
 

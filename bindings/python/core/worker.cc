@@ -9,7 +9,7 @@
 
 #include "bindings/python/core/heard.h"
 #include "common/clock.h"
-#include "common/interruptible.h"
+#include "common/threads/interruptible.h"
 
 namespace stretto::python {
 namespace py = pybind11;

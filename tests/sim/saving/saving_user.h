@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checkpoint/disk_work.h"
-#include "common/disk.h"
+#include "common/files/disk.h"
 #include "tests/sim/saving/saving_past.h"
 #include "tests/sim/saving/saving_plan.h"
 #include "worker/node.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "core/tensor_spec.h"
 #include "tests/sim/random.h"
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/bench/lab_plan.h"
 #include "tools/bench/pace.h"
 #include "tools/bench/processes.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job_file.h"
+#include "common/config/job_file.h"
 #include "stretto/status.h"
 #include "tools/launch/plan/environment.h"
 

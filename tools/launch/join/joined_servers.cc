@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/move_order.h"
+#include "common/launch_protocol/move_order.h"
 
 namespace stretto::launch {
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/told_variables.h"
+#include "common/config/told_variables.h"
 #include "tools/launch/join/joined_servers.h"
 #include "tools/launch/process/local_host.h"
 #include "tools/launch/process/output_relay.h"

@@ -8,9 +8,9 @@
 #include <array>
 #include <optional>
 
-#include "common/address.h"
-#include "common/gathering.h"
-#include "common/told_variables.h"
+#include "common/config/told_variables.h"
+#include "common/launch_protocol/gathering.h"
+#include "common/network/address.h"
 
 namespace stretto::launch {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "common/address.h"
+#include "common/network/address.h"
 #include "tools/launch/plan/environment.h"
 #include "tools/launch/plan/flags.h"
 #include "tools/launch/plan/hosts.h"

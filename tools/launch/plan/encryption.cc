@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "common/config.h"
-#include "common/job_secret.h"
+#include "common/config/config.h"
+#include "common/config/job_secret.h"
 
 namespace stretto::launch {
 namespace {

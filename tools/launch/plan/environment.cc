@@ -8,7 +8,7 @@
 #include <charconv>
 
 #include "common/clock.h"
-#include "common/host_port.h"
+#include "common/network/host_port.h"
 
 namespace stretto::launch {
 namespace {

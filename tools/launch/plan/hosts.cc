@@ -8,8 +8,8 @@
 #include <charconv>
 #include <optional>
 
-#include "common/host_port.h"
-#include "common/socket_address.h"
+#include "common/network/host_port.h"
+#include "common/network/socket_address.h"
 
 namespace stretto::launch {
 namespace {

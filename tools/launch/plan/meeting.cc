@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "common/config.h"
+#include "common/config/config.h"
 
 namespace stretto::launch {
 namespace {

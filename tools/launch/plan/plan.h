@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/config.h"
-#include "common/job_file.h"
+#include "common/config/config.h"
+#include "common/config/job_file.h"
 #include "stretto/types.h"
 #include "tools/launch/plan/flags.h"
 #include "tools/launch/plan/hosts.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/launch/plan/values.h"
 
 namespace stretto::launch {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 
-#include "common/network.h"
+#include "common/network/network.h"
 #include "tools/launch/plan/meeting.h"
 #include "tools/launch/process/poller.h"
 #include "tools/launch/process/system.h"

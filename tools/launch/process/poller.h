@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/descriptor.h"
-#include "common/loop_owner.h"
+#include "common/threads/loop_owner.h"
 #include "stretto/types.h"
 
 namespace stretto::launch {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/starter.h"
+#include "common/process/starter.h"
 #include "tools/launch/process/process_handle.h"
 
 namespace stretto::launch {

@@ -20,8 +20,8 @@
 #include <iterator>
 #include <memory>
 
-#include "common/network.h"
-#include "common/socket_address.h"
+#include "common/network/network.h"
+#include "common/network/socket_address.h"
 
 namespace stretto::launch {
 namespace {

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 #include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/launch/plan/environment.h"
 #include "tools/launch/protocol/frames.h"
 

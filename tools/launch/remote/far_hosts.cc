@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "common/config.h"
+#include "common/config/config.h"
 #include "tools/launch/plan/meeting.h"
 #include "tools/launch/process/system.h"
 #include "tools/launch/remote/agent.h"

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 #include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {

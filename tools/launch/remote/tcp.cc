@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "common/check.h"
-#include "common/socket_address.h"
+#include "common/network/socket_address.h"
 
 namespace stretto::launch {
 Status socket_error(std::string_view what) {

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/descriptor.h"
-#include "common/host_port.h"
+#include "common/network/host_port.h"
 #include "stretto/status.h"
 
 namespace stretto::launch {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/gathering.h"
+#include "common/launch_protocol/gathering.h"
 #include "tools/launch/plan/plan.h"
 #include "tools/launch/supervision/verdict.h"
 

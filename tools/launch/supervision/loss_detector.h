@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/gathering.h"
+#include "common/launch_protocol/gathering.h"
 #include "tools/launch/plan/plan.h"
 #include "tools/launch/supervision/evidence.h"
 

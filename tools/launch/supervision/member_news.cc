@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/gathering.h"
+#include "common/launch_protocol/gathering.h"
 #include "tools/launch/supervision/spare_workers.h"
 
 namespace stretto::launch {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "common/gathering.h"
-#include "common/private_folder.h"
+#include "common/files/private_folder.h"
+#include "common/launch_protocol/gathering.h"
 
 namespace stretto::launch {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/gathering.h"
+#include "common/launch_protocol/gathering.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/launch/plan/plan.h"

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "common/check.h"
-#include "common/program.h"
+#include "common/config/program.h"
 #include "common/program_failed.h"
 #include "tools/launch/supervision/statements.h"
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion: the end of something that a loop does and others wait for. What a worker's tickets
+// and RPC calls are made of.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mutex.h"
+#include "common/threads/awaited.h"
+#include "stretto/status.h"
+#include "stretto/types.h"
+
+namespace stretto {
+
+/// Ends once, with a Status and a Value. Thread: any. One mutex; callbacks run outside it.
+template <typename Value>
+class Completion final : public Awaited {
+ public:
+  using Then = std::function<void(const Status&)>;
+
+  /// The end. Callbacks run here, on this thread, which is no concern of their errors: what one
+  /// throws is logged. False if it had ended already.
+  bool end(const Status& status, Value value) {
+    std::vector<Then> callbacks;
+    {
+      MutexLock lock(mutex_);
+      if (done_) return false;
+      done_ = true;
+      status_ = status;
+      value_ = std::move(value);
+      callbacks.swap(callbacks_);
+      for (Parker* const parker : watching_) parker->unpark();
+    }
+    for (const Then& callback : callbacks) run(callback, status);
+    return true;
+  }
+
+  Status wait() { return wait_for(Duration::max()); }
+
+  Status wait_for(Duration limit) {
+    park_until_done(*this, after(std::chrono::steady_clock::now(), limit));
+    return status();
+  }
+
+  /// The outcome; kTimeout before the end.
+  Status status() {
+    MutexLock lock(mutex_);
+    if (done_) return status_;
+    return {Code::kTimeout, "the operation has not ended yet and goes on"};
+  }
+
+  bool done() override {
+    MutexLock lock(mutex_);
+    return done_;
+  }
+
+  bool watch(Parker& parker) override {
+    MutexLock lock(mutex_);
+    if (!done_) watching_.push_back(&parker);
+    return !done_;
+  }
+  void unwatch(Parker& parker) override {
+    MutexLock lock(mutex_);
+    std::erase(watching_, &parker);
+  }
+
+  /// Runs at the end; at once, here, if it has ended.
+  void on_done(Then then) {
+    Status outcome;
+    {
+      MutexLock lock(mutex_);
+      if (!done_) {
+        callbacks_.push_back(std::move(then));
+        return;
+      }
+      outcome = status_;
+    }
+    then(outcome);
+  }
+
+  /// A default one before the end.
+  Value value() {
+    MutexLock lock(mutex_);
+    return value_;
+  }
+
+ private:
+  static void run(const Then& callback, const Status& status) {
+    try {
+      callback(status);
+    } catch (const std::exception& thrown) {
+      log(Level::kError, "a callback of on_done threw: {}", thrown.what());
+    } catch (...) {
+      log(Level::kError, "a callback of on_done threw what is no std::exception");
+    }
+  }
+
+  Mutex mutex_;
+  std::vector<Parker*> watching_ GUARDED_BY(mutex_);
+  bool done_ GUARDED_BY(mutex_) = false;
+  Status status_ GUARDED_BY(mutex_);
+  Value value_ GUARDED_BY(mutex_);
+  std::vector<Then> callbacks_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stretto
