@@ -34,6 +34,10 @@ if(STRETTO_TESTS AND NOT STRETTO_HAVE_BENCH)
   message(FATAL_ERROR "STRETTO_TESTS=ON needs stretto-bench and libzmq >= 4.3; install "
                       "libzmq3-dev, or build without tests: -DSTRETTO_TESTS=OFF")
 endif()
+if(STRETTO_TESTS AND NOT STRETTO_EXPERIMENTS)
+  message(FATAL_ERROR "STRETTO_TESTS=ON needs STRETTO_EXPERIMENTS=ON: tests of the scheduler use "
+                      "its modelled devices")
+endif()
 
 set(STRETTO_HAVE_PROMETHEUS OFF)
 find_package(prometheus-cpp CONFIG QUIET)

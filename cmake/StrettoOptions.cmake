@@ -33,6 +33,7 @@ macro(stretto_feature name text)
 endmacro()
 
 stretto_switch(STRETTO_TESTS ${PROJECT_IS_TOP_LEVEL} "Build the tests")
+stretto_switch(STRETTO_EXPERIMENTS ${STRETTO_TESTS} "Build the experiments; the tests need them")
 stretto_switch(STRETTO_UNITY_TESTS OFF "Compile the tests together where the product is not")
 stretto_switch(STRETTO_FUZZ OFF "Build the fuzz targets (clang only)")
 stretto_switch(STRETTO_WERROR OFF "Treat warnings as errors")

@@ -13,7 +13,7 @@ import unittest
 
 import cluster
 
-SCRIPTS = cluster.SOURCE / "tools" / "bench" / "converge"
+SCRIPTS = cluster.SOURCE / "experiments" / "converge"
 sys.path.insert(0, str(SCRIPTS))
 
 import converge  # pylint: disable=wrong-import-position

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stretto-bench replay` as root: a tiny cell with real processes over shaped links. Its figures
-lie where they must, and nothing of the lab stays behind. Where this user may
-make no network namespace the benchmark has to say so; then that alone is tested.
+"""`stretto-experiment replay` as root: a tiny cell with real processes over shaped links. Its
+figures lie where they must, and nothing of the lab stays behind. Where this user may make no
+network namespace the experiment has to say so; then that alone is tested.
 """
 
 import json
@@ -14,7 +14,7 @@ import unittest
 import cluster
 import lab
 
-BENCH = cluster.BIN / "stretto-bench"
+BENCH = cluster.BIN / "stretto-experiment"
 KEYS = {"model", "scheme", "compute_s", "one_way_s", "serial_s", "bound_s", 
         "iteration_s_median", "iteration_s_iqr", "cpu_used", "overlap", "efficiency", "verdict",
         "rate_mbit", "lab_mbit", "scale", "workers", "servers", "iterations", "congestion"}

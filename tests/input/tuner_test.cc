@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuner on devices that are formulas, so that what it should find can be worked out by hand.
-// tests/tools/bench/io_tuning_test.cc has it on devices with queues and noise.
+// tests/experiments/io_tuning_test.cc has it on devices with queues and noise.
 #include "input/tuning/tuner.h"
 
 #include <gmock/gmock.h>

@@ -7,12 +7,12 @@
 #include <array>
 
 #include "common/log.h"
+#include "experiments/io/io_device.h"
 #include "input/tuning/controls.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/common/effort.h"
 #include "tests/sim/sim_network.h"
-#include "tools/bench/io_device.h"
 #include "worker/node.h"
 
 namespace stretto {
@@ -30,7 +30,7 @@ struct Party {
   std::shared_ptr<InputFeed> feed;
   input::Knobs wanted{32, kReadBytes};
   double demand_bytes_per_s = kDemand;
-  double limit_bytes_per_s = bench::IoClient::kUnlimited;  // Of its own device.
+  double limit_bytes_per_s = bench::experiments::IoClient::kUnlimited;  // Of its own device.
   bool joined = false;
 };
 
@@ -114,7 +114,8 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
 
   sim::VirtualClock clock_;
   sim::SimNetwork network_{clock_, GetParam(), {}};
-  bench::IoDevice device_{*bench::find_device_model("noisy"), GetParam(), 4};
+  bench::experiments::IoDevice device_{*bench::experiments::find_device_model("noisy"), GetParam(),
+                                       4};
   std::array<Party, 4> parties_;
   Config scheduler_config_;
   Config server_config_ = config(Role::kServer, 0);
@@ -179,7 +180,7 @@ TEST_P(InputBalanceTest, AStolenShareIsNamedAndGivenBack) {
 // The middle worker is one of those that have too little.
 TEST_P(InputBalanceTest, OneThatHoldsDownAllOthersIsHeldBack) {
   for (Party& party : parties_) {
-    party.demand_bytes_per_s = bench::IoClient::kUnlimited;
+    party.demand_bytes_per_s = bench::experiments::IoClient::kUnlimited;
     party.wanted.depth = 8;
   }
   pass(3s);
@@ -207,7 +208,7 @@ TEST_P(InputBalanceTest, ASlowDeviceIsNamedAndNobodyIsHeldBack) {
   pass(20s);
   EXPECT_EQ(scheduler_->watch().input().alarms(), 1U) << "it is said once";
   for (const Party& party : parties_) EXPECT_EQ(party.feed->limit_bytes(), 0U);
-  parties_[2].limit_bytes_per_s = bench::IoClient::kUnlimited;
+  parties_[2].limit_bytes_per_s = bench::experiments::IoClient::kUnlimited;
   pass(5s);
   EXPECT_EQ(word_of(2), "");
 }

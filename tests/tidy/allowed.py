@@ -210,9 +210,9 @@ MUTABLE_STATICS = {
 # Files that may sleep, and why. Nothing polls with a sleep.
 SLEEPERS = {
     "tools/bench/pace.cc": "a sleep to an absolute time stands for a computation of known length",
-    "tools/bench/compare/capped_flow": "a rate is looked at once connections have grown",
-    "tools/bench/compare/stragglers": "a sleep stands for a computation of known length",
-    "tools/bench/compare/local_churn": "between changes of the job's members that are measured",
+    "experiments/compare/capped_flow": "a rate is looked at once connections have grown",
+    "experiments/compare/stragglers": "a sleep stands for a computation of known length",
+    "experiments/compare/local_churn": "between changes of the job's members that are measured",
     "tests/bindings/standing_worker.py": "emulates steps, evaluation and saving of some length",
     "examples/converge/training.cc": "emulates computing: a step takes as long as was asked for",
 }
@@ -237,8 +237,6 @@ CLASS_SHAPES = {
     "server/replication/replica_sender.h:ReplicaSender": {"data members": 15},
     "server/replication/replication.h:Replication": {"data members": 19},
     "server/shard.h:Shard": {"data members": 20},
-    "tools/bench/io_device.cc:IoDevice::Simulation": {"data members": 13},
-    "tools/bench/io_disk.h:IoDisk": {"data members": 13},
     "tools/launch/join/joining_host.cc:JoiningHost": {"data members": 16},
     "tools/launch/remote/agent.cc:HostAgent": {"data members": 15},
     "tools/launch/remote/far_host.h:FarHost": {"data members": 14},

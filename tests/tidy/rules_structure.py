@@ -25,8 +25,10 @@ FLOORS = {
     "tools": ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
               "server", "worker", "rpc"),
     "examples": ("common", "core", "input", "van", "ops", "server", "worker", "rpc"),
+    "experiments": ("common", "core", "input", "van", "ops", "collective", "worker", "tools"),
     "tests": ("common", "core", "observe", "input", "van", "ops", "collective", "checkpoint",
-              "server", "worker", "rpc", "scheduler", "bindings", "tools", "examples"),
+              "server", "worker", "rpc", "scheduler", "bindings", "tools", "examples",
+              "experiments"),
 }
 PUBLIC_FOLDERS = ("common/include/", "checkpoint/include/", "worker/include/",
                   "worker/training/include/", "input/include/", "rpc/include/")

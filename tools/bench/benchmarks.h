@@ -16,13 +16,6 @@ Status run_exchange(const Settings& settings, Output& output);
 Status run_idle(const Settings& settings, Output& output);
 /// How long an urgent message takes beside a large transfer on one shaped link.
 Status run_preempt(const Settings& settings, Output& output);
-/// A model's training iterations over links of a given rate, with one schedule of its transfers
-/// after another.
-Status run_replay(const Settings& settings, Output& output);
-/// How near the input tuner comes to the best setting of a device, modelled or real; `run_io_real`
-/// is the second.
-Status run_io(const Settings& settings, Output& output);
-Status run_io_real(const Settings& settings, Output& output);
 /// What encoding, and decoding with adding, costs one thread.
 Status run_codec(const Settings& settings, Output& output);
 /// What a call costs from one process to another, beside what it costs at least, and gRPC's.

@@ -11,8 +11,8 @@
 #include "tools/bench/benchmarks.h"
 #include "tools/bench/cluster.h"
 #include "tools/bench/exchange_limit.h"
+#include "tools/bench/lab_job.h"
 #include "tools/bench/now.h"
-#include "tools/bench/replay_job.h"
 #include "tools/bench/statistics.h"
 #include "tools/bench/supervised.h"
 

@@ -43,10 +43,6 @@ Status run(const Settings& settings) {
       return run_idle(settings, output);
     case Benchmark::kPreempt:
       return run_preempt(settings, output);
-    case Benchmark::kReplay:
-      return run_replay(settings, output);
-    case Benchmark::kIo:
-      return run_io(settings, output);
     case Benchmark::kCodec:
       return run_codec(settings, output);
     case Benchmark::kQueue:

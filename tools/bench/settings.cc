@@ -18,14 +18,12 @@ struct Name {
   Benchmark benchmark;
 };
 
-constexpr std::array<Name, 12> kNames = {{{"limits", Benchmark::kLimits},
+constexpr std::array<Name, 10> kNames = {{{"limits", Benchmark::kLimits},
                                           {"push_pull", Benchmark::kPushPull},
                                           {"push", Benchmark::kPush},
                                           {"pull", Benchmark::kPull},
                                           {"idle", Benchmark::kIdle},
                                           {"preempt", Benchmark::kPreempt},
-                                          {"replay", Benchmark::kReplay},
-                                          {"io", Benchmark::kIo},
                                           {"codec", Benchmark::kCodec},
                                           {"queue", Benchmark::kQueue},
                                           {"rpc", Benchmark::kRpc},
@@ -182,18 +180,6 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
       defaults(2, 3);
       add(flags, preempt_flags(settings.preempt));
       break;
-    case Benchmark::kReplay:
-      defaults(0, 2);
-      settings.workers = settings.servers = 1;
-      // Each has a host of a lab.
-      add(flags, {whole_flag("workers", 1, kMaxLabPeers / 2, settings.workers),
-                  whole_flag("servers", 1, kMaxLabPeers / 2, settings.servers)});
-      add(flags, replay_flags(settings.replay));
-      break;
-    case Benchmark::kIo:
-      defaults(0.25, 1);
-      add(flags, io_flags(settings.io));
-      break;
     case Benchmark::kRpc:
       defaults(0.3, 5);
       add(flags, rpc_flags(settings.rpc));
@@ -219,9 +205,6 @@ Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string>
   if (status.ok()) status = check_preempt(settings.preempt);
   if (status.ok()) status = check_rpc(settings.rpc);
   if (status.ok()) status = check_recover(settings.recover);
-  if (status.ok() && benchmark == Benchmark::kReplay)
-    status = check_replay(settings.replay, settings.workers);
-  if (status.ok() && benchmark == Benchmark::kIo && !settings.help) status = check_io(settings.io);
   if (!status.ok()) return status;
   return settings;
 }

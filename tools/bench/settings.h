@@ -10,10 +10,8 @@
 
 #include "stretto/status.h"
 #include "stretto/tensor.h"
-#include "tools/bench/io_settings.h"
 #include "tools/bench/preempt_settings.h"
 #include "tools/bench/recover_settings.h"
-#include "tools/bench/replay_settings.h"
 #include "tools/bench/rpc_settings.h"
 
 namespace stretto::bench {
@@ -25,8 +23,6 @@ enum class Benchmark : std::uint8_t {
   kPull,
   kIdle,
   kPreempt,
-  kReplay,
-  kIo,
   kCodec,
   kQueue,
   kRpc,
@@ -56,8 +52,6 @@ struct Settings {
   std::uint32_t repeats = 0;
   double seconds = 0;
   PreemptSettings preempt;
-  ReplaySettings replay;
-  IoSettings io;
   RpcSettings rpc;
   RecoverSettings recover;
 };

@@ -43,9 +43,6 @@ Status idle(const Task& task) {
 }  // namespace
 
 Status run_worker_role(std::span<const std::string> words) {
-  if (!words.empty() && words[0] == name_of(Benchmark::kReplay)) {
-    return run_replay_worker(words.subspan(1));
-  }
   if (!words.empty() && words[0] == name_of(Benchmark::kRecover)) {
     return run_recover_worker(words.subspan(1));
   }

@@ -27,11 +27,6 @@ Status run_worker_role(std::span<const std::string> words);
 /// push_pull, push, pull: reports once.
 Status exchange(const Task& task);
 
-/// `worker-role replay FLAG...`: reports every measured iteration, its seconds, and in every report
-/// the share of all processors that was used (cpu_s; the first worker's has what servers and kernel
-/// used) and the sleeps' lateness (p50_us, p99_us) of all of them.
-Status run_replay_worker(std::span<const std::string> words);
-
 /// `worker-role recover FLAG...`: as its --work says.
 Status run_recover_worker(std::span<const std::string> words);
 

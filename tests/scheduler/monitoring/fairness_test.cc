@@ -8,9 +8,9 @@
 #include <cmath>
 #include <random>
 
+#include "experiments/io/io_device.h"
 #include "input/tuning/tuner.h"
 #include "tests/common/effort.h"
-#include "tools/bench/io_device.h"
 
 namespace stretto {
 namespace {
@@ -273,7 +273,8 @@ TEST(Fairness, WhoStopsReadingIsForgottenAndFreesTheOthers) {
 class SharedDevice {
  public:
   SharedDevice(const std::vector<std::uint32_t>& depths, std::uint64_t seed)
-      : device_(*bench::find_device_model("noisy"), seed, depths.size()), depths_(depths) {}
+      : device_(*bench::experiments::find_device_model("noisy"), seed, depths.size()),
+        depths_(depths) {}
 
   std::map<Rank, InputDelivery> window(const Fairness& fairness) {
     for (std::size_t i = 0; i < depths_.size(); ++i) {
@@ -304,7 +305,7 @@ class SharedDevice {
     return {limit == 0 ? depths_[i] : std::min(depths_[i], most), kRead};
   }
 
-  bench::IoDevice device_;
+  bench::experiments::IoDevice device_;
   std::vector<std::uint32_t> depths_;
 };
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// How near the input tuner comes to the best setting of a device.
+#pragma once
+
+#include "experiments/io/io_settings.h"
+#include "stretto/status.h"
+#include "tools/bench/output.h"
+
+namespace stretto::bench::experiments {
+
+/// Tunes modelled devices, or the real one by run_io_real.
+Status run_io(const IoSettings& settings, Output& output);
+Status run_io_real(const IoSettings& settings, Output& output);
+
+}  // namespace stretto::bench::experiments

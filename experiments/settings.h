@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of an experiment: what the command line asks for, read and checked.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "experiments/io/io_settings.h"
+#include "experiments/replay/replay_settings.h"
+#include "stretto/status.h"
+
+namespace stretto::bench::experiments {
+
+enum class Experiment : std::uint8_t { kReplay, kIo };
+
+/// The experiment of that name.
+Result<Experiment> find_experiment(std::string_view name);
+
+struct Settings {
+  Experiment experiment = Experiment::kReplay;
+  bool help = false;
+  bool json = false;
+  ReplaySettings replay;
+  IoSettings io;
+};
+
+/// `words` come after the experiment's name.
+Result<Settings> read_settings(Experiment experiment, std::span<const std::string> words);
+
+/// What --help prints.
+std::string help_text();
+
+}  // namespace stretto::bench::experiments
