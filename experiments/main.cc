@@ -10,8 +10,8 @@
 #include "experiments/io/io.h"
 #include "experiments/replay/replay.h"
 #include "experiments/settings.h"
-#include "tools/bench/lab_delay.h"
-#include "tools/bench/output.h"
+#include "tools/bench/support/lab_delay.h"
+#include "tools/bench/support/output.h"
 
 namespace stretto::bench::experiments {
 namespace {

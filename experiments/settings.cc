@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "tools/bench/flags.h"
+#include "tools/bench/support/flags.h"
 
 namespace stretto::bench::experiments {
 

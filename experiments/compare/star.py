@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts around a switch, each with a shaped link of its own: network namespaces, as `stretto-bench
---lab_mbit` makes them (tools/bench/lab_plan.cc), for programs that are not ours."""
+--lab_mbit` makes them (tools/bench/support/lab_plan.cc), for programs that are not ours."""
 
 import os
 import pathlib
@@ -19,8 +19,8 @@ def run(*command):
 
 class Star:
     """So many hosts with links of this rate; they end with close(). With a delay what each of them
-    sends is that long on its way: a process of stretto-bench carries it (tools/bench/lab_delay.h),
-    since not every kernel has netem."""
+    sends is that long on its way: a process of stretto-bench carries it
+    (tools/bench/support/lab_delay.h), since not every kernel has netem."""
 
     def __init__(self, hosts, rate_mbit, delay_s=0.0):
         self.carrier = None

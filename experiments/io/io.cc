@@ -8,7 +8,7 @@
 #include <map>
 
 #include "experiments/io/io_tuning.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench::experiments {
 namespace {

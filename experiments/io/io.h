@@ -4,7 +4,7 @@
 
 #include "experiments/io/io_settings.h"
 #include "stretto/status.h"
-#include "tools/bench/output.h"
+#include "tools/bench/support/output.h"
 
 namespace stretto::bench::experiments {
 

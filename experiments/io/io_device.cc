@@ -9,7 +9,7 @@
 #include <queue>
 #include <random>
 
-#include "tools/bench/now.h"
+#include "tools/bench/support/now.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "experiments/io/io_device.h"
-#include "tools/bench/flags.h"
+#include "tools/bench/support/flags.h"
 
 namespace stretto::bench::experiments {
 namespace {

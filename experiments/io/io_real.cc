@@ -10,8 +10,8 @@
 #include "experiments/io/io.h"
 #include "experiments/io/io_disk.h"
 #include "experiments/io/io_tuning.h"
-#include "tools/bench/now.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/support/now.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench::experiments {
 namespace {

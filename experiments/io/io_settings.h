@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/io/io_device.h"
-#include "tools/bench/flags.h"
+#include "tools/bench/support/flags.h"
 
 namespace stretto::bench::experiments {
 

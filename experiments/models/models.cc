@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "experiments/models/model_builder.h"
-#include "tools/bench/now.h"
+#include "tools/bench/support/now.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -12,13 +12,13 @@
 #include <map>
 
 #include "experiments/replay/replay_plan.h"
-#include "tools/bench/lab_delay.h"
-#include "tools/bench/lab_exchange.h"
-#include "tools/bench/lab_job.h"
-#include "tools/bench/now.h"
-#include "tools/bench/raw_stream.h"
-#include "tools/bench/statistics.h"
-#include "tools/bench/supervised.h"
+#include "tools/bench/exchange/supervised.h"
+#include "tools/bench/limits/raw_stream.h"
+#include "tools/bench/support/lab_delay.h"
+#include "tools/bench/support/lab_exchange.h"
+#include "tools/bench/support/lab_job.h"
+#include "tools/bench/support/now.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "experiments/replay/replay_settings.h"
 #include "stretto/status.h"
-#include "tools/bench/output.h"
+#include "tools/bench/support/output.h"
 
 namespace stretto::bench::experiments {
 

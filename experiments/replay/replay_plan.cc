@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tools/bench/statistics.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tools/bench/flags.h"
+#include "tools/bench/support/flags.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "experiments/models/models.h"
 #include "experiments/replay/replay_plan.h"
-#include "tools/bench/lab_plan.h"
+#include "tools/bench/support/lab_plan.h"
 
 namespace stretto::bench::experiments {
 namespace {

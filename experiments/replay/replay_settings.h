@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/replay/replay_schemes.h"
-#include "tools/bench/flags.h"
+#include "tools/bench/support/flags.h"
 
 namespace stretto::bench::experiments {
 

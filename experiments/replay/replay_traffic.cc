@@ -9,8 +9,8 @@
 #include <numeric>
 #include <random>
 
-#include "tools/bench/now.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/support/now.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -15,11 +15,11 @@
 #include "experiments/replay/replay_traffic.h"
 #include "stretto/order.h"
 #include "stretto/worker.h"
-#include "tools/bench/now.h"
-#include "tools/bench/pace.h"
-#include "tools/bench/processes.h"
-#include "tools/bench/report_pipe.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/support/now.h"
+#include "tools/bench/support/pace.h"
+#include "tools/bench/support/processes.h"
+#include "tools/bench/support/report_pipe.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench::experiments {
 namespace {

@@ -12,9 +12,9 @@
 #include "common/config/config.h"
 #include "experiments/replay/replay_plan.h"
 #include "experiments/settings.h"
-#include "tools/bench/lab_plan.h"
-#include "tools/bench/pace.h"
-#include "tools/bench/processes.h"
+#include "tools/bench/support/lab_plan.h"
+#include "tools/bench/support/pace.h"
+#include "tools/bench/support/processes.h"
 
 namespace stretto::bench::experiments {
 namespace {

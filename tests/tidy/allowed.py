@@ -30,7 +30,7 @@ SYSTEM_DOORS = {
 # Who may include Protobuf and what it generates: besides the codec and its tests, what gRPC's calls
 # are measured by.
 PROTOBUF = ("checkpoint/index_codec.cc", "van/control/", "tests/van/", "tests/fuzz/",
-            "tools/bench/compare/grpc_unary.cc")
+            "tools/bench/rpc/grpc_unary.cc")
 
 # What throws outside bindings/: memory that is not there has no Status to be returned in, as with
 # operator new; the loops of roles catch it.
@@ -209,7 +209,8 @@ MUTABLE_STATICS = {
 
 # Files that may sleep, and why. Nothing polls with a sleep.
 SLEEPERS = {
-    "tools/bench/pace.cc": "a sleep to an absolute time stands for a computation of known length",
+    "tools/bench/support/pace.cc":
+        "a sleep to an absolute time stands for a computation of known length",
     "experiments/compare/capped_flow": "a rate is looked at once connections have grown",
     "experiments/compare/stragglers": "a sleep stands for a computation of known length",
     "experiments/compare/local_churn": "between changes of the job's members that are measured",

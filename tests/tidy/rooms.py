@@ -4,7 +4,8 @@ its files may include. What areas may include of one another is FLOORS in rules_
 """
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
-AREAS = ("common", "van", "server", "worker", "scheduler", "tools/launch", "input")
+AREAS = ("common", "van", "server", "worker", "scheduler", "tools/launch", "tools/bench", "input",
+         "experiments")
 
 ROOMS = {
     # common/
@@ -106,6 +107,18 @@ ROOMS = {
     "tools/launch": (
         "tools/launch/join", "tools/launch/plan", "tools/launch/preflight", "tools/launch/process",
         "tools/launch/remote", "tools/launch/supervision"),
+    # tools/bench/
+    "tools/bench/support": (),
+    "tools/bench/rpc": ("tools/bench/support",),
+    "tools/bench/settings": ("tools/bench/rpc", "tools/bench/support"),
+    "tools/bench/limits": ("tools/bench/settings", "tools/bench/support"),
+    "tools/bench/exchange": ("tools/bench/limits", "tools/bench/settings", "tools/bench/support"),
+    "tools/bench": (
+        "tools/bench/exchange", "tools/bench/rpc", "tools/bench/settings", "tools/bench/support"),
+    "tools/bench/preempt": (
+        "tools/bench/exchange", "tools/bench/limits", "tools/bench/settings",
+        "tools/bench/support"),
+    "tools/bench/recover": ("tools/bench/exchange", "tools/bench/settings", "tools/bench/support"),
     # input/
     "input/include/stretto": (),
     "input": ("input/include/stretto",),
@@ -115,6 +128,11 @@ ROOMS = {
     "input/tuning": ("input", "input/formats", "input/include/stretto", "input/io"),
     "input/reader": (
         "input/formats", "input/include/stretto", "input/io", "input/order", "input/tuning"),
+    # experiments/
+    "experiments/io": (),
+    "experiments/models": (),
+    "experiments/replay": ("experiments/models",),
+    "experiments": ("experiments/io", "experiments/replay"),
 }
 
 

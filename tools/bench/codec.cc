@@ -10,9 +10,9 @@
 #include <random>
 #include <vector>
 
-#include "tools/bench/benchmarks.h"
-#include "tools/bench/now.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/settings/benchmarks.h"
+#include "tools/bench/support/now.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench {
 namespace {

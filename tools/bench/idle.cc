@@ -2,10 +2,10 @@
 // Looks at every process of a cluster twice; its workers have joined and wait for a pipe to end.
 #include <fmt/core.h>
 
-#include "tools/bench/benchmarks.h"
-#include "tools/bench/cluster.h"
-#include "tools/bench/now.h"
-#include "tools/bench/processes.h"
+#include "tools/bench/exchange/cluster.h"
+#include "tools/bench/settings/benchmarks.h"
+#include "tools/bench/support/now.h"
+#include "tools/bench/support/processes.h"
 
 namespace stretto::bench {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "common/build_version.h"
 #include "common/config/program.h"
-#include "tools/bench/benchmarks.h"
-#include "tools/bench/lab_delay.h"
-#include "tools/bench/output.h"
-#include "tools/bench/settings.h"
-#include "tools/bench/worker_role.h"
+#include "tools/bench/exchange/worker_role.h"
+#include "tools/bench/settings/benchmarks.h"
+#include "tools/bench/settings/settings.h"
+#include "tools/bench/support/lab_delay.h"
+#include "tools/bench/support/output.h"
 
 namespace stretto::bench {
 namespace {

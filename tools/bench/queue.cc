@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/check.h"
-#include "tools/bench/benchmarks.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/settings/benchmarks.h"
+#include "tools/bench/support/statistics.h"
 #include "van/engine/van.h"
 
 namespace stretto::bench {

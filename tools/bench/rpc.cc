@@ -8,10 +8,10 @@
 #include <limits>
 #include <map>
 
-#include "tools/bench/benchmarks.h"
-#include "tools/bench/calls.h"
-#include "tools/bench/processes.h"
-#include "tools/bench/report_pipe.h"
+#include "tools/bench/rpc/calls.h"
+#include "tools/bench/settings/benchmarks.h"
+#include "tools/bench/support/processes.h"
+#include "tools/bench/support/report_pipe.h"
 
 namespace stretto::bench {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "tools/bench/flags.h"
-#include "tools/bench/record.h"
-#include "tools/bench/report.h"
-#include "tools/bench/statistics.h"
+#include "tools/bench/support/flags.h"
+#include "tools/bench/support/record.h"
+#include "tools/bench/support/report.h"
+#include "tools/bench/support/statistics.h"
 
 namespace stretto::bench {
 namespace {

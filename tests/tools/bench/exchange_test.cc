@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "tools/bench/exchange_limit.h"
-#include "tools/bench/lab_hosts.h"
-#include "tools/bench/settings.h"
+#include "tools/bench/limits/exchange_limit.h"
+#include "tools/bench/settings/lab_hosts.h"
+#include "tools/bench/settings/settings.h"
 
 namespace stretto::bench {
 namespace {

@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/bench/lab_plan.h"
-#include "tools/bench/preempt_load.h"
-#include "tools/bench/run_command.h"
-#include "tools/bench/settings.h"
+#include "tools/bench/limits/preempt_load.h"
+#include "tools/bench/settings/settings.h"
+#include "tools/bench/support/lab_plan.h"
+#include "tools/bench/support/run_command.h"
 
 namespace stretto::bench {
 namespace {

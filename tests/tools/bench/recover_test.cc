@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/bench/recover_disk.h"
-#include "tools/bench/settings.h"
+#include "tools/bench/recover/recover_disk.h"
+#include "tools/bench/settings/settings.h"
 
 namespace stretto::bench {
 namespace {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tools/bench/calls.h"
-#include "tools/bench/settings.h"
+#include "tools/bench/rpc/calls.h"
+#include "tools/bench/settings/settings.h"
 
 namespace stretto::bench {
 namespace {
