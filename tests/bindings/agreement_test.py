@@ -11,7 +11,7 @@ jobs.use_packages()
 
 import torch  # pylint: disable=wrong-import-position
 
-from stretto.torch import agreement  # pylint: disable=wrong-import-position
+from stretto.torch.core import agreement  # pylint: disable=wrong-import-position
 
 
 class Agreement(jobs.PythonTest):

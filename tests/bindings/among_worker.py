@@ -16,7 +16,7 @@ from torch import nn
 import stretto.torch as st
 import work
 from stretto import errors
-from stretto.torch import ways
+from stretto.torch.core import ways
 
 STEPS = 12
 # A job's workers are said to be on so many machines, by turns.

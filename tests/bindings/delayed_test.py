@@ -20,7 +20,8 @@ import torch  # pylint: disable=wrong-import-position
 from torch import nn  # pylint: disable=wrong-import-position
 
 import stretto.torch as st  # pylint: disable=wrong-import-position
-from stretto.torch import delayed, late  # pylint: disable=wrong-import-position
+from stretto.torch.gradients import late  # pylint: disable=wrong-import-position
+from stretto.torch.optim import delayed  # pylint: disable=wrong-import-position
 
 LONG = 300.0  # Seconds for all that one job trains, on a busy machine.
 UNSTAGED = ("Recursion", "Alone", "Loops", "Auto", "Disagreeing")

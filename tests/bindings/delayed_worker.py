@@ -20,7 +20,8 @@ import stretto.torch as st
 import work
 from delayed_reference import flat
 from stretto import session
-from stretto.torch import delayed, ways, windows
+from stretto.torch.core import ways
+from stretto.torch.optim import delayed, windows
 
 STEPS = 6
 FOLLOWED = 8  # Steps beside the reference, of which the fifth and the last end with finish().

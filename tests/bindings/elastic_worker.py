@@ -11,7 +11,7 @@ import signal
 import torch
 import stretto.horovod.torch as hvd
 from stretto import session
-from stretto.torch import exchange
+from stretto.torch.core import exchange
 
 SAMPLES, BATCH = 203, 4
 hvd.init()

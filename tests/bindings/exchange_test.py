@@ -10,7 +10,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 from stretto import environment, errors  # pylint: disable=wrong-import-position
-from stretto.torch import exchange, wire  # pylint: disable=wrong-import-position
+from stretto.torch.core import exchange, wire  # pylint: disable=wrong-import-position
 
 
 class Failed:

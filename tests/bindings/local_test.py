@@ -15,7 +15,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 import stretto.torch as st  # pylint: disable=wrong-import-position
-from stretto.torch import outer, rounds  # pylint: disable=wrong-import-position
+from stretto.torch.local_sgd import outer, rounds  # pylint: disable=wrong-import-position
 from stretto import errors  # pylint: disable=wrong-import-position
 
 LONG = 300.0  # Seconds for all that one job trains, on a busy machine.

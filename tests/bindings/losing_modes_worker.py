@@ -10,7 +10,7 @@ import signal
 import torch
 import stretto.torch as st
 from stretto import session
-from stretto.torch import stale
+from stretto.torch.optim import stale
 
 STEPS, LAST = 12, 5
 st.init()

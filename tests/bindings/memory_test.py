@@ -13,7 +13,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 from stretto import session  # pylint: disable=wrong-import-position
-from stretto.torch import size_classes, wire_scope  # pylint: disable=wrong-import-position
+from stretto.torch.core import size_classes, wire_scope  # pylint: disable=wrong-import-position
 
 
 class SizeClasses(unittest.TestCase):

@@ -14,7 +14,7 @@ jobs.use_packages()
 import numpy  # pylint: disable=wrong-import-position
 import torch
 
-from stretto.torch import objects
+from stretto.torch.core import objects
 
 
 def again(value):

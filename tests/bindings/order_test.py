@@ -12,7 +12,7 @@ import torch  # pylint: disable=wrong-import-position
 
 import stretto.torch as st
 from stretto import done, session
-from stretto.torch import buckets, gradients
+from stretto.torch.gradients import buckets, gradients
 
 LAYERS = 3
 

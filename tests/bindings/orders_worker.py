@@ -10,7 +10,7 @@ import torch
 import work
 
 import stretto.torch as st
-from stretto.torch import orders
+from stretto.torch.optim import orders
 
 WIDTH = 100  # A weight is too large to travel with others.
 

@@ -13,7 +13,7 @@ import sys
 import torch
 import stretto.torch as st
 from stretto import environment
-from stretto.torch import healing, newcomers
+from stretto.torch.elastic import healing, newcomers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"))
 

@@ -13,7 +13,7 @@ jobs.use_packages()
 import torch  # pylint: disable=wrong-import-position
 
 from stretto import done
-from stretto.torch import staging
+from stretto.torch.gradients import staging
 
 
 class SlowCopies(staging.HostCopies):

@@ -9,7 +9,7 @@ import jobs
 
 jobs.use_packages()
 
-from stretto.torch import windows  # pylint: disable=wrong-import-position
+from stretto.torch.optim import windows  # pylint: disable=wrong-import-position
 
 COMPUTING = 3.0  # Of which the forward takes 1.
 

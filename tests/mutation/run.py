@@ -36,7 +36,7 @@ BINARIES = ("stretto-server", "stretto-scheduler", "stretto-launch", "stretto-to
 # What meets a mutant, by its folder: programs of unit tests, then scripts of whole processes.
 PROGRAMS = {
     "server": ("test_server", "test_worker", "test_sim"),
-    "input": ("test_input", "test_worker", "test_tools", "test_tools_bench"),
+    "input": ("test_input", "test_worker", "test_tools", "test_experiments"),
     "worker": ("test_worker", "test_sim", "test_tools", "test_tools_bench"),
     "van": ("test_van", "test_conformance", "test_server", "test_worker", "test_observe_trace",
             "test_rpc", "test_sim"),

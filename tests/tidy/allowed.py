@@ -276,7 +276,4 @@ NAMESAKES = {
 }
 
 # Folders that include one another today. An entry leaves the list with its cycle.
-FOLDER_CYCLES = (
-    {"bindings/python/byteps/torch", "bindings/python/byteps/torch/parallel"},
-    {"bindings/python/stretto/torch", "bindings/python/stretto/torch/elastic"},
-)
+FOLDER_CYCLES = ()

@@ -5,7 +5,7 @@ its files may include. What areas may include of one another is FLOORS in rules_
 
 # Areas whose folders are rooms. A folder below one of these needs an entry in ROOMS.
 AREAS = ("common", "van", "server", "worker", "scheduler", "tools/launch", "tools/bench", "input",
-         "experiments")
+         "experiments", "bindings/python/stretto")
 
 ROOMS = {
     # common/
@@ -133,6 +133,43 @@ ROOMS = {
     "experiments/models": (),
     "experiments/replay": ("experiments/models",),
     "experiments": ("experiments/io", "experiments/replay"),
+    # bindings/python/stretto/
+    "bindings/python/stretto": (),
+    "bindings/python/stretto/horovod": (),
+    "bindings/python/stretto/input": ("bindings/python/stretto",),
+    "bindings/python/stretto/torch/core": ("bindings/python/stretto",),
+    "bindings/python/stretto/torch/collectives": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/core"),
+    "bindings/python/stretto/torch/elastic": (
+        "bindings/python/stretto", "bindings/python/stretto/input",
+        "bindings/python/stretto/torch/core"),
+    "bindings/python/stretto/horovod/torch/elastic": ("bindings/python/stretto/torch/elastic",),
+    "bindings/python/stretto/torch/checkpointing": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/core",
+        "bindings/python/stretto/torch/elastic"),
+    "bindings/python/stretto/torch/distributed": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/collectives",
+        "bindings/python/stretto/torch/core"),
+    "bindings/python/stretto/torch/gradients": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/core",
+        "bindings/python/stretto/torch/elastic"),
+    "bindings/python/stretto/torch/optim": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/core",
+        "bindings/python/stretto/torch/elastic", "bindings/python/stretto/torch/gradients"),
+    "bindings/python/stretto/torch/local_sgd": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/core",
+        "bindings/python/stretto/torch/elastic", "bindings/python/stretto/torch/gradients",
+        "bindings/python/stretto/torch/optim"),
+    "bindings/python/stretto/torch": (
+        "bindings/python/stretto", "bindings/python/stretto/torch/checkpointing",
+        "bindings/python/stretto/torch/collectives", "bindings/python/stretto/torch/core",
+        "bindings/python/stretto/torch/elastic", "bindings/python/stretto/torch/local_sgd",
+        "bindings/python/stretto/torch/optim"),
+    "bindings/python/stretto/horovod/torch": (
+        "bindings/python/stretto", "bindings/python/stretto/horovod/torch/elastic",
+        "bindings/python/stretto/torch", "bindings/python/stretto/torch/collectives",
+        "bindings/python/stretto/torch/core", "bindings/python/stretto/torch/gradients",
+        "bindings/python/stretto/torch/optim"),
 }
 
 

@@ -26,10 +26,4 @@ class Corruption {
   Time told_until_ = Time::min();
 };
 
-struct FrameCounters;
-struct LinkState;
-class LinkLives;
-/// A frame of the link came corrupted: counted, and told in the log if it was not the first.
-void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now);
-
 }  // namespace stretto

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/log.h"
+#include "van/session/frame_handler.h"
 
 namespace stretto {
 
@@ -74,6 +76,17 @@ void LinkLives::remove(LinkId id) {
   if (const LinkState* link = find(id)) carriers_.erase(link->carrier);
   links_.erase(id);
   unsettled_.remove(id);
+}
+
+void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now) {
+  ++counters.corrupted;
+  if (!link.corruption.note(now)) return;
+  log(Level::kError,
+      "more than {} frames of the link to {}{}{} came corrupted within a minute; none was "
+      "used, and each is sent again, but the cables, network cards and memory between the two "
+      "should be looked at",
+      Corruption::kMost, links.name_of(link.session.peer()), link.address.empty() ? "" : " at ",
+      link.address);
 }
 
 }  // namespace stretto

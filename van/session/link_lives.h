@@ -103,4 +103,8 @@ class LinkLives {
   NameOf name_of_;
 };
 
+struct FrameCounters;
+/// A frame of the link came corrupted: counted, and logged if several came within a minute.
+void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now);
+
 }  // namespace stretto

@@ -227,8 +227,8 @@ class Session:
         all workers. `codec` is how an f32 one travels; None: as STRETTO_CODEC says. `bulk`
         lets it use links better, and others that are more urgent wait some milliseconds for it.
         `shape` is only compared. `exchange` is the way that it goes, one of
-        stretto.torch.ways.EXCHANGES, a Quorum or Backups; None: place.usual_way. Raises Mismatch
-        if it was declared otherwise, here or elsewhere."""
+        stretto.torch.core.ways.EXCHANGES, a Quorum or Backups; None: place.usual_way. Raises
+        Mismatch if it was declared otherwise, here or elsewhere."""
         codec = codec if dtype == "f32" else None
         given, exchange = exchange, exchange or self.place.usual_way
         key = (name, dtype, elements, rule, deterministic, codec, bulk, shape, exchange)

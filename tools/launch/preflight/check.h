@@ -10,13 +10,9 @@
 #include "tools/launch/plan/environment.h"
 #include "tools/launch/plan/placement.h"
 #include "tools/launch/plan/plan.h"
+#include "tools/launch/preflight/finding.h"
 
 namespace stretto::launch {
-
-struct Finding {
-  bool fine = false;
-  std::string text;
-};
 
 /// Runs stretto-scheduler and stretto-server with --version, and an agent on each other host of
 /// --via ssh and --via slurm; starts nothing else. `directory`: where processes are to run.

@@ -7,7 +7,10 @@
 
 #include "common/clock.h"
 #include "tools/launch/plan/command.h"
-#include "tools/launch/preflight/check.h"
+#include "tools/launch/plan/environment.h"
+#include "tools/launch/plan/placement.h"
+#include "tools/launch/plan/plan.h"
+#include "tools/launch/preflight/finding.h"
 #include "tools/launch/process/spawn.h"
 
 namespace stretto::launch {

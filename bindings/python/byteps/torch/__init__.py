@@ -24,7 +24,7 @@ from byteps.torch.ops import push_pull_async_inplace as byteps_push_pull
 from stretto.torch import (allgather, barrier, broadcast, broadcast_object,
                            broadcast_optimizer_state, is_initialized, local_rank, local_size, rank,
                            size)
-from stretto.torch import compression as _compression
+from stretto.torch.core import compression as _compression
 
 try:
     import cloudpickle

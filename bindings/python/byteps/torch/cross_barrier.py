@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """byteps.torch.cross_barrier: steps that do not wait, so that the next forward begins with what
-has come (see stretto.torch.layerwise). Works with every optimizer that treats parameters one by
-one; BytePS knew SGD, Adam and RMSprop.
+has come (see stretto.torch.optim.layerwise). Works with every optimizer that treats parameters one
+by one; BytePS knew SGD, Adam and RMSprop.
 """
 
 import stretto.torch as st

@@ -9,8 +9,8 @@ import torch
 import stretto.torch as st
 from byteps.torch.compression import Compression
 from stretto import environment, errors, session, unfinished
-from stretto.torch import exchange, functional, wire
-from stretto.torch.compression import codec_of, from_params
+from stretto.torch.core import exchange, functional, wire
+from stretto.torch.core.compression import codec_of, from_params
 
 _handles: Dict[int, Tuple[exchange.Handle, torch.Tensor]] = {}  # And what the caller gave.
 _numbers = itertools.count(1)

@@ -6,7 +6,8 @@ on during this step's forward and backward (Pipe-SGD, Li et al., NeurIPS 2018).
 import torch
 
 from stretto import unfinished
-from stretto.torch import exchange, synchronous
+from stretto.torch.core import exchange
+from stretto.torch.optim import synchronous
 
 
 class Delayed(synchronous.Synchronous):

@@ -20,22 +20,22 @@ from stretto.closing import Backups, Exchange, Quorum
 from stretto.errors import Error
 from stretto.session import is_initialized
 from stretto.torch import elastic
-from stretto.torch import exchange as _exchange
-from stretto.torch import wire as _wire
-from stretto.torch.broadcasting import (broadcast_object, broadcast_optimizer_state,
+from stretto.torch.core import exchange as _exchange
+from stretto.torch.core import wire as _wire
+from stretto.torch.core.broadcasting import (broadcast_object, broadcast_optimizer_state,
                                         broadcast_parameters)
-from stretto.torch.checkpoints import (RandomStates, Restored, attach, checkpoint,
+from stretto.torch.checkpointing.checkpoints import (RandomStates, Restored, attach, checkpoint,
                                        checkpoint_if_due, restore, restored)
-from stretto.torch.compression import Compression
-from stretto.torch.exchange import Handle
-from stretto.torch.functional import allgather, broadcast, broadcast_, push_pull
-from stretto.torch.groups import Group
-from stretto.torch.local import LocalSteps
-from stretto.torch.optimizer import MODES, DistributedOptimizer
-from stretto.torch.orders import record_order
-from stretto.torch.parallel import DistributedDataParallel
-from stretto.torch.scattering import (allgather_object, alltoall, grouped_push_pull, join,
-                                      reduce_scatter)
+from stretto.torch.core.compression import Compression
+from stretto.torch.core.exchange import Handle
+from stretto.torch.core.functional import allgather, broadcast, broadcast_, push_pull
+from stretto.torch.collectives.groups import Group
+from stretto.torch.local_sgd.local import LocalSteps
+from stretto.torch.optim.optimizer import MODES, DistributedOptimizer
+from stretto.torch.optim.orders import record_order
+from stretto.torch.optim.parallel import DistributedDataParallel
+from stretto.torch.collectives.scattering import (allgather_object, alltoall, grouped_push_pull,
+                                                  join, reduce_scatter)
 
 __version__ = _core.__version__
 __all__ = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """byteps.torch.parallel.distributed: a module whose backward leaves mean gradients."""
 
-from byteps.torch.compression import Compression
-from stretto.torch import parallel
+from stretto.torch.core.compression import Compression
+from stretto.torch.optim import parallel
 
 
 class DistributedDataParallel(parallel.DistributedDataParallel):

@@ -32,7 +32,7 @@ from stretto.horovod.torch.scattering import (alltoall, alltoall_async, grouped_
                                               reducescatter_async)
 from stretto.horovod.torch.sync_batch_norm import SyncBatchNorm
 from stretto.torch import is_initialized, local_rank, local_size, rank, size
-from stretto.torch.compression import Compression
+from stretto.torch.core.compression import Compression
 
 __all__ = [
     "Adasum", "Average", "Compression", "DistributedOptimizer", "HorovodInternalError", "Max",
@@ -126,8 +126,8 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
 
 
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
-    """The object that the worker `root_rank` gives. See stretto.torch.objects for what can travel:
-    nothing is unpickled."""
+    """The object that the worker `root_rank` gives. See stretto.torch.core.objects for what can
+    travel: nothing is unpickled."""
     _process_sets.check(process_set, "broadcast_object")
     if process_set is global_process_set:
         return _st.broadcast_object(obj, root_rank, name)

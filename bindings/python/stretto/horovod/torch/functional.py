@@ -10,9 +10,9 @@ from stretto import session
 from stretto.horovod.torch import handles, ops, process_sets, reductions
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
-from stretto.torch import exchange, wire
-from stretto.torch.compression import Compression
-from stretto.torch.functional import only_if
+from stretto.torch.core import exchange, wire
+from stretto.torch.core.compression import Compression
+from stretto.torch.core.functional import only_if
 
 
 def _tensors_of(gathered):
@@ -213,8 +213,8 @@ def grouped_allgather(tensors, name=None, process_set=global_process_set):
 
 
 def allgather_object(obj, name=None, process_set=global_process_set):
-    """The list of all workers' objects, by rank. See stretto.torch.objects for what can travel:
-    nothing is unpickled."""
+    """The list of all workers' objects, by rank. See stretto.torch.core.objects for what can
+    travel: nothing is unpickled."""
     process_sets.check(process_set, "allgather_object")
     return ops.gather_objects("allgather_object", obj, name or "object", process_set)
 

@@ -11,8 +11,9 @@ from stretto import session, unfinished
 from stretto.horovod.torch import handles, reductions
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
-from stretto.torch import agreement, broadcasting, collectives, exchange, wire
-from stretto.torch.groups import Ask
+from stretto.torch.collectives import collectives
+from stretto.torch.core import agreement, broadcasting, exchange, wire
+from stretto.torch.collectives.groups import Ask
 
 _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
 

@@ -11,9 +11,10 @@ from stretto.horovod.torch import process_sets, reductions
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average
 from stretto.horovod.torch.set_gradients import SetGradients
-from stretto.torch import optimizer as _optimizer
-from stretto.torch import gradients, synchronous
-from stretto.torch.compression import Compression
+from stretto.torch.optim import optimizer as _optimizer
+from stretto.torch.gradients import gradients
+from stretto.torch.optim import synchronous
+from stretto.torch.core.compression import Compression
 
 
 def _check_groups(groups):

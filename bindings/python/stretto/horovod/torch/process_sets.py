@@ -9,7 +9,8 @@ from typing import Dict, Optional
 
 from stretto import errors, session, unfinished
 from stretto.horovod.torch import handles
-from stretto.torch import agreement, groups
+from stretto.torch.collectives import groups
+from stretto.torch.core import agreement
 
 
 class ProcessSet:

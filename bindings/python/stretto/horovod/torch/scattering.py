@@ -9,8 +9,9 @@ from stretto.horovod.torch import handles, ops, process_sets, reductions
 from stretto.horovod.torch.functional import grouped_allgather
 from stretto.horovod.torch.process_sets import global_process_set
 from stretto.horovod.torch.reductions import Average, Sum
-from stretto.torch import collectives, exchange
-from stretto.torch.compression import Compression
+from stretto.torch.collectives import collectives
+from stretto.torch.core import exchange
+from stretto.torch.core.compression import Compression
 
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 

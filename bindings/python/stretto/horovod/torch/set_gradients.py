@@ -6,8 +6,9 @@ place of tensors that all workers share.
 from stretto import done
 from stretto.horovod.torch import handles, ops, process_sets
 from stretto.horovod.torch.reductions import Average, Sum
-from stretto.torch import exchange, gradients
-from stretto.torch.groups import Ask
+from stretto.torch.core import exchange
+from stretto.torch.gradients import gradients
+from stretto.torch.collectives.groups import Ask
 
 _KIND = "DistributedOptimizer"
 _NO_FACTORS = (1.0, 1.0)

@@ -15,8 +15,8 @@ import inspect
 import torch
 import torch.distributed as dist
 
-from stretto.torch import ways
-from stretto.torch.alone import Alone
+from stretto.torch.core import ways
+from stretto.torch.collectives.alone import Alone
 from stretto.torch.distributed import builtin_hooks, libuv, rendezvous
 from stretto.torch.distributed.group import ProcessGroup, group_of
 

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch.autograd import Variable
 
 from stretto import _core, errors, session
-from stretto.torch import keeping, wire
+from stretto.torch.core import keeping, wire
 from stretto.torch.distributed import compiling, forms, memory, naming, sparse, works
 
 _OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.ReduceOp.MIN, "min"),

@@ -8,8 +8,8 @@ from typing import Callable, NamedTuple, Optional
 import torch
 
 from stretto import errors
-from stretto.torch import wire
-from stretto.torch.wire import place_of
+from stretto.torch.core import wire
+from stretto.torch.core.wire import place_of
 
 
 class Piece(NamedTuple):

@@ -13,7 +13,8 @@ from typing import Any, Callable, List, Optional, Sequence
 import torch
 
 from stretto import leaving, session, unfinished
-from stretto.torch import broadcasting, exchange, keeping, newcomers
+from stretto.torch.core import broadcasting, exchange, keeping
+from stretto.torch.elastic import newcomers
 from stretto.torch.elastic.errors import HostsUpdatedInterrupt
 from stretto.torch.elastic.reader import ElasticReader
 from stretto.torch.elastic.sampler import ElasticSampler

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the loss of a worker does to the samples of a step, and who says so."""
+
+import sys
+
+from stretto import session
+from stretto.torch.core import keeping
+from stretto.torch.elastic import newcomers
+from stretto.torch.elastic import sampler
+
+_CHOICES = ("redistribute", "shrink")
+_MEANING = {
+    "shrink": "a step has fewer samples, and what the lost ones had left of their data is not "
+              "used in this epoch; stretto.torch.elastic.ElasticSampler would divide it among the "
+              "others",
+    "redistribute": "what the lost ones had not processed is divided among the others at the next "
+                    "commit() or check_host_updates()",
+}
+
+
+class OnLoss:
+    """Of one optimizer or module.
+
+    choice    "redistribute" or "shrink"; None: the first if the program has an ElasticSampler
+    sampler   whose batches() the gradients are of; None: all batches have one size
+    """
+
+    def __init__(self, choice=None, weighted_by=None):
+        if choice is not None and choice not in _CHOICES:
+            raise ValueError(f"on_loss is {choice!r}, wanted 'redistribute' or 'shrink'")
+        if weighted_by is not None and not isinstance(weighted_by, sampler.ElasticSampler):
+            raise TypeError(f"the sampler is a {type(weighted_by).__name__}, wanted an "
+                            "ElasticSampler")
+        self.choice = choice
+        self._sampler = weighted_by
+        self._present = None
+
+    def begin_step(self, scope):
+        """Before anything of a step of an exchange in this scope travels: newcomers come in."""
+        if not session.is_initialized():
+            return
+        keeping.check_restored(session.current())
+        if newcomers.makes_steps(session.current(), scope):
+            newcomers.begin_step(session.current())
+
+    def scale(self, gradients, rule):
+        """What this worker gives to what the rule makes of all their gradients: by its samples in a
+        mean."""
+        if self._sampler is None or rule != "mean":
+            return
+        weight = self._sampler.weight()
+        for gradient in gradients:
+            if weight != 1.0:
+                gradient.mul_(weight)
+
+    def look(self, now):
+        """Once a step: the first time that somebody is lost, rank 0 says what that means."""
+        if not now.elastic:
+            return
+        before, self._present = self._present, now.present
+        if before is None or now.present >= before or now.told_of_loss:
+            return
+        now.told_of_loss = True
+        if now.rank == 0:
+            chosen = self.choice or ("redistribute" if sampler.divides_anew() else "shrink")
+            print(f"stretto: the job goes on with {now.present} of {now.seats} workers "
+                  f"(on_loss={chosen!r}): {_MEANING[chosen]}", file=sys.stderr, flush=True)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange of gradients as backward makes them: hooks, buckets, late gradients."""
