@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of a program: what its wrapped optimizers and modules train, what was made alike by a
-broadcast, states of stretto.torch.elastic, and what it attaches itself, in one cut with the servers'
-values. Each worker writes a part of what all workers have alike. A checkpoint is tensors by name,
-and one description of them, which is no pickle.
+broadcast, states of stretto.torch.elastic, and what it attaches itself, in one cut with what
+servers hold. Each worker writes a part of what all workers have alike. A checkpoint is tensors by
+name, and one description of them, which is no pickle.
 """
 
 import operator
