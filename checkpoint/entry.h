@@ -16,11 +16,11 @@
 namespace stretto::checkpoint {
 
 /// Which checkpoint a file is of: files of different ones are never mixed.
-struct Origin {
+struct CheckpointId {
   std::uint64_t job = 0;     ///< Welcome::job of the job that made it.
   std::uint64_t number = 0;  ///< From 1, and greater than those that lay in the folder before.
   std::uint64_t step = 0;    ///< Of the program, as it said.
-  friend bool operator==(const Origin&, const Origin&) = default;
+  friend bool operator==(const CheckpointId&, const CheckpointId&) = default;
 };
 
 enum class Kind : std::uint8_t {
@@ -59,11 +59,11 @@ struct SavedEntry {
 std::string describe(const EntryKey& key);
 
 /// What a manifest says of a file, so that no other can take its place.
-struct Seal {
+struct FileDigest {
   std::uint64_t bytes = 0;     ///< Of the file.
   std::uint32_t checksum = 0;  ///< CRC32C of its head, its index and its end. The index has those
                                ///< of the entries, so this stands for every byte.
-  friend bool operator==(const Seal&, const Seal&) = default;
+  friend bool operator==(const FileDigest&, const FileDigest&) = default;
 };
 
 inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;

@@ -34,7 +34,7 @@ bool read_hex(const Json& json, const char* name, std::uint64_t& into) {
   return error == std::errc() && stop == end;
 }
 
-bool read_origin(const Json& json, Origin& origin) {
+bool read_origin(const Json& json, CheckpointId& origin) {
   return read_hex(json, "job", origin.job) && read(json, "number", origin.number) &&
          read(json, "step", origin.step);
 }

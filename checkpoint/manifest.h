@@ -18,12 +18,12 @@ namespace stretto::checkpoint {
 struct CheckpointManifest {
   struct File {
     std::string name;  ///< In the manifest's folder.
-    Seal seal;
+    FileDigest seal;
     std::uint64_t entries = 0;
     friend bool operator==(const File&, const File&) = default;
   };
 
-  Origin origin = {};
+  CheckpointId origin = {};
   std::string made_at = {};  ///< By the wall clock, for people only.
   std::string release = {};  ///< Of Stretto.
   std::uint32_t workers = 0;

@@ -40,7 +40,7 @@ PartsReader::PartsReader(std::unique_ptr<File> file, std::string path)
     : file_(std::move(file)), path_(std::move(path)) {}
 
 Result<PartsReader> PartsReader::open(Disk& disk, const std::string& path,
-                                      const std::optional<Seal>& seal) {
+                                      const std::optional<FileDigest>& seal) {
   Result<std::unique_ptr<File>> file = disk.open(path, Open::kRead);
   if (!file.ok()) return file.status();
   PartsReader reader(std::move(*file), path);

@@ -24,10 +24,10 @@ class PartsReader {
   /// Reads and checks head, end and index. kMalformed if it is no such file, not complete, damaged,
   /// or another one than `seal`; kUnsupported if a later version of Stretto has written it.
   static Result<PartsReader> open(Disk& disk, const std::string& path,
-                                  const std::optional<Seal>& seal = std::nullopt);
+                                  const std::optional<FileDigest>& seal = std::nullopt);
 
-  const Origin& origin() const { return origin_; }
-  const Seal& seal() const { return seal_; }
+  const CheckpointId& origin() const { return origin_; }
+  const FileDigest& seal() const { return seal_; }
   /// In the order of their bytes.
   const std::vector<SavedEntry>& entries() const { return entries_; }
   /// Reads entry number `index` in chunks of kChunkBytes. Each is checked before it is given: with
@@ -45,8 +45,8 @@ class PartsReader {
 
   std::unique_ptr<File> file_;
   std::string path_;
-  Origin origin_;
-  Seal seal_;
+  CheckpointId origin_;
+  FileDigest seal_;
   std::vector<SavedEntry> entries_;
   std::vector<std::uint64_t> offsets_;  // Of the entries.
   std::vector<std::byte> chunk_;        // Kept: new memory costs as much as reading into it.

@@ -51,7 +51,8 @@ PartsWriter::PartsWriter(std::unique_ptr<File> file, std::string path)
   pending_.reserve(kBufferBytes);
 }
 
-Result<PartsWriter> PartsWriter::create(Disk& disk, const std::string& path, const Origin& origin) {
+Result<PartsWriter> PartsWriter::create(Disk& disk, const std::string& path,
+                                        const CheckpointId& origin) {
   Result<std::unique_ptr<File>> file = disk.open(path, Open::kCreate);
   if (!file.ok()) return file.status();
   PartsWriter writer(std::move(*file), path);
@@ -81,7 +82,7 @@ Status PartsWriter::add(SavedEntry entry, const std::vector<std::span<const std:
   return {};
 }
 
-Result<Seal> PartsWriter::finish() {
+Result<FileDigest> PartsWriter::finish() {
   const std::string index = encode_index(entries_);
   if (index.size() > kMostIndexBytes) {
     return Status(Code::kResource,
@@ -100,7 +101,8 @@ Result<Seal> PartsWriter::finish() {
   if (status.ok()) status = flush();
   if (status.ok()) status = file_->sync();
   if (!status.ok()) return status;
-  return Seal{.bytes = offset_, .checksum = crc32c(bytes_of(end), crc32c(index_bytes, seal_))};
+  return FileDigest{.bytes = offset_,
+                    .checksum = crc32c(bytes_of(end), crc32c(index_bytes, seal_))};
 }
 
 Status PartsWriter::append(std::span<const std::byte> bytes) {

@@ -18,13 +18,14 @@ namespace stretto::checkpoint {
 class PartsWriter {
  public:
   /// Makes the file, which must not be there.
-  static Result<PartsWriter> create(Disk& disk, const std::string& path, const Origin& origin);
+  static Result<PartsWriter> create(Disk& disk, const std::string& path,
+                                    const CheckpointId& origin);
 
   /// Appends an entry: all of these bytes, one after another. Its length and checksums are filled
   /// in. kInvalidArgument if it has been added before.
   Status add(SavedEntry entry, const std::vector<std::span<const std::byte>>& bytes);
   /// Index and end, and all of it is on the device. Nothing can be added afterwards.
-  Result<Seal> finish();
+  Result<FileDigest> finish();
 
  private:
   PartsWriter(std::unique_ptr<File> file, std::string path);

@@ -67,13 +67,13 @@ ResumeSource source_of(const CheckpointSettings& settings) {
 }
 
 Result<Folder::Found> find(Folder& folder, Disk& disk, const ResumeSource& source) {
-  if (!source.is_named) return folder.newest(Depth::kAll);
+  if (!source.is_named) return folder.newest(VerifyDepth::kAll);
   const std::string path = source.number == 0 ? folder.path() : folder.path_of(source.number);
   const Result<bool> is_there = disk.exists(path);
   if (!is_there.ok()) return is_there.status();
   if (!*is_there) return refused(path, "nothing is there");
   if (source.number != 0) return find_one(folder, source);
-  Result<Folder::Found> found = folder.newest(Depth::kAll);
+  Result<Folder::Found> found = folder.newest(VerifyDepth::kAll);
   if (!found.ok()) {
     return refused(path, fmt::format("it cannot be read: {}", found.status().cause()));
   }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "common/config/config.h"
 
 namespace stretto::checkpoint {

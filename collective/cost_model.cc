@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collective/part_path.h"
+#include "collective/critical_path.h"
 #include "common/check.h"
 
 namespace stretto::collective {
@@ -68,7 +68,7 @@ std::vector<Carried> carried_of(const Strategy& strategy, const std::vector<Clas
 }
 
 std::vector<Carried> crossings_of(const Strategy& strategy, const std::vector<ClassLoad>& loads,
-                                  const Borders& borders) {
+                                  const BoundaryMap& borders) {
   std::vector<Carried> crossing(borders.size());
   for_each_edge(strategy, loads, [&](const ClassLoad& load, Place child, Place parent) {
     for (std::size_t at = 0; at < crossing.size(); ++at) {
@@ -79,13 +79,13 @@ std::vector<Carried> crossings_of(const Strategy& strategy, const std::vector<Cl
 }
 
 // The longest of the paths of one part of each class.
-PartPath longest_path(const Strategy& strategy, const std::vector<ClassLoad>& loads,
-                      const Network& network, const Borders& borders) {
-  PartPath longest;
+CriticalPath longest_path(const Strategy& strategy, const std::vector<ClassLoad>& loads,
+                          const Network& network, const BoundaryMap& borders) {
+  CriticalPath longest;
   for (std::size_t at = 0; at < loads.size(); ++at) {
     if (loads[at].parts == 0) continue;
-    const PartPath path = path_of(strategy.classes()[at].tree,
-                                  static_cast<double>(loads[at].largest), network, borders);
+    const CriticalPath path = path_of(strategy.classes()[at].tree,
+                                      static_cast<double>(loads[at].largest), network, borders);
     if (path.seconds > longest.seconds) longest = path;
   }
   return longest;
@@ -165,7 +165,7 @@ Prediction CostModel::predict(const Strategy& strategy, std::uint64_t bytes,
     made.processor_seconds = seconds;
     made.busiest = place;
   }
-  const PartPath path = longest_path(strategy, loads, network_, borders_);
+  const CriticalPath path = longest_path(strategy, loads, network_, borders_);
   made.path_seconds = path.seconds;
   made.hops = path.hops;
   made.seconds = std::max({made.link_seconds, made.processor_seconds, path.seconds + besides});

@@ -60,7 +60,7 @@ class CostModel {
   double processor_seconds(const Carried& carried) const;
 
   Network network_;
-  Borders borders_;
+  BoundaryMap borders_;
 };
 
 }  // namespace stretto::collective

@@ -4,7 +4,7 @@
 
 namespace stretto::collective {
 
-Borders::Borders(const std::vector<Boundary>& boundaries) {
+BoundaryMap::BoundaryMap(const std::vector<Boundary>& boundaries) {
   for (const Boundary& boundary : boundaries) {
     std::vector<bool> inside;
     for (const Place place : boundary.inside) {

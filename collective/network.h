@@ -25,9 +25,9 @@ struct Network {
 };
 
 /// Which boundaries are around a place. Never changes. Thread: any.
-class Borders {
+class BoundaryMap {
  public:
-  explicit Borders(const std::vector<Boundary>& boundaries);
+  explicit BoundaryMap(const std::vector<Boundary>& boundaries);
 
   std::size_t size() const { return inside_.size(); }
   bool inside(std::size_t boundary, Place place) const {

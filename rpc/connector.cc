@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto::rpc {
 namespace {

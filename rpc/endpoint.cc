@@ -8,8 +8,8 @@
 #include "common/config/config.h"
 #include "common/mutex.h"
 #include "common/network/address.h"
-#include "common/process/home_process.h"
-#include "common/process/last_words.h"
+#include "common/process/fork_guard.h"
+#include "common/process/oom_handler.h"
 #include "rpc/node.h"
 #include "stretto/rpc.h"
 #include "van/event_loop/loop_thread.h"
@@ -22,7 +22,7 @@ using Loop = LoopThread<EndpointNode>;
 
 class LoopExecutor final : public NodeExecutor {
  public:
-  explicit LoopExecutor(std::shared_ptr<Loop::Door> door) : door_(std::move(door)) {}
+  explicit LoopExecutor(std::shared_ptr<Loop::Handle> door) : door_(std::move(door)) {}
   void post(std::function<void(EndpointNode&)> request) override {
     door_->post(std::move(request));
   }
@@ -34,7 +34,7 @@ class LoopExecutor final : public NodeExecutor {
   }
 
  private:
-  const std::shared_ptr<Loop::Door> door_;
+  const std::shared_ptr<Loop::Handle> door_;
 };
 
 // Why a call that waits can't be made here.

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "common/process/home_process.h"
+#include "common/process/fork_guard.h"
 #include "rpc/node.h"
 
 namespace stretto::rpc {

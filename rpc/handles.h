@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "common/change.h"
+#include "common/operation_change.h"
 #include "common/threads/completion.h"
 #include "stretto/rpc.h"
 #include "van/engine/van.h"

@@ -8,7 +8,7 @@
 
 #include "common/check.h"
 #include "common/network/address.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto::rpc {
 namespace {
@@ -168,7 +168,7 @@ void EndpointNode::lose(LinkId link, const Status& why) {
 void EndpointNode::step(Duration wait) {
   owner_.check();
   if (over()) return;
-  van_.step(*this, wait, caller_.in_flight() > 0 ? Awaits::kAnswers : Awaits::kCalls);
+  van_.step(*this, wait, caller_.in_flight() > 0 ? WaitReason::kAnswers : WaitReason::kCalls);
   connector_.tick();
   caller_.tick();
   if (shutdown_.take_drained(van_.queue().idle(), clock_.now())) close_links();

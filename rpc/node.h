@@ -22,7 +22,7 @@
 namespace stretto::rpc {
 
 /// Thread: loop. After it is over any thread may call it, and is only told so.
-class EndpointNode final : public Agent, private Van::Handler {
+class EndpointNode final : public LoopTask, private Van::Handler {
  public:
   struct Settings {
     std::string token;
@@ -66,7 +66,7 @@ class EndpointNode final : public Agent, private Van::Handler {
  private:
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId, wire::PushTag) override {}
   void on_left(LinkId link, std::uint64_t tag) override;
   void on_broken(LinkId link, const Status& why) override;
 

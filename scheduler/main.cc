@@ -19,11 +19,11 @@
 #include "observe/metrics/endpoint.h"
 #include "scheduler/checkpoint/checkpoint_keeper.h"
 #include "scheduler/dashboard/page.h"
-#include "scheduler/launcher/process_ends.h"
-#include "scheduler/launcher/ready_line.h"
+#include "scheduler/launcher/exit_notices.h"
+#include "scheduler/launcher/status_pipe.h"
 #include "scheduler/metrics_file.h"
-#include "scheduler/outlook.h"
 #include "scheduler/scheduler.h"
+#include "scheduler/status_publisher.h"
 #include "van/transports.h"
 
 DEFINE_int32(workers, 0, "workers in the job (STRETTO_WORLD_SIZE)");
@@ -72,7 +72,7 @@ Result<std::string> listen_address(const Config& config) {
 
 // A job does not fail because its page cannot be served: that is said.
 std::unique_ptr<Page> page_if_wanted(const Config& config,
-                                     const std::shared_ptr<PageBoard>& board) {
+                                     const std::shared_ptr<PageSnapshots>& board) {
   if (config.page_address.empty()) return nullptr;
   Result<std::unique_ptr<Page>> page = serve_page(config, board);
   if (!page.ok()) {
@@ -132,7 +132,7 @@ void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
   const bool none =
       !config.checkpoint.folder.empty() && !scheduler.watch().saved() && config.job.restored == 0;
   if (!none || !scheduler.status().ok() ||
-      gathering_of(scheduler.machine()) != Gathering::kComplete)
+      gathering_of(scheduler.machine()) != JobFormation::kComplete)
     return;
   log(Level::kWarning,
       "the job has made no checkpoint in '{}': its program asked for none (Checkpoints::save, "
@@ -148,15 +148,15 @@ std::optional<SavedCheckpoint> newest_saved(const Scheduler& scheduler, const Co
       .number = config.job.restored, .step = config.job.restored_step, .is_made = false};
 }
 
-ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config) {
-  ReadyLine::Changes changes;
+StatusPipe::Changes changes_told(const Scheduler& scheduler, const Config& config) {
+  StatusPipe::Changes changes;
   if (config.job.elastic() || config.job.servers_replaced()) {
-    changes.losses = [&scheduler]() -> const std::vector<LossNews>& {
+    changes.losses = [&scheduler]() -> const std::vector<LossReport>& {
       return scheduler.watch().loss_news();
     };
   }
   if (config.job.servers_move()) {
-    changes.moves = [&scheduler]() -> const std::vector<MoveOrder>& {
+    changes.moves = [&scheduler]() -> const std::vector<MigrationOrder>& {
       return scheduler.moves().orders();
     };
   }
@@ -170,18 +170,18 @@ ReadyLine::Changes changes_told(const Scheduler& scheduler, const Config& config
     };
     changes.guests = [&] { return guests_in(scheduler.view(), config); };
   }
-  if (!config.scheduler_return.journal.empty()) changes.life = ReadyLine::kLifeEvery;
+  if (!config.scheduler_return.journal.empty()) changes.life = StatusPipe::kLifeEvery;
   if (!config.checkpoint.folder.empty())
     changes.saved = [&scheduler, &config] { return newest_saved(scheduler, config); };
   return changes;
 }
 
 // Only the first one looks for a checkpoint to go on from: there may be newer ones since.
-Result<SchedulerPast> past_of_job(Config& config, Disk& disk, std::set<std::string>& restored) {
-  Result<SchedulerPast> past = past_of(config, disk, restored);
+Result<RecoveredState> past_of_job(Config& config, Disk& disk, std::set<std::string>& restored) {
+  Result<RecoveredState> past = past_of(config, disk, restored);
   if (!past.ok() || !past->records.empty()) return past;
   Status status = go_on_from_newest(config, disk, restored);
-  return status.ok() ? std::move(past) : Result<SchedulerPast>(std::move(status));
+  return status.ok() ? std::move(past) : Result<RecoveredState>(std::move(status));
 }
 
 std::uint64_t most_nodes(const Config& config) {
@@ -189,9 +189,9 @@ std::uint64_t most_nodes(const Config& config) {
 }
 
 // For the metrics' file, which may lie on a disk that checkpoints must not wait for; null: none.
-Result<std::unique_ptr<checkpoint::DiskThread>> thread_for_metrics(const Config& config) {
-  if (config.metrics_file.empty()) return std::unique_ptr<checkpoint::DiskThread>();
-  return checkpoint::DiskThread::start();
+Result<std::unique_ptr<checkpoint::ThreadDiskExecutor>> thread_for_metrics(const Config& config) {
+  if (config.metrics_file.empty()) return std::unique_ptr<checkpoint::ThreadDiskExecutor>();
+  return checkpoint::ThreadDiskExecutor::start();
 }
 
 void tell_address(const Config& config, const std::string& address) {
@@ -213,10 +213,11 @@ Status serve() {
   const Result<std::unique_ptr<FileHold>> folder = hold_folder(*config, disk, this_process());
   if (!folder.ok()) return folder.status();
   std::set<std::string> restored;
-  Result<SchedulerPast> past = past_of_job(*config, disk, restored);
+  Result<RecoveredState> past = past_of_job(*config, disk, restored);
   if (!past.ok()) return past.status();
   const std::vector<JournalRecord> records = std::move(past->records);
-  Result<std::unique_ptr<checkpoint::DiskThread>> disk_thread = checkpoint::DiskThread::start();
+  Result<std::unique_ptr<checkpoint::ThreadDiskExecutor>> disk_thread =
+      checkpoint::ThreadDiskExecutor::start();
   if (!disk_thread.ok()) return disk_thread.status();
 
   std::atomic<bool> stop{false};
@@ -224,7 +225,7 @@ Status serve() {
   Result<std::unique_ptr<Transport>> transport = make_transport(0, link_settings(*config));
   if (!transport.ok()) return transport.status();
   Transport& wakeable = **transport;
-  ProcessEnds ends(FLAGS_ready_fd);
+  ExitNotices ends(FLAGS_ready_fd);
   Scheduler scheduler(*config, std::move(*transport), clock, &ends,
                       {.disk = &disk, .work = disk_thread->get(), .restored = std::move(restored)},
                       *std::move(past));
@@ -243,19 +244,19 @@ Status serve() {
   JobFile job_file;
   write_down(job_file, *config, *address);
 
-  const auto board = std::make_shared<metrics::Board>();
-  const auto shown = std::make_shared<PageBoard>();
+  const auto board = std::make_shared<metrics::MetricsSnapshots>();
+  const auto shown = std::make_shared<PageSnapshots>();
   const std::unique_ptr<metrics::MetricsEndpoint> endpoint =
       metrics::serve_if_wanted(*config, 0, board);
   const std::unique_ptr<Page> page = page_if_wanted(*config, shown);
-  Outlook outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
-                  page == nullptr ? nullptr : shown.get(), clock);
-  Result<std::unique_ptr<checkpoint::DiskThread>> metrics_thread = thread_for_metrics(*config);
+  StatusPublisher outlook(scheduler, config->metrics_address.empty() ? nullptr : board.get(),
+                          page == nullptr ? nullptr : shown.get(), clock);
+  auto metrics_thread = thread_for_metrics(*config);
   if (!metrics_thread.ok()) return metrics_thread.status();
   MetricsFile agent(
       config->metrics_file, disk, metrics_thread->get(), outlook,
       [&scheduler, &clock] { return scheduler.watch().metrics(clock.now()); }, clock);
-  ReadyLine ready(
+  StatusPipe ready(
       FLAGS_ready_fd, agent, [&scheduler] { return gathering_of(scheduler.machine()); }, clock,
       changes_told(scheduler, *config));
   if (Status status = ready.tell_address(*address); !status.ok()) return status;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "checkpoint/disk_work.h"
+#include "checkpoint/disk_executor.h"
 #include "common/clock.h"
 #include "common/files/disk.h"
 #include "stretto/status.h"
@@ -18,13 +18,13 @@ namespace stretto {
 
 /// Steps another agent, and has files written beside it: a slow disk delays the file, not the
 /// agent. Thread: loop.
-class MetricsFile final : public Agent {
+class MetricsFile final : public LoopTask {
  public:
   using Metrics = std::function<std::string()>;
 
   /// All outlive this. `work` makes the calls to the disk. An empty path: no file, and `work` may
   /// be null.
-  MetricsFile(std::string path, Disk& disk, checkpoint::DiskWork* work, Agent& agent,
+  MetricsFile(std::string path, Disk& disk, checkpoint::DiskExecutor* work, LoopTask& agent,
               Metrics metrics, const Clock& clock)
       : path_(std::move(path)),
         disk_(disk),
@@ -51,8 +51,8 @@ class MetricsFile final : public Agent {
 
   std::string path_;
   Disk& disk_;
-  checkpoint::DiskWork* work_;
-  Agent& agent_;
+  checkpoint::DiskExecutor* work_;
+  LoopTask& agent_;
   Metrics metrics_;
   const Clock& clock_;
   Time next_write_ = {};

@@ -10,9 +10,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "scheduler/recovery/replay.h"
-#include "scheduler/sessions/hello.h"
+#include "scheduler/sessions/join_request.h"
 #include "van/control/control_codec.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 namespace {
@@ -43,7 +43,7 @@ void say_farewell(Van& van, const NodeLinks& links, const View& view,
 // A member whose process has died has lost all its links. One whose link to here has ended, and of
 // which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
 // tells of the deaths of those that it has started nobody need guess.
-void hope_by(const control::LinkReport& report, const ProcessEnds* launcher, const Config& config,
+void hope_by(const control::LinkReport& report, const ExitNotices* launcher, const Config& config,
              const View& view, Van& van, const NodeLinks& links) {
   const Member* subject = view.find(report.node);
   if (subject == nullptr || subject->left) return;
@@ -64,7 +64,7 @@ void tell_of_all(const View& view, const Config& config) {
 
 // Others go on without them. One that still lives hears why, and that ends it.
 void part_with_lost(const Publish& order, const View& view, Van& van, const NodeLinks& links,
-                    JobWatch& watch) {
+                    JobMonitor& watch) {
   for (const Publish::Loss& loss : order.lost) {
     const Member& lost = *std::ranges::find(order.changed, loss.node, &Member::node);
     const bool server = lost.role == Role::kServer;
@@ -87,7 +87,7 @@ Suspicion suspicion_of(const Member& reporter, const control::LinkReport& report
 ViewEvent loss_by_silence(NodeId node, Duration lasts, const NodeLinks& links) {
   std::string cause =
       fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler", seconds(lasts));
-  if (links.is_expected(node)) return Gone{.node = node, .cause = std::move(cause)};
+  if (links.is_expected(node)) return Disconnected{.node = node, .cause = std::move(cause)};
   return Lost{.node = node, .cause = std::move(cause)};
 }
 
@@ -105,7 +105,7 @@ LinkLives::NameOf names_in(const ViewMachine& machine) {
   };
 }
 
-void refuse(Van& van, WaitingRoom& waiting, LoggedCount& refused, LinkId link, const Status& why) {
+void refuse(Van& van, JoinQueue& waiting, LoggedCount& refused, LinkId link, const Status& why) {
   if (refused.add()) {
     log(Level::kWarning, "refused: {}; {} hellos so far", why.cause(), refused.events());
   }
@@ -115,8 +115,8 @@ void refuse(Van& van, WaitingRoom& waiting, LoggedCount& refused, LinkId link, c
 
 // All outlive what is returned.
 CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
-                                           const ViewMachine& machine, Agreements& agreements,
-                                           JobWatch& watch, Chronicle& chronicle) {
+                                           const ViewMachine& machine, Coordination& agreements,
+                                           JobMonitor& watch, MembershipJournal& chronicle) {
   return {.tell = [&van, &links](
                       NodeId node,
                       const control::CheckpointCut& cut) { van.send_control(links.of(node), cut); },
@@ -160,7 +160,7 @@ CheckpointKeeper::Job job_of(const View& view, std::uint64_t id, CheckpointCall 
       .id = id, .shards = shards_of(view), .workers = std::move(call.workers), .alike = call.alike};
 }
 
-Agreements::Late late_ways(CheckpointKeeper& checkpoints) {
+Coordination::Late late_ways(CheckpointKeeper& checkpoints) {
   return {
       .cut = [&checkpoints](NodeId worker,
                             std::uint64_t attempt) { checkpoints.tell_cut(worker, attempt); },
@@ -168,7 +168,7 @@ Agreements::Late late_ways(CheckpointKeeper& checkpoints) {
                               std::uint64_t attempt) { checkpoints.tell_ended(worker, attempt); }};
 }
 
-std::uint64_t number_of(const SchedulerPast& past, const Clock& clock) {
+std::uint64_t number_of(const RecoveredState& past, const Clock& clock) {
   const auto now = static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
   return past.job == 0 ? now : past.job;
 }
@@ -176,7 +176,7 @@ std::uint64_t number_of(const SchedulerPast& past, const Clock& clock) {
 }  // namespace
 
 Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-                     ProcessEnds* ends, const CheckpointKeeper::Files& files, SchedulerPast past)
+                     ExitNotices* ends, const CheckpointKeeper::Files& files, RecoveredState past)
     : config_(config),
       clock_(clock),
       ends_(ends),
@@ -210,11 +210,11 @@ Scheduler::Scheduler(const Config& config, std::unique_ptr<Transport> transport,
 }
 
 Status Scheduler::recover(const std::vector<JournalRecord>& records) {
-  const Replayed to{.machine = machine_,
-                    .chronicle = chronicle_,
-                    .agreements = agreements_,
-                    .checkpoints = checkpoints_,
-                    .watch = watch_};
+  const ReplayTarget to{.machine = machine_,
+                        .chronicle = chronicle_,
+                        .agreements = agreements_,
+                        .checkpoints = checkpoints_,
+                        .watch = watch_};
   Status status = replay(records, config_.scheduler_return.life, to, clock_.now());
   if (!status.ok()) return status;
   van_.set_epoch(view().epoch, view().fence);
@@ -226,7 +226,7 @@ Status Scheduler::recover(const std::vector<JournalRecord>& records) {
 // Nobody hears of what would be forgotten; and everybody that this one can be lost, if so.
 void Scheduler::before_sending() {
   const bool newly_lost = chronicle_.commit();
-  if (newly_lost && machine_.phase() == ViewMachine::Phase::kRunning) happened(Renewal{});
+  if (newly_lost && machine_.phase() == ViewMachine::Phase::kRunning) happened(Republish{});
 }
 
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
@@ -234,18 +234,19 @@ Result<std::string> Scheduler::listen(std::string_view address) { return van_.li
 void Scheduler::step(Duration wait) {
   // Before anybody comes in the place of one whose process has ended.
   if (ends_ != nullptr) {
-    const std::vector<MemberEnd> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
-    missing_.await_again(ends, machine_, watch_, [this](const Gone& gone) { happened(gone); });
+    const std::vector<MemberExit> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
+    missing_.await_again(ends, machine_, watch_,
+                         [this](const Disconnected& gone) { happened(gone); });
     replacements_.end(ends, machine_, watch_, [this](const Lost& lost) { happened(lost); });
     for (const NodeId node : comebacks_.end_with(ends)) {
-      happened(Gone{.node = node, .cause = "its process has ended"});
+      happened(Disconnected{.node = node, .cause = "its process has ended"});
       links_.forget(node);
     }
   }
   van_.step(*this, wait);
-  happened(TurnOver{});
+  happened(EndOfTurn{});
   tick();
-  happened(TurnOver{});
+  happened(EndOfTurn{});
   before_sending();
 }
 
@@ -256,9 +257,9 @@ Time Scheduler::next_due() const {
   return watch_.trace().active() ? std::min(due, clock_.now() + kTraceEvery) : due;
 }
 
-Gathering gathering_of(const ViewMachine& machine) {
-  if (machine.view().epoch != 0) return Gathering::kComplete;
-  return machine.admission().has_worker() ? Gathering::kAwaited : Gathering::kUnawaited;
+JobFormation gathering_of(const ViewMachine& machine) {
+  if (machine.view().epoch != 0) return JobFormation::kComplete;
+  return machine.admission().has_worker() ? JobFormation::kAwaited : JobFormation::kUnawaited;
 }
 
 // ---- what nodes say
@@ -304,7 +305,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
   }
   if (const auto* told = std::get_if<control::AtStep>(&message)) {
     if (told->checkpoint) return checkpoints_.on_told(member.node, *told);
-    return happened(StepTold{.node = member.node, .question = told->number, .step = told->step});
+    return happened(StepReport{.node = member.node, .question = told->number, .step = told->step});
   }
   if (const auto* failure = std::get_if<control::Failure>(&message)) {
     return happened(Lost{.node = member.node, .cause = failure->why.cause()});
@@ -323,7 +324,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     if (caught) happened(*caught);
   }
   if (control::is<control::Move>(message) && !moves_.ask_for(member, link)) {
-    happened(Gone{.node = member.node, .cause = "it was asked to end before it had all"});
+    happened(Disconnected{.node = member.node, .cause = "it was asked to end before it had all"});
   }
   checkpoints_.hear(member, message);
   const auto* report = std::get_if<control::LinkReport>(&message);
@@ -359,7 +360,7 @@ void Scheduler::on_hello(LinkId link, const control::Hello& hello) {
     happened(Lost{.node = join->former, .cause = "its process has come to the job again"});
   }
   if (const NodeId before = join.ok() ? comebacks_.forgotten(*join) : 0; before != 0) {
-    happened(Gone{.node = before, .cause = "its process comes anew"});
+    happened(Disconnected{.node = before, .cause = "its process comes anew"});
     links_.forget(before);
   }
   const std::vector<ViewOrder> orders = join.ok() ? chronicle_.on(machine_, *join, now)
@@ -408,7 +409,7 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
   if (member != nullptr && machine_.phase() == ViewMachine::Phase::kGathering) {
     log(Level::kWarning, "{} went away before the job began: {}", member->describe(), why.cause());
   }
-  happened(Gone{.node = node, .cause = why.cause()});
+  happened(Disconnected{.node = node, .cause = why.cause()});
 }
 
 // ---- what the machine orders
@@ -416,13 +417,14 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
 void Scheduler::happened(const ViewEvent& event) {
   for (const ViewOrder& order : chronicle_.on(machine_, event, clock_.now())) {
     if (const auto* news = std::get_if<Publish>(&order)) publish(*news);
-    if (const auto* ask = std::get_if<AskSteps>(&order)) {
+    if (const auto* ask = std::get_if<QuerySteps>(&order)) {
       for (const NodeId node : machine_.next_view().contributors.nodes) {
         van_.send_control(links_.of(node), control::AtStep{.number = ask->question});
       }
     }
     const View& view = machine_.next_view();
-    if (std::holds_alternative<Disperse>(order)) say_farewell(van_, links_, view, control::Leave{});
+    if (std::holds_alternative<DismissMembers>(order))
+      say_farewell(van_, links_, view, control::Leave{});
     if (const auto* end = std::get_if<EndJob>(&order))
       say_farewell(van_, links_, view, control::Failure{end->why});
   }
@@ -490,7 +492,7 @@ void Scheduler::tick() {
   const bool decides = looks || now >= machine_.next_due();
   if (decides && !wakefulness_.catches_up(now)) happened(missing_.look(machine_, ends_, now));
   if (std::exchange(waited_in_, view().epoch) == view().epoch && !looks) return;
-  for (const WaitingRoom::Guest& guest : std::vector(waiting_.guests()))
+  for (const JoinQueue::Guest& guest : std::vector(waiting_.guests()))
     on_hello(guest.link, guest.hello);
 }
 

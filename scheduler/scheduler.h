@@ -8,37 +8,37 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/launch_protocol/gathering.h"
+#include "common/launch_protocol/status_lines.h"
 #include "common/logged_count.h"
 #include "scheduler/checkpoint/checkpoint_keeper.h"
-#include "scheduler/coordination/agreements.h"
-#include "scheduler/journal/chronicle.h"
-#include "scheduler/launcher/process_ends.h"
+#include "scheduler/coordination/coordination.h"
+#include "scheduler/journal/membership_journal.h"
+#include "scheduler/launcher/exit_notices.h"
 #include "scheduler/launcher/replacement_ends.h"
 #include "scheduler/membership/view_machine.h"
-#include "scheduler/migration/move_desk.h"
-#include "scheduler/monitoring/job_watch.h"
-#include "scheduler/observers/onlookers.h"
+#include "scheduler/migration/migration_service.h"
+#include "scheduler/monitoring/job_monitor.h"
+#include "scheduler/observers/observer_service.h"
 #include "scheduler/recovery/comebacks.h"
+#include "scheduler/sessions/join_queue.h"
 #include "scheduler/sessions/missing_members.h"
 #include "scheduler/sessions/node_links.h"
-#include "scheduler/sessions/waiting_room.h"
 #include "van/engine/van.h"
 #include "van/event_loop/loop.h"
-#include "van/membership/membership.h"
+#include "van/membership/membership_client.h"
 
 namespace stretto {
 
 /// How far the job has come together.
-Gathering gathering_of(const ViewMachine& machine);
+JobFormation gathering_of(const ViewMachine& machine);
 
 /// Thread: loop.
-class Scheduler final : public Agent, private Van::Handler {
+class Scheduler final : public LoopTask, private Van::Handler {
  public:
   /// `ends`: who tells of processes' ends, outlives this; null: nobody does. So do the files.
   Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-            ProcessEnds* ends = nullptr, const CheckpointKeeper::Files& files = {},
-            SchedulerPast past = {});
+            ExitNotices* ends = nullptr, const CheckpointKeeper::Files& files = {},
+            RecoveredState past = {});
 
   /// In the place of a scheduler before this one: goes on where its journal ends. Before listen().
   Status recover(const std::vector<JournalRecord>& records);
@@ -53,8 +53,8 @@ class Scheduler final : public Agent, private Van::Handler {
   /// Ends the job with an error, told to everybody. For signals.
   void stop(Status why) { happened(Stop{std::move(why)}); }
   const Van& van() const { return van_; }
-  const JobWatch& watch() const { return watch_; }
-  const MoveDesk& moves() const { return moves_; }
+  const JobMonitor& watch() const { return watch_; }
+  const MigrationService& moves() const { return moves_; }
   const View& view() const { return machine_.view(); }
   const ViewMachine& machine() const { return machine_; }
   std::string_view phase() const { return name_of(machine_.phase()); }
@@ -65,7 +65,7 @@ class Scheduler final : public Agent, private Van::Handler {
  private:
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId, wire::PushTag) override {}
   void on_broken(LinkId link, const Status& why) override;
   void before_sending() override;
 
@@ -76,23 +76,23 @@ class Scheduler final : public Agent, private Van::Handler {
 
   const Config& config_;
   const Clock& clock_;
-  ProcessEnds* const ends_;
+  ExitNotices* const ends_;
   Van van_;
   const std::uint64_t job_;
   Time next_look_;
   NodeLinks links_;
   ViewMachine machine_;
-  Chronicle chronicle_;
-  Agreements agreements_;
+  MembershipJournal chronicle_;
+  Coordination agreements_;
   CheckpointKeeper checkpoints_;
-  JobWatch watch_;
-  MoveDesk moves_;
-  Onlookers onlookers_;
-  WaitingRoom waiting_;
+  JobMonitor watch_;
+  MigrationService moves_;
+  ObserverService onlookers_;
+  JoinQueue waiting_;
   MissingMembers missing_;
   ReplacementEnds replacements_;
   std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
-  Wakefulness wakefulness_;
+  SuspendDetector wakefulness_;
   Comebacks comebacks_;
   LoggedCount refused_;
 };

@@ -69,7 +69,7 @@ class Server {
     Result<std::string> host = advertised_host(config_);
     if (!host.ok()) return host.status();
     if (!checkpoint::source_of(config_.checkpoint).folder.empty()) {
-      auto started = checkpoint::DiskThread::start();
+      auto started = checkpoint::ThreadDiskExecutor::start();
       if (!started.ok()) return started.status();
       disk_thread_ = *std::move(started);
     }
@@ -80,7 +80,7 @@ class Server {
       if (!address.ok()) return address.status();
       wakeable_.push_back(transport->get());
       shards_.emplace_back(config_, index, std::move(*transport), clock_,
-                           ShardArchive::Files{.disk = &disk_, .work = disk_thread_.get()});
+                           ShardPersistence::Files{.disk = &disk_, .work = disk_thread_.get()});
       Status status = shards_.back().start(*address, *host);
       if (!status.ok()) return status;
       if (!config_.metrics_address.empty()) shards_.back().set_board(board_.get());
@@ -147,9 +147,11 @@ class Server {
   const Clock& clock_;
   RealDisk disk_;
   std::list<Shard> shards_;
-  std::unique_ptr<checkpoint::DiskThread> disk_thread_;  // Ends first: its work is the shards'.
+  std::unique_ptr<checkpoint::ThreadDiskExecutor>
+      disk_thread_;  // Ends first: its work is the shards'.
   std::vector<Transport*> wakeable_;
-  const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
+  const std::shared_ptr<metrics::MetricsSnapshots> board_ =
+      std::make_shared<metrics::MetricsSnapshots>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> hands_over_{false};

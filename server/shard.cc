@@ -11,9 +11,9 @@
 #include "common/check.h"
 #include "common/log.h"
 #include "common/network/address.h"
+#include "server/monitoring/contribution_trace.h"
 #include "server/monitoring/shard_metrics.h"
-#include "server/monitoring/share_record.h"
-#include "server/storage/rule_state.h"
+#include "server/storage/optimizer_state.h"
 
 namespace stretto {
 namespace {
@@ -79,11 +79,11 @@ bool waits_again(Part& part, WorkerLinks::Worker worker, const wire::Header& hea
 }
 
 // It cannot be called.
-void report_other(Membership& membership, const Member* other, const Status& why) {
+void report_other(MembershipClient& membership, const Member* other, const Status& why) {
   if (other != nullptr) membership.report_broken(other->node, why, why);
 }
 
-void report_link(Membership& membership, const Member& member, const Status& why) {
+void report_link(MembershipClient& membership, const Member& member, const Status& why) {
   const std::string who = member.describe();
   if (why.code() == Code::kResource) {  // What ran out is this process's own.
     return membership.resign({why.code(), fmt::format("the link to {}: {}", who, why.cause())});
@@ -110,7 +110,7 @@ void note_share(TraceAgent& trace, Van& van, const NotedShare& share, const Cloc
 }
 
 // Nobody is left who could make its open round.
-bool ends_in_vain(Part& part, const SittingOut& sitting_out, Announcer& announcer) {
+bool ends_in_vain(Part& part, const PausedWorkers& sitting_out, ReplySender& announcer) {
   const Status why = sitting_out.in_vain(part.collector.rounds(), part.spec.options.mode);
   if (why.ok()) return false;
   announcer.fail(part, why);
@@ -119,7 +119,7 @@ bool ends_in_vain(Part& part, const SittingOut& sitting_out, Announcer& announce
 }
 
 template <typename Word>
-void tell_scheduler(Van& van, const Membership& membership, const std::optional<Word>& word) {
+void tell_scheduler(Van& van, const MembershipClient& membership, const std::optional<Word>& word) {
   if (word) van.send_control(membership.scheduler().id(), *word);
 }
 
@@ -142,11 +142,11 @@ std::set<NodeId> makers_in(const OwnedSlots& slots) {
   return makers;
 }
 
-void look_for_stalls(StallWatch& stalls, OwnedSlots& slots, Membership& membership,
-                     Announcer& announcer, Time now) {
+void look_for_stalls(StallWatchdog& stalls, OwnedSlots& slots, MembershipClient& membership,
+                     ReplySender& announcer, Time now) {
   if (membership.heartbeats().others_pause()) stalls.excuse(now);
   if (now < stalls.next_due()) return;
-  const LongWaits waits =
+  const StalledRounds waits =
       stalls.look(slots, membership.settings(), now,
                   [&announcer](Part& part, const Status& why) { announcer.fail(part, why); });
   membership.heartbeats().set_long_waits(waits.told());
@@ -154,7 +154,7 @@ void look_for_stalls(StallWatch& stalls, OwnedSlots& slots, Membership& membersh
 
 // What a change of who makes rounds completes is released as all else; parts whose open round
 // cannot be made any more fail.
-GroupChanges::Ways ways_of(Replication& replication, Announcer& announcer) {
+ContributorChanges::Ways ways_of(Replication& replication, ReplySender& announcer) {
   return {
       .append = [&replication](const OwnedSlots::Place& place,
                                Update update) { replication.append(place, std::move(update), 0); },
@@ -167,7 +167,7 @@ GroupChanges::Ways ways_of(Replication& replication, Announcer& announcer) {
 }
 
 // A worker has no part in a tensor's rounds any more, and says why: neither have others.
-void doom(OwnedSlots& slots, Announcer& announcer, const control::Fault& said, Rank number) {
+void doom(OwnedSlots& slots, ReplySender& announcer, const control::Fault& said, Rank number) {
   const Status why = Status(said.why).with_peer(fmt::format("worker {}", number));
   if (!slots.doom(said.tensor, why)) return;
   slots.for_each_part([&](Part& part) {
@@ -180,7 +180,7 @@ void doom(OwnedSlots& slots, Announcer& announcer, const control::Fault& said, R
 }  // namespace
 
 Shard::Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
-             const Clock& clock, const ShardArchive::Files& files)
+             const Clock& clock, const ShardPersistence::Files& files)
     : config_(config),
       index_(index),
       clock_(clock),
@@ -221,7 +221,8 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
     told = *std::move(elsewhere);
   }
   log(Level::kDebug, "listening at {}", told);
-  membership_.emplace(config_, Membership::Self{.shard = index_, .address = told}, van_, clock_);
+  membership_.emplace(config_, MembershipClient::Self{.shard = index_, .address = told}, van_,
+                      clock_);
   membership_->start();
   return {};
 }
@@ -435,7 +436,7 @@ void Shard::count(LinkId link, Worker worker, const wire::Header& header, Buffer
   const Time now = trace_.tracer().now(clock_);
   const Time first = part.waiting.empty() ? now : part.waiting.oldest().since;
   const PushId id = id_of(push, worker.node, part);
-  Result<Collector::Counted> counted =
+  Result<Aggregator::Counted> counted =
       place.slot->count(part, id, share_of(push, id, std::move(payload)));
   if (!counted.ok() && counted.status().code() == Code::kMismatch) {
     return announcer_.disagree(link, push, part, counted.status());

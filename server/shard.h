@@ -9,33 +9,33 @@
 
 #include "common/clock.h"
 #include "common/config/config.h"
-#include "server/checkpoint/shard_archive.h"
-#include "server/monitoring/ended_waits.h"
-#include "server/monitoring/held_back.h"
-#include "server/monitoring/stall_watch.h"
-#include "server/recovery/handing_over.h"
-#include "server/recovery/taking_over.h"
+#include "server/checkpoint/shard_persistence.h"
+#include "server/monitoring/round_latency.h"
+#include "server/monitoring/stall_watchdog.h"
+#include "server/monitoring/straggler_time.h"
+#include "server/recovery/handoff.h"
+#include "server/recovery/state_recovery.h"
 #include "server/replication/replication.h"
-#include "server/sessions/announcer.h"
 #include "server/sessions/held_messages.h"
-#include "server/sessions/sitting_out.h"
+#include "server/sessions/paused_workers.h"
+#include "server/sessions/reply_sender.h"
 #include "server/sessions/worker_links.h"
-#include "server/storage/group_changes.h"
+#include "server/storage/contributor_changes.h"
 #include "server/storage/owned_slots.h"
 #include "van/engine/van.h"
 #include "van/engine/van_metrics.h"
 #include "van/event_loop/loop.h"
-#include "van/membership/membership.h"
+#include "van/membership/membership_client.h"
 #include "van/membership/trace_agent.h"
 
 namespace stretto {
 
 /// Thread: loop.
-class Shard final : public Agent, private Van::Handler {
+class Shard final : public LoopTask, private Van::Handler {
  public:
   /// `files` outlive this.
   Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
-        const Clock& clock, const ShardArchive::Files& files = {});
+        const Clock& clock, const ShardPersistence::Files& files = {});
 
   /// Listens at `address` and goes to the scheduler. Others are told `advertised_host`, if not
   /// empty, and the port.
@@ -53,7 +53,7 @@ class Shard final : public Agent, private Van::Handler {
   void hand_over() { handing_over_.begin(*membership_, clock_.now(), config_.drain); }
   const Van& van() const { return van_; }
   /// Numbers go to this board now and then. Before the loop starts.
-  void set_board(metrics::Board* board) { pen_.set_board(board, index_); }
+  void set_board(metrics::MetricsSnapshots* board) { pen_.set_board(board, index_); }
   /// What it owns, for checkers in tests too.
   const OwnedSlots& slots() const { return slots_; }
 
@@ -62,9 +62,7 @@ class Shard final : public Agent, private Van::Handler {
 
   void on_control(LinkId link, const control::Message& message) override;
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override;
-  void on_acked(LinkId link, wire::PushName push) override {
-    replication_.on_acked(link, push.key);
-  }
+  void on_acked(LinkId link, wire::PushTag push) override { replication_.on_acked(link, push.key); }
   void on_broken(LinkId link, const Status& why) override;
 
   void on_open(LinkId link, const control::Open& open);
@@ -84,20 +82,20 @@ class Shard final : public Agent, private Van::Handler {
   const Clock& clock_;
   Van van_;
   TraceAgent trace_;
-  metrics::Pen pen_;
-  std::optional<Membership> membership_;
+  metrics::Publisher pen_;
+  std::optional<MembershipClient> membership_;
   WorkerLinks workers_;
   OwnedSlots slots_;
-  Announcer announcer_;
-  SittingOut sitting_out_;
-  HeldBack held_;
-  StallWatch stalls_;
-  EndedWaits ended_waits_;
-  TakingOver taking_over_;
+  ReplySender announcer_;
+  PausedWorkers sitting_out_;
+  StragglerTime held_;
+  StallWatchdog stalls_;
+  RoundLatency ended_waits_;
+  StateRecovery taking_over_;
   Replication replication_;
-  GroupChanges changes_;
-  HandingOver handing_over_;
-  ShardArchive archive_;
+  ContributorChanges changes_;
+  Handoff handing_over_;
+  ShardPersistence archive_;
   HeldMessages held_messages_;
 };
 

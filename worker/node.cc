@@ -13,7 +13,8 @@
 namespace stretto {
 namespace {
 
-void report_broken(Membership& membership, const Member& member, Code code, const Status& why) {
+void report_broken(MembershipClient& membership, const Member& member, Code code,
+                   const Status& why) {
   const std::string who = member.describe();
   if (why.code() == Code::kResource) {  // What ran out is this process's own.
     return membership.resign(
@@ -25,16 +26,17 @@ void report_broken(Membership& membership, const Member& member, Code code, cons
                                .with_peer(who));
 }
 
-void report_missed(const std::vector<StandbyLinks::Missed>& standbys, Membership& membership) {
-  if (membership.state() == Membership::State::kLeaving) return;
-  for (const StandbyLinks::Missed& missed : standbys) {
+void report_missed(const std::vector<StandbyLinks::Unreachable>& standbys,
+                   MembershipClient& membership) {
+  if (membership.state() == MembershipClient::State::kLeaving) return;
+  for (const StandbyLinks::Unreachable& missed : standbys) {
     // This worker can do without it until it has a place, whatever it lacks itself.
     const Status why(Code::kLinkBroken, missed.why.cause());
     report_broken(membership, missed.member, Code::kServerLost, why);
   }
 }
 
-void follow_servers(ShardLinks& shards, Membership& membership, Time now) {
+void follow_servers(ShardLinks& shards, MembershipClient& membership, Time now) {
   if (!shards.called() || membership.over() || !membership.roster()) return;
   Status status = shards.follow(*membership.roster(), membership.hello(), now);
   if (!status.ok()) membership.fail(std::move(status));
@@ -43,7 +45,8 @@ void follow_servers(ShardLinks& shards, Membership& membership, Time now) {
 }  // namespace
 
 WorkerNode::WorkerNode(const Config& config, std::unique_ptr<Transport> transport,
-                       const Clock& clock, std::unique_ptr<Coder> coder, PlaceWatch::Then on_place)
+                       const Clock& clock, std::unique_ptr<CodecExecutor> coder,
+                       ViewListener::Then on_place)
     : clock_(clock),
       van_(std::move(transport), clock,
            {.limits = limits_for(config),
@@ -78,11 +81,11 @@ void WorkerNode::abandon() {
 }
 
 void WorkerNode::go_if_free() {
-  const bool may_go = membership_.state() == Membership::State::kMember && work_.idle();
+  const bool may_go = membership_.state() == MembershipClient::State::kMember && work_.idle();
   if (leaving_.empty() || !may_go) return;
   // Values that others wait for may be on the way to them, and go with the links. Who says for so
   // long that nothing has come is lost.
-  Exchanges& exchange = work_.exchange();
+  ExchangeDispatcher& exchange = work_.exchange();
   const Time now = clock_.now();
   const bool waits = farewell_until_ || heard_until_;  // Not longer, though frames are sent again.
   if (!waits && !exchange.peers().have_sent_all()) return;
@@ -124,8 +127,10 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
   } else if (const auto* taken = std::get_if<control::TakeIn>(&message)) {
     work_.steps().on_taken_in(shards_.place_of(shard->node), *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
-    if (membership_.state() == Membership::State::kLeaving) return;  // It may be known as gone.
-    membership_.fail(Status(fault->why).with_peer(shard->describe()), Membership::State::kCutOff);
+    if (membership_.state() == MembershipClient::State::kLeaving)
+      return;  // It may be known as gone.
+    membership_.fail(Status(fault->why).with_peer(shard->describe()),
+                     MembershipClient::State::kCutOff);
   } else {
     work_.on_shard(link, message, *shard);
   }
@@ -135,7 +140,7 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   if (membership_.on_broken(link, why) || shards_.standbys().lose(link, why)) return;
   const Member* shard = shards_.find(link);
   const Member* peer = shard == nullptr ? work_.exchange().lose_peer(link) : nullptr;
-  if (membership_.state() == Membership::State::kLeaving) return;
+  if (membership_.state() == MembershipClient::State::kLeaving) return;
   if (shard != nullptr && !shards_.call_again(link, membership_.hello(), clock_.now())) {
     report_broken(membership_, *shard, Code::kServerLost, why);
   }
@@ -148,7 +153,7 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
 void WorkerNode::step(Duration wait) {
   if (ended_) return;
   try {
-    van_.step(*this, wait, idle() ? Awaits::kNothing : Awaits::kAnswers);
+    van_.step(*this, wait, idle() ? WaitReason::kNothing : WaitReason::kAnswers);
     tick();
   } catch (const std::bad_alloc& thrown) {
     const Time now = clock_.now();
@@ -159,7 +164,7 @@ void WorkerNode::step(Duration wait) {
 }
 
 void WorkerNode::tick() {
-  Exchanges& exchange = work_.exchange();
+  ExchangeDispatcher& exchange = work_.exchange();
   Heartbeats& heartbeats = membership_.heartbeats();
   if (heartbeats.due(clock_.now())) {
     Heartbeats::Progress told = work_.progress();
@@ -182,7 +187,7 @@ void WorkerNode::tick() {
         worker_metrics(van_, exchange, membership_.number(), heartbeats, activity_.reports().all()),
         now);
   }
-  if (membership_.state() == Membership::State::kMember && !shards_.called()) {
+  if (membership_.state() == MembershipClient::State::kMember && !shards_.called()) {
     const Status called = shards_.connect(*membership_.roster(), membership_.hello(), now);
     if (!called.ok()) membership_.fail(called);
   }
@@ -190,7 +195,7 @@ void WorkerNode::tick() {
       joining_ && shards_.complete() && shards_.standbys().settled() &&
       work_.steps().takes_part(*membership_.roster(), membership_.node(), shards_.count());
   if (is_in) std::exchange(joining_, nullptr)({});
-  if (work_.steps().too_late()) membership_.resign(Entering::too_late());
+  if (work_.steps().too_late()) membership_.resign(JoinProgress::too_late());
   const bool excused = membership_.scheduler_is_away();
   report_missed(shards_.standbys().take_missed(now, excused), membership_);
   if (Status silence = shards_.silence(now, excused); !silence.ok()) {
@@ -211,7 +216,7 @@ void WorkerNode::tick() {
 
 Time WorkerNode::next_due() const {
   if (ended_) return Time::max();
-  const bool is_in = membership_.state() == Membership::State::kMember;
+  const bool is_in = membership_.state() == MembershipClient::State::kMember;
   const Time farewell = farewell_until_ ? *farewell_until_ : heard_until_.value_or(Time::max());
   return std::min({van_.next_due(), membership_.next_due(), work_.next_due(), shards_.next_due(),
                    is_in ? farewell : Time::max()});
@@ -226,7 +231,7 @@ void WorkerNode::finish() {
                                       : "this worker has left the job";
   const Status why = membership_.status().ok() ? Status(Code::kCancelled, told)
                                                : work_.cause_of(membership_.status());
-  const bool in_order = membership_.state() == Membership::State::kLeft;
+  const bool in_order = membership_.state() == MembershipClient::State::kLeft;
   places_.follow(membership_, work_.steps().gate().count()->begun() != 0);
   van_.shut();
   work_.end_all(why);

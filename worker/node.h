@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkerNode: a worker's life on its loop: join, links to every shard, leaving, and the end when
-// somebody is lost. What the program asks for is ProgramWork's.
+// somebody is lost. What the program asks for is RequestDispatcher's.
 #pragma once
 
 #include <functional>
@@ -10,36 +10,36 @@
 
 #include "common/clock.h"
 #include "common/config/config.h"
-#include "observe/metrics/board.h"
+#include "observe/metrics/snapshots.h"
 #include "van/engine/van.h"
 #include "van/event_loop/loop.h"
-#include "van/membership/membership.h"
+#include "van/membership/membership_client.h"
 #include "van/membership/trace_agent.h"
-#include "worker/elastic/job_place.h"
+#include "worker/elastic/worker_view.h"
 #include "worker/monitoring/activity_report.h"
 #include "worker/monitoring/input_report.h"
-#include "worker/program_work.h"
+#include "worker/request_dispatcher.h"
 #include "worker/server_path/shard_links.h"
 
 namespace stretto {
 
 /// Thread: loop. Every callback is called exactly once, inside step() or the call it was given to.
-class WorkerNode final : public Agent, private Van::Handler {
+class WorkerNode final : public LoopTask, private Van::Handler {
  public:
-  using Done = ProgramWork::Done;
-  using Declared = ProgramWork::Declared;
+  using Done = RequestDispatcher::Done;
+  using Declared = RequestDispatcher::Declared;
 
   /// `coder` is where codecs run; `on_place` hears in step() where it stands, at each view.
   WorkerNode(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
-             std::unique_ptr<Coder> coder = std::make_unique<Coder>(),
-             PlaceWatch::Then on_place = nullptr);
+             std::unique_ptr<CodecExecutor> coder = std::make_unique<CodecExecutor>(),
+             ViewListener::Then on_place = nullptr);
 
   /// `done` hears when there are links to every shard, if the job has any; of one that joins a job
   /// that runs, when it takes part. Other workers are told `address`, where the transport listens;
   /// empty: they cannot call.
   void join(Done done, std::string address = {});
   /// What is asked of this worker; refused once it leaves.
-  ProgramWork& work() { return work_; }
+  RequestDispatcher& work() { return work_; }
   /// Leaves when nothing is in flight any more. Who asks again while that takes hears the same.
   void leave(Done done);
   /// Ends everything at once, without leaving: others will see this worker lost.
@@ -54,10 +54,10 @@ class WorkerNode final : public Agent, private Van::Handler {
   bool idle() const { return work_.idle(); }
   /// True once there are links to every shard.
   bool joined() const { return shards_.complete(); }
-  const Membership& membership() const { return membership_; }
+  const MembershipClient& membership() const { return membership_; }
   const Van& van() const { return van_; }
   /// Numbers go to this board now and then. Before the loop starts.
-  void set_board(metrics::Board* board) { pen_.set_board(board, 0); }
+  void set_board(metrics::MetricsSnapshots* board) { pen_.set_board(board, 0); }
   /// Heartbeats tell what this process's readers did, and these are told the scheduler's limit. It
   /// outlives this. Before the loop starts.
   void set_input(InputAccount* input) { input_.set_account(input); }
@@ -71,7 +71,7 @@ class WorkerNode final : public Agent, private Van::Handler {
   void on_data(LinkId link, const wire::Header& header, Buffer payload) override {
     work_.exchange().on_data(link, header, std::move(payload));
   }
-  void on_acked(LinkId, wire::PushName push) override { work_.exchange().servers().on_acked(push); }
+  void on_acked(LinkId, wire::PushTag push) override { work_.exchange().servers().on_acked(push); }
   std::span<std::byte> landing(LinkId link, const wire::Header& header) override {
     return work_.exchange().landing(link, header);
   }
@@ -83,15 +83,15 @@ class WorkerNode final : public Agent, private Van::Handler {
 
   const Clock& clock_;
   Van van_;
-  Membership membership_;
+  MembershipClient membership_;
   TraceAgent trace_;
-  metrics::Pen pen_;
+  metrics::Publisher pen_;
   InputReport input_;
   ActivityReport activity_;
   ShardLinks shards_;
-  ProgramWork work_;
+  RequestDispatcher work_;
   Done joining_;
-  PlaceWatch places_;
+  ViewListener places_;
   std::vector<Done> leaving_;           // Who waits for that.
   std::optional<Time> farewell_until_;  // Other workers have been told that this one leaves.
   std::optional<Time> heard_until_;     // Before that, they are waited for to have heard all.

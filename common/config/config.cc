@@ -12,7 +12,7 @@
 #include "common/log.h"
 #include "common/memory/crc32c.h"
 #include "common/network/machine.h"
-#include "common/process/starter.h"
+#include "common/process/parent_process.h"
 
 namespace stretto {
 namespace {
@@ -463,7 +463,7 @@ Status check(const Config& config) {
   }
   if (Status status = check_token_length(config.token); !status.ok()) return status;
   if (Status status = check_encryption(config); !status.ok()) return status;
-  if (const auto starter = Starter::named(config.starter); !starter.ok()) {
+  if (const auto starter = ParentProcess::named(config.starter); !starter.ok()) {
     return {starter.status().code(), "STRETTO_STARTED_BY is " + starter.status().cause()};
   }
   const auto nodes = config.workers + std::uint64_t{config.server_processes()} * config.shards;

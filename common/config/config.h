@@ -186,8 +186,8 @@ struct Config {
   CheckpointSettings checkpoint;
   SchedulerReturnSettings scheduler_return;  ///< Of the scheduler itself.
   TransportChoice transport = TransportChoice::kAuto;
-  /// Links that end are made anew (van/session/link_limits.h). No variable sets it: it is for
-  /// comparisons.
+  /// Links that end are made anew (van/session/reconnect_timeouts.h). No variable sets it: it is
+  /// for comparisons.
   bool remakes_links = true;
   /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
   bool whole_frames = false;

@@ -12,7 +12,7 @@
 
 #include "common/config/variables.h"
 #include "common/log.h"
-#include "common/process/last_words.h"
+#include "common/process/oom_handler.h"
 
 namespace stretto {
 

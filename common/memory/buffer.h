@@ -92,7 +92,7 @@ class Buffer {
     bool lasting = false;
   };
 
-  struct Own;  // A block and its bytes in one piece of memory.
+  struct OwnThread;  // A block and its bytes in one piece of memory.
 
   template <typename Release>
   struct Owned : Block {

@@ -13,9 +13,9 @@
 #include <memory>
 
 #include "common/descriptor.h"
-#include "common/failure.h"
 #include "common/network/host_port.h"
 #include "common/network/socket_address.h"
+#include "common/system_error.h"
 
 namespace stretto {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "common/failure.h"
+#include "common/system_error.h"
 
 namespace stretto {
 namespace {

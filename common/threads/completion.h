@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mutex.h"
-#include "common/threads/awaited.h"
+#include "common/threads/waitable.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 

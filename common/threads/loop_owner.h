@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/check.h"
-#include "common/threads/driven_loop.h"
+#include "common/threads/current_loop.h"
 
 namespace stretto {
 
@@ -13,13 +13,13 @@ class LoopOwner {
  public:
   void check() {
     if (over_) return;
-    const void* const here = DrivenLoop::or_thread();
+    const void* const here = CurrentLoop::or_thread();
     if (owner_ == nullptr) owner_ = here;
     STRETTO_CHECK(owner_ == here);
   }
   /// The same, but nobody owns it yet: who makes an object may use it before its loop begins.
   void check_if_owned() const {
-    STRETTO_CHECK(over_ || owner_ == nullptr || owner_ == DrivenLoop::or_thread());
+    STRETTO_CHECK(over_ || owner_ == nullptr || owner_ == CurrentLoop::or_thread());
   }
   /// The loop is over: any thread may call the object now, one at a time.
   void end() { over_ = true; }

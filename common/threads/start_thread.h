@@ -11,8 +11,8 @@
 namespace stretto {
 
 /// `run` goes on there. kResource if the system lets this user have no more.
-template <typename Run>
-Status start_thread(std::jthread& thread, Run run) {
+template <typename ReadRun>
+Status start_thread(std::jthread& thread, ReadRun run) {
   try {
     thread = std::jthread(std::move(run));
     return {};

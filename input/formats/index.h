@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "input/formats/source.h"
+#include "input/formats/byte_source.h"
 #include "stretto/input.h"
 
 namespace stretto::input {

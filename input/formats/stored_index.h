@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "input/formats/source.h"
+#include "input/formats/byte_source.h"
 #include "stretto/input.h"
 
 struct stat;

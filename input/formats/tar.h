@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "input/formats/source.h"
+#include "input/formats/byte_source.h"
 #include "stretto/status.h"
 
 namespace stretto::input {

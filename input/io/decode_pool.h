@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "input/io/parallelism.h"
+#include "input/io/tbb_parallelism.h"
 #include "stretto/input.h"
 
 namespace stretto::input {

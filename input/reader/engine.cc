@@ -31,7 +31,7 @@ Rules rules_of(const Options& options) {
 
 }  // namespace
 
-Engine::Engine(const Surroundings& around, bool direct, const Cursor& from)
+Engine::Engine(const EngineDependencies& around, bool direct, const Cursor& from)
     : around_(around),
       rules_(rules_of(around.options)),
       memory_(std::make_shared<MemoryPool>(around.options.memory_bytes)),
@@ -120,12 +120,12 @@ bool Engine::plan() {
     places.push_back(slot.place);
     slots_.push_back(std::move(slot));
   }
-  std::vector<Run> runs = plan_runs(places, first, around_.controls.in_force().read_bytes);
+  std::vector<ReadRun> runs = plan_runs(places, first, around_.controls.in_force().read_bytes);
   std::ranges::move(runs, std::back_inserter(planned_));
   return true;
 }
 
-bool Engine::needed(const Run& run) const {
+bool Engine::needed(const ReadRun& run) const {
   return std::ranges::find(run.wanted, first_tag_) != run.wanted.end();
 }
 
@@ -135,15 +135,15 @@ bool Engine::start_run() {
   if (requests_.in_flight() == 0 && !needed(planned_.front())) {
     // Nothing else will make room, if there is none.
     const auto next =
-        std::ranges::find_if(planned_, [this](const Run& run) { return needed(run); });
+        std::ranges::find_if(planned_, [this](const ReadRun& run) { return needed(run); });
     if (next != planned_.end()) std::iter_swap(next, planned_.begin());
   }
-  Run& run = planned_.front();
+  ReadRun& run = planned_.front();
   const std::size_t bytes = requests_.bytes_for(run.extent);
   const std::uint64_t cost = MemoryPool::rounded(bytes) + kSlotBytes * run.wanted.size();
   if (!around_.outlet.room_for(cost) && !needed(run)) return false;
   Buffer buffer = memory_->lease(bytes);
-  Run begun = std::move(run);
+  ReadRun begun = std::move(run);
   planned_.pop_front();
   if (buffer.data() == nullptr) {
     for (const std::uint64_t tag : begun.wanted) {
@@ -157,7 +157,7 @@ bool Engine::start_run() {
   return true;
 }
 
-void Engine::begin_flight(Run run, Buffer buffer, std::uint64_t cost) {
+void Engine::begin_flight(ReadRun run, Buffer buffer, std::uint64_t cost) {
   around_.outlet.use(static_cast<std::int64_t>(cost));
   const std::uint64_t tag = next_flight_++;
   const Extent extent = run.extent;
@@ -175,7 +175,7 @@ void Engine::land(Fetched& fetched) {
   const auto found = flights_.find(fetched.tag);
   const Flight flight = std::move(found->second);
   flights_.erase(found);
-  const Run& run = flight.run;
+  const ReadRun& run = flight.run;
   if (!fetched.status.ok()) {
     files_.forget(run.file);  // Perhaps another file has its name by now.
     around_.outlet.use(-static_cast<std::int64_t>(flight.cost));
@@ -191,7 +191,7 @@ void Engine::land(Fetched& fetched) {
 }
 
 // What failed together is read one by one, so that a fault costs only the sample that has it.
-void Engine::split(const Run& run) {
+void Engine::split(const ReadRun& run) {
   for (auto tag = run.wanted.rbegin(); tag != run.wanted.rend(); ++tag) {
     planned_.push_front({.file = run.file, .extent = slot(*tag).place.extent, .wanted = {*tag}});
   }

@@ -14,18 +14,18 @@
 #include "input/io/backend.h"
 #include "input/io/decode_pool.h"
 #include "input/io/memory_pool.h"
-#include "input/io/requests.h"
-#include "input/order/order.h"
-#include "input/order/plan.h"
-#include "input/reader/outlet.h"
+#include "input/io/read_requests.h"
+#include "input/order/read_plan.h"
+#include "input/order/sample_order.h"
+#include "input/reader/sample_queue.h"
 #include "input/tuning/controls.h"
 #include "input/tuning/pool_tuning.h"
-#include "input/tuning/tuning.h"
+#include "input/tuning/reader_tuning.h"
 
 namespace stretto::input {
 
 /// What the engine works with; all of it outlives the engine.
-struct Surroundings {
+struct EngineDependencies {
   const Options& options;
   const Index& index;
   const Order& order;
@@ -33,16 +33,16 @@ struct Surroundings {
   const Clock& clock;
   Controls& controls;
   Meter& meter;
-  Tuning& tuning;
+  ReaderTuning& tuning;
   PoolTuning& pool_tuning;
-  SampleOutlet& outlet;
+  SampleQueue& outlet;
 };
 
 /// Thread: loop, its own. Made and destroyed by the user's thread.
 class Engine {
  public:
   /// Begins behind the cursor.
-  Engine(const Surroundings& around, bool direct, const Cursor& from);
+  Engine(const EngineDependencies& around, bool direct, const Cursor& from);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
@@ -59,31 +59,31 @@ class Engine {
     Item item;
   };
   struct Flight {
-    Run run;
+    ReadRun run;
     std::uint64_t cost = 0;
   };
 
   void run();
   bool plan();
   bool start_run();
-  void begin_flight(Run run, Buffer buffer, std::uint64_t cost);
+  void begin_flight(ReadRun run, Buffer buffer, std::uint64_t cost);
   void land(Fetched& fetched);
-  void split(const Run& run);
+  void split(const ReadRun& run);
   void check_slot(std::uint64_t tag, const Fetched& fetched, std::shared_ptr<const void> lease);
   void fail(std::uint64_t tag, Status status);
   void submit(std::uint64_t tag, Sample sample);
   void take_decoded();
   void tune();
   void collect();
-  bool needed(const Run& run) const;
+  bool needed(const ReadRun& run) const;
   Slot& slot(std::uint64_t tag) { return slots_[tag - first_tag_]; }
   std::uint64_t wanted_samples() const;
 
-  const Surroundings around_;
+  const EngineDependencies around_;
   const Rules rules_;
   std::shared_ptr<MemoryPool> memory_;
   OpenFiles files_;
-  Requests requests_;
+  ReadRequests requests_;
   Walk walk_;
   std::uint64_t epoch_;   // Of what is delivered next.
   std::uint64_t passed_;  // In that epoch.
@@ -91,7 +91,7 @@ class Engine {
   int ends_planned_ = 0;    // Among the slots,
   int ends_collected_ = 0;  // and among the items.
   std::deque<Slot> slots_;
-  std::deque<Run> planned_;
+  std::deque<ReadRun> planned_;
   std::unordered_map<std::uint64_t, Flight> flights_;
   std::uint64_t next_flight_ = 0;
   std::vector<Item> items_;

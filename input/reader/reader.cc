@@ -109,11 +109,11 @@ class ReaderState {
 
   void start() {
     if (engine_) return;
-    outlet_ = std::make_unique<SampleOutlet>(options_.memory_bytes, clock_, meter_);
-    engine_ =
-        std::make_unique<Engine>(Surroundings{options_, index_, order_, *backend_, clock_,
-                                              controls_, meter_, tuning_, pool_tuning_, *outlet_},
-                                 direct_, cursor_);
+    outlet_ = std::make_unique<SampleQueue>(options_.memory_bytes, clock_, meter_);
+    engine_ = std::make_unique<Engine>(
+        EngineDependencies{options_, index_, order_, *backend_, clock_, controls_, meter_, tuning_,
+                           pool_tuning_, *outlet_},
+        direct_, cursor_);
   }
 
   SteadyClock clock_;
@@ -123,14 +123,14 @@ class ReaderState {
   std::unique_ptr<Backend> backend_;
   Meter meter_;
   Controls controls_;
-  Tuning tuning_;
+  ReaderTuning tuning_;
   PoolTuning pool_tuning_;
   const bool direct_;
   Cursor cursor_;
   bool over_ = false;
   std::vector<Status> problems_;
   std::uint64_t problem_count_;
-  std::unique_ptr<SampleOutlet> outlet_;
+  std::unique_ptr<SampleQueue> outlet_;
   std::unique_ptr<Engine> engine_;  // The last: it uses all the others.
 };
 

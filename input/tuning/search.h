@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "input/tuning/evidence.h"
+#include "input/tuning/measurements.h"
 
 namespace stretto::input {
 
@@ -30,7 +30,7 @@ struct Proposal {
 class Search {
  public:
   /// Both outlive this.
-  Search(const Grid& grid, const Evidence& evidence) : grid_(grid), evidence_(evidence) {}
+  Search(const Grid& grid, const Measurements& evidence) : grid_(grid), evidence_(evidence) {}
 
   /// From a point that has been measured.
   void start(Point point) { best_ = point; }
@@ -70,7 +70,7 @@ class Search {
   std::string describe(Step step, int stride) const;
 
   const Grid& grid_;
-  const Evidence& evidence_;
+  const Measurements& evidence_;
   Point best_;
   Step last_gain_;
   int next_stride_ = 0;

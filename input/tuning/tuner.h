@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "input/tuning/drift.h"
+#include "input/tuning/drift_detector.h"
 #include "input/tuning/search.h"
-#include "input/tuning/trial.h"
+#include "input/tuning/tuning_log.h"
 #include "input/tuning/window_plan.h"
 
 namespace stretto::input {
@@ -72,9 +72,9 @@ class Tuner {
 
   TunerLimits limits_;
   Grid grid_;
-  Evidence evidence_;
+  Measurements evidence_;
   Search search_;
-  Drift drift_;
+  DriftDetector drift_;
   WindowPlan plan_;
   State state_ = State::kProbing;
   Action action_ = Action::kFirst;

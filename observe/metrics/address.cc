@@ -23,7 +23,7 @@ Result<std::string> address_of(const Config& config, std::uint32_t rank) {
 }
 
 std::unique_ptr<MetricsEndpoint> serve_if_wanted(const Config& config, std::uint32_t rank,
-                                                 const std::shared_ptr<Board>& board) {
+                                                 const std::shared_ptr<MetricsSnapshots>& board) {
   if (config.metrics_address.empty()) return nullptr;
   Result<std::string> address = address_of(config, rank);
   Result<std::unique_ptr<MetricsEndpoint>> endpoint =

@@ -57,7 +57,7 @@ prometheus::ClientMetric client_of(const Metric& metric) {
 
 class BoardReader final : public prometheus::Collectable {
  public:
-  explicit BoardReader(std::shared_ptr<Board> board) : board_(std::move(board)) {}
+  explicit BoardReader(std::shared_ptr<MetricsSnapshots> board) : board_(std::move(board)) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override {
     std::map<std::string, prometheus::MetricFamily> families;
@@ -74,13 +74,13 @@ class BoardReader final : public prometheus::Collectable {
   }
 
  private:
-  std::shared_ptr<Board> board_;
+  std::shared_ptr<MetricsSnapshots> board_;
 };
 
 class PrometheusEndpoint final : public MetricsEndpoint {
  public:
-  PrometheusEndpoint(const HostPort& at, const std::string& address, std::shared_ptr<Board> board,
-                     const std::string& token)
+  PrometheusEndpoint(const HostPort& at, const std::string& address,
+                     std::shared_ptr<MetricsSnapshots> board, const std::string& token)
       : reader_(std::make_shared<BoardReader>(std::move(board))),
         exposer_(std::vector<std::string>{"listening_ports", address, "num_threads", kThreads,
                                           "request_timeout_ms", kPatienceMs}) {
@@ -105,7 +105,7 @@ class PrometheusEndpoint final : public MetricsEndpoint {
 }  // namespace
 
 Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string& address,
-                                               std::shared_ptr<Board> board,
+                                               std::shared_ptr<MetricsSnapshots> board,
                                                const std::string& token) {
   Result<HostPort> at = parse_host_port(address);
   if (!at.ok()) return at.status();

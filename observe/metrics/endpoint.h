@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/config/config.h"
-#include "observe/metrics/board.h"
+#include "observe/metrics/snapshots.h"
 
 namespace stretto::metrics {
 
@@ -23,7 +23,7 @@ class MetricsEndpoint {
 /// the user is called. Errors: InvalidArgument if the address cannot be bound; Unsupported if
 /// this was built without prometheus-cpp.
 Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string& address,
-                                               std::shared_ptr<Board> board,
+                                               std::shared_ptr<MetricsSnapshots> board,
                                                const std::string& token);
 
 /// Where this process's endpoint goes: STRETTO_METRICS_ADDRESS is the scheduler's, and on its port
@@ -33,6 +33,6 @@ Result<std::string> address_of(const Config& config, std::uint32_t rank);
 /// An endpoint as the configuration wants it, or none. What cannot be is said in the log, and is no
 /// reason to end.
 std::unique_ptr<MetricsEndpoint> serve_if_wanted(const Config& config, std::uint32_t rank,
-                                                 const std::shared_ptr<Board>& board);
+                                                 const std::shared_ptr<MetricsSnapshots>& board);
 
 }  // namespace stretto::metrics

@@ -5,7 +5,8 @@
 namespace stretto::metrics {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as endpoint.cc's, which keeps the board.
-Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string&, std::shared_ptr<Board>,
+Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string&,
+                                               std::shared_ptr<MetricsSnapshots>,
                                                const std::string&) {
   return Status(
       Code::kUnsupported,

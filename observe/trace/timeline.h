@@ -60,7 +60,7 @@ void unfold(const TraceNote& note, const Take& take) {
   take(span);
 }
 
-/// How a frame's kind on the wire is named here; the numbers of van/wire/wire.h.
+/// How a frame's kind on the wire is named here; the numbers of van/wire/header.h.
 inline constexpr std::uint8_t kPushFrame = 2;
 inline constexpr std::uint8_t kValueFrame = 4;
 

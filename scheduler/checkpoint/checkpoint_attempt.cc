@@ -9,7 +9,7 @@
 namespace stretto {
 
 control::CheckpointCut CheckpointAttempt::cut() const {
-  const checkpoint::Origin& origin = manifest.origin;
+  const checkpoint::CheckpointId& origin = manifest.origin;
   return {.job = origin.job,
           .number = origin.number,
           .step = origin.step,

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "common/mutex.h"
 #include "van/control/control.h"
 

@@ -9,8 +9,8 @@
 #include <ctime>
 #include <utility>
 
-#include "checkpoint/attached.h"
-#include "checkpoint/carry_over.h"
+#include "checkpoint/attachments.h"
+#include "checkpoint/carry_forward.h"
 #include "common/log.h"
 #include "common/version.h"
 
@@ -285,7 +285,7 @@ void CheckpointKeeper::join(control::Barrier barrier, std::uint64_t step) {
 void CheckpointKeeper::have_cut() {
   active_->phase = CheckpointAttempt::Phase::kIsSaved;
   begun_ = active_->manifest.origin.number;
-  const checkpoint::Origin& origin = active_->manifest.origin;
+  const checkpoint::CheckpointId& origin = active_->manifest.origin;
   for (const NodeId shard : active_->to_cut) {
     ways_.tell(shard, {.job = origin.job, .number = origin.number, .step = origin.step});
   }
@@ -412,7 +412,7 @@ void CheckpointKeeper::tick(bool wanted) {
 }
 
 void CheckpointKeeper::end(Status why) {
-  const checkpoint::Origin origin = active_->manifest.origin;
+  const checkpoint::CheckpointId origin = active_->manifest.origin;
   const std::uint64_t attempt = active_->barrier.checkpoint;
   active_.reset();
   interval_.ended(clock_.now(), why.ok());
@@ -450,7 +450,7 @@ void CheckpointKeeper::go_on_with(const control::CheckpointCut& cut,
 void CheckpointKeeper::look_if_complete() {
   active_ ? timer_.taken(clock_.now()) : timer_.go_on(clock_.now());
   if (!active_ || !folder_) return;
-  const checkpoint::Origin origin = active_->manifest.origin;
+  const checkpoint::CheckpointId origin = active_->manifest.origin;
   const Result<checkpoint::CheckpointManifest> complete = folder_->open(origin.number);
   if (!complete.ok() || complete->origin.job != origin.job) return;
   go_on_from(origin.number);
@@ -459,7 +459,7 @@ void CheckpointKeeper::look_if_complete() {
 
 void CheckpointKeeper::tell_cut(NodeId node, std::uint64_t attempt) {
   if (!active_ || active_->phase != CheckpointAttempt::Phase::kIsSaved) return;
-  const checkpoint::Origin& origin = active_->manifest.origin;
+  const checkpoint::CheckpointId& origin = active_->manifest.origin;
   if (active_->to_cut.contains(node)) {
     ways_.tell(node, {.job = origin.job, .number = origin.number, .step = origin.step});
   } else if (active_->barrier.checkpoint == attempt && active_->to_save.contains(node)) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/disk_work.h"
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/disk_executor.h"
 #include "checkpoint/resume_source.h"
 #include "common/clock.h"
 #include "common/config/config.h"
@@ -45,7 +45,7 @@ class CheckpointKeeper {
   /// Where they are written, null: nowhere; and which tensors that has which the job goes on from.
   struct Files {
     Disk* disk = nullptr;
-    checkpoint::DiskWork* work = nullptr;
+    checkpoint::DiskExecutor* work = nullptr;
     std::set<std::string> restored = {};
   };
   struct Ways {

@@ -5,7 +5,7 @@
 namespace stretto {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as page.cc's, which keeps the board.
-Result<std::unique_ptr<Page>> serve_page(const Config&, std::shared_ptr<PageBoard>) {
+Result<std::unique_ptr<Page>> serve_page(const Config&, std::shared_ptr<PageSnapshots>) {
   return Status(Code::kUnsupported,
                 "this was built without cpp-httplib; install libcpp-httplib-dev and build again");
 }

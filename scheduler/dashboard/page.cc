@@ -16,16 +16,17 @@
 #include <utility>
 
 #include "common/network/network.h"
-#include "scheduler/dashboard/page_server.h"
-#include "scheduler/dashboard/visitors.h"
-#include "van/control/greeting.h"
+#include "scheduler/dashboard/connection_reaper.h"
+#include "scheduler/dashboard/http_server.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 namespace {
 
 constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMostBody = 4096;
-constexpr VisitBook::Patience kVisitPatience{.ask = 1s, .answer = 60s, .at_once = kThreads};
+constexpr ConnectionDeadlines::Patience kVisitPatience{
+    .ask = 1s, .answer = 60s, .at_once = kThreads};
 constexpr int kStandstillSeconds = 2;  // A client that takes nothing for so long is given up.
 constexpr std::uint32_t kMostIterations = 1000;
 constexpr std::uint32_t kTraceSeconds = 30;
@@ -51,7 +52,7 @@ std::string host_of(const std::string& header) {
 // client's connection ends then, so that it cannot delay the end of the job.
 class Threads final : public httplib::TaskQueue {
  public:
-  explicit Threads(Visitors& visitors) : visitors_(visitors) {}
+  explicit Threads(ConnectionReaper& visitors) : visitors_(visitors) {}
 
   // The return type is void in some versions of the library, bool in others.
   decltype(std::declval<httplib::TaskQueue&>().enqueue({})) enqueue(
@@ -68,13 +69,13 @@ class Threads final : public httplib::TaskQueue {
   }
 
  private:
-  Visitors& visitors_;
+  ConnectionReaper& visitors_;
   httplib::ThreadPool threads_{kThreads};
 };
 
 class HttpPage final : public Page {
  public:
-  HttpPage(const HostPort& at, std::string token, std::shared_ptr<PageBoard> board)
+  HttpPage(const HostPort& at, std::string token, std::shared_ptr<PageSnapshots> board)
       : host_(at.host), token_(std::move(token)), board_(std::move(board)) {
     server_.new_task_queue = [this] { return new Threads(visitors_); };
     // Its own choice is SO_REUSEPORT, by which two programs may share a port unawares.
@@ -178,10 +179,10 @@ class HttpPage final : public Page {
   static constexpr const char* kJson = "application/json";
   const std::string host_;
   const std::string token_;
-  const std::shared_ptr<PageBoard> board_;
+  const std::shared_ptr<PageSnapshots> board_;
   std::string address_;
   socket_t socket_ = -1;  // That listens; the server's.
-  Visitors visitors_{kVisitPatience};
+  ConnectionReaper visitors_{kVisitPatience};
   PageServer server_;
   std::atomic<bool> ended_{false};
   std::jthread thread_;
@@ -189,7 +190,8 @@ class HttpPage final : public Page {
 
 }  // namespace
 
-Result<std::unique_ptr<Page>> serve_page(const Config& config, std::shared_ptr<PageBoard> board) {
+Result<std::unique_ptr<Page>> serve_page(const Config& config,
+                                         std::shared_ptr<PageSnapshots> board) {
   Result<HostPort> at = parse_host_port(config.page_address);
   if (!at.ok()) return at.status();
   auto page = std::make_unique<HttpPage>(*at, config.token, std::move(board));

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/config/config.h"
-#include "scheduler/dashboard/page_board.h"
+#include "scheduler/dashboard/page_snapshots.h"
 
 namespace stretto {
 
@@ -21,6 +21,7 @@ class Page {
 
 /// Serves what `board` shows at config.page_address. Errors: InvalidArgument if that cannot be
 /// bound; Unsupported if this was built without cpp-httplib.
-Result<std::unique_ptr<Page>> serve_page(const Config& config, std::shared_ptr<PageBoard> board);
+Result<std::unique_ptr<Page>> serve_page(const Config& config,
+                                         std::shared_ptr<PageSnapshots> board);
 
 }  // namespace stretto

@@ -7,9 +7,10 @@
 
 namespace stretto {
 
-std::vector<NodeId> ReplacementEnds::lost_by(const std::vector<MemberEnd>& ends, const View& view) {
+std::vector<NodeId> ReplacementEnds::lost_by(const std::vector<MemberExit>& ends,
+                                             const View& view) {
   std::vector<NodeId> awaited;
-  for (const MemberEnd& end : ends) {
+  for (const MemberExit& end : ends) {
     if (end.role != Role::kServer) continue;
     const auto found = std::ranges::find_if(view.members, [&](const auto& entry) {
       const Member& member = entry.second;
@@ -23,8 +24,8 @@ std::vector<NodeId> ReplacementEnds::lost_by(const std::vector<MemberEnd>& ends,
   return awaited;
 }
 
-void ReplacementEnds::end(const std::vector<MemberEnd>& ends, const ViewMachine& machine,
-                          JobWatch& watch, const std::function<void(const Lost&)>& happened) {
+void ReplacementEnds::end(const std::vector<MemberExit>& ends, const ViewMachine& machine,
+                          JobMonitor& watch, const std::function<void(const Lost&)>& happened) {
   for (const NodeId node : lost_by(ends, machine.next_view())) {
     happened(
         {.node = node, .cause = "its replacement has ended before it joined", .replacement = true});

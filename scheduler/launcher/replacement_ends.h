@@ -7,10 +7,10 @@
 #include <map>
 #include <vector>
 
-#include "common/launch_protocol/member_end.h"
+#include "common/launch_protocol/exit_lines.h"
 #include "core/view.h"
 #include "scheduler/membership/view_machine.h"
-#include "scheduler/monitoring/job_watch.h"
+#include "scheduler/monitoring/job_monitor.h"
 
 namespace stretto {
 
@@ -21,9 +21,9 @@ class ReplacementEnds {
   /// end of each process once, and before it starts the next process of that number. So the first
   /// end after a server of a number joined is that server's own, and each later end is that of a
   /// replacement.
-  std::vector<NodeId> lost_by(const std::vector<MemberEnd>& ends, const View& view);
+  std::vector<NodeId> lost_by(const std::vector<MemberExit>& ends, const View& view);
   /// Each of these is lost once more, and the launcher hears that another process is awaited.
-  void end(const std::vector<MemberEnd>& ends, const ViewMachine& machine, JobWatch& watch,
+  void end(const std::vector<MemberExit>& ends, const ViewMachine& machine, JobMonitor& watch,
            const std::function<void(const Lost&)>& happened);
 
  private:

@@ -10,7 +10,7 @@ namespace stretto {
 namespace {
 
 // How long a reported break may wait for its cause, such as that the far end's process has gone:
-// longer than links are hoped for where nobody else would tell (LinkLimits::brief).
+// longer than links are hoped for where nobody else would tell (ReconnectTimeouts::brief).
 constexpr Duration kSilentFor = 2s;
 constexpr Duration kProof = 100ms;  // After that a sign of life has been given since the report.
 

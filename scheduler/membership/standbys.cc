@@ -88,13 +88,13 @@ std::string Standbys::refusal(const Member& lost, const View& view) const {
   return "; nobody stands by for it";
 }
 
-std::optional<Caught> caught_by(const Member& teller, NodeId standby, const View& view) {
+std::optional<StandbyCaughtUp> caught_by(const Member& teller, NodeId standby, const View& view) {
   if (teller.role != Role::kServer) return std::nullopt;
-  if (!teller.standby) return Caught{.server = teller.node, .standby = standby};
+  if (!teller.standby) return StandbyCaughtUp{.server = teller.node, .standby = standby};
   if (teller.node != standby) return std::nullopt;
   for (const auto& [node, member] : view.members) {
     const bool serves = is_at(member, teller.rank) && member.shard == teller.shard;
-    if (serves && !member.standby) return Caught{node, standby};
+    if (serves && !member.standby) return StandbyCaughtUp{node, standby};
   }
   return std::nullopt;
 }

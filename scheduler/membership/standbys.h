@@ -47,7 +47,7 @@ class Standbys {
 
 /// A member says that this one has all that who serves its place has: that one itself, or who
 /// stands by, as the other may be lost. Nothing if it is neither.
-std::optional<Caught> caught_by(const Member& teller, NodeId standby, const View& view);
+std::optional<StandbyCaughtUp> caught_by(const Member& teller, NodeId standby, const View& view);
 
 /// Who has the place of a server that was lost, in words.
 std::string successor_of(const Member& lost, const View& view);

@@ -73,8 +73,8 @@ std::vector<NodeId> joining_in(const View& next) {
   return nodes;
 }
 
-bool let_in(Entrance& entrance, View& next, std::set<NodeId>& changed) {
-  const std::optional<Entrance::Decision> made =
+bool let_in(StepAdmission& entrance, View& next, std::set<NodeId>& changed) {
+  const std::optional<StepAdmission::Decision> made =
       entrance.decide(next.contributors.nodes, joining_in(next));
   if (!made) return false;
   next.question = made->question;

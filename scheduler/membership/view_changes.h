@@ -8,9 +8,9 @@
 #include <string>
 
 #include "core/view.h"
-#include "scheduler/membership/entrance.h"
 #include "scheduler/membership/fault_reports.h"
-#include "scheduler/membership/server_places.h"
+#include "scheduler/membership/server_failover.h"
+#include "scheduler/membership/step_admission.h"
 #include "scheduler/membership/view_events.h"
 
 namespace stretto {
@@ -33,7 +33,7 @@ struct Spares {
   const bool elastic;             ///< Workers may be lost,
   const std::uint32_t& finished;  ///< while there are enough others, with those that have finished.
   const View& next;
-  const ServerPlaces& places;
+  const ServerFailover& places;
 
   static std::uint64_t least_workers(const Config& config) {
     return std::max(config.job.min_workers, 1U);
@@ -55,7 +55,7 @@ void end_contribution(View& next, NodeId node, std::uint64_t round);
 std::vector<NodeId> joining_in(const View& next);
 
 /// True if a question has its answer, which all are to have: perhaps that nobody comes in.
-bool let_in(Entrance& entrance, View& next, std::set<NodeId>& changed);
+bool let_in(StepAdmission& entrance, View& next, std::set<NodeId>& changed);
 
 /// What a view changes of the one before it, of these members.
 Publish news_of(const View& before, const View& after, const std::set<NodeId>& changed,

@@ -36,7 +36,7 @@ struct Left {
   std::uint64_t round = 1;  ///< That nobody has begun.
 };
 /// The link to a member has ended.
-struct Gone {
+struct Disconnected {
   NodeId node = 0;
   std::string cause = {};
   std::uint64_t round = 1;
@@ -49,7 +49,7 @@ struct Lost {
   bool replacement = false;  ///< The process that was to join in place of this awaited server.
 };
 /// A worker that is in answers a question, or a newcomer says how far it is: control::AtStep.
-struct StepTold {
+struct StepReport {
   NodeId node = 0;
   std::uint64_t question = 0;
   std::uint64_t step = 0;
@@ -61,7 +61,7 @@ struct Moved {
   NodeId to = 0;
 };
 /// A member has to go, and will be gone by then.
-struct Notice {
+struct DrainNotice {
   NodeId node = 0;
   Time deadline = {};
   std::uint64_t round = 1;
@@ -82,7 +82,7 @@ struct NewTensor {
   std::string kept = {};  ///< Its name, if servers keep more of it than the sum of its last round.
 };
 /// A server says that this one, which stands by for it, has all that it has.
-struct Caught {
+struct StandbyCaughtUp {
   NodeId server = 0;
   NodeId standby = 0;
 };
@@ -91,18 +91,19 @@ struct Stop {
   Status why = {};
 };
 /// All members are to get a view, though nothing has changed: what is told with it has.
-struct Renewal {};
+struct Republish {};
 /// All that came together has been told: what has changed may be published.
-struct TurnOver {};
+struct EndOfTurn {};
 /// Time has passed.
-struct TimeOut {
+struct Tick {
   /// A launcher has started all members that have yet to join, and acts when their processes end:
   /// a job that comes together waits as long as they run.
   bool attended = false;
 };
 
-using ViewEvent = std::variant<Join, Left, Gone, Lost, StepTold, Moved, Notice, Suspicion, Alive,
-                               NewTensor, Caught, Stop, Renewal, TurnOver, TimeOut>;
+using ViewEvent =
+    std::variant<Join, Left, Disconnected, Lost, StepReport, Moved, DrainNotice, Suspicion, Alive,
+                 NewTensor, StandbyCaughtUp, Stop, Republish, EndOfTurn, Tick>;
 
 // ---- orders
 
@@ -131,15 +132,15 @@ struct Publish {
   std::vector<NodeId> fresh = {};  ///< and to whom this view is the first.
 };
 /// To all who contribute: which step is the last that you may have begun?
-struct AskSteps {
+struct QuerySteps {
   std::uint64_t question = 0;
 };
 /// The new tensor's parts lie from this slot on.
-struct Placed {
+struct SlotsAssigned {
   std::uint32_t first_slot = 0;
 };
 /// To all: the workers are done; leave.
-struct Disperse {};
+struct DismissMembers {};
 /// To all: the job has failed, and why.
 struct EndJob {
   Status why;
@@ -147,7 +148,7 @@ struct EndJob {
 /// Nobody is left to be told.
 struct CloseJob {};
 
-using ViewOrder =
-    std::variant<Admit, Refuse, Defer, Publish, AskSteps, Placed, Disperse, EndJob, CloseJob>;
+using ViewOrder = std::variant<Admit, Refuse, Defer, Publish, QuerySteps, SlotsAssigned,
+                               DismissMembers, EndJob, CloseJob>;
 
 }  // namespace stretto

@@ -105,7 +105,7 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
     faults_.alive(alive->node, now);
     return {};
   }
-  if (const auto* caught = std::get_if<Caught>(&event)) {
+  if (const auto* caught = std::get_if<StandbyCaughtUp>(&event)) {
     if (phase_ == Phase::kRunning && places_.hear(*caught, draft_, view_)) publish();
     return std::exchange(orders_, {});
   }
@@ -114,7 +114,7 @@ std::vector<ViewOrder> ViewMachine::on(const ViewEvent& event, Time now) {
   };
   std::visit(tell, event);
   if (const auto* stop = std::get_if<Stop>(&event)) end(stop->why);
-  if (std::holds_alternative<Renewal>(event) && phase_ == Phase::kRunning) {
+  if (std::holds_alternative<Republish>(event) && phase_ == Phase::kRunning) {
     keep_those_there(linked_, next_);
     publish();
   }
@@ -184,7 +184,7 @@ void ViewMachine::take(const Join& join) {
   publish();
 }
 
-void ViewMachine::take(const StepTold& told) {
+void ViewMachine::take(const StepReport& told) {
   const Member* member = next_.find(told.node);
   if (phase_ != Phase::kRunning || !is_there(member) || member->role != Role::kWorker) return;
   if (told.question != 0) {
@@ -214,7 +214,7 @@ void ViewMachine::take(const Left& leave) {
   if (entrance_.unsettled(next_.contributors.nodes)) disperse();  // Nobody takes them in.
 }
 
-void ViewMachine::take(const Gone& gone) {
+void ViewMachine::take(const Disconnected& gone) {
   linked_.erase(gone.node);
   if (phase_ == Phase::kGathering) {
     admission_.remove(gone.node);
@@ -247,7 +247,7 @@ void ViewMachine::take(const Lost& lost) {
   }
   if (!worker) {
     const auto loss = places_.lose(Member(*member), lost.cause, now_, draft_);
-    if (loss != ServerPlaces::Loss::kEnds) return;
+    if (loss != ServerFailover::Loss::kEnds) return;
     cause += places_.refusal(*member, next_);
   }
   if (changes_size(sizing_) && worker) cause += too_few(config_);
@@ -258,7 +258,7 @@ void ViewMachine::disperse() {
   if (!lost_.empty()) publish();  // Who is lost hears that, and no farewell.
   phase_ = Phase::kDispersing;
   deadline_ = after(now_, std::max(kServersLeave, config_.job.dead_after));
-  orders_.emplace_back(Disperse{});
+  orders_.emplace_back(DismissMembers{});
 }
 
 // Those who stay keep their order, and take the ranks 0 to n - 1.
@@ -281,7 +281,7 @@ void ViewMachine::remove(NodeId node, std::uint64_t round) {
   }
 }
 
-void ViewMachine::take(const Notice& notice) {
+void ViewMachine::take(const DrainNotice& notice) {
   const Member* member = next_.find(notice.node);
   if (phase_ != Phase::kRunning || !is_in(member)) return;
   notices_[notice.node] = notice.deadline;
@@ -322,7 +322,7 @@ void ViewMachine::take(const NewTensor& tensor) {
     return;
   }
   if (!tensor.kept.empty()) places_.note_kept(tensor.kept);
-  orders_.emplace_back(Placed{slots_.place(next_.slots, tensor.cut)});
+  orders_.emplace_back(SlotsAssigned{slots_.place(next_.slots, tensor.cut)});
   if (changed_.empty()) view_.slots = next_.slots;
 }
 
@@ -339,11 +339,11 @@ void ViewMachine::end(Status why) {
 
 // All that changed in one turn together: when W workers leave at once, a whole view to each of them
 // for each of them would be W^3 entries.
-void ViewMachine::take(const TurnOver&) {
+void ViewMachine::take(const EndOfTurn&) {
   if (phase_ == Phase::kRunning) {
     const bool decided = let_in(entrance_, next_, changed_);
     if (const auto question = entrance_.ask(joining_in(next_))) {
-      orders_.emplace_back(AskSteps{*question});
+      orders_.emplace_back(QuerySteps{*question});
     }
     if (decided || !changed_.empty()) publish();
   }
@@ -364,7 +364,7 @@ void ViewMachine::publish() {
   view_ = next_;
 }
 
-void ViewMachine::take(const TimeOut& time) {
+void ViewMachine::take(const Tick& time) {
   if (time.attended && phase_ == Phase::kGathering) deadline_ = Time::max();
   const bool late = now_ >= deadline_;
   if (late && phase_ == Phase::kGathering) {
@@ -395,7 +395,7 @@ void ViewMachine::take(const TimeOut& time) {
       faults_.follow(view_, next_);
     }
   }
-  if (phase_ == Phase::kRunning && !changed_.empty()) take(TurnOver{});  // As a journal plays it.
+  if (phase_ == Phase::kRunning && !changed_.empty()) take(EndOfTurn{});  // As a journal plays it.
 }
 
 }  // namespace stretto

@@ -10,10 +10,10 @@
 
 #include "core/view.h"
 #include "scheduler/membership/admission.h"
-#include "scheduler/membership/entrance.h"
 #include "scheduler/membership/fault_reports.h"
-#include "scheduler/membership/server_places.h"
+#include "scheduler/membership/server_failover.h"
 #include "scheduler/membership/slot_table.h"
+#include "scheduler/membership/step_admission.h"
 #include "scheduler/membership/view_changes.h"
 #include "scheduler/membership/view_events.h"
 
@@ -42,9 +42,9 @@ class ViewMachine {
   ViewMachine(const Config& config, Time now, Sizing sizing = Sizing::kFixed);
   ViewMachine(const ViewMachine&) = delete;
 
-  /// A `TurnOver` or `TimeOut` without orders has changed nothing: a journal may leave it out.
+  /// A `EndOfTurn` or `Tick` without orders has changed nothing: a journal may leave it out.
   std::vector<ViewOrder> on(const ViewEvent& event, Time now);
-  /// When a `TimeOut` is due at the latest; suspicions are looked at by each one.
+  /// When a `Tick` is due at the latest; suspicions are looked at by each one.
   Time next_due() const;
 
   Phase phase() const { return phase_; }
@@ -55,22 +55,22 @@ class ViewMachine {
   /// As the next one will be: who has left just now has left here.
   const View& next_view() const { return next_; }
   const Admission& admission() const { return admission_; }
-  const Entrance& entrance() const { return entrance_; }
+  const StepAdmission& entrance() const { return entrance_; }
   /// An identity for somebody who is no member.
   NodeId identity() { return admission_.identity(); }
 
  private:
   void take(const Join& join);
   void take(const Left& leave);
-  void take(const Gone& gone);
+  void take(const Disconnected& gone);
   void take(const Lost& lost);
-  void take(const StepTold& told);
+  void take(const StepReport& told);
   void take(const Moved& moved);
-  void take(const Notice& notice);
+  void take(const DrainNotice& notice);
   void take(const Suspicion& suspicion);
   void take(const NewTensor& tensor);
-  void take(const TurnOver&);
-  void take(const TimeOut& time);
+  void take(const EndOfTurn&);
+  void take(const Tick& time);
 
   void disperse();
   void remove(NodeId node, std::uint64_t round);
@@ -94,8 +94,8 @@ class ViewMachine {
   std::map<NodeId, Time> notices_;
   std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
   FaultReports faults_;
-  Entrance entrance_;
-  ServerPlaces places_;
+  StepAdmission entrance_;
+  ServerFailover places_;
   const Spares spares_;
   const ViewDraft draft_{next_, slots_, admission_, changed_, lost_, linked_};
   std::vector<ViewOrder> orders_;

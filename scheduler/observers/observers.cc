@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kNamesAPage = 100;
 
-std::string names_from(const Registry& registry, std::uint32_t first) {
+std::string names_from(const TensorRegistry& registry, std::uint32_t first) {
   Json names = Json::array();
   for (const auto& [id, name] : registry.names(first, kNamesAPage)) names.push_back({id, name});
   return names.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "scheduler/coordination/registry.h"
-#include "scheduler/monitoring/snapshot.h"
-#include "scheduler/monitoring/stacks.h"
+#include "scheduler/coordination/tensor_registry.h"
+#include "scheduler/monitoring/job_snapshot.h"
+#include "scheduler/monitoring/stack_requests.h"
 #include "scheduler/monitoring/trace_session.h"
 #include "van/engine/van.h"
 
@@ -23,9 +23,9 @@ class Observers {
   /// What they may see and start.
   struct Sights {
     const Snapshot& snapshot;
-    const Registry& registry;
+    const TensorRegistry& registry;
     TraceSession& trace;
-    Stacks& stacks;
+    StackRequests& stacks;
     std::string_view phase;
     const std::vector<Member>& members;
   };

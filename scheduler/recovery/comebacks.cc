@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "common/log.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 
@@ -162,11 +162,11 @@ bool Comebacks::may_have_heir(const Member& member) const {
   });
 }
 
-std::vector<NodeId> Comebacks::end_with(std::vector<MemberEnd> ends) {
+std::vector<NodeId> Comebacks::end_with(std::vector<MemberExit> ends) {
   ends.insert(ends.end(), put_off_.begin(), put_off_.end());
   put_off_.clear();
   std::vector<NodeId> absent;
-  for (const MemberEnd& end : ends) {
+  for (const MemberExit& end : ends) {
     std::vector<NodeId> linkless;  // Of a server's process: its shards.
     bool waits = false;
     for (const auto& [node, member] : machine_.next_view().members) {
@@ -191,10 +191,10 @@ void Comebacks::tick() {
 // A scheduler that is lost is awaited if another could go on, and may be started.
 JobSettings Comebacks::settings() const {
   JobSettings settings = config_.job;
-  const std::vector<LossNews>& all = watch_.loss_news();
+  const std::vector<LossReport>& all = watch_.loss_news();
   const auto used = static_cast<std::uint32_t>(
       std::count_if(all.begin() + static_cast<std::ptrdiff_t>(news_before_), all.end(),
-                    [](const LossNews& news) { return news.server && !news.dropped; }));
+                    [](const LossReport& news) { return news.server && !news.dropped; }));
   const bool returns = chronicle_.is_kept() && config_.scheduler_return.restarts > used;
   settings.scheduler_absence = returns ? config_.scheduler_return.absence : Duration::zero();
   return settings;

@@ -9,11 +9,11 @@
 
 #include "common/clock.h"
 #include "common/config/config.h"
-#include "common/launch_protocol/member_end.h"
+#include "common/launch_protocol/exit_lines.h"
 #include "core/roster.h"
-#include "scheduler/journal/chronicle.h"
+#include "scheduler/journal/membership_journal.h"
 #include "scheduler/membership/view_machine.h"
-#include "scheduler/monitoring/job_watch.h"
+#include "scheduler/monitoring/job_monitor.h"
 #include "scheduler/sessions/node_links.h"
 #include "van/engine/van.h"
 
@@ -34,7 +34,7 @@ class Comebacks {
  public:
   /// All outlive this.
   Comebacks(const Config& config, const Clock& clock, Van& van, NodeLinks& links,
-            const ViewMachine& machine, const Chronicle& chronicle, const JobWatch& watch)
+            const ViewMachine& machine, const MembershipJournal& chronicle, const JobMonitor& watch)
       : config_(config),
         clock_(clock),
         van_(van),
@@ -60,7 +60,7 @@ class Comebacks {
   /// follows: a command's process may have ended and left the member behind. Returned are those of
   /// them that have no link to here, as they have yet to come again: they will not. Of a server
   /// that only once who stands by for it can say whether it has all. To be called once a turn.
-  std::vector<NodeId> end_with(std::vector<MemberEnd> ends);
+  std::vector<NodeId> end_with(std::vector<MemberExit> ends);
   /// A link to this member broke, as another one says. While it has yet to come again that says
   /// nothing about the link: it is put off until it has, or is lost.
   std::optional<Suspicion> weigh(const Suspicion& suspicion);
@@ -83,11 +83,11 @@ class Comebacks {
   Van& van_;
   NodeLinks& links_;
   const ViewMachine& machine_;
-  const Chronicle& chronicle_;
-  const JobWatch& watch_;
+  const MembershipJournal& chronicle_;
+  const JobMonitor& watch_;
   std::optional<Time> since_;          // Somebody has yet to come.
   std::set<NodeId> unheard_;           // Of those who stand by and may have all.
-  std::vector<MemberEnd> put_off_;     // Until these have been heard, or are lost.
+  std::vector<MemberExit> put_off_;    // Until these have been heard, or are lost.
   std::vector<Suspicion> suspicions_;  // The same, of those who have yet to come.
   std::size_t news_before_ = 0;        // Of losses, by schedulers before this one.
 };

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "scheduler/migration/move_desk.h"
-#include "scheduler/sessions/hello.h"
+#include "scheduler/migration/migration_service.h"
+#include "scheduler/sessions/join_request.h"
 
 namespace stretto {
 namespace {
@@ -25,20 +25,20 @@ std::optional<ViewEvent> event_of(const JournalRecord& record, const control::Me
     case Kind::kLeft:
       return Left{.node = node};
     case Kind::kGone:
-      return Gone{.node = node, .cause = record.text};
+      return Disconnected{.node = node, .cause = record.text};
     case Kind::kLost:
       return Lost{.node = node, .cause = record.text, .replacement = record.more != 0};
     case Kind::kTold: {
       const auto* said = std::get_if<control::AtStep>(message);
       if (said == nullptr) return std::nullopt;
-      return StepTold{.node = node, .question = said->number, .step = said->step};
+      return StepReport{.node = node, .question = said->number, .step = said->step};
     }
     case Kind::kCaught:
-      return Caught{.server = node, .standby = static_cast<NodeId>(record.more)};
+      return StandbyCaughtUp{.server = node, .standby = static_cast<NodeId>(record.more)};
     case Kind::kPublished:
-      return TurnOver{};
+      return EndOfTurn{};
     case Kind::kRenewed:
-      return Renewal{};
+      return Republish{};
     default:
       return std::nullopt;
   }
@@ -50,7 +50,7 @@ bool has_message(Kind kind) {
 }
 
 // What the machine does not know.
-void tell(const JournalRecord& record, const control::Message& message, const Replayed& to) {
+void tell(const JournalRecord& record, const control::Message& message, const ReplayTarget& to) {
   if (const auto* declare = std::get_if<control::Declare>(&message)) {
     to.agreements.declared_before(static_cast<Rank>(record.number), declare->spec);
   } else if (const auto* barrier = std::get_if<control::Barrier>(&message)) {
@@ -72,7 +72,7 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
 
 // Of whom nothing more comes; and all that a launcher is to hear of it, in the order in which it
 // was told: it passes over what it knows.
-void part_with(const std::vector<ViewOrder>& orders, const Replayed& to) {
+void part_with(const std::vector<ViewOrder>& orders, const ReplayTarget& to) {
   const View& view = to.machine.view();
   to.chronicle.note_departed(orders, view);
   for (const ViewOrder& order : orders) {
@@ -91,7 +91,7 @@ void part_with(const std::vector<ViewOrder>& orders, const Replayed& to) {
 
 }  // namespace
 
-Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, const Replayed& to,
+Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, const ReplayTarget& to,
               Time now) {
   const View& view = to.machine.view();
   for (const JournalRecord& record : records) {

@@ -6,25 +6,25 @@
 #include <vector>
 
 #include "scheduler/checkpoint/checkpoint_keeper.h"
-#include "scheduler/coordination/agreements.h"
-#include "scheduler/journal/chronicle.h"
-#include "scheduler/monitoring/job_watch.h"
+#include "scheduler/coordination/coordination.h"
+#include "scheduler/journal/membership_journal.h"
+#include "scheduler/monitoring/job_monitor.h"
 
 namespace stretto {
 
 /// What it leads to. All outlive the call.
-struct Replayed {
+struct ReplayTarget {
   ViewMachine& machine;
-  Chronicle& chronicle;
-  Agreements& agreements;
+  MembershipJournal& chronicle;
+  Coordination& agreements;
   CheckpointKeeper& checkpoints;
-  JobWatch& watch;
+  JobMonitor& watch;
 };
 
 /// Plays the records to these, which are new, and renews the view: this is a scheduler of that
 /// life. All times are `now`. Errors: Malformed, if they do not lead where they say; SchedulerLost,
 /// if the job had not begun.
-Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, const Replayed& to,
+Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, const ReplayTarget& to,
               Time now);
 
 }  // namespace stretto

@@ -11,17 +11,17 @@
 
 namespace stretto {
 
-std::vector<MemberEnd> MissingMembers::note_ends(std::vector<MemberEnd> ends) {
-  for (const MemberEnd& end : ends) ended_.emplace(end.role, end.rank);
+std::vector<MemberExit> MissingMembers::note_ends(std::vector<MemberExit> ends) {
+  for (const MemberExit& end : ends) ended_.emplace(end.role, end.rank);
   return ends;
 }
 
-void MissingMembers::await_again(const std::vector<MemberEnd>& ends, const ViewMachine& machine,
-                                 JobWatch& watch,
-                                 const std::function<void(const Gone&)>& happened) {
+void MissingMembers::await_again(const std::vector<MemberExit>& ends, const ViewMachine& machine,
+                                 JobMonitor& watch,
+                                 const std::function<void(const Disconnected&)>& happened) {
   const bool may_come = config_.job.elastic() && config_.restarts > 0;
   if (!may_come || machine.phase() != ViewMachine::Phase::kGathering) return;
-  for (const MemberEnd& end : ends) {
+  for (const MemberExit& end : ends) {
     if (end.role != Role::kWorker) continue;
     ended_.erase({end.role, end.rank});
     watch.missed(end.rank);
@@ -33,7 +33,7 @@ void MissingMembers::await_again(const std::vector<MemberEnd>& ends, const ViewM
   }
 }
 
-TimeOut MissingMembers::look(const ViewMachine& machine, const ProcessEnds* launcher, Time now) {
+Tick MissingMembers::look(const ViewMachine& machine, const ExitNotices* launcher, Time now) {
   if (machine.phase() != ViewMachine::Phase::kGathering) return {};
   if (const auto line = take_line(machine.admission(), launcher, now)) {
     log(Level::kInfo, "{}", *line);
@@ -50,7 +50,7 @@ std::string MissingMembers::state_of(const Member& member, bool runs) const {
 }
 
 std::optional<std::string> MissingMembers::take_line(const Admission& admission,
-                                                     const ProcessEnds* launcher, Time now) {
+                                                     const ExitNotices* launcher, Time now) {
   const std::optional<Duration> waited = notes_.take(now);
   if (!waited) return std::nullopt;
   const bool runs = launcher != nullptr && launcher->told();

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/launch_protocol/member_end.h"
+#include "common/launch_protocol/exit_lines.h"
 #include "common/threads/wait_notes.h"
-#include "scheduler/launcher/process_ends.h"
+#include "scheduler/launcher/exit_notices.h"
 #include "scheduler/membership/view_machine.h"
-#include "scheduler/monitoring/job_watch.h"
+#include "scheduler/monitoring/job_monitor.h"
 
 namespace stretto {
 
@@ -24,17 +24,17 @@ class MissingMembers {
   MissingMembers(const Config& config, Time now) : config_(config), notes_(now) {}
 
   /// The processes of these members have ended. Returns them.
-  std::vector<MemberEnd> note_ends(std::vector<MemberEnd> ends);
+  std::vector<MemberExit> note_ends(std::vector<MemberExit> ends);
   /// Workers of an elastic job that has not come together, and whose processes are among these: the
   /// launcher hears that other processes are awaited for them. Those that had joined go.
-  void await_again(const std::vector<MemberEnd>& ends, const ViewMachine& machine, JobWatch& watch,
-                   const std::function<void(const Gone&)>& happened);
+  void await_again(const std::vector<MemberExit>& ends, const ViewMachine& machine,
+                   JobMonitor& watch, const std::function<void(const Disconnected&)>& happened);
   /// The line that is due now: how long the job waits, and what each missing member does. A
   /// launcher that tells of ends lets it know that all others run; `launcher` may be null.
-  std::optional<std::string> take_line(const Admission& admission, const ProcessEnds* launcher,
+  std::optional<std::string> take_line(const Admission& admission, const ExitNotices* launcher,
                                        Time now);
   /// Logs that line while the job comes together. Returns that time passes.
-  TimeOut look(const ViewMachine& machine, const ProcessEnds* launcher, Time now);
+  Tick look(const ViewMachine& machine, const ExitNotices* launcher, Time now);
 
  private:
   std::string state_of(const Member& member, bool runs) const;

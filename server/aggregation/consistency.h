@@ -25,7 +25,7 @@ inline bool are_collected(Mode mode, bool assign) { return assign || has_rounds(
 
 /// The rounds of one part. Thread: loop.
 class Consistency {
-  friend class RoundsImage;
+  friend class RoundsSnapshot;
 
  public:
   Consistency(const TensorOptions& options, ContributorGroup group);

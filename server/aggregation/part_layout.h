@@ -10,7 +10,7 @@
 #include "core/tensor_spec.h"
 #include "ops/codec.h"
 #include "ops/feedback.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 

@@ -16,7 +16,8 @@ namespace {
 constexpr Code kNotRead = Code::kRefused;
 
 // Memory is short for the process, and not for its thread alone.
-Result<std::vector<std::byte>> read_part(RestoredParts& parts, const RestoredParts::Name& part) {
+Result<std::vector<std::byte>> read_part(CheckpointLoader& parts,
+                                         const CheckpointLoader::Name& part) {
   try {
     return parts.read(part);
   } catch (const std::bad_alloc&) {
@@ -30,17 +31,17 @@ Result<std::vector<std::byte>> read_part(RestoredParts& parts, const RestoredPar
 struct RestoreReads::Shared {
   std::atomic<bool> cancelled{false};
   // Set once, by the disk's thread, before `done` counts its opening.
-  std::optional<Result<RestoredParts>> parts;
+  std::optional<Result<CheckpointLoader>> parts;
   Mutex mutex;
   std::size_t done GUARDED_BY(mutex) = 0;
-  std::map<RestoredParts::Name, Result<Bytes>> read GUARDED_BY(mutex);
+  std::map<CheckpointLoader::Name, Result<Bytes>> read GUARDED_BY(mutex);
 };
 
-RestoreReads::RestoreReads(checkpoint::DiskWork& work, checkpoint::Folder folder,
+RestoreReads::RestoreReads(checkpoint::DiskExecutor& work, checkpoint::Folder folder,
                            std::uint64_t number)
     : work_(work), folder_(folder.path_of(number)), shared_(std::make_shared<Shared>()) {
   work_.post([shared = shared_, folder = std::move(folder), number]() mutable {
-    shared->parts.emplace(RestoredParts::open(folder, number));
+    shared->parts.emplace(CheckpointLoader::open(folder, number));
     const MutexLock lock(shared->mutex);
     ++shared->done;
   });
@@ -51,7 +52,7 @@ bool RestoreReads::is_open() const {
   return shared_->done != 0;
 }
 
-bool RestoreReads::is_read(const RestoredParts::Name& part) {
+bool RestoreReads::is_read(const CheckpointLoader::Name& part) {
   if (loaded_.contains(part)) return true;
   if (!is_open()) return false;
   if (!shared_->parts->ok() || !(*shared_->parts)->has(part)) return true;
@@ -88,7 +89,7 @@ void RestoreReads::look(Time now) {
 }
 
 Status RestoreReads::load(Part& part) {
-  const RestoredParts::Name name{part.spec.name, part.key.part};
+  const CheckpointLoader::Name name{part.spec.name, part.key.part};
   if (!is_read(name)) {
     return {kNotRead, fmt::format("part {} of tensor '{}' was used before its tensor was opened",
                                   name.second, name.first)};

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/disk_work.h"
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/disk_executor.h"
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "common/threads/wait_notes.h"
-#include "server/checkpoint/restored_parts.h"
+#include "server/checkpoint/checkpoint_loader.h"
 
 namespace stretto {
 
@@ -24,16 +24,16 @@ namespace stretto {
 class RestoreReads {
  public:
   /// Opens checkpoint `number`, and reads by `work`, which outlives this.
-  RestoreReads(checkpoint::DiskWork& work, checkpoint::Folder folder, std::uint64_t number);
+  RestoreReads(checkpoint::DiskExecutor& work, checkpoint::Folder folder, std::uint64_t number);
 
   /// The saved bytes of this part are in memory, or it has none, or the checkpoint cannot be read.
   /// False: a read has been asked for, now or before.
-  bool is_read(const RestoredParts::Name& part);
+  bool is_read(const CheckpointLoader::Name& part);
   /// Once a turn, before is_read(): sees what has been read. Logs if the disk takes long.
   void look(Time now);
   /// A read has been asked for, and look() has not seen its end.
   bool reading() const { return seen_ != posted_; }
-  /// Gives a part its saved bytes, and frees these: RestoredParts::load. Errors: also why the
+  /// Gives a part its saved bytes, and frees these: CheckpointLoader::load. Errors: also why the
   /// checkpoint cannot be read, and Refused if is_read() is false.
   Status load(Part& part);
   /// Drops the remaining reads.
@@ -45,11 +45,11 @@ class RestoreReads {
 
   bool is_open() const;
 
-  checkpoint::DiskWork& work_;
+  checkpoint::DiskExecutor& work_;
   const std::string folder_;
   const std::shared_ptr<Shared> shared_;
-  std::set<RestoredParts::Name> asked_;
-  std::set<RestoredParts::Name> loaded_;
+  std::set<CheckpointLoader::Name> asked_;
+  std::set<CheckpointLoader::Name> loaded_;
   std::size_t posted_ = 1;         // Jobs of the disk's thread,
   std::size_t seen_ = 0;           // and those whose end has been seen.
   std::optional<WaitNotes> wait_;  // Since a read has been awaited.

@@ -32,7 +32,7 @@ struct ShardCheckpoint::Writing {
   explicit Writing(const control::CheckpointCut& cut)
       : origin{.job = cut.job, .number = cut.number, .step = cut.step} {}
 
-  const checkpoint::Origin origin;
+  const checkpoint::CheckpointId origin;
   std::atomic<std::uint64_t> waiting_bytes{0};
   Mutex mutex;
   std::optional<control::CheckpointSaved> result GUARDED_BY(mutex);
@@ -42,7 +42,7 @@ struct ShardCheckpoint::Writing {
   Status why;
 };
 
-ShardCheckpoint::ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder,
+ShardCheckpoint::ShardCheckpoint(checkpoint::DiskExecutor& work, checkpoint::Folder folder,
                                  std::string file, std::uint64_t copied_in_a_turn)
     : work_(work),
       folder_(std::move(folder)),
@@ -112,7 +112,7 @@ void ShardCheckpoint::finish() {
                                    .entries = writing->entries,
                                    .why = writing->why};
     if (saved.why.ok()) {
-      const Result<checkpoint::Seal> seal = writing->writer->finish();
+      const Result<checkpoint::FileDigest> seal = writing->writer->finish();
       saved.why = seal.status();
       if (seal.ok()) saved.bytes = seal->bytes;
       if (seal.ok()) saved.seal = seal->checksum;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/disk_work.h"
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
+#include "checkpoint/disk_executor.h"
 #include "common/mutex.h"
 #include "server/storage/owned_slots.h"
 #include "van/control/control.h"
@@ -28,7 +28,7 @@ class ShardCheckpoint {
 
   /// `file`: the name of its files. Both others outlive this. A turn copies parts until they are
   /// of so many bytes.
-  ShardCheckpoint(checkpoint::DiskWork& work, checkpoint::Folder folder, std::string file,
+  ShardCheckpoint(checkpoint::DiskExecutor& work, checkpoint::Folder folder, std::string file,
                   std::uint64_t copied_in_a_turn = kCopiedInATurn);
 
   /// All that these slots hold now is this checkpoint's. One at a time: none is active().
@@ -47,7 +47,7 @@ class ShardCheckpoint {
   void copy_next();
   void finish();
 
-  checkpoint::DiskWork& work_;
+  checkpoint::DiskExecutor& work_;
   checkpoint::Folder folder_;
   const std::string file_;
   const std::uint64_t copied_in_a_turn_;

@@ -8,8 +8,9 @@
 
 namespace stretto {
 
-metrics::Metrics shard_metrics(const Van& van, Membership& membership, const OwnedSlots& slots,
-                               const HeldBack& held, std::uint32_t index) {
+metrics::Metrics shard_metrics(const Van& van, MembershipClient& membership,
+                               const OwnedSlots& slots, const StragglerTime& held,
+                               std::uint32_t index) {
   using metrics::Type;
   const metrics::Labels labels = {{"role", "server"},
                                   {"rank", std::to_string(membership.number())},

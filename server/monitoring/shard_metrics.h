@@ -2,16 +2,17 @@
 // What a shard tells of itself as metrics.
 #pragma once
 
-#include "observe/metrics/board.h"
-#include "server/monitoring/held_back.h"
+#include "observe/metrics/snapshots.h"
+#include "server/monitoring/straggler_time.h"
 #include "server/storage/owned_slots.h"
 #include "van/engine/van.h"
-#include "van/membership/membership.h"
+#include "van/membership/membership_client.h"
 
 namespace stretto {
 
 /// Of the shard with this index. Thread: the shard's loop.
-metrics::Metrics shard_metrics(const Van& van, Membership& membership, const OwnedSlots& slots,
-                               const HeldBack& held, std::uint32_t index);
+metrics::Metrics shard_metrics(const Van& van, MembershipClient& membership,
+                               const OwnedSlots& slots, const StragglerTime& held,
+                               std::uint32_t index);
 
 }  // namespace stretto

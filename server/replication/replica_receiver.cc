@@ -45,8 +45,8 @@ Status check_total(Part& part, const control::LogEntry& entry) {
                                part.spec.name, part.key.part, entry.total, wanted));
 }
 
-RoundsImage rounds_of(const std::vector<control::PartImage::Standing>& workers) {
-  RoundsImage rounds;
+RoundsSnapshot rounds_of(const std::vector<control::PartImage::Standing>& workers) {
+  RoundsSnapshot rounds;
   for (const control::PartImage::Standing& each : workers) {
     rounds.workers.push_back(
         {.node = each.node, .rounds = each.rounds, .before = each.before, .number = each.number});
@@ -145,11 +145,11 @@ Result<Sources> ReplicaReceiver::recount(Part& part, const control::LogEntry& en
     return malformed("an update of another kind than its tensor's");
   }
   if (entry.regrouped) {
-    RoundsImage image = rounds_of(entry.regrouped->workers);
+    RoundsSnapshot image = rounds_of(entry.regrouped->workers);
     image.version = entry.version;
     image.finished = entry.regrouped->finished;
     image.empty = entry.regrouped->empty;
-    image.made_nothing = entry.worker != 0 && RoundsImage::of(rounds).made_nothing;
+    image.made_nothing = entry.worker != 0 && RoundsSnapshot::of(rounds).made_nothing;
     const bool whole = entry.worker == 0 || entry.regrouped->makers.size() == 1;
     if (!whole || !take(part, image)) return contradicts(part, "an update");
     std::vector<Contributor> makers;
@@ -171,7 +171,7 @@ Result<Sources> ReplicaReceiver::recount(Part& part, const control::LogEntry& en
 }
 
 // How far all workers are with a part; in an elastic job others may make its rounds than did.
-bool ReplicaReceiver::take(Part& part, const RoundsImage& rounds) const {
+bool ReplicaReceiver::take(Part& part, const RoundsSnapshot& rounds) const {
   if (elastic_) {
     const ContributorGroup group = rounds.group();
     if (group == nullptr) return false;
@@ -180,7 +180,8 @@ bool ReplicaReceiver::take(Part& part, const RoundsImage& rounds) const {
     if (others && !part.collector.regroup(group, 0).ok()) return false;
   }
   if (!rounds.give(part.collector.rounds())) return false;
-  for (const RoundsImage::Worker& each : rounds.workers) part.counted.note(each.node, each.rounds);
+  for (const RoundsSnapshot::Worker& each : rounds.workers)
+    part.counted.note(each.node, each.rounds);
   return true;
 }
 
@@ -194,7 +195,7 @@ Status ReplicaReceiver::apply(Coming coming) const {
 Status ReplicaReceiver::apply(const OwnedSlots::Place& place, const control::PartImage& image,
                               const Buffer& bytes) const {
   Part& part = *place.part;
-  RoundsImage rounds = rounds_of(image.workers);
+  RoundsSnapshot rounds = rounds_of(image.workers);
   rounds.version = image.version;
   rounds.finished = image.finished;
   rounds.empty = image.empty;

@@ -9,7 +9,7 @@
 #include <set>
 #include <variant>
 
-#include "server/aggregation/rounds_image.h"
+#include "server/aggregation/rounds_snapshot.h"
 #include "server/sessions/worker_links.h"
 #include "server/storage/owned_slots.h"
 #include "van/control/control.h"
@@ -57,7 +57,7 @@ class ReplicaReceiver {
                const Buffer& bytes) const;
   Status apply(const OwnedSlots::Place& place, const control::LogEntry& entry, Buffer bytes) const;
   Result<Sources> recount(Part& part, const control::LogEntry& entry) const;
-  bool take(Part& part, const RoundsImage& rounds) const;
+  bool take(Part& part, const RoundsSnapshot& rounds) const;
 
   Van& van_;
   const WorkerLinks& workers_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/check.h"
-#include "server/aggregation/rounds_image.h"
+#include "server/aggregation/rounds_snapshot.h"
 #include "van/wire/frame_views.h"
 
 namespace stretto {
@@ -13,12 +13,12 @@ namespace {
 
 // It needs no image if it is as every part is at first.
 bool is_new(const Part& part) {
-  return part.store.value().version == 0 && RoundsImage::of(part.collector.rounds()).is_new();
+  return part.store.value().version == 0 && RoundsSnapshot::of(part.collector.rounds()).is_new();
 }
 
-std::vector<control::PartImage::Standing> standings_of(const RoundsImage& rounds) {
+std::vector<control::PartImage::Standing> standings_of(const RoundsSnapshot& rounds) {
   std::vector<control::PartImage::Standing> standings;
-  for (const RoundsImage::Worker& worker : rounds.workers) {
+  for (const RoundsSnapshot::Worker& worker : rounds.workers) {
     standings.push_back({.node = worker.node,
                          .rounds = worker.rounds,
                          .before = worker.before,
@@ -28,7 +28,7 @@ std::vector<control::PartImage::Standing> standings_of(const RoundsImage& rounds
 }
 
 control::PartImage image_of(const Part& part, std::uint64_t total) {
-  const RoundsImage rounds = RoundsImage::of(part.collector.rounds());
+  const RoundsSnapshot rounds = RoundsSnapshot::of(part.collector.rounds());
   return {.tensor = part.key.tensor,
           .part = part.key.part,
           .version = rounds.version,
@@ -53,7 +53,7 @@ control::LogEntry ReplicaSender::entry_of(const Update& update, Copy& copy) cons
                           .total = update.bytes.size()};
   const ContributorGroup& group = part.collector.rounds().group();
   if (!elastic_ || std::exchange(copy.group, group) == group) return entry;
-  const RoundsImage rounds = RoundsImage::of(part.collector.rounds());
+  const RoundsSnapshot rounds = RoundsSnapshot::of(part.collector.rounds());
   entry.regrouped = control::LogEntry::Regrouped{.makers = update.from.nodes(),
                                                  .workers = standings_of(rounds),
                                                  .finished = rounds.finished,

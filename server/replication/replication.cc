@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 namespace {

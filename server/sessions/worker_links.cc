@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 namespace {

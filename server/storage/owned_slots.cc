@@ -63,8 +63,8 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   const RuleOptions& rule = spec.options.update;
   const std::uint64_t remembered =
       layout.has_rule ? ops::remembered_bytes(rule, layout.dtype, layout.elements) : 0;
-  const auto shares = job_.elastic ? Collector::Shares::kKept : Collector::Shares::kAdded;
-  Collector collector(layout, job_.workers, allocate_, shares);
+  const auto shares = job_.elastic ? Aggregator::Shares::kKept : Aggregator::Shares::kAdded;
+  Aggregator collector(layout, job_.workers, allocate_, shares);
   const std::uint64_t wanted = layout.bytes + remembered + collector.most_held_bytes();
   if (limit_bytes_ != 0 && bytes_ + wanted > limit_bytes_) {
     return Status(Code::kResource,

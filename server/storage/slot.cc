@@ -21,7 +21,7 @@ Part* Slot::find(const wire::Key& key) {
 }
 
 Part& Slot::add(const TensorSpec& spec, const PartLayout& layout,
-                std::unique_ptr<ops::UpdateRule> rule, Collector&& collector,
+                std::unique_ptr<ops::UpdateRule> rule, Aggregator&& collector,
                 const Allocate& allocate) {
   const auto made =
       parts_.try_emplace(layout.key, spec, layout, std::move(rule), std::move(collector), allocate);
@@ -38,9 +38,9 @@ Slot::Verdict Slot::admit(const Part& part, const PushId& push, std::uint32_t ep
   return known ? Verdict::kDuplicate : Verdict::kApply;
 }
 
-Result<Collector::Counted> Slot::count(Part& part, const PushId& push, Share share) {
+Result<Aggregator::Counted> Slot::count(Part& part, const PushId& push, Share share) {
   STRETTO_CHECK(part.key == push.key && share.round == push.round);
-  Result<Collector::Counted> counted = part.collector.add(std::move(share));
+  Result<Aggregator::Counted> counted = part.collector.add(std::move(share));
   if (!counted.ok()) return counted;
   part.counted.note(push.worker, push.round);
   ++shares_;
@@ -55,10 +55,10 @@ Slot::Verdict Slot::admit_sum(const Part& part, const std::vector<NodeId>& maker
   return known ? Verdict::kDuplicate : Verdict::kApply;
 }
 
-Result<Collector::Counted> Slot::count_sum(Part& part, Share sum,
-                                           const std::vector<NodeId>& makers) {
+Result<Aggregator::Counted> Slot::count_sum(Part& part, Share sum,
+                                            const std::vector<NodeId>& makers) {
   const std::uint64_t round = sum.round;
-  Result<Collector::Counted> counted = part.collector.add_sum(std::move(sum), makers);
+  Result<Aggregator::Counted> counted = part.collector.add_sum(std::move(sum), makers);
   if (!counted.ok()) return counted;
   for (const NodeId worker : makers) part.counted.note(worker, round);
   ++shares_;

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/aggregation/collector.h"
-#include "server/aggregation/counted_rounds.h"
+#include "server/aggregation/aggregator.h"
+#include "server/aggregation/duplicate_filter.h"
 #include "server/aggregation/waiting_list.h"
-#include "server/storage/store.h"
+#include "server/storage/part_store.h"
 
 namespace stretto {
 
@@ -32,7 +32,7 @@ struct PushId {
 /// One part in its slot. Thread: loop.
 struct Part {
   Part(const TensorSpec& of, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
-       Collector collects, const Allocate& allocate)
+       Aggregator collects, const Allocate& allocate)
       : spec(of),
         key(layout.key),
         collector(std::move(collects)),
@@ -52,9 +52,9 @@ struct Part {
 
   const TensorSpec& spec;  ///< The tensor's.
   wire::Key key;
-  Collector collector;
+  Aggregator collector;
   Store store;
-  CountedRounds counted;
+  DuplicateFilter counted;
   WaitingList waiting;
   bool held = false;     ///< Rounds that made nothing are to be known elsewhere first.
   Status doomed;         ///< Workers disagree on a round: it will never finish.
@@ -82,20 +82,20 @@ class Slot {
   Part* find(const wire::Key& key);
   /// A part that is not here yet. The tensor's description outlives it.
   Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
-            Collector&& collector, const Allocate& allocate);
+            Aggregator&& collector, const Allocate& allocate);
 
   /// Of a share for this part of the slot; `epoch` is the sender's.
   Verdict admit(const Part& part, const PushId& push, std::uint32_t epoch) const;
   /// Counts an admitted share. An update that it completes is to be appended.
-  Result<Collector::Counted> count(Part& part, const PushId& push, Share share);
+  Result<Aggregator::Counted> count(Part& part, const PushId& push, Share share);
 
   /// The same of the sum of several workers' contributions: a duplicate if all of them have
   /// counted, whoever sent them. If only some have, count_sum() refuses it.
   Verdict admit_sum(const Part& part, const std::vector<NodeId>& makers, std::uint64_t round,
                     std::uint32_t epoch) const;
-  Result<Collector::Counted> count_sum(Part& part, Share sum, const std::vector<NodeId>& makers);
+  Result<Aggregator::Counted> count_sum(Part& part, Share sum, const std::vector<NodeId>& makers);
 
-  /// Who makes the rounds of all its parts: Collector::regroup. Who is gone waits for nothing. Of
+  /// Who makes the rounds of all its parts: Aggregator::regroup. Who is gone waits for nothing. Of
   /// those who are in no more from now on and are not gone, having left in order, what they have
   /// contributed to an open round stays in it.
   /// Updates that this completes are appended. Parts whose open round cannot go on are named with

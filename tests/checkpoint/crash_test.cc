@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "tests/checkpoint/files.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/sim_disk.h"
@@ -62,12 +62,12 @@ class CrashingWriter {
   void write_one() {
     const Result<std::uint64_t> number = folder_.begin();
     if (!number.ok()) return;
-    const Origin origin{.job = 1, .number = *number, .step = random_.below(100)};
+    const CheckpointId origin{.job = 1, .number = *number, .step = random_.below(100)};
     CheckpointManifest manifest{.origin = origin, .part_bytes = 1};
     Files files;
     for (const char* name : {"server-0.0.parts", "server-1.0.parts"}) {
       files[name] = contents_from_seed();
-      const Result<Seal> seal =
+      const Result<FileDigest> seal =
           write_file(disk_, folder_.path_of(*number, name), origin, files[name]);
       if (!seal.ok()) return;
       manifest.files.push_back({.name = name, .seal = *seal, .entries = files[name].size()});

@@ -17,8 +17,8 @@ inline EntryKey part_key(const std::string& tensor, std::uint32_t part) {
   return {.kind = Kind::kPart, .name = tensor, .part = part};
 }
 
-inline Result<Seal> write_file(Disk& disk, const std::string& path, const Origin& origin,
-                               const Contents& contents) {
+inline Result<FileDigest> write_file(Disk& disk, const std::string& path,
+                                     const CheckpointId& origin, const Contents& contents) {
   Result<PartsWriter> writer = PartsWriter::create(disk, path, origin);
   if (!writer.ok()) return writer.status();
   for (const auto& [key, text] : contents) {
@@ -32,7 +32,7 @@ inline Result<Seal> write_file(Disk& disk, const std::string& path, const Origin
 }
 
 inline Result<Contents> read_file(Disk& disk, const std::string& path,
-                                  const std::optional<Seal>& seal = std::nullopt) {
+                                  const std::optional<FileDigest>& seal = std::nullopt) {
   Result<PartsReader> reader = PartsReader::open(disk, path, seal);
   if (!reader.ok()) return reader.status();
   Contents contents;

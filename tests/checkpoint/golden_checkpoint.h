@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "checkpoint/saved_part.h"
 #include "core/cut.h"
 #include "tests/checkpoint/files.h"
@@ -142,7 +142,7 @@ inline Result<CheckpointManifest> write_checkpoint(Disk& disk, Folder& folder,
   if (!number.ok()) return number.status();
   manifest.origin = {.job = 0xabc, .number = *number, .step = 100 * *number};
   for (const auto& [name, contents] : files) {
-    const Result<Seal> seal =
+    const Result<FileDigest> seal =
         write_file(disk, folder.path_of(*number, name), manifest.origin, contents);
     if (!seal.ok()) return seal.status();
     manifest.files.push_back({.name = name, .seal = *seal, .entries = contents.size()});

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checkpoint/attached.h"
+#include "checkpoint/attachments.h"
 #include "common/config/config.h"
 #include "common/files/real_disk.h"
 #include "tests/checkpoint/golden_checkpoint.h"
@@ -49,7 +49,7 @@ TEST(GoldenCheckpoint, IsRead) {
   Folder folder(disk, golden_folder());
   const Folder::Found found = folder.newest().or_exit();
   ASSERT_TRUE(found.newest);
-  EXPECT_EQ(found.newest->origin, (Origin{.job = 0xabc, .number = 1, .step = 100}));
+  EXPECT_EQ(found.newest->origin, (CheckpointId{.job = 0xabc, .number = 1, .step = 100}));
   EXPECT_EQ(found.newest->tensors, golden_tensors());
   EXPECT_EQ(found.newest->made_at, "2026-01-02T03:04:05Z");
   for (const CheckpointManifest::File& file : found.newest->files) {

@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-constexpr Origin kOrigin{.job = 77, .number = 3, .step = 1000};
+constexpr CheckpointId kOrigin{.job = 77, .number = 3, .step = 1000};
 const std::string kPath = "a.parts";
 
 template <typename T>
@@ -30,7 +30,7 @@ std::span<const std::byte> bytes_of(const T& what) {
 
 class PartsFileTest : public testing::Test {
  protected:
-  Seal written(const Contents& contents) {
+  FileDigest written(const Contents& contents) {
     return write_file(disk_, kPath, kOrigin, contents).or_exit();
   }
   std::string all() {
@@ -44,7 +44,7 @@ class PartsFileTest : public testing::Test {
     const std::unique_ptr<File> file = disk_.open(kPath, Open::kCreate).or_exit();
     ASSERT_TRUE(file->write(0, std::as_bytes(std::span(text))).ok());
   }
-  Status reading(const std::optional<Seal>& seal = std::nullopt) {
+  Status reading(const std::optional<FileDigest>& seal = std::nullopt) {
     const Result<Contents> contents = read_file(disk_, kPath, seal);
     return contents.ok() ? Status() : contents.status();
   }
@@ -72,7 +72,7 @@ TEST_F(PartsFileTest, WhatIsWrittenIsRead) {
   contents[part_key("w", 2)] = std::string(kChunkBytes, 'a');
   contents[part_key("w", 3)] = std::string(2 * kChunkBytes + 5, 'b');
   contents[{.kind = Kind::kAttached, .name = "random state", .rank = 2}] = "seed";
-  const Seal seal = written(contents);
+  const FileDigest seal = written(contents);
   EXPECT_EQ(read_file(disk_, kPath, seal).or_exit(), contents);
   const PartsReader reader = PartsReader::open(disk_, kPath).or_exit();
   EXPECT_EQ(reader.origin(), kOrigin);
@@ -123,7 +123,7 @@ TEST_F(PartsFileTest, NoCutFileIsRead) {
 }
 
 TEST_F(PartsFileTest, AnotherWholeFileIsNotTakenForIt) {
-  const Seal seal = written({{part_key("w", 0), "old"}});
+  const FileDigest seal = written({{part_key("w", 0), "old"}});
   ASSERT_TRUE(disk_.remove(kPath).ok());
   written({{part_key("w", 0), "new"}});
   EXPECT_THAT(reading(seal).cause(), HasSubstr("not the file that its manifest names"));

@@ -66,10 +66,10 @@ class FoundSource : public testing::Test {
   FoundSource() { folder_.make().or_exit(); }
   void make(std::uint64_t number, bool commits = true) {
     disk_.make_folder(folder_.path_of(number)).or_exit();
-    const Origin origin{.job = 1, .number = number};
-    const Seal seal = write_file(disk_, folder_.path_of(number, kPartsFile), origin,
-                                 {{part_key("w", 0), "bytes"}})
-                          .or_exit();
+    const CheckpointId origin{.job = 1, .number = number};
+    const FileDigest seal = write_file(disk_, folder_.path_of(number, kPartsFile), origin,
+                                       {{part_key("w", 0), "bytes"}})
+                                .or_exit();
     if (!commits) return;
     folder_
         .commit({.origin = origin,

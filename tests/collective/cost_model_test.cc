@@ -7,8 +7,8 @@
 
 #include <numeric>
 
+#include "collective/ownership_weights.h"
 #include "collective/strategies.h"
-#include "collective/weights.h"
 #include "tests/collective/hosts.h"
 
 namespace stretto::collective {

@@ -8,8 +8,8 @@
 
 #include <cerrno>
 
-#include "common/failure.h"
 #include "common/memory/buffer.h"
+#include "common/system_error.h"
 
 namespace stretto {
 namespace {

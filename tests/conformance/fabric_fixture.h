@@ -8,11 +8,11 @@
 
 #include "tests/conformance/innocent.h"
 #include "tests/conformance/raw_tcp.h"
+#include "van/fabric/bootstrap_message.h"
 #include "van/fabric/endpoint.h"
 #include "van/fabric/fabric_transport.h"
-#include "van/fabric/introduction.h"
-#include "van/fabric/line_word.h"
 #include "van/fabric/message.h"
+#include "van/fabric/probe_message.h"
 
 namespace stretto::conformance {
 
@@ -43,7 +43,7 @@ class FakePeer {
   FakePeer& operator=(const FakePeer&) = delete;
 
   RawTcp& line() { return line_; }
-  fabric::Introduction own() const {
+  fabric::BootstrapMessage own() const {
     return {.provider = endpoint_->provider(),
             .name = endpoint_->name(),
             .link = 77,
@@ -115,7 +115,7 @@ class FakePeer {
 
   RawTcp line_;
   std::unique_ptr<fabric::FabricEndpoint> endpoint_;
-  fabric::Introduction far_;
+  fabric::BootstrapMessage far_;
   fi_addr_t to_ = FI_ADDR_UNSPEC;
   std::vector<std::byte> memory_;
   fabric::ProviderOperation sending_{fabric::ProviderOperation::Kind::kSend};

@@ -38,19 +38,19 @@ TEST_F(FabricHostile, IntroductionsThatCannotBeAreNoLink) {
     wrong.push_back(right);
     wrong.back()[byte] = '\x7f';
   }
-  fabric::Introduction no_link = peer.own();
+  fabric::BootstrapMessage no_link = peer.own();
   no_link.link = 0;
   wrong.push_back(text_of(fabric::encode(no_link)));
-  fabric::Introduction no_queue = peer.own();
+  fabric::BootstrapMessage no_queue = peer.own();
   no_queue.queue_frames = 0;
   wrong.push_back(text_of(fabric::encode(no_queue)));
-  fabric::Introduction other = peer.own();
+  fabric::BootstrapMessage other = peer.own();
   other.provider = "another";
   wrong.push_back(text_of(fabric::encode(other)));
-  fabric::Introduction family = peer.own();
+  fabric::BootstrapMessage family = peer.own();
   family.name[0] = '\x7f';
   wrong.push_back(text_of(fabric::encode(family)));
-  fabric::Introduction shorter = peer.own();
+  fabric::BootstrapMessage shorter = peer.own();
   shorter.name.resize(4);
   wrong.push_back(text_of(fabric::encode(shorter)));
   for (const std::string& text : wrong) {
@@ -94,14 +94,14 @@ TEST_F(FabricHostile, AQuestionIsAnsweredAndAnAnswerIsNot) {
   peer.introduce(server_);
   const LinkId link = server_.accepted.back();
   for (const bool asks : {false, true}) {
-    peer.line().send(text_of(fabric::encode(fabric::LineWord{.asks = asks, .came = 0})));
+    peer.line().send(text_of(fabric::encode(fabric::ProbeMessage{.asks = asks, .came = 0})));
   }
   std::string heard;
   ASSERT_TRUE(poll_until([&] {
     heard += peer.line().read();
     return heard.size() >= fabric::kWordBytes;
   }));
-  EXPECT_EQ(heard, text_of(fabric::encode(fabric::LineWord{.asks = false, .came = 0})));
+  EXPECT_EQ(heard, text_of(fabric::encode(fabric::ProbeMessage{.asks = false, .came = 0})));
   EXPECT_EQ(server_.broken.count(link), 0U);
   expect_innocent_works();
 }

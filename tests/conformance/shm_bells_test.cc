@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often a far end that sleeps is woken: once for what a turn sends, unless that is much.
 #include "tests/conformance/shm_fixture.h"
-#include "van/shm/bells.h"
+#include "van/shm/doorbells.h"
 
 namespace stretto::conformance {
 namespace {
@@ -30,9 +30,9 @@ class ShmBells : public ShmInnocent {
   int bells() {
     int count = 0;
     for (;;) {
-      const shm::Heard heard = shm::hear(rogue_.line->socket());
-      if (heard.what != shm::Heard::What::kNote) return count;
-      count += heard.note.kind == shm::Note::Kind::kBell ? 1 : 0;
+      const shm::Received heard = shm::hear(rogue_.line->socket());
+      if (heard.what != shm::Received::What::kNote) return count;
+      count += heard.note.kind == shm::SocketMessage::Kind::kBell ? 1 : 0;
     }
   }
 
@@ -49,7 +49,7 @@ TEST_F(ShmBells, WhatATurnSendsRingsOnce) {
 
 TEST_F(ShmBells, WhoIsSentMuchIsWokenMeanwhile) {
   answer_ = server_.transport().allocate(kMostPayload);
-  constexpr int kFrames = shm::Bells::kMostBytes / kMostPayload + 4;
+  constexpr int kFrames = shm::Doorbells::kMostBytes / kMostPayload + 4;
   answer(kFrames);
   EXPECT_EQ(rogue_.line->published_there(), static_cast<std::uint64_t>(kFrames));
   EXPECT_EQ(bells(), 2);
@@ -79,7 +79,7 @@ TEST_F(ShmBells, OutsideOfATurnEachFrameRings) {
 TEST_F(ShmBells, TheWordOfMemoryIsFoundBehindBells) {
   constexpr int kBells = 5;
   for (int i = 0; i < kBells; ++i) {
-    shm::tell(rogue_.line->socket(), {shm::Note::Kind::kBell, 0, 0}, nullptr);
+    shm::tell(rogue_.line->socket(), {shm::SocketMessage::Kind::kBell, 0, 0}, nullptr);
   }
   rogue_.announce_own();
   int come = 0;

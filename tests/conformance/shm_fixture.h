@@ -11,7 +11,7 @@
 #include <string>
 
 #include "tests/conformance/innocent.h"
-#include "van/shm/line.h"
+#include "van/shm/shared_rings.h"
 #include "van/shm/shm_transport.h"
 
 namespace stretto::conformance {
@@ -45,9 +45,9 @@ inline std::size_t mapped_bytes() {
 /// True once the far end has hung up, or says on the line that it wants no more.
 inline bool hung_up(const Descriptor& socket) {
   for (;;) {
-    const shm::Heard heard = shm::hear(socket);
-    if (heard.what == shm::Heard::What::kEnd) return true;
-    if (heard.what == shm::Heard::What::kNothing) return false;
+    const shm::Received heard = shm::hear(socket);
+    if (heard.what == shm::Received::What::kEnd) return true;
+    if (heard.what == shm::Received::What::kNothing) return false;
   }
 }
 
@@ -63,7 +63,7 @@ class RogueLine {
         chunk_(shm::Mapping::map(memory_, kChunkBytes, shm::Mapping::Access::kWrite).or_exit()) {}
 
   void announce(std::uint32_t number, std::uint64_t bytes, const Descriptor* memory) {
-    shm::tell(line->socket(), {shm::Note::Kind::kChunk, number, bytes}, memory);
+    shm::tell(line->socket(), {shm::SocketMessage::Kind::kChunk, number, bytes}, memory);
   }
   void announce_own() {
     EXPECT_TRUE(shm::seal(memory_, true).ok());

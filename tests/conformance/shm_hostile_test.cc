@@ -10,7 +10,7 @@ namespace stretto::conformance {
 namespace {
 
 using shm::Entry;
-using shm::Note;
+using shm::SocketMessage;
 
 using ShmHostile = ShmInnocent;
 
@@ -39,17 +39,17 @@ TEST_F(ShmHostile, AFirstNoteThatIsNoHelloIsNoLink) {
   const Descriptor sealed = memory_of(1 << 20, true);
   const Descriptor zero(::open("/dev/zero", O_RDWR | O_CLOEXEC));
   const Descriptor folder(::open("/", O_RDONLY | O_CLOEXEC));
-  const std::vector<std::pair<Note, const Descriptor*>> notes = {
-      {{Note::Kind::kBell, 0, 0}, nullptr},
-      {{Note::Kind::kChunk, 0, 4096}, &sealed},
-      {{Note::Kind::kHello, shm::kVersion + 1, right}, &sealed},
-      {{Note::Kind::kHello, shm::kVersion, right}, nullptr},
-      {{Note::Kind::kHello, shm::kVersion, right}, &unsealed},
-      {{Note::Kind::kHello, shm::kVersion, right}, &small},
-      {{Note::Kind::kHello, shm::kVersion, ~std::uint64_t{0}}, &sealed},
-      {{Note::Kind::kHello, shm::kVersion, 0}, &sealed},
-      {{Note::Kind::kHello, shm::kVersion, right}, &zero},
-      {{Note::Kind::kHello, shm::kVersion, right}, &folder},
+  const std::vector<std::pair<SocketMessage, const Descriptor*>> notes = {
+      {{SocketMessage::Kind::kBell, 0, 0}, nullptr},
+      {{SocketMessage::Kind::kChunk, 0, 4096}, &sealed},
+      {{SocketMessage::Kind::kHello, shm::kVersion + 1, right}, &sealed},
+      {{SocketMessage::Kind::kHello, shm::kVersion, right}, nullptr},
+      {{SocketMessage::Kind::kHello, shm::kVersion, right}, &unsealed},
+      {{SocketMessage::Kind::kHello, shm::kVersion, right}, &small},
+      {{SocketMessage::Kind::kHello, shm::kVersion, ~std::uint64_t{0}}, &sealed},
+      {{SocketMessage::Kind::kHello, shm::kVersion, 0}, &sealed},
+      {{SocketMessage::Kind::kHello, shm::kVersion, right}, &zero},
+      {{SocketMessage::Kind::kHello, shm::kVersion, right}, &folder},
   };
   for (const auto& [note, memory] : notes) {
     const Descriptor stranger = shm::connect_to(name_of_address(address_)).or_exit();
@@ -66,8 +66,8 @@ TEST_F(ShmHostile, AHelloWithMemoryThatMightGoAwayIsNoLink) {
   const Descriptor spy_listener = shm::listen_at("spyspyspyspyspy0").or_exit();
   auto spied = shm::Line::connect("spyspyspyspyspy0").or_exit();
   const shm::Accepted spy = shm::accept_from(spy_listener);
-  const shm::Heard hello = shm::hear(spy.socket);
-  ASSERT_EQ(hello.note.kind, Note::Kind::kHello);
+  const shm::Received hello = shm::hear(spy.socket);
+  ASSERT_EQ(hello.note.kind, SocketMessage::Kind::kHello);
   const Descriptor unsealed = memory_of(hello.note.bytes, false);
   const Descriptor small = memory_of(hello.note.bytes - 1, true);
   const Descriptor zero(::open("/dev/zero", O_RDWR | O_CLOEXEC));
@@ -206,7 +206,7 @@ TEST_F(ShmHostile, FloodsOfBellsAndChunksHoldUpNobody) {
   RogueLine rogue(address_);
   rogue.put({});
   for (int i = 0; i < 5'000; ++i) {
-    shm::tell(rogue.line->socket(), Note{});
+    shm::tell(rogue.line->socket(), SocketMessage{});
     if (i % 500 == 0) expect_innocent_works();
   }
   expect_innocent_works();
@@ -228,7 +228,7 @@ TEST_F(ShmHostile, MoreDescriptorsThanAskedForAreClosed) {
   const int before = count();
   {
     const Descriptor stranger = shm::connect_to(name_of_address(address_)).or_exit();
-    Note note{Note::Kind::kHello, shm::kVersion, 1};
+    SocketMessage note{SocketMessage::Kind::kHello, shm::kVersion, 1};
     iovec part{.iov_base = &note, .iov_len = sizeof note};
     alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))] = {};
     msghdr message{};

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "tests/conformance/tcp_fixture.h"
-#include "van/transport/link_liveness.h"
+#include "van/transport/path_liveness.h"
 
 namespace stretto::conformance {
 namespace {
@@ -255,7 +255,7 @@ TEST_F(TcpEnds, ACrowdThatComesAtOnceIsLetIn) {
 
 // Looks that are far apart look like a process that stood still, which accuses no path of silence.
 TEST_F(TcpEnds, WhoHasALinkWaitsNoLongerThanUntilTheNextLookAtItsPath) {
-  const Duration most = LinkLiveness::interval(5s);
+  const Duration most = PathLiveness::interval(5s);
   for (End* end : {&server_, &innocent_}) {
     end->poll();
     EXPECT_LE(end->transport().may_wait(1min), most);

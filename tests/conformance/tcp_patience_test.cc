@@ -70,7 +70,7 @@ class TcpLinksByHand : public testing::Test {
   }
 
   HandedClock clock_;
-  Watch watch_;
+  EpollSet watch_;
   tcp::TcpLinks links_;
   Ends ends_;
   const TcpOptions limits_;

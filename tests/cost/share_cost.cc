@@ -37,7 +37,7 @@ void add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers) {
   }
   std::vector<Contributor> all;
   for (Rank rank = 0; rank < workers; ++rank) all.push_back({10 + rank, rank});
-  slot.add(spec, layout, std::move(rule), Collector(layout, make_group(std::move(all))),
+  slot.add(spec, layout, std::move(rule), Aggregator(layout, make_group(std::move(all))),
            Buffer::allocate);
 }
 

@@ -16,8 +16,8 @@
 #include "common/clock.h"
 #include "common/network/address.h"
 #include "van/engine/van.h"
-#include "van/membership/membership.h"
-#include "van/session/link_limits.h"
+#include "van/membership/membership_client.h"
+#include "van/session/reconnect_timeouts.h"
 #include "van/transports.h"
 
 DEFINE_string(scheduler, "", "host:port");
@@ -54,7 +54,7 @@ class Lightweight final : private FrameHandler {
     membership_.tick();
   }
   void leave() { membership_.leave(); }
-  bool in() const { return membership_.state() == Membership::State::kMember; }
+  bool in() const { return membership_.state() == MembershipClient::State::kMember; }
   bool over() const { return membership_.over(); }
   const Status& status() const { return membership_.status(); }
   std::uint64_t remade() const { return van_.counters().mended; }
@@ -81,12 +81,12 @@ class Lightweight final : private FrameHandler {
     membership_.on_control(link, message);
   }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId, wire::PushTag) override {}
   void on_broken(LinkId link, const Status& why) override { membership_.on_broken(link, why); }
 
   const Config config_;
   Van van_;
-  Membership membership_;
+  MembershipClient membership_;
 };
 
 /// All of them, on this thread.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stretto's framing and control messages by hand: enough to greet a scheduler or a server as a
-node does, and to say what no node says. docs/TRANSPORTS.md and van/wire/wire.h are the sources.
+node does, and to say what no node says. docs/TRANSPORTS.md and van/wire/header.h are the sources.
 """
 
 import socket

@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "tests/fuzz/input.h"
-#include "tools/launch/protocol/frames.h"
+#include "tools/launch/protocol/agent_protocol.h"
 
 namespace stretto {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/fuzz/job.h"
 #include "tests/fuzz/members.h"
 #include "tests/fuzz/messages.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 #include "van/wire/frame_views.h"
 #include "worker/operations/call_plan.h"
 
@@ -295,7 +295,7 @@ void HostileWorkers::user_makes_group() {
 void HostileWorkers::user_calls() {
   if (groups_.empty()) return;
   const MadeGroup& group = groups_[groups_.size() - 1 - input_.below(groups_.size())];
-  MemberCall call{.call = group_call_from(input_)};
+  GroupCallArgs call{.call = group_call_from(input_)};
   const GroupCall& what = call.call;
   const std::uint64_t one = what.bytes();
   const std::uint64_t all = one * group.members;

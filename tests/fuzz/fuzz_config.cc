@@ -13,7 +13,7 @@
 #include "tools/launch/plan/arguments.h"
 #include "tools/launch/plan/command.h"
 #include "tools/launch/plan/environment.h"
-#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/hostfile.h"
 #include "tools/launch/plan/kubernetes.h"
 #include "tools/launch/plan/placement.h"
 

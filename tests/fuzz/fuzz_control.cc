@@ -7,7 +7,7 @@
 #include "common/check.h"
 #include "core/cut.h"
 #include "tests/fuzz/messages.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/check.h"
 #include "tests/fuzz/input.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 namespace {

@@ -214,7 +214,8 @@ void HostileJob::user_calls() {
   if (groups_.empty()) return;
   const Tensor group = groups_[input_.below(groups_.size())];
   const std::uint64_t bytes = 16 * input_.below(4);
-  MemberCall call{.call = {.kind = static_cast<CallKind>(1 + input_.below(9)), .elements = bytes}};
+  GroupCallArgs call{
+      .call = {.kind = static_cast<CallKind>(1 + input_.below(9)), .elements = bytes}};
   const bool none = call.call.kind == CallKind::kBarrier;
   outcomes_.push_back(
       begin_call(*worker_, group, std::move(call), none ? 0 : bytes, none ? 0 : bytes));

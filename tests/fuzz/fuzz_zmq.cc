@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "tests/fuzz/batches.h"
 #include "tests/fuzz/input.h"
-#include "van/zmq/frames.h"
+#include "van/zmq/frame_format.h"
 
 namespace stretto {
 namespace {

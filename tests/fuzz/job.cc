@@ -34,7 +34,7 @@ Config config_for(Role role, std::uint32_t workers, std::uint32_t servers) {
 
 Job::Job() : network_(clock_, 1, network_options()) {}
 
-void Job::add(const std::string& name, std::unique_ptr<Agent> agent, const Van& van) {
+void Job::add(const std::string& name, std::unique_ptr<LoopTask> agent, const Van& van) {
   nodes_.push_back({.name = name, .agent = std::move(agent), .van = &van});
 }
 
@@ -136,7 +136,7 @@ std::shared_ptr<Outcome> begin(WorkerNode& worker, Operation::Kind kind, const T
   return outcome;
 }
 
-std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, MemberCall call,
+std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, GroupCallArgs call,
                                     std::size_t source_bytes, std::size_t target_bytes) {
   struct Memory {
     std::vector<std::byte> source;
@@ -153,7 +153,7 @@ std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, Mem
   operation->target = memory->target;
   call.source = memory->source;
   call.target = memory->target;
-  operation->call = std::make_shared<const MemberCall>(std::move(call));
+  operation->call = std::make_shared<const GroupCallArgs>(std::move(call));
   operation->ticket = std::make_shared<detail::TicketState>(1);
   operation->ticket->on_done([outcome, memory](const Status& status) {
     outcome->status = status;

@@ -50,14 +50,14 @@ class Job {
  private:
   struct Node {
     std::string name;
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<LoopTask> agent;
     const Van* van = nullptr;
     bool gone = false;
   };
 
   void run_one(Time end);
   bool step_all();
-  void add(const std::string& name, std::unique_ptr<Agent> agent, const Van& van);
+  void add(const std::string& name, std::unique_ptr<LoopTask> agent, const Van& van);
 
   sim::VirtualClock clock_;
   sim::SimNetwork network_;
@@ -78,7 +78,7 @@ struct Outcome {
 std::shared_ptr<Outcome> begin(WorkerNode& worker, Operation::Kind kind, const Tensor& tensor,
                                float share);
 /// The same with a call of a group, and memory of so many bytes.
-std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, MemberCall call,
+std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, GroupCallArgs call,
                                     std::size_t source_bytes, std::size_t target_bytes);
 
 }  // namespace stretto::fuzz

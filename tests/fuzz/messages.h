@@ -8,7 +8,7 @@
 #include "tests/fuzz/input.h"
 #include "van/control/control.pb.h"
 #include "van/control/control_codec.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto::fuzz {
 

@@ -44,7 +44,7 @@ class SearchTest : public ::testing::Test {
   std::function<double(Knobs)> surface_;
   double occupancy_ = 1;
   Grid grid_{{}};
-  Evidence evidence_{grid_, Duration::max()};
+  Measurements evidence_{grid_, Duration::max()};
   Search search_{grid_, evidence_};
 };
 

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "scheduler/sessions/hello.h"
+#include "scheduler/sessions/join_request.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {

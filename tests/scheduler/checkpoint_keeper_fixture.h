@@ -53,8 +53,8 @@ class CheckpointKeeperTest : public testing::Test {
   control::CheckpointSaved saved(NodeId shard, const checkpoint::Contents& contents) {
     const control::CheckpointCut& cut = cuts_.at(shard);
     const std::string name = "server-" + std::to_string(shard) + ".parts";
-    const checkpoint::Origin origin{.job = cut.job, .number = cut.number, .step = cut.step};
-    const checkpoint::Seal seal =
+    const checkpoint::CheckpointId origin{.job = cut.job, .number = cut.number, .step = cut.step};
+    const checkpoint::FileDigest seal =
         write_file(disk_, folder_.path_of(cut.number, name), origin, contents).or_exit();
     return {.number = cut.number,
             .file = name,
@@ -95,7 +95,7 @@ class CheckpointKeeperTest : public testing::Test {
   Config config_;
   sim::VirtualClock clock_;
   sim::SimDisk disk_{1};
-  checkpoint::DiskAtOnce work_;
+  checkpoint::InlineDiskExecutor work_;
   checkpoint::Folder folder_{disk_, "run"};
   std::set<NodeId> shards_ = {50, 51};
   std::vector<NodeId> workers_;

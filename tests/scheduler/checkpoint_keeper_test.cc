@@ -37,7 +37,7 @@ TEST_F(CheckpointKeeperTest, ItIsCompleteWhenAllFilesAre) {
   EXPECT_TRUE(ended_[0].why.ok()) << ended_[0].why.text();
   EXPECT_EQ(saved_, 7U);
   const checkpoint::CheckpointManifest manifest = folder_.open(1).or_exit();
-  EXPECT_EQ(manifest.origin, (checkpoint::Origin{.job = 5, .number = 1, .step = 7}));
+  EXPECT_EQ(manifest.origin, (checkpoint::CheckpointId{.job = 5, .number = 1, .step = 7}));
   EXPECT_THAT(manifest.files, SizeIs(2));
   EXPECT_EQ(manifest.workers, 0U);
 }

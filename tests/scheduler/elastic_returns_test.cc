@@ -181,7 +181,7 @@ TEST_F(ElasticReturnsTest, EachSchedulerTellsOfAllLosses) {
   ASSERT_EQ(life_->scheduler->watch().loss_news().size(), 1U);
   for (int i = 0; i < 2; ++i) {
     next_life();
-    const std::vector<LossNews>& news = life_->scheduler->watch().loss_news();
+    const std::vector<LossReport>& news = life_->scheduler->watch().loss_news();
     ASSERT_EQ(news.size(), 1U);
     EXPECT_EQ(news.front().number, 1U);
     EXPECT_FALSE(news.front().server);

@@ -121,7 +121,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
   Config server_config_ = config(Role::kServer, 0);
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<Shard> shard_;
-  std::vector<std::pair<std::string, Agent*>> agents_;
+  std::vector<std::pair<std::string, LoopTask*>> agents_;
 
  private:
   void add_worker(std::size_t i) {

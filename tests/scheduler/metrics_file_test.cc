@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class Idle final : public Agent {
+class Idle final : public LoopTask {
  public:
   void step(Duration) override { ++steps; }
   Time next_due() const override { return Time::max(); }
@@ -36,7 +36,7 @@ std::string contents(Disk& disk, const std::string& path) {
 TEST(MetricsFile, IsWrittenOnceASecondAsAWhole) {
   sim::SimDisk disk(1);
   sim::VirtualClock clock;
-  checkpoint::DiskAtOnce at_once;
+  checkpoint::InlineDiskExecutor at_once;
   Idle agent;
   int asked = 0;
   MetricsFile file(
@@ -67,7 +67,7 @@ TEST(MetricsFile, WithoutAPathOnlySteps) {
 TEST(MetricsFile, ThatCannotBeWrittenIsNoReasonToEnd) {
   sim::SimDisk disk(1, {.capacity_bytes = 6});
   sim::VirtualClock clock;
-  checkpoint::DiskAtOnce at_once;
+  checkpoint::InlineDiskExecutor at_once;
   Idle agent;
   std::string metrics = "first";
   MetricsFile file("x.prom", disk, &at_once, agent, [&metrics] { return metrics; }, clock);
@@ -82,7 +82,7 @@ TEST(MetricsFile, ThatCannotBeWrittenIsNoReasonToEnd) {
 }
 
 // Runs jobs when it is told to, as a slow disk does.
-class Later final : public checkpoint::DiskWork {
+class Later final : public checkpoint::DiskExecutor {
  public:
   void post(Job job) override { jobs.push_back(std::move(job)); }
   std::vector<Job> jobs;

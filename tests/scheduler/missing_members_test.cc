@@ -28,7 +28,7 @@ class MissingMembersTest : public testing::Test {
     ASSERT_TRUE(std::holds_alternative<Admit>(orders.at(0)));
   }
   /// What the scheduler knows of a launcher that has said this.
-  ProcessEnds& launcher(std::string_view said) {
+  ExitNotices& launcher(std::string_view said) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const Descriptor launcher(ends[0]);
@@ -39,14 +39,14 @@ class MissingMembersTest : public testing::Test {
     ends_->take();
     return *ends_;
   }
-  std::string line(const ProcessEnds* launcher) {
+  std::string line(const ExitNotices* launcher) {
     return missing_.take_line(machine_.admission(), launcher, now_).value_or("-");
   }
 
   /// Those that go.
-  std::vector<NodeId> await_again(const std::vector<MemberEnd>& ends) {
+  std::vector<NodeId> await_again(const std::vector<MemberExit>& ends) {
     std::vector<NodeId> gone;
-    missing_.await_again(ends, machine_, watch_, [&](const Gone& one) {
+    missing_.await_again(ends, machine_, watch_, [&](const Disconnected& one) {
       gone.push_back(one.node);
       machine_.on(one, now_);
     });
@@ -57,15 +57,15 @@ class MissingMembersTest : public testing::Test {
   Time now_ = Time(100s);
   ViewMachine machine_{config_, now_};
   MissingMembers missing_{config_, now_};
-  JobWatch watch_{config_};
-  std::optional<ProcessEnds> ends_;
+  JobMonitor watch_{config_};
+  std::optional<ExitNotices> ends_;
 };
 
 constexpr std::string_view kUnlimited = "ends are told\nmembers may join at any time\n";
 constexpr std::string_view kLimited = "ends are told\n";
 
 TEST_F(MissingMembersTest, NamesEachAndWhatItDoes) {
-  const ProcessEnds& ends = launcher(kUnlimited);
+  const ExitNotices& ends = launcher(kUnlimited);
   come(Role::kServer, 0);
   EXPECT_EQ(line(&ends), "-");
   now_ += 10s;
@@ -91,7 +91,7 @@ class MissingElasticTest : public MissingMembersTest {
 TEST_F(MissingElasticTest, EndedWorkerIsAwaitedAgain) {
   come(Role::kWorker, 1);
   const NodeId node = machine_.next_view().members.begin()->first;
-  const std::vector<MemberEnd> ends{{Role::kWorker, 1}, {Role::kServer, 0}, {Role::kWorker, 0}};
+  const std::vector<MemberExit> ends{{Role::kWorker, 1}, {Role::kServer, 0}, {Role::kWorker, 0}};
   missing_.note_ends(ends);
   EXPECT_EQ(await_again(ends), std::vector<NodeId>{node});
   EXPECT_EQ(watch_.missed_workers(), (std::vector<Rank>{1, 0})) << "joined or not";
@@ -129,7 +129,7 @@ TEST_F(MissingMembersTest, SaysWhenTheWaitEnds) {
 TEST_F(MissingMembersTest, ALauncherMayGiveThemTime) {
   EXPECT_FALSE(missing_.look(machine_, nullptr, now_).attended);
   EXPECT_FALSE(missing_.look(machine_, &launcher(kLimited), now_).attended);
-  const TimeOut time = missing_.look(machine_, &launcher(kUnlimited), now_);
+  const Tick time = missing_.look(machine_, &launcher(kUnlimited), now_);
   EXPECT_TRUE(time.attended);
   EXPECT_TRUE(machine_.on(time, now_).empty());
   EXPECT_EQ(machine_.next_due(), Time::max());
@@ -144,7 +144,7 @@ TEST_F(MissingMembersTest, AJobThatRunsMissesNone) {
   come(Role::kWorker, 1);
   ASSERT_EQ(machine_.phase(), ViewMachine::Phase::kRunning);
   now_ += 10s;
-  const ProcessEnds& ends = launcher(kUnlimited);
+  const ExitNotices& ends = launcher(kUnlimited);
   EXPECT_FALSE(missing_.look(machine_, &ends, now_).attended);
   EXPECT_NE(line(&ends), "-") << "no line was taken";
 }

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/membership/view_machine.h"
-#include "scheduler/migration/moves.h"
+#include "scheduler/migration/server_migrations.h"
 #include "tests/van/far_end.h"
 
 namespace stretto {
@@ -55,24 +55,25 @@ class MovesJoiningTest : public testing::Test {
     ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
   }
   void lose(NodeId node) {
-    machine_->on(Gone{.node = node, .cause = "reset"}, now_);
-    machine_->on(TurnOver{}, now_);
+    machine_->on(Disconnected{.node = node, .cause = "reset"}, now_);
+    machine_->on(EndOfTurn{}, now_);
   }
   void catch_up(NodeId from, NodeId to) {
-    machine_->on(Caught{.server = from, .standby = to}, now_);
+    machine_->on(StandbyCaughtUp{.server = from, .standby = to}, now_);
   }
-  auto invite(const PlaceWish& wish) { return moves_.invite(wish, 9, view(), now_); }
+  auto invite(const PlacementRequest& wish) { return moves_.invite(wish, 9, view(), now_); }
   /// Of those who are invited: numbers, and whose places.
-  std::vector<std::pair<Rank, Rank>> invited(const PlaceWish& wish) {
+  std::vector<std::pair<Rank, Rank>> invited(const PlacementRequest& wish) {
     const auto found = invite(wish);
     EXPECT_TRUE(found.ok()) << found.status().text();
     std::vector<std::pair<Rank, Rank>> numbers;
     if (!found.ok()) return numbers;
-    for (const Moves::Invitation& one : *found) numbers.emplace_back(one.server, one.from);
+    for (const ServerMigrations::JoinTicket& one : *found)
+      numbers.emplace_back(one.server, one.from);
     return numbers;
   }
-  std::string refused(const PlaceWish& wish) { return invite(wish).status().cause(); }
-  std::vector<MoveAnswer> follow() { return moves_.follow(view(), now_); }
+  std::string refused(const PlacementRequest& wish) { return invite(wish).status().cause(); }
+  std::vector<MigrationResult> follow() { return moves_.follow(view(), now_); }
   const View& view() const { return machine_->view(); }
 
   Config config_ = fake::config(Role::kScheduler, -1);
@@ -80,7 +81,7 @@ class MovesJoiningTest : public testing::Test {
   std::optional<ViewMachine> machine_;
   std::vector<ViewOrder> orders_;
   std::vector<NodeId> servers_;
-  Moves moves_{config_, true};
+  ServerMigrations moves_{config_, true};
 };
 
 TEST_F(MovesJoiningTest, PlacesAreTakenFromTheMachineThatHasMost) {
@@ -124,7 +125,7 @@ TEST_F(MovesJoiningTest, OneHasThePlaceOnceItHasAllAndMayBeMovedAsAnyOther) {
   ASSERT_THAT(follow(), SizeIs(1));
   // and back to one that the launcher starts.
   ASSERT_TRUE(moves_.begin(13, {}, 7, view(), now_).ok());
-  EXPECT_THAT(moves_.orders(), ElementsAre(MoveOrder{.server = 1, .from = 13}));
+  EXPECT_THAT(moves_.orders(), ElementsAre(MigrationOrder{.server = 1, .from = 13}));
 }
 
 TEST_F(MovesJoiningTest, OneThatIsLostBeforeIsNotStartedAgain) {
@@ -252,7 +253,7 @@ TEST_F(MovesJoiningTest, WhoHasThePlaceIsInWhoeverIsToHaveItNext) {
   EXPECT_TRUE(answers[0].why.ok() && answers[0].guest);
   EXPECT_EQ(answers[0].server, 8U);
   EXPECT_EQ(answers[0].asker, 9U);
-  EXPECT_THAT(moves_.orders(), ElementsAre(MoveOrder{.server = 0, .from = 8}));
+  EXPECT_THAT(moves_.orders(), ElementsAre(MigrationOrder{.server = 0, .from = 8}));
 }
 
 TEST_F(MovesJoiningTest, WhoIsNotInAndWhosePlaceIsToBeAnothersIsRefusedAndMustNotCome) {
@@ -387,7 +388,7 @@ TEST(GuestServers, OneThatIsLostIsReplacedByOneOfTheLaunchers) {
   Config config = fake::config(Role::kScheduler, -1);
   config.servers = 2;
   config.job.server_restarts = 2;
-  ServerReturns returns(config);
+  ServerRestarts returns(config);
   const Member guest{
       .node = 9, .role = Role::kServer, .rank = 1, .shard = 0, .address = "s:1", .moved_up = 4};
   ASSERT_EQ(guest.number(), 5U);

@@ -31,9 +31,9 @@ class ObserversTest : public testing::Test {
   std::vector<Member> members_ = {
       {.node = 2, .role = Role::kWorker, .rank = 0, .shard = 0, .address = "", .left = false}};
   Snapshot snapshot_;
-  Registry registry_;
+  TensorRegistry registry_;
   TraceSession trace_;
-  Stacks stacks_;
+  StackRequests stacks_;
 };
 
 TEST_F(ObserversTest, TooManyAreRefused) {
@@ -46,7 +46,7 @@ TEST_F(ObserversTest, TooManyAreRefused) {
 }
 
 TEST_F(ObserversTest, NamesComeInPages) {
-  const Registry::Place place = [](const Cut&) { return 0U; };
+  const TensorRegistry::Place place = [](const Cut&) { return 0U; };
   for (int i = 0; i < 150; ++i) {
     const TensorSpec spec = fake::spec("t" + std::to_string(i), Dtype::kF32, 10);
     ASSERT_TRUE(registry_.declare(spec, 0, place, 1024).ok());

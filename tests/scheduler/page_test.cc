@@ -44,7 +44,7 @@ class PageTest : public testing::Test {
   }
 
   Config config_;
-  std::shared_ptr<PageBoard> board_ = std::make_shared<PageBoard>();
+  std::shared_ptr<PageSnapshots> board_ = std::make_shared<PageSnapshots>();
   std::unique_ptr<Page> page_;
 };
 

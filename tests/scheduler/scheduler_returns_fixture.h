@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/descriptor.h"
-#include "common/launch_protocol/member_end.h"
+#include "common/launch_protocol/exit_lines.h"
 #include "common/log.h"
 #include "scheduler/scheduler.h"
 #include "tests/sim/sim_disk.h"
@@ -21,10 +21,10 @@ namespace stretto {
 
 // One process.
 struct Life {
-  Life(Config of, sim::SimDisk& disk, const Clock& clock, ProcessEnds* ends)
+  Life(Config of, sim::SimDisk& disk, const Clock& clock, ExitNotices* ends)
       : config(std::move(of)) {
     std::set<std::string> restored;
-    Result<SchedulerPast> past = past_of(config, disk, restored);
+    Result<RecoveredState> past = past_of(config, disk, restored);
     EXPECT_TRUE(past.ok()) << past.status().text();
     const std::vector<JournalRecord> records = std::move(past->records);
     scheduler.emplace(config, fake::scripted_transport(wire), clock, ends,
@@ -60,7 +60,7 @@ class SchedulerReturnsTest : public testing::Test {
     ends_.emplace(scheduler.get());
   }
   void end_server() {
-    const std::string line = line_of(MemberEnd{Role::kServer, 0}) + "\n";
+    const std::string line = line_of(MemberExit{Role::kServer, 0}) + "\n";
     ASSERT_EQ(::send(launcher_.get(), line.data(), line.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(line.size()));
     step();
@@ -148,7 +148,7 @@ class SchedulerReturnsTest : public testing::Test {
   sim::SimDisk disk_{5};
   sim::VirtualClock clock_;
   Config config_ = fake::config(Role::kScheduler, -1);
-  std::optional<ProcessEnds> ends_;
+  std::optional<ExitNotices> ends_;
   Descriptor launcher_;
   std::unique_ptr<Life> life_;
   LinkId links_ = 100;

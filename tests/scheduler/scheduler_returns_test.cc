@@ -21,7 +21,7 @@ TEST_F(SchedulerReturnsTest, MembersComeAgainAndAreWhoTheyWere) {
   next_life();
   ASSERT_TRUE(life_->recovered.ok()) << life_->recovered.text();
   EXPECT_EQ(life_->scheduler->phase(), "running");
-  EXPECT_EQ(gathering_of(life_->scheduler->machine()), Gathering::kComplete);
+  EXPECT_EQ(gathering_of(life_->scheduler->machine()), JobFormation::kComplete);
   const auto heard = come(first_, again(Role::kWorker, 0, nodes_[1]));
   ASSERT_EQ(heard.size(), 2U);
   const auto& welcome = std::get<control::Welcome>(heard[0]);

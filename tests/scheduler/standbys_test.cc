@@ -45,11 +45,11 @@ class StandbysTest : public testing::Test {
     return admit == nullptr ? 0 : admit->member.node;
   }
   void catch_up(NodeId server, NodeId standby) {
-    machine_->on(Caught{.server = server, .standby = standby}, now_);
+    machine_->on(StandbyCaughtUp{.server = server, .standby = standby}, now_);
   }
   std::vector<ViewOrder> lose(NodeId node) {
-    auto orders = machine_->on(Gone{.node = node, .cause = "reset"}, now_);
-    const auto more = machine_->on(TurnOver{}, now_);
+    auto orders = machine_->on(Disconnected{.node = node, .cause = "reset"}, now_);
+    const auto more = machine_->on(EndOfTurn{}, now_);
     orders.insert(orders.end(), more.begin(), more.end());
     return orders;
   }
@@ -69,7 +69,7 @@ class StandbysTest : public testing::Test {
       for (const auto& [node, member] : std::map(machine_->view().members)) {
         machine_->on(Alive{node}, now_);
       }
-      for (const ViewOrder& order : machine_->on(TimeOut{}, now_)) {
+      for (const ViewOrder& order : machine_->on(Tick{}, now_)) {
         const auto* news = std::get_if<Publish>(&order);
         if (news == nullptr) continue;
         for (const Publish::Loss& loss : news->lost) lost_[loss.node] = loss.cause;
@@ -172,9 +172,9 @@ TEST_F(StandbysTest, NobodyWaitsAtTheEndForTheLinkOfWhoWasLost) {
   machine_->on(Lost{.node = servers_[0], .cause = "nothing heard of it"}, now_);
   for (const NodeId node : workers_) machine_->on(Left{.node = node}, now_);
   for (const NodeId node : {workers_[0], workers_[1], servers_[1], servers_[2], servers_[3]}) {
-    machine_->on(Gone{.node = node}, now_);
+    machine_->on(Disconnected{.node = node}, now_);
   }
-  machine_->on(TurnOver{}, now_);
+  machine_->on(EndOfTurn{}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kOver);
 }
 
@@ -184,9 +184,9 @@ TEST_F(StandbysTest, ALinkBetweenTheTwoThatBreaksCostsTheOneThatStandsBy) {
   machine_->on(Suspicion{.reporter = servers_[2], .subject = servers_[0], .cause = "cut"}, now_);
   now_ += 3s;
   for (const NodeId node : {servers_[0], servers_[2]}) machine_->on(Alive{.node = node}, now_);
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   now_ += 3s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
   EXPECT_EQ(member(servers_[2]), nullptr);
   EXPECT_NE(member(servers_[0]), nullptr);
@@ -198,9 +198,9 @@ TEST_F(StandbysTest, ALinkOfAWorkersThatBreaksCostsAServerThatAnotherStandsByFor
   machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[0], .cause = "cut"}, now_);
   now_ += 3s;
   for (const NodeId node : {servers_[0], workers_[0]}) machine_->on(Alive{.node = node}, now_);
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   now_ += 3s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning);
   EXPECT_EQ(member(servers_[0]), nullptr);
   EXPECT_FALSE(member(servers_[2])->standby);
@@ -229,7 +229,7 @@ TEST_F(StandbysTest, InAnElasticJobABrokenLinkCostsAServerThatShowsNoSignOfLife)
                now_);
   now_ = now_ + 3s;
   machine_->on(Alive{workers_[0]}, now_);
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_EQ(member(servers_[0]), nullptr);
   EXPECT_FALSE(member(servers_[2])->standby);
   EXPECT_NE(member(workers_[0]), nullptr);
@@ -243,7 +243,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheW
         Suspicion{.reporter = workers_[1], .subject = servers_[standby], .cause = "refused"}, now_);
   }
   now_ = now_ + 6s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_NE(member(workers_[1]), nullptr);
   for (const std::size_t number : {0U, 1U, 2U, 3U}) {
     EXPECT_EQ(member(servers_[number]) != nullptr, number < 2);
@@ -262,7 +262,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoIsNotInYetIsLostAndNotWhoStandsBy) {
                  now_);
   }
   now_ = now_ + 6s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_EQ(member(newcomer), nullptr);
   EXPECT_NE(member(servers_[2]), nullptr);
   EXPECT_NE(member(servers_[3]), nullptr);
@@ -276,7 +276,7 @@ TEST_F(StandbysTest, InAnElasticJobAWorkerThatIsItselfTheCauseTakesNobodyWithItW
                  now_);
   }
   now_ = now_ + 3s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_EQ(member(workers_[1]), nullptr);
   for (const NodeId server : servers_) EXPECT_NE(member(server), nullptr);
 }
@@ -290,7 +290,7 @@ TEST_F(StandbysTest, WhoIsSaidToBeOutOfReachWithItsServerHasThePlace) {
                  now_);
   }
   now_ = now_ + 3s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   ASSERT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
   EXPECT_EQ(member(servers_[0]), nullptr);
   EXPECT_FALSE(member(servers_[2])->standby);
@@ -303,7 +303,7 @@ TEST_F(StandbysTest, WhoCouldNotBeReachedAndHasThePlaceIsCalledAgain) {
   lose(servers_[0]);
   EXPECT_FALSE(member(servers_[2])->standby);
   now_ = now_ + 3s;
-  machine_->on(TimeOut{}, now_);
+  machine_->on(Tick{}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
 }
 
@@ -318,7 +318,7 @@ TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
   }
   now_ = now_ + 3s;
   machine_->on(Alive{workers_[0]}, now_);
-  const auto orders = machine_->on(TimeOut{}, now_);
+  const auto orders = machine_->on(Tick{}, now_);
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_EQ(std::get<Publish>(orders[0]).lost.size(), 2U);
 }

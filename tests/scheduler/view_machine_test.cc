@@ -106,10 +106,10 @@ TEST_F(ViewMachineTest, AJobWithoutServersHasNoSlotsAndEndsWithItsWorkers) {
   ASSERT_NE(only<Refuse>(refused), nullptr);
   EXPECT_THAT(only<Refuse>(refused)->why.cause(), HasSubstr("no server is there"));
   on(Left{.node = workers_[0]});
-  EXPECT_NE(only<Publish>(on(TurnOver{})), nullptr);
-  EXPECT_NE(only<Disperse>(on(Left{.node = workers_[1]})), nullptr);
-  for (const NodeId node : workers_) on(Gone{.node = node});
-  EXPECT_NE(only<CloseJob>(on(TurnOver{})), nullptr);
+  EXPECT_NE(only<Publish>(on(EndOfTurn{})), nullptr);
+  EXPECT_NE(only<DismissMembers>(on(Left{.node = workers_[1]})), nullptr);
+  for (const NodeId node : workers_) on(Disconnected{.node = node});
+  EXPECT_NE(only<CloseJob>(on(EndOfTurn{})), nullptr);
   EXPECT_TRUE(machine_->status().ok());
 }
 
@@ -124,11 +124,11 @@ TEST_F(ViewMachineTest, WhoIsMissingIsNamed) {
   machine_.emplace(config_, now_);
   come(server_joins(1));
   now_ += config_.rendezvous_timeout;
-  const auto orders = on(TimeOut{});
+  const auto orders = on(Tick{});
   EXPECT_THAT(only<EndJob>(orders)->why.cause(), HasSubstr("missing: server 0, worker 0"));
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
-  on(Gone{.node = 2});
-  EXPECT_NE(only<CloseJob>(on(TurnOver{})), nullptr) << "nobody is left to be told";
+  on(Disconnected{.node = 2});
+  EXPECT_NE(only<CloseJob>(on(EndOfTurn{})), nullptr) << "nobody is left to be told";
 }
 
 TEST_F(ViewMachineTest, DeparturesOfATurnMakeOneView) {
@@ -145,12 +145,12 @@ TEST_F(ViewMachineTest, DeparturesOfATurnMakeOneView) {
   EXPECT_TRUE(on(Left{.node = workers[2]}).empty());
   EXPECT_TRUE(machine_->next_view().find(workers[0])->left);
   EXPECT_FALSE(view().find(workers[0])->left) << "not published yet";
-  const auto orders = on(TurnOver{});
+  const auto orders = on(EndOfTurn{});
   EXPECT_EQ(only<Publish>(orders)->changed.size(), 2U);
   EXPECT_EQ(only<Publish>(orders)->since, 1U);
   EXPECT_EQ(view().epoch, 2U);
   EXPECT_EQ(view().fence, 1U) << "their last frames are still good";
-  EXPECT_NE(only<Disperse>(on(Left{.node = workers[1]})), nullptr);
+  EXPECT_NE(only<DismissMembers>(on(Left{.node = workers[1]})), nullptr);
 }
 
 TEST_F(ViewMachineTest, InAJobOfFixedSizeALossEndsItAndIsNamed) {
@@ -166,9 +166,9 @@ TEST_F(ViewMachineTest, ASuspicionWaitsForItsCause) {
   gather(Sizing::kFixed);
   on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
   now_ += 1900ms;
-  EXPECT_TRUE(on(TimeOut{}).empty());
+  EXPECT_TRUE(on(Tick{}).empty());
   now_ += 100ms;
-  EXPECT_EQ(only<EndJob>(on(TimeOut{}))->why.cause(),
+  EXPECT_EQ(only<EndJob>(on(Tick{}))->why.cause(),
             "worker 0 lost its link to server 1, though both are alive: reset");
 }
 
@@ -178,8 +178,9 @@ TEST_F(ViewMachineTest, WhereADeadNodeIsFoundOutLateACauseIsWaitedForLonger) {
   gather(Sizing::kFixed);
   on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
   now_ += 4500ms;
-  EXPECT_TRUE(on(TimeOut{}).empty());
-  EXPECT_EQ(only<EndJob>(on(Gone{.node = servers_[1], .cause = "its link has ended"}))->why.code(),
+  EXPECT_TRUE(on(Tick{}).empty());
+  EXPECT_EQ(only<EndJob>(on(Disconnected{.node = servers_[1], .cause = "its link has ended"}))
+                ->why.code(),
             Code::kServerLost);
 }
 
@@ -190,15 +191,15 @@ TEST_F(ViewMachineTest, OnceBothShowSignsOfLifeNoOtherCauseIsWaitedFor) {
   now_ += 200ms;
   on(Alive{workers_[0]});
   on(Alive{servers_[0]});
-  EXPECT_TRUE(on(TimeOut{}).empty()) << "one of the two has yet to";
+  EXPECT_TRUE(on(Tick{}).empty()) << "one of the two has yet to";
   on(Alive{servers_[1]});
-  EXPECT_NE(only<EndJob>(on(TimeOut{})), nullptr);
+  EXPECT_NE(only<EndJob>(on(Tick{})), nullptr);
 }
 
 TEST_F(ViewMachineTest, AnElasticJobGoesOnWithoutWhoIsLost) {
   gather(Sizing::kElastic);
-  EXPECT_TRUE(on(Gone{.node = workers_[0], .cause = "reset", .round = 7}).empty());
-  on(TurnOver{});
+  EXPECT_TRUE(on(Disconnected{.node = workers_[0], .cause = "reset", .round = 7}).empty());
+  on(EndOfTurn{});
   EXPECT_EQ(view().epoch, 2U);
   EXPECT_EQ(view().fence, 1U) << "the others' frames that are on their way are good";
   EXPECT_EQ(view().find(workers_[0]), nullptr);
@@ -217,17 +218,17 @@ TEST_F(ViewMachineTest, TooFewWorkersEndTheJobUnlessTheOthersHaveFinished) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   on(Left{.node = workers_[0]});
-  on(TurnOver{});
+  on(EndOfTurn{});
   const auto last = on(Lost{.node = workers_[1], .cause = "reset"});
   EXPECT_EQ(only<EndJob>(last), nullptr);
-  EXPECT_NE(only<Disperse>(last), nullptr) << "who has finished counts";
+  EXPECT_NE(only<DismissMembers>(last), nullptr) << "who has finished counts";
 }
 
 TEST_F(ViewMachineTest, AnElasticJobNamesWhoIsLost) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   on(Lost{.node = workers_[0], .cause = "silent"});
-  const std::vector<ViewOrder> orders = on(TurnOver{});
+  const std::vector<ViewOrder> orders = on(EndOfTurn{});
   const auto* news = only<Publish>(orders);
   ASSERT_NE(news, nullptr);
   ASSERT_EQ(news->lost.size(), 1U);
@@ -244,7 +245,7 @@ TEST_F(ViewMachineTest, WhoComesBeforeItsPlaceIsFreeMayComeAgain) {
   EXPECT_EQ(only<Defer>(orders)->why.cause().substr(0, 46),
             "w:9 asks to join, and the job has 2 of 2 worke");
   on(Lost{.node = workers_[0], .cause = "silent"});
-  on(TurnOver{});
+  on(EndOfTurn{});
   EXPECT_NE(only<Admit>(on(Join{.role = Role::kWorker, .host = "w:9"})), nullptr);
   EXPECT_NE(only<Refuse>(on(Join{.role = Role::kServer, .host = "s:9"})), nullptr);
 }
@@ -254,7 +255,7 @@ TEST_F(ViewMachineTest, WhoComesAgainHasItsNumber) {
   gather(Sizing::kWorkers);
   const NodeId first = workers_[0];
   on(Lost{.node = first, .cause = "silent"});
-  on(TurnOver{});
+  on(EndOfTurn{});
   const std::vector<ViewOrder> orders =
       on(Join{.role = Role::kWorker, .host = "w:0", .former = first});
   const auto* admitted = only<Admit>(orders);
@@ -262,7 +263,7 @@ TEST_F(ViewMachineTest, WhoComesAgainHasItsNumber) {
   EXPECT_EQ(admitted->member.number(), 0U);
   EXPECT_EQ(admitted->member.rank, 1U) << "the last one";
   EXPECT_NE(admitted->member.node, first) << "it is another incarnation";
-  on(TurnOver{});
+  on(EndOfTurn{});
   EXPECT_TRUE(view().find(admitted->member.node)->joining);
 }
 
@@ -270,7 +271,7 @@ TEST_F(ViewMachineTest, WhoComesAgainFromElsewhereIsANewWorker) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   on(Lost{.node = workers_[0], .cause = "silent"});
-  on(TurnOver{});
+  on(EndOfTurn{});
   for (const NodeId former : {NodeId{4711}, workers_[1], servers_[0]}) {
     const std::vector<ViewOrder> orders =
         on(Join{.role = Role::kWorker, .host = "w:0", .former = former});
@@ -286,8 +287,8 @@ TEST_F(ViewMachineTest, ALinkThatBrokeCostsAnElasticJobItsWorker) {
   gather(Sizing::kElastic);
   on(Suspicion{.reporter = servers_[0], .subject = workers_[1], .cause = "reset"});
   now_ += 2s;
-  EXPECT_EQ(only<EndJob>(on(TimeOut{})), nullptr);
-  on(TurnOver{});
+  EXPECT_EQ(only<EndJob>(on(Tick{})), nullptr);
+  on(EndOfTurn{});
   EXPECT_EQ(view().find(workers_[1]), nullptr);
   EXPECT_NE(view().find(workers_[0]), nullptr);
 }
@@ -297,7 +298,7 @@ TEST_F(ViewMachineTest, ANewcomerContributesFromARoundThatNobodyHasBegun) {
   Join join = worker_joins();
   join.round = 12;
   const NodeId newcomer = come(join);
-  on(TurnOver{});
+  on(EndOfTurn{});
   EXPECT_EQ(view().find(newcomer)->rank, 2U);
   EXPECT_EQ(view().contributors.from_round, 12U);
   EXPECT_EQ(view().contributors.nodes.count(newcomer), 1U);
@@ -310,7 +311,7 @@ TEST_F(ViewMachineTest, AServerWithTensorsEndsTheJobAndOneWithoutDoesNot) {
   const NodeId used = view().slots.owner(0);
   const NodeId unused = used == servers_[0] ? servers_[1] : servers_[0];
   EXPECT_EQ(only<EndJob>(on(Lost{.node = unused})), nullptr);
-  on(TurnOver{});
+  on(EndOfTurn{});
   EXPECT_EQ(view().slots.owners(), std::vector<NodeId>(kSlots, used));
   EXPECT_NE(only<EndJob>(on(Lost{.node = used})), nullptr);
 }
@@ -319,7 +320,7 @@ TEST_F(ViewMachineTest, SlotsThatMovedAreFenced) {
   gather(Sizing::kFixed);
   on(tensor(4));
   on(Moved{.first = 0, .count = 4, .to = servers_[1]});
-  on(TurnOver{});
+  on(EndOfTurn{});
   EXPECT_EQ(view().fence, 2U);
   for (std::uint32_t slot = 0; slot < 4; ++slot) EXPECT_EQ(view().slots.owner(slot), servers_[1]);
   for (const Moved& wrong : {Moved{.first = 0, .count = 1, .to = workers_[0]},
@@ -331,14 +332,14 @@ TEST_F(ViewMachineTest, SlotsThatMovedAreFenced) {
 
 TEST_F(ViewMachineTest, WhoHasToGoContributesNoMoreAndIsLostAtItsDeadline) {
   gather(Sizing::kElastic);
-  on(Notice{.node = workers_[0], .deadline = now_ + 5s, .round = 4});
-  on(TurnOver{});
+  on(DrainNotice{.node = workers_[0], .deadline = now_ + 5s, .round = 4});
+  on(EndOfTurn{});
   EXPECT_THAT(view().contributors.nodes, ElementsAre(workers_[1]));
   EXPECT_NE(view().find(workers_[0]), nullptr) << "it is in until it leaves";
   EXPECT_EQ(machine_->next_due(), now_ + 5s);
   now_ += 5s;
-  on(TimeOut{});
-  on(TurnOver{});
+  on(Tick{});
+  on(EndOfTurn{});
   EXPECT_EQ(view().find(workers_[0]), nullptr);
 }
 
@@ -356,16 +357,17 @@ class Events {
       case 0:
         return Left{.node = node, .round = round_};
       case 1:
-        return Gone{.node = node, .cause = "gone", .round = round_};
+        return Disconnected{.node = node, .cause = "gone", .round = round_};
       case 2:
         return Lost{.node = node, .cause = "silent", .round = round_};
       case 3:
-        return Notice{.node = node, .deadline = now + random_.between(0s, 3s), .round = round_};
+        return DrainNotice{
+            .node = node, .deadline = now + random_.between(0s, 3s), .round = round_};
       case 4:
         return random_.chance(0.1) ? ViewEvent(Suspicion{node, some(machine), "reset"})
-                                   : TurnOver{};
+                                   : EndOfTurn{};
       case 5:
-        return random_.chance(0.02) ? ViewEvent(Stop{{Code::kInterrupted, "stop"}}) : TurnOver{};
+        return random_.chance(0.02) ? ViewEvent(Stop{{Code::kInterrupted, "stop"}}) : EndOfTurn{};
       case 6:
       case 7:
         return Moved{static_cast<std::uint32_t>(random_.below(kSlots + 2)),
@@ -378,12 +380,12 @@ class Events {
       case 10:
       case 11:
       case 12:
-        return TimeOut{};
+        return Tick{};
       case 13:
       case 14:
       case 15:
       case 16:
-        return TurnOver{};
+        return EndOfTurn{};
       default:
         return join();
     }
@@ -466,7 +468,7 @@ TEST_P(RandomEvents, KeepTheInvariantsAndReplayToTheSameViews) {
       now += events.pause();
       const ViewEvent event = events.next(checked.machine(), now);
       const bool passing =
-          std::holds_alternative<TurnOver>(event) || std::holds_alternative<TimeOut>(event);
+          std::holds_alternative<EndOfTurn>(event) || std::holds_alternative<Tick>(event);
       if (!checked.on(event, now).empty() || !passing) journal.emplace_back(event, now);
       most_members = std::max(most_members, checked.machine().view().members.size());
       if (testing::Test::HasFailure()) return;

@@ -49,7 +49,7 @@ class HeldMessagesTest : public testing::Test, private Van::Handler {
     handled_.push_back(header.key);
     if (closes_) closed_.insert(link);
   }
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId, wire::PushTag) override {}
   void on_broken(LinkId, const Status&) override {}
 
  protected:

@@ -50,7 +50,7 @@ class LinksTest : public testing::Test, private Van::Handler {
     if (control::is<control::Leave>(message)) links_.leave(link);
   }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId, wire::PushTag) override {}
   void on_broken(LinkId link, const Status&) override { links_.lose(link); }
 };
 

@@ -19,7 +19,7 @@ namespace stretto {
 /// What an owner of slots makes of a tensor of one part.
 inline Part& add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers,
                       wire::Key key = {1, 0},
-                      Collector::Shares shares = Collector::Shares::kAdded) {
+                      Aggregator::Shares shares = Aggregator::Shares::kAdded) {
   const PartLayout layout(spec, key, spec.elements, workers);
   std::unique_ptr<ops::UpdateRule> rule;
   if (layout.has_rule) {
@@ -27,7 +27,7 @@ inline Part& add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers,
                .or_exit();
   }
   return slot.add(spec, layout, std::move(rule),
-                  Collector(layout, fake::group_of(workers), Buffer::allocate, shares),
+                  Aggregator(layout, fake::group_of(workers), Buffer::allocate, shares),
                   Buffer::allocate);
 }
 
@@ -43,7 +43,7 @@ class PartFixture : public testing::Test {
     const PushId push{given.worker, part_->key, given.round};
     return release(slot_->count(*part_, push, std::move(given)));
   }
-  Status release(Result<Collector::Counted> counted) {
+  Status release(Result<Aggregator::Counted> counted) {
     if (!counted.ok()) return counted.status();
     gate_ = counted->gate;
     if (counted->update) slot_->release(slot_->append(*part_, *std::move(counted->update)));

@@ -19,7 +19,7 @@ class RegroupTest : public PartFixture {
   void make_kept(std::uint32_t workers, const TensorOptions& options = {}) {
     spec_ = fake::spec("x", Dtype::kF32, 2, options);
     slot_.emplace(0, 0);
-    part_ = &add_part(*slot_, spec_, workers, {1, 0}, Collector::Shares::kKept);
+    part_ = &add_part(*slot_, spec_, workers, {1, 0}, Aggregator::Shares::kKept);
   }
   /// As the root of a broadcast by the ranks of another epoch than everybody else.
   Status assign_by(std::uint32_t view, Rank rank, const std::vector<float>& numbers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two servers with one place of an elastic job: who makes rounds changes for both at the same
 // updates, whatever each hears of workers.
-#include "server/storage/group_changes.h"
+#include "server/storage/contributor_changes.h"
 #include "tests/server/replication_fixture.h"
 
 namespace stretto::fake {

@@ -113,7 +113,7 @@ class ShardCheckpointTest : public testing::Test {
 
   sim::SimDisk disk_{1};
   checkpoint::Folder folder_{disk_, "run"};
-  checkpoint::DiskAtOnce work_;
+  checkpoint::InlineDiskExecutor work_;
   std::vector<TensorSpec> specs_;
   Slots slots_;
 };

@@ -10,7 +10,7 @@ namespace stretto::fake {
 namespace {
 
 TEST_F(ShardTest, ItsMetricsTellOfPartsAndContributions) {
-  metrics::Board board;
+  metrics::MetricsSnapshots board;
   start();
   shard_->set_board(&board);
   say_scheduler(roster_);

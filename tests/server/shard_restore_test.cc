@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shard whose disk is slow while it restores parts: it stays alive, and workers get what was
 // saved once it is read.
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "server/checkpoint/shard_checkpoint.h"
 #include "tests/server/group.h"
 #include "tests/server/shard_fixture.h"
@@ -54,7 +54,7 @@ class ShardRestoreTest : public ShardTest {
   }
   void begin_restoring() {
     shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_,
-                                     ShardArchive::Files{.disk = &disk_, .work = &work_});
+                                     ShardPersistence::Files{.disk = &disk_, .work = &work_});
     ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
     say_scheduler(welcome(50, 0));
     say_scheduler(roster_);

@@ -18,7 +18,7 @@ constexpr wire::Key kKey{1, 0};
 
 class SlotTest : public PartFixture {
  protected:
-  Collector::Counted count(Rank rank, std::uint64_t round, const std::vector<float>& numbers) {
+  Aggregator::Counted count(Rank rank, std::uint64_t round, const std::vector<float>& numbers) {
     return *slot_->count(
         *part_, {fake::node_of(rank), kKey, round},
         {.worker = fake::node_of(rank), .round = round, .bytes = fake::bytes_of(numbers)});
@@ -69,10 +69,10 @@ TEST_F(SlotTest, ASlotThatMovesKnowsWhatHasCountedAndFencesWhatIsOlder) {
 
 TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
   make(2);
-  const Collector::Counted first = count(0, 1, {1, 2});
+  const Aggregator::Counted first = count(0, 1, {1, 2});
   EXPECT_FALSE(first.update.has_value());
   part_->waiting.add({.worker = 10, .gate = first.gate, .since = {}});
-  Collector::Counted last = count(1, 1, {10, 20});
+  Aggregator::Counted last = count(1, 1, {10, 20});
   ASSERT_TRUE(last.update.has_value());
   EXPECT_EQ(last.update->version, 1U);
   EXPECT_THAT(last.update->from.nodes(), ElementsAre(10, 11));

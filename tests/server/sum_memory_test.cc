@@ -17,7 +17,7 @@ using Floats = std::vector<float>;
 
 class SumMemoryTest : public PartFixture {
  protected:
-  void make_with(Rule rule, Collector::Shares shares) {
+  void make_with(Rule rule, Aggregator::Shares shares) {
     spec_ = fake::spec("x", Dtype::kF32, 2, {.update = {.rule = rule}});
     slot_.emplace(0, 0);
     part_ = &add_part(*slot_, spec_, 3, {1, 0}, shares);
@@ -48,10 +48,10 @@ TEST_F(SumMemoryTest, LentMemoryIsCopiedAndNeverWrittenTo) {
 }
 
 TEST_F(SumMemoryTest, KeptSharesThatAreLentToLastStayWhereTheyAreUntilAllHaveCome) {
-  for (const Collector::Shares shares : {Collector::Shares::kKept, Collector::Shares::kAdded}) {
+  for (const Aggregator::Shares shares : {Aggregator::Shares::kKept, Aggregator::Shares::kAdded}) {
     for (const Rule rule : {Rule::kSum, Rule::kMax}) {
       make_with(rule, shares);
-      const bool kept = shares == Collector::Shares::kKept;
+      const bool kept = shares == Aggregator::Shares::kKept;
       const Floats first{1, 200};
       int ended = 0;
       const auto lend = [&first, &ended] {

@@ -6,12 +6,12 @@
 #include <deque>
 #include <utility>
 
-#include "checkpoint/disk_work.h"
+#include "checkpoint/disk_executor.h"
 
 namespace stretto::sim {
 
 /// Thread: the simulation's.
-class DiskQueue final : public checkpoint::DiskWork {
+class DiskQueue final : public checkpoint::DiskExecutor {
  public:
   void post(Job job) override { jobs_.push_back(std::move(job)); }
   bool empty() const { return jobs_.empty(); }

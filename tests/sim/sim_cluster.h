@@ -42,7 +42,7 @@ class SimCluster {
     std::string name;
     Config config;
     std::unique_ptr<Transport> transport;  // Until it starts.
-    std::unique_ptr<Agent> agent;          // Null until then.
+    std::unique_ptr<LoopTask> agent;       // Null until then.
     Time starts;
     Scheduler* scheduler = nullptr;
     Shard* shard = nullptr;

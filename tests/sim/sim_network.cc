@@ -380,9 +380,9 @@ Time SimNetwork::first_lost_at(const std::string& from, const std::string& to) c
 
 // What the kernel at `name` would tell. Far ends that are paused have one that answers; those that
 // have fallen silent have lost theirs with their host.
-PathSigns SimNetwork::signs_of(const std::string& name, const End& end) const {
+PathSample SimNetwork::signs_of(const std::string& name, const End& end) const {
   constexpr std::uint32_t kMany = 9;
-  PathSigns signs{.unacked = end.stuck, .unanswered = end.stuck ? kMany : 0U};
+  PathSample signs{.unacked = end.stuck, .unanswered = end.stuck ? kMany : 0U};
   Time dead_since = Time::max();
   for (const Hush* hush : {hush_of(name, end.peer), hush_of(end.peer, name)}) {
     if (hush != nullptr && hush->least_bytes == 0) dead_since = std::min(dead_since, hush->since);
@@ -398,7 +398,7 @@ PathSigns SimNetwork::signs_of(const std::string& name, const End& end) const {
 void SimNetwork::look_at_paths(const std::string& name, Endpoint& endpoint) {
   const Time now = clock_.now();
   if (now < endpoint.next_look) return;
-  endpoint.next_look = now + LinkLiveness::interval(endpoint.dead_after);
+  endpoint.next_look = now + PathLiveness::interval(endpoint.dead_after);
   for (auto& [link, end] : endpoint.ends) {
     if (end.broken || end.peer.empty()) continue;
     const Status dead = end.liveness.look(signs_of(name, end), now, endpoint.dead_after);

@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "common/config/config.h"
 #include "tests/sim/random.h"
-#include "van/transport/link_liveness.h"
+#include "van/transport/path_liveness.h"
 #include "van/transport/transport.h"
 
 namespace stretto::sim {
@@ -73,7 +73,7 @@ class SimNetwork {
   bool cut(const std::string& a, const std::string& b);
   /// From now on frames of so many bytes and more are lost on the way from one endpoint to the
   /// other, and what follows them never comes either, as over TCP. With 0, acknowledgments are
-  /// lost too. Nobody is told: both ends have but LinkLiveness. False if there is no link.
+  /// lost too. Nobody is told: both ends have but PathLiveness. False if there is no link.
   bool hush(const std::string& from, const std::string& to, std::size_t least_bytes);
   /// That ends: what was held up comes now, and who was not told of an end hears of it.
   void unhush(const std::string& from, const std::string& to);
@@ -128,7 +128,7 @@ class SimNetwork {
     bool stuck = false;   // A frame from here was lost, which all others must follow.
     std::vector<std::pair<wire::Header, Buffer>> held;  // Those, until they come through again.
     Time heard_at;                                      // The last frame that came here.
-    LinkLiveness liveness;
+    PathLiveness liveness;
     std::optional<std::size_t> flip;  // A bit of the next frame sent from here.
     std::uint64_t last_sequence = 0;  // Of what was sent from here.
     int extra_frames = 0;             // Frames that a fault added to what was sent from here,
@@ -170,7 +170,7 @@ class SimNetwork {
   void leave(const std::string& name);
   Hush* hush_of(const std::string& from, const std::string& to);
   const Hush* hush_of(const std::string& from, const std::string& to) const;
-  PathSigns signs_of(const std::string& name, const End& end) const;
+  PathSample signs_of(const std::string& name, const End& end) const;
   void look_at_paths(const std::string& name, Endpoint& endpoint);
   Duration latency() { return random_.between(options_.least_latency, options_.most_latency); }
 

@@ -11,7 +11,7 @@
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
 #include "van/engine/van.h"
-#include "van/wire/checksum.h"
+#include "van/wire/frame_checksum.h"
 
 namespace stretto::sim {
 namespace {

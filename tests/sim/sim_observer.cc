@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto::sim {
 

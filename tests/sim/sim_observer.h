@@ -13,7 +13,7 @@
 namespace stretto::sim {
 
 /// Thread: the simulation's.
-class SimObserver final : public Agent, private Van::Handler {
+class SimObserver final : public LoopTask, private Van::Handler {
  public:
   SimObserver(const Visit& visit, std::string scheduler, std::unique_ptr<Transport> transport,
               const Clock& clock);
@@ -34,7 +34,7 @@ class SimObserver final : public Agent, private Van::Handler {
   void hear(const control::Message& message);
   void on_control(LinkId, const control::Message& message) override { hear(message); }
   void on_data(LinkId, const wire::Header&, Buffer) override {}
-  void on_acked(LinkId, wire::PushName) override {}
+  void on_acked(LinkId, wire::PushTag) override {}
   void on_broken(LinkId, const Status& why) override;
 
   const Visit visit_;

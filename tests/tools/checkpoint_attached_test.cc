@@ -7,7 +7,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/attached.h"
+#include "checkpoint/attachments.h"
 #include "tests/checkpoint/golden_checkpoint.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim_disk.h"
@@ -42,13 +42,13 @@ class AttachedCommands : public testing::Test {
     manifest.origin = {.job = 0xabc, .number = number, .step = 7};
     if (!tensors.empty()) {
       const Contents parts{{part_key("w", 0), saved_part(7, std::string(40, 'a'))}};
-      const Seal seal =
+      const FileDigest seal =
           write_file(disk_, folder_->path_of(number, "server-0.0.parts"), manifest.origin, parts)
               .or_exit();
       manifest.files.push_back({.name = "server-0.0.parts", .seal = seal, .entries = 1});
     }
     for (std::uint32_t position = 0; position < workers; ++position) {
-      const StripeSeat seat{.position = position, .of = workers};
+      const StripeOwner seat{.position = position, .of = workers};
       const WrittenFile file =
           write_pieces(*folder_, manifest.origin, seat.position, pieces_to_write(attachments, seat))
               .or_exit();

@@ -5,37 +5,37 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "common/launch_protocol/move_order.h"
-#include "tools/launch/join/joined_servers.h"
-#include "tools/launch/join/servers_wish.h"
+#include "common/launch_protocol/migration_lines.h"
+#include "tools/launch/join/external_server_tracker.h"
+#include "tools/launch/join/server_join.h"
 
 namespace stretto::launch {
 namespace {
 
-using observe::JoinNews;
+using observe::ServerJoinStatus;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using What = JoinNews::What;
+using What = ServerJoinStatus::What;
 
-Result<ServersWish> wish(const std::vector<std::string>& words) { return servers_wish(words); }
+Result<ServerJoin> wish(const std::vector<std::string>& words) { return servers_wish(words); }
 std::string refusal(const std::vector<std::string>& words) { return wish(words).status().cause(); }
 
-TEST(ServersWishTest, HowManyAndWhosePlaces) {
-  const Result<ServersWish> some = wish({"node1:9000", "--servers", "3", "--port=9700"});
+TEST(ServerJoinTest, HowManyAndWhosePlaces) {
+  const Result<ServerJoin> some = wish({"node1:9000", "--servers", "3", "--port=9700"});
   ASSERT_TRUE(some.ok()) << some.status().text();
   EXPECT_EQ(some->scheduler, "node1:9000");
   EXPECT_EQ(some->count, 3U);
   EXPECT_THAT(some->places, IsEmpty());
   EXPECT_EQ(some->port, 9700U);
-  const Result<ServersWish> named = wish({"node1:9000", "--place", "1,0", "--place=5"});
+  const Result<ServerJoin> named = wish({"node1:9000", "--place", "1,0", "--place=5"});
   ASSERT_TRUE(named.ok()) << named.status().text();
   EXPECT_EQ(named->count, 3U);
   EXPECT_THAT(named->places, ElementsAre(1, 0, 5));
   EXPECT_TRUE(wish({"node1:9000", "-s", "1", "--place", "1"}).ok());
 }
 
-TEST(ServersWishTest, AWorkersProgramIsAnotherThing) {
+TEST(ServerJoinTest, AWorkersProgramIsAnotherThing) {
   const auto wants = [](const std::vector<std::string>& words) { return wants_servers(words); };
   EXPECT_TRUE(wants({"node1:9000", "--servers", "2"}));
   EXPECT_TRUE(wants({"node1:9000", "--place=1"}));
@@ -47,7 +47,7 @@ TEST(ServersWishTest, AWorkersProgramIsAnotherThing) {
   EXPECT_FALSE(wants({}));
 }
 
-TEST(ServersWishTest, WhatCannotBeUsedIsNamed) {
+TEST(ServerJoinTest, WhatCannotBeUsedIsNamed) {
   EXPECT_THAT(refusal({"node1", "--servers", "2"}), HasSubstr("'node1', wanted HOST:PORT"));
   EXPECT_THAT(refusal({"--servers", "2"}), HasSubstr("'--servers', wanted HOST:PORT"));
   EXPECT_THAT(refusal({"node1:9", "--server", "2"}), HasSubstr("'--server' is not understood"));
@@ -108,12 +108,12 @@ TEST_F(VariablesOfGuests, EachShardHasAPort) {
   EXPECT_EQ(at(65535).status().code(), Code::kInvalidArgument);
 }
 
-JoinNews starts(Rank server, Rank from) {
+ServerJoinStatus starts(Rank server, Rank from) {
   return {.what = What::kStarts, .server = server, .from = from, .settings = "a"};
 }
 
-TEST(JoinedServersTest, FromTheStartToTheEnd) {
-  JoinedServers servers(2);
+TEST(ExternalServerTrackerTest, FromTheStartToTheEnd) {
+  ExternalServerTracker servers(2);
   EXPECT_TRUE(servers.waits());
   const auto first = servers.take(starts(4, 0));
   ASSERT_EQ(first.starts.size(), 1U);
@@ -138,15 +138,15 @@ TEST(JoinedServersTest, FromTheStartToTheEnd) {
   EXPECT_TRUE(servers.status().ok());
 }
 
-TEST(JoinedServersTest, ARefusalIsTheEnd) {
-  JoinedServers servers(3);
+TEST(ExternalServerTrackerTest, ARefusalIsTheEnd) {
+  ExternalServerTracker servers(3);
   servers.take({.what = What::kRefused, .why = {Code::kRefused, "no"}});
   EXPECT_TRUE(servers.over());
   EXPECT_EQ(servers.status().cause(), "no");
 }
 
-TEST(JoinedServersTest, OneThatDoesNotGetItsPlaceIsKilledAndTheOthersStay) {
-  JoinedServers servers(2);
+TEST(ExternalServerTrackerTest, OneThatDoesNotGetItsPlaceIsKilledAndTheOthersStay) {
+  ExternalServerTracker servers(2);
   servers.take(starts(4, 0));
   servers.take(starts(5, 1));
   servers.take({.what = What::kIsIn, .server = 5});
@@ -166,8 +166,8 @@ TEST(JoinedServersTest, OneThatDoesNotGetItsPlaceIsKilledAndTheOthersStay) {
   EXPECT_EQ(servers.status().peer(), "server 4");
 }
 
-TEST(JoinedServersTest, OneThatIsLostIsNamed) {
-  JoinedServers servers(1);
+TEST(ExternalServerTrackerTest, OneThatIsLostIsNamed) {
+  ExternalServerTracker servers(1);
   servers.take(starts(4, 0));
   EXPECT_THAT(servers.end(4, {true, SIGKILL}).notes,
               ElementsAre("server 4 killed by SIGKILL, and never had the place it was for"));
@@ -175,25 +175,25 @@ TEST(JoinedServersTest, OneThatIsLostIsNamed) {
   EXPECT_EQ(servers.status().cause(), "server 4 killed by SIGKILL");
 }
 
-TEST(JoinedServersTest, AndWhyIfItHasSaidThat) {
-  JoinedServers servers(1);
+TEST(ExternalServerTrackerTest, AndWhyIfItHasSaidThat) {
+  ExternalServerTracker servers(1);
   servers.take(starts(4, 0));
   servers.take({.what = What::kIsIn, .server = 4});
-  servers.end(4, {false, 69}, Statement{Code::kPeerLost, "worker 1", "worker 1 is lost"});
+  servers.end(4, {false, 69}, ErrorLine{Code::kPeerLost, "worker 1", "worker 1 is lost"});
   EXPECT_EQ(servers.status().code(), Code::kPeerLost);
   EXPECT_EQ(servers.status().cause(), "server 4 exited with status 69: worker 1 is lost");
 }
 
-TEST(JoinedServersTest, WhoMustNotBeStartedIsNot) {
-  JoinedServers servers(1);
+TEST(ExternalServerTrackerTest, WhoMustNotBeStartedIsNot) {
+  ExternalServerTracker servers(1);
   servers.take(starts(4, 0));
   EXPECT_THAT(servers.refuse(4, {Code::kMismatch, "other"}, false).kills, IsEmpty());
   EXPECT_TRUE(servers.over());
   EXPECT_EQ(servers.status().code(), Code::kMismatch);
 }
 
-TEST(JoinedServersTest, TheNextSchedulersRefusalIsThatOfOneAndTheOthersWait) {
-  JoinedServers servers(2, {0, 1});
+TEST(ExternalServerTrackerTest, TheNextSchedulersRefusalIsThatOfOneAndTheOthersWait) {
+  ExternalServerTracker servers(2, {0, 1});
   servers.take(starts(4, 0));
   servers.take(starts(5, 1));
   servers.give_up({Code::kSchedulerLost, "gone"});
@@ -209,8 +209,8 @@ TEST(JoinedServersTest, TheNextSchedulersRefusalIsThatOfOneAndTheOthersWait) {
   EXPECT_THAT(servers.running(), ElementsAre(4, 5));
 }
 
-TEST(JoinedServersTest, WhatNoSchedulerHasAnsweredIsAskedOfTheNext) {
-  JoinedServers servers(2, {3, 1});
+TEST(ExternalServerTrackerTest, WhatNoSchedulerHasAnsweredIsAskedOfTheNext) {
+  ExternalServerTracker servers(2, {3, 1});
   ASSERT_EQ(servers.wishes().size(), 2U);
   EXPECT_EQ(servers.wishes()[0].place, 3U);
   servers.take(starts(7, 3));
@@ -224,13 +224,13 @@ TEST(JoinedServersTest, WhatNoSchedulerHasAnsweredIsAskedOfTheNext) {
   EXPECT_EQ(servers.wishes().size(), 1U);
 }
 
-TEST(JoinedServersTest, BySignalThoseWithoutAPlaceEndInOrder) {
-  JoinedServers servers(3);
+TEST(ExternalServerTrackerTest, BySignalThoseWithoutAPlaceEndInOrder) {
+  ExternalServerTracker servers(3);
   servers.take(starts(4, 0));
   servers.take(starts(5, 1));
   servers.interrupt();
   EXPECT_THAT(servers.wishes(), testing::SizeIs(2)) << "nothing new is asked for";
-  EXPECT_THAT(servers.end(4, {false, 70}, Statement{Code::kInterrupted, "-", "asked to end"}).notes,
+  EXPECT_THAT(servers.end(4, {false, 70}, ErrorLine{Code::kInterrupted, "-", "asked to end"}).notes,
               ElementsAre("server 4 has ended, as was asked, before it had the place of server 0"));
   servers.take({.what = What::kGivenUp, .server = 4, .why = {Code::kServerLost, "lost"}});
   servers.take({.what = What::kGivenUp, .server = 5, .why = {Code::kServerLost, "lost"}});
@@ -239,14 +239,14 @@ TEST(JoinedServersTest, BySignalThoseWithoutAPlaceEndInOrder) {
   EXPECT_TRUE(servers.status().ok()) << servers.status().text();
 }
 
-TEST(JoinedServersTest, OneWithAPlaceThatIsNotHandedOverHasFailed) {
+TEST(ExternalServerTrackerTest, OneWithAPlaceThatIsNotHandedOverHasFailed) {
   const auto ends = [](bool stands_by, const std::string& cause) {
-    JoinedServers servers(1);
+    ExternalServerTracker servers(1);
     servers.stand_by(stands_by);
     servers.take(starts(4, 0));
     servers.take({.what = What::kIsIn, .server = 4});
     servers.interrupt();
-    servers.end(4, {false, 70}, Statement{Code::kInterrupted, "-", cause});
+    servers.end(4, {false, 70}, ErrorLine{Code::kInterrupted, "-", cause});
     EXPECT_TRUE(servers.over());
     return servers.status().ok();
   };
@@ -256,31 +256,31 @@ TEST(JoinedServersTest, OneWithAPlaceThatIsNotHandedOverHasFailed) {
   EXPECT_FALSE(ends(false, asked));
 }
 
-TEST(JoinedServersTest, OneThatCrashesWhileItIsToEndIsNamed) {
-  JoinedServers servers(1);
+TEST(ExternalServerTrackerTest, OneThatCrashesWhileItIsToEndIsNamed) {
+  ExternalServerTracker servers(1);
   servers.take(starts(4, 0));
   servers.interrupt();
   servers.end(4, {true, SIGSEGV});
   EXPECT_EQ(servers.status().code(), Code::kServerLost);
 }
 
-TEST(JoinedServersTest, WhereTheSchedulerIsLostBeforeItAnswersThatIsSaid) {
-  JoinedServers servers(2);
+TEST(ExternalServerTrackerTest, WhereTheSchedulerIsLostBeforeItAnswersThatIsSaid) {
+  ExternalServerTracker servers(2);
   servers.give_up({Code::kSchedulerLost, "gone"});
   EXPECT_TRUE(servers.over());
   EXPECT_EQ(servers.status().code(), Code::kSchedulerLost);
 }
 
-TEST(JoinedServersTest, OrWhereItIsToEndBeforeThatIsNoFailure) {
-  JoinedServers servers(2);
+TEST(ExternalServerTrackerTest, OrWhereItIsToEndBeforeThatIsNoFailure) {
+  ExternalServerTracker servers(2);
   servers.interrupt();
   EXPECT_FALSE(servers.waits());
   servers.give_up({Code::kCancelled, "not waited for"});
   EXPECT_TRUE(servers.over() && servers.status().ok());
 }
 
-TEST(JoinedServersTest, NobodyIsStartedOnceAllAreToEnd) {
-  JoinedServers servers(2);
+TEST(ExternalServerTrackerTest, NobodyIsStartedOnceAllAreToEnd) {
+  ExternalServerTracker servers(2);
   servers.take(starts(4, 0));
   servers.interrupt();
   EXPECT_THAT(servers.take(starts(5, 1)).starts, IsEmpty());
@@ -288,8 +288,8 @@ TEST(JoinedServersTest, NobodyIsStartedOnceAllAreToEnd) {
   EXPECT_TRUE(servers.over());
 }
 
-TEST(JoinedServersTest, ThoseThatStandBySaySo) {
-  JoinedServers servers(1);
+TEST(ExternalServerTrackerTest, ThoseThatStandBySaySo) {
+  ExternalServerTracker servers(1);
   servers.stand_by(true);
   servers.take(starts(4, 0));
   EXPECT_THAT(servers.take({.what = What::kIsIn, .server = 4}).notes,

@@ -12,7 +12,7 @@ TEST_F(LaunchAbsence, WhoEndsBeforeItJoinsIsMissedWhileOthersWait) {
   end({{kSecondWorker, kFine}});
   EXPECT_FALSE(supervisor_.deadline());  // Nobody needs it.
   now_ += 7s;
-  EXPECT_TRUE(gather(Gathering::kAwaited).notes.empty());
+  EXPECT_TRUE(gather(JobFormation::kAwaited).notes.empty());
   const Reaction missed = wait();
   EXPECT_EQ(elapsed(), 7s + 5s);
   EXPECT_EQ(missed.notes,
@@ -29,7 +29,7 @@ TEST_F(LaunchAbsence, WhoEndsBeforeItJoinsIsMissedWhileOthersWait) {
 
 TEST_F(LaunchAbsence, WhoEndsWhileOthersWaitHasTheSameTime) {
   start_all();
-  gather(Gathering::kAwaited);
+  gather(JobFormation::kAwaited);
   now_ += 7s;
   end({{kSecondWorker, kFine}});
   wait();
@@ -38,19 +38,19 @@ TEST_F(LaunchAbsence, WhoEndsWhileOthersWaitHasTheSameTime) {
 
 TEST_F(LaunchAbsence, WhoEndsAfterAllHaveComeIsNotMissed) {
   start_all();
-  gather(Gathering::kAwaited);
+  gather(JobFormation::kAwaited);
   end({{kSecondWorker, kFine}});
   EXPECT_TRUE(supervisor_.deadline());
   now_ += 4s;
-  gather(Gathering::kComplete);
+  gather(JobFormation::kComplete);
   EXPECT_FALSE(supervisor_.deadline());
 }
 
 TEST_F(LaunchAbsence, WhoGaveUpWaitingMissesNobody) {
   start_all();
   end({{kSecondWorker, kFine}});
-  gather(Gathering::kAwaited);
-  gather(Gathering::kUnawaited);
+  gather(JobFormation::kAwaited);
+  gather(JobFormation::kUnawaited);
   EXPECT_FALSE(supervisor_.deadline());
   now_ += 7s;
   end({{kFirstWorker, kFine}});
@@ -60,7 +60,7 @@ TEST_F(LaunchAbsence, WhoGaveUpWaitingMissesNobody) {
 
 TEST_F(LaunchAbsence, WhatAnEndedWorkerLeftBehindMayJoinForIt) {
   start_all();
-  gather(Gathering::kAwaited);
+  gather(JobFormation::kAwaited);
   end({{kSecondWorker, kFine}}, 1);
   EXPECT_FALSE(supervisor_.deadline());
   end({}, 0);

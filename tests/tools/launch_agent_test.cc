@@ -12,8 +12,8 @@
 
 #include "common/version.h"
 #include "tests/sim/sim_network.h"
-#include "tools/launch/remote/far_host.h"
-#include "tools/launch/remote/gate.h"
+#include "tools/launch/remote/agent_listener.h"
+#include "tools/launch/remote/remote_host.h"
 #include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {
@@ -76,15 +76,15 @@ TEST(LaunchFrames, WhatIsNoneIsMalformed) {
 }
 
 // A far host whose agent is the test.
-class LaunchFarHost : public testing::Test, private FarEvents {
+class LaunchFarHost : public testing::Test, private RemoteHostEvents {
  protected:
   void SetUp() override {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     agent_ = Descriptor(ends[1]);
     auto link = std::make_unique<AgentLink>(poller_, Descriptor(ends[0]), Descriptor(), true);
-    FarEvents& events = *this;
-    host_ = std::make_unique<FarHost>(poller_, events, clock_, "far", "/");
+    RemoteHostEvents& events = *this;
+    host_ = std::make_unique<RemoteHost>(poller_, events, clock_, "far", "/");
     AgentHello hello = hello_of_a_host();
     host_->adopt(std::move(link), hello);
   }
@@ -112,18 +112,18 @@ class LaunchFarHost : public testing::Test, private FarEvents {
     note("output", member, std::string(bytes));
   }
   void on_ended(std::size_t member, Exit exit) override { note("ended", member, exit.text()); }
-  void on_here(FarHost&) override { note("here", 0, ""); }
-  bool on_lost(FarHost&, Status why, Time since) override {
+  void on_here(RemoteHost&) override { note("here", 0, ""); }
+  bool on_lost(RemoteHost&, Status why, Time since) override {
     note("lost", 0, why.cause());
     lost_since_ = since;
     return may_live_;
   }
-  std::vector<std::size_t> on_awake(FarHost&) override {
+  std::vector<std::size_t> on_awake(RemoteHost&) override {
     note("awake", 0, "");
     return {3};
   }
-  void on_signalled(FarHost&, int signal) override { note("signalled", 0, signal_name(signal)); }
-  void on_note(const FarHost&, std::string_view) override {}
+  void on_signalled(RemoteHost&, int signal) override { note("signalled", 0, signal_name(signal)); }
+  void on_note(const RemoteHost&, std::string_view) override {}
 
   std::vector<std::string> take_events() { return std::exchange(events_, {}); }
 
@@ -138,7 +138,7 @@ class LaunchFarHost : public testing::Test, private FarEvents {
   sim::VirtualClock clock_;
   const Time start_ = clock_.now();
   Poller poller_;
-  std::unique_ptr<FarHost> host_;
+  std::unique_ptr<RemoteHost> host_;
   Descriptor agent_;
   Time lost_since_ = {};
   bool may_live_ = false;

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "common/config/config.h"
-#include "tools/launch/process/process_handle.h"
+#include "tools/launch/process/pidfd.h"
 
 namespace stretto::launch {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/launch/plan/arguments.h"
-#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/hostfile.h"
 #include "tools/launch/plan/start_methods.h"
 
 namespace stretto::launch {

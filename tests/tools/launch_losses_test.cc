@@ -3,10 +3,10 @@
 // record of what ended. In virtual time.
 #include <gtest/gtest.h>
 
-#include "tools/launch/remote/heartbeat_watch.h"
+#include "tools/launch/remote/heartbeat_monitor.h"
 #include "tools/launch/remote/output_credit.h"
 #include "tools/launch/supervision/loss_detector.h"
-#include "tools/launch/supervision/verdict.h"
+#include "tools/launch/supervision/root_cause.h"
 
 namespace stretto::launch {
 namespace {
@@ -35,23 +35,23 @@ TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
   LossDetector detector(limits);
   evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_FALSE(detector.absence_deadline(evidence));  // Nobody waits.
-  detector.on_gathering(Gathering::kAwaited, kLossesStart + 1s);
-  detector.on_gathering(Gathering::kAwaited, kLossesStart + 2s);  // Since the first.
+  detector.on_gathering(JobFormation::kAwaited, kLossesStart + 1s);
+  detector.on_gathering(JobFormation::kAwaited, kLossesStart + 2s);  // Since the first.
   const Time due = kLossesStart + 1s + limits.absence;
   EXPECT_EQ(detector.absence_deadline(evidence), due);
   EXPECT_TRUE(detector.absent(evidence, due - 1ns).empty());
   EXPECT_EQ(detector.absent(evidence, due), Members{kFirst});
-  detector.on_gathering(Gathering::kComplete, due);
+  detector.on_gathering(JobFormation::kComplete, due);
   EXPECT_TRUE(detector.gathered());
   EXPECT_TRUE(detector.absent(evidence, due).empty());
-  detector.on_gathering(Gathering::kAwaited, due);  // What is complete stays so.
+  detector.on_gathering(JobFormation::kAwaited, due);  // What is complete stays so.
   EXPECT_TRUE(detector.absent(evidence, due + limits.absence).empty());
 }
 
 TEST(LaunchLosses, ServersAndThoseThatFailedAreNotAbsent) {
   JobEvidence evidence = running();
   LossDetector detector(Limits{});
-  detector.on_gathering(Gathering::kAwaited, kLossesStart);
+  detector.on_gathering(JobFormation::kAwaited, kLossesStart);
   evidence.record_end(kServer, kFine, kLossesStart);
   evidence.record_end(kFirst, {false, 3}, kLossesStart);
   EXPECT_FALSE(detector.absence_deadline(evidence));
@@ -62,7 +62,7 @@ TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
   LossDetector detector(Limits{});
   EXPECT_TRUE(detector.abandoned(evidence, kLossesStart).empty());
   evidence.record_end(0, {false, 1}, kLossesStart);
-  evidence.members[0].said = Statement{Code::kPeerLost, "worker 1", "nothing heard of it"};
+  evidence.members[0].said = ErrorLine{Code::kPeerLost, "worker 1", "nothing heard of it"};
   ASSERT_EQ(given_up(evidence), Members{kSecond});
   EXPECT_TRUE(detector.abandoned(evidence, kLossesStart).empty());
   EXPECT_EQ(detector.abandonment_deadline(), kLossesStart + kHindsight);
@@ -96,7 +96,7 @@ TEST(LaunchLossesDeathTest, WhoEndedDoesNotEndAgain) {
 }
 
 TEST(LaunchHeartbeat, SilenceCountsWhileWeAreAwake) {
-  HeartbeatWatch watch(1s);
+  HeartbeatMonitor watch(1s);
   watch.hear(kLossesStart);
   watch.begin(kLossesStart);
   EXPECT_EQ(watch.next_look(5s), kLossesStart + 1s);

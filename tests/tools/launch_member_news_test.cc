@@ -121,7 +121,7 @@ TEST_F(MemberNewsTest, HostOfLeaverMayBeLost) {
 
 TEST_F(MemberNewsTest, WorkerIsRunAgainBeforeAllHaveJoined) {
   start_all();
-  gather(Gathering::kAwaited);
+  gather(JobFormation::kAwaited);
   EXPECT_TRUE(end({{kFirstWorker, kKilled}}).notes.empty());
   const Reaction again = note_missed(supervisor_, 0, now_);
   EXPECT_EQ(again.restarts, (std::vector<Restart>{{kFirstWorker, kFirstWorker}}));
@@ -130,7 +130,7 @@ TEST_F(MemberNewsTest, WorkerIsRunAgainBeforeAllHaveJoined) {
                                      "another is started in its place"});
   supervisor_.on_spawned(kFirstWorker);
   EXPECT_FALSE(supervisor_.deadline());
-  gather(Gathering::kComplete);
+  gather(JobFormation::kComplete);
   // One of two restarts is left.
   end({{kFirstWorker, kKilled}});
   EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts,
@@ -156,7 +156,7 @@ TEST_F(MemberNewsTest, FailureCountsOnceRestartsAreUsedUp) {
 TEST_F(MemberNewsTest, NewsOfLossMayComeInsteadOfAPlace) {
   start_all();
   end({{kFirstWorker, kKilled}});
-  gather(Gathering::kComplete);  // All had joined, and the launcher reads of it later.
+  gather(JobFormation::kComplete);  // All had joined, and the launcher reads of it later.
   EXPECT_EQ(supervisor_.on_loss_news(kFirstWorker, false, now_).restarts,
             (std::vector<Restart>{{4, kFirstWorker}}));
 }

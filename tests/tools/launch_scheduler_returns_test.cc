@@ -102,7 +102,7 @@ TEST_F(LaunchSchedulerReturns, ASchedulerThatHasEndedIsNotMissed) {
     supervisor.on_ready();
     for (const std::size_t member : {kServer, kFirstWorker, kSecondWorker})
       supervisor.on_spawned(member);
-    supervisor.on_gathering(Gathering::kComplete, now_);
+    supervisor.on_gathering(JobFormation::kComplete, now_);
     const Ended scheduler{kScheduler, exit};
     EXPECT_TRUE(supervisor.on_ended({&scheduler, 1}, 0, now_).restarts.empty());
     const Reaction silent = supervisor.on_loss_news(kScheduler, false, now_ + 10s);

@@ -247,7 +247,7 @@ TEST_F(LaunchReplacing, EachLossInOneLookGetsItsOwnSpare) {
   supervisor.on_spawned(kScheduler);
   supervisor.on_ready();
   for (std::size_t member = 1; member <= 4; ++member) supervisor.on_spawned(member);
-  supervisor.on_gathering(Gathering::kComplete, now_);
+  supervisor.on_gathering(JobFormation::kComplete, now_);
   for (std::size_t member = 2; member <= 3; ++member) {
     supervisor.on_loss_news(member, false, now_);
     supervisor.on_spawned(member + 3);

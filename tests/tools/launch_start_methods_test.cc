@@ -8,7 +8,7 @@
 #include <set>
 
 #include "common/clock.h"
-#include "tools/launch/join/servers_wish.h"
+#include "tools/launch/join/server_join.h"
 #include "tools/launch/plan/arguments.h"
 #include "tools/launch/plan/command.h"
 #include "tools/launch/plan/kubernetes.h"

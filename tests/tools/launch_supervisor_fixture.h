@@ -41,13 +41,13 @@ class SupervisorFixture : public testing::Test {
   }
   void run_all() {
     start_all();
-    gather(Gathering::kComplete);
+    gather(JobFormation::kComplete);
   }
 
   Reaction end(const std::vector<Ended>& ended, std::size_t orphans = 0) {
     return supervisor_.on_ended(ended, orphans, now_);
   }
-  Reaction gather(Gathering gathering) { return supervisor_.on_gathering(gathering, now_); }
+  Reaction gather(JobFormation gathering) { return supervisor_.on_gathering(gathering, now_); }
   Reaction signal(int number) { return supervisor_.on_signal(number, now_); }
 
   // To the next deadline, and what is done there.

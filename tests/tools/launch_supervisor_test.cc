@@ -68,7 +68,7 @@ TEST_F(LaunchSupervisor, AFailureBeforeTheJobIsTogetherLeavesLittleTime) {
 TEST_F(LaunchSupervisor, ABeginThatIsToldAfterTheEndGivesItsTimeBack) {
   start_all();
   end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
-  gather(Gathering::kComplete);
+  gather(JobFormation::kComplete);
   wait();
   EXPECT_EQ(elapsed(), 10s);
 }
@@ -76,7 +76,7 @@ TEST_F(LaunchSupervisor, ABeginThatIsToldAfterTheEndGivesItsTimeBack) {
 TEST_F(LaunchSupervisor, ABeginThatIsToldAfterAFailureGivesItsTimeBack) {
   start_all();
   end({{kFirstWorker, kStatus3}});
-  gather(Gathering::kComplete);
+  gather(JobFormation::kComplete);
   wait();
   EXPECT_EQ(elapsed(), 3s);
 }
@@ -344,7 +344,7 @@ TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
 TEST_F(LaunchSupervisor, WhoIsLostToTheOthersIsKilledAtOnce) {
   run_all();
   const std::string cause = "server 0 is lost: nothing heard of it for 5.1 s";
-  const Statement statement{Code::kServerLost, "server 0", cause};
+  const ErrorLine statement{Code::kServerLost, "server 0", cause};
   EXPECT_TRUE(supervisor_.on_statement(kFirstWorker, statement, now_).notes.empty());
   EXPECT_EQ(end({{kFirstWorker, {false, 1}}}).notes,
             std::vector<std::string>{"server 0 is lost: nothing heard of it for 5.1 s, says worker "

@@ -11,7 +11,7 @@
 #include "tools/launch/plan/arguments.h"
 #include "tools/launch/plan/command.h"
 #include "tools/launch/plan/flags.h"
-#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/hostfile.h"
 #include "tools/launch/process/system.h"
 
 namespace stretto::launch {

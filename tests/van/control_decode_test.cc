@@ -194,7 +194,7 @@ TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
   EXPECT_GT(told.long_waits[0].age, 24h);
   EXPECT_LT(told.long_waits[0].age, Duration::max() / 2) << "the scheduler takes it twice";
   EXPECT_GT(told.input->stall, 24h);
-  EXPECT_EQ(told.reports, (Reported{{"loss", 0}}));
+  EXPECT_EQ(told.reports, (UserMetricValues{{"loss", 0}}));
   EXPECT_EQ(told.ended_waits.size(), Heartbeat::kMostEndedWaits);
   ASSERT_EQ(told.chosen.size(), Heartbeat::kMostChosen);
   EXPECT_EQ(told.chosen[0].plan.size(), Chosen::kMaxPlanBytes + 3);

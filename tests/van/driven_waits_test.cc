@@ -65,7 +65,7 @@ class DrivenNode {
  private:
   bool tell() {
     const auto here = [](const Wanted& wanted) {
-      const bool told = wanted.thread == nullptr || wanted.thread == DrivenLoop::this_thread();
+      const bool told = wanted.thread == nullptr || wanted.thread == CurrentLoop::this_thread();
       if (told) wanted.end->end({}, 1);
       return told;
     };
@@ -102,22 +102,22 @@ class DrivenWaits : public testing::Test {
 
 TEST_F(DrivenWaits, WhoWaitsDrives) {
   for (int i = 0; i < 100; ++i) {
-    const auto end = want(loop_, DrivenLoop::this_thread());
+    const auto end = want(loop_, CurrentLoop::this_thread());
     wait(*end);
     EXPECT_TRUE(end->done()) << "it was not, had this thread not driven";
   }
 }
 
 TEST_F(DrivenWaits, AfterTheLastWaitTheOwnThreadDrives) {
-  wait(*want(loop_, DrivenLoop::this_thread()));
+  wait(*want(loop_, CurrentLoop::this_thread()));
   const void* own = nullptr;
   auto seen = std::make_shared<End>();
   loop_.post([&own, seen](DrivenNode&) {
-    own = DrivenLoop::this_thread();
+    own = CurrentLoop::this_thread();
     seen->end({}, 1);
   });
   park_until_done(*seen, Time::max());
-  EXPECT_NE(own, DrivenLoop::this_thread());
+  EXPECT_NE(own, CurrentLoop::this_thread());
 }
 
 TEST_F(DrivenWaits, OfManyWaitersEachGetsItsTurn) {
@@ -125,7 +125,7 @@ TEST_F(DrivenWaits, OfManyWaitersEachGetsItsTurn) {
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([this] {
       for (int i = 0; i < 200; ++i) {
-        const auto end = want(loop_, i % 2 == 0 ? DrivenLoop::this_thread() : nullptr);
+        const auto end = want(loop_, i % 2 == 0 ? CurrentLoop::this_thread() : nullptr);
         wait(*end);
         EXPECT_TRUE(end->done());
       }
@@ -143,7 +143,7 @@ TEST_F(DrivenWaits, OthersMayPostMeanwhile) {
       --left;
     });
   }
-  while (left > 0) wait(*want(loop_, DrivenLoop::this_thread()));
+  while (left > 0) wait(*want(loop_, CurrentLoop::this_thread()));
   threads.clear();
   EXPECT_EQ(loop_.ask<int>([&asked](DrivenNode&, const auto& done) { done(asked); }), 4000);
 }
@@ -154,7 +154,7 @@ TEST_F(DrivenWaits, ALimitEndsAWaitAndNotTheLoop) {
   wait(*never, begin + 5ms);
   EXPECT_GE(std::chrono::steady_clock::now(), begin + 5ms);
   EXPECT_FALSE(never->done());
-  wait(*want(loop_, DrivenLoop::this_thread()));
+  wait(*want(loop_, CurrentLoop::this_thread()));
 }
 
 TEST_F(DrivenWaits, AnInterruptionEndsAWaitAndNotWhatItAskedFor) {
@@ -211,7 +211,7 @@ TEST_F(DrivenWaits, WhoCannotWatchIsNotOfferedTheLoop) {
 
 TEST_F(DrivenWaits, AForkedChildDrivesNothing) {
   for (int i = 0; i < 5; ++i) {
-    wait(*want(loop_, DrivenLoop::this_thread()));  // Nobody drives for a while.
+    wait(*want(loop_, CurrentLoop::this_thread()));  // Nobody drives for a while.
     const pid_t child = ::fork();
     if (child == 0) {
       ::ualarm(200'000, 0);  // A lock may have been held just then, for ever.
@@ -229,7 +229,7 @@ TEST_F(DrivenWaits, TheLoopEndsThoughSomebodyDrives) {
   auto begun = std::make_shared<std::atomic<bool>>(false);
   const auto never = want(loop_, &node_);
   std::jthread waiter([this, never, begun, door = loop_.door()] {
-    wait(*want(loop_, DrivenLoop::this_thread()));
+    wait(*want(loop_, CurrentLoop::this_thread()));
     *begun = true;
     begun->notify_all();
     door->wait_until(*never, Time::max());
@@ -245,7 +245,7 @@ TEST_F(DrivenWaits, ACallbackIsHereWhoeverDrives) {
   auto end = std::make_shared<End>();
   end->on_done([&](const Status&) { here = loop_.is_here() && loop_.door()->is_here(); });
   loop_.post(
-      [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
+      [wanted = Wanted{CurrentLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
   wait(*end);
   EXPECT_TRUE(here);
   EXPECT_FALSE(loop_.is_here());
@@ -263,7 +263,7 @@ TEST_F(DrivenWaits, WhoDrivesALoopDrivesNoOther) {
     EXPECT_FALSE(other.is_here());
   });
   loop_.post(
-      [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
+      [wanted = Wanted{CurrentLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
   wait(*end);
   other.stop();
 }
@@ -275,11 +275,11 @@ void expect_own_drives_for(Loop& loop, const std::function<int()>& change) {
     for (int i = 0; i < 20; ++i) {
       auto driver = std::make_shared<std::promise<const void*>>();
       auto end = std::make_shared<End>();
-      end->on_done([driver](const Status&) { driver->set_value(DrivenLoop::this_thread()); });
+      end->on_done([driver](const Status&) { driver->set_value(CurrentLoop::this_thread()); });
       loop.post([end](DrivenNode& here) { here.want({nullptr, end}); });
       loop.door()->wait_until(*end, Time::max());
       ASSERT_TRUE(end->done());
-      ASSERT_NE(driver->get_future().get(), DrivenLoop::this_thread());
+      ASSERT_NE(driver->get_future().get(), CurrentLoop::this_thread());
     }
   }).join();
 }
@@ -291,7 +291,7 @@ TEST_F(DrivenWaits, WhoIsGivenAProcessorLaterThanTheOwnThreadDoesNotDrive) {
     const sched_param none{};
     return ::sched_setscheduler(0, SCHED_IDLE, &none);
   });
-  wait(*want(loop_, DrivenLoop::this_thread()));
+  wait(*want(loop_, CurrentLoop::this_thread()));
 }
 
 TEST_F(DrivenWaits, IfAllThreadsAreMovedWhoWaitsDrives) {
@@ -300,8 +300,8 @@ TEST_F(DrivenWaits, IfAllThreadsAreMovedWhoWaitsDrives) {
     std::atomic<bool> on_own{false};
     while (!on_own) {  // Until the own thread drives.
       auto asked = std::make_shared<End>();
-      loop_.post([&on_own, asked, nice, here = DrivenLoop::this_thread()](DrivenNode&) {
-        on_own = DrivenLoop::this_thread() != here;
+      loop_.post([&on_own, asked, nice, here = CurrentLoop::this_thread()](DrivenNode&) {
+        on_own = CurrentLoop::this_thread() != here;
         if (on_own) {
           EXPECT_EQ(::setpriority(PRIO_PROCESS, 0, nice), 0);
         }
@@ -310,7 +310,7 @@ TEST_F(DrivenWaits, IfAllThreadsAreMovedWhoWaitsDrives) {
       park_until_done(*asked, Time::max());
     }
     ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, nice), 0);
-    wait(*want(loop_, DrivenLoop::this_thread()));
+    wait(*want(loop_, CurrentLoop::this_thread()));
   }).join();
 }
 
@@ -326,8 +326,9 @@ TEST_F(DrivenWaits, AThreadIsNotCancelledInTheMiddleOfATurn) {
     ::pthread_testcancel();  // As what polls and sends does.
   });
   std::thread waiter([&] {
-    loop_.post(
-        [wanted = Wanted{DrivenLoop::this_thread(), end}](DrivenNode& node) { node.want(wanted); });
+    loop_.post([wanted = Wanted{CurrentLoop::this_thread(), end}](DrivenNode& node) {
+      node.want(wanted);
+    });
     wait(*end);
     waited = true;
     for (;;) ::pthread_testcancel();

@@ -2,14 +2,14 @@
 // When a far end is asked what has come, and when frames count as lost, in virtual time.
 #include <gtest/gtest.h>
 
-#include "van/fabric/delivery.h"
+#include "van/fabric/delivery_probe.h"
 
 namespace stretto::fabric {
 namespace {
 
 constexpr Duration kLimit = 15s;
 
-class DeliveryTest : public testing::Test {
+class DeliveryProbeTest : public testing::Test {
  protected:
   /// Looks after half a second more; true if the far end should be asked.
   bool look() {
@@ -25,18 +25,18 @@ class DeliveryTest : public testing::Test {
   }
 
   Time now_{100s};
-  Delivery::Counts counts_;
-  Delivery delivery_;
+  DeliveryProbe::Counts counts_;
+  DeliveryProbe delivery_;
 };
 
-TEST_F(DeliveryTest, NobodyIsAskedWhileNothingIsOwed) {
+TEST_F(DeliveryProbeTest, NobodyIsAskedWhileNothingIsOwed) {
   EXPECT_FALSE(look());
   counts_ = {.handed = 5, .taken = 5};
   look();
   EXPECT_FALSE(look());
 }
 
-TEST_F(DeliveryTest, NobodyIsAskedWhileSomethingMoves) {
+TEST_F(DeliveryProbeTest, NobodyIsAskedWhileSomethingMoves) {
   for (int i = 0; i < 100; ++i) {
     counts_.handed += 2;
     counts_.taken += 1;
@@ -44,20 +44,20 @@ TEST_F(DeliveryTest, NobodyIsAskedWhileSomethingMoves) {
   }
 }
 
-TEST_F(DeliveryTest, WhereFramesStandStillTheFarEndIsAskedOnce) {
+TEST_F(DeliveryProbeTest, WhereFramesStandStillTheFarEndIsAskedOnce) {
   counts_ = {.handed = 1};
   EXPECT_FALSE(look()) << "it has just been submitted";
   EXPECT_TRUE(look());
   EXPECT_FALSE(look()) << "it has yet to answer";
 }
 
-TEST_F(DeliveryTest, WhereAFetchStandsStillTheFarEndIsAsked) {
+TEST_F(DeliveryProbeTest, WhereAFetchStandsStillTheFarEndIsAsked) {
   counts_ = {.fetching = 1};
   look();
   EXPECT_TRUE(look());
 }
 
-TEST_F(DeliveryTest, WhatHasComeAndIsNotTakenYetIsNotAskedForAgain) {
+TEST_F(DeliveryProbeTest, WhatHasComeAndIsNotTakenYetIsNotAskedForAgain) {
   counts_ = {.handed = 3};
   look();
   ASSERT_TRUE(look());
@@ -66,12 +66,12 @@ TEST_F(DeliveryTest, WhatHasComeAndIsNotTakenYetIsNotAskedForAgain) {
   EXPECT_FALSE(delivery_.lost_for(0s, now_));
 }
 
-TEST_F(DeliveryTest, FramesThatNeverComeToAFarEndThatAnswersAreLost) {
+TEST_F(DeliveryProbeTest, FramesThatNeverComeToAFarEndThatAnswersAreLost) {
   counts_ = {.handed = 3};
   EXPECT_TRUE(lost_though_answered(2));
 }
 
-TEST_F(DeliveryTest, AFarEndThatDoesNotAnswerHasLostNothing) {
+TEST_F(DeliveryProbeTest, AFarEndThatDoesNotAnswerHasLostNothing) {
   counts_ = {.handed = 3};
   look();
   ASSERT_TRUE(look());
@@ -80,7 +80,7 @@ TEST_F(DeliveryTest, AFarEndThatDoesNotAnswerHasLostNothing) {
   EXPECT_FALSE(delivery_.lost_for(kLimit, now_)) << "it may be busy, or stopped";
 }
 
-TEST_F(DeliveryTest, WhatComesLateIsNotLost) {
+TEST_F(DeliveryProbeTest, WhatComesLateIsNotLost) {
   counts_ = {.handed = 100};
   for (std::uint64_t came = 0; came < 100; ++came) {
     for (int i = 0; i < 20; ++i) {
@@ -90,7 +90,7 @@ TEST_F(DeliveryTest, WhatComesLateIsNotLost) {
   }
 }
 
-TEST_F(DeliveryTest, WhileAnythingElseMovesNothingIsLost) {
+TEST_F(DeliveryProbeTest, WhileAnythingElseMovesNothingIsLost) {
   counts_ = {.handed = 3};
   for (int i = 0; i < 1000; ++i) {
     if (look()) delivery_.heard(2, true);
@@ -99,7 +99,7 @@ TEST_F(DeliveryTest, WhileAnythingElseMovesNothingIsLost) {
   }
 }
 
-TEST_F(DeliveryTest, WordsThatOnlyAskAreNoAnswers) {
+TEST_F(DeliveryProbeTest, WordsThatOnlyAskAreNoAnswers) {
   counts_ = {.handed = 3};
   look();
   ASSERT_TRUE(look());

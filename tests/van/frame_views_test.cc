@@ -99,14 +99,14 @@ TEST(FrameViews, CreditTellsOfThePathAndChangesNothingElse) {
 }
 
 TEST(FrameViews, ASliceNamesTheFirstOfItsFrame) {
-  const MoreFrame more{.key = {7, 2}, .first_sequence = 12, .offset = 64, .priority = -3};
+  const ContinuationFrame more{.key = {7, 2}, .first_sequence = 12, .offset = 64, .priority = -3};
   Header header = with_part({Kind::kMore, 0, 12, 0});
   header.offset = 64;
   EXPECT_EQ(encode(more.header()), encode(header));
-  EXPECT_EQ(encode(MoreFrame::of(header).header()), encode(header));
+  EXPECT_EQ(encode(ContinuationFrame::of(header).header()), encode(header));
   header = with_part({Kind::kMore, kAbandoned, 12, 0});
-  EXPECT_TRUE(MoreFrame::of(header).abandoned);
-  EXPECT_EQ(encode(MoreFrame::of(header).header()), encode(header));
+  EXPECT_TRUE(ContinuationFrame::of(header).abandoned);
+  EXPECT_EQ(encode(ContinuationFrame::of(header).header()), encode(header));
 }
 
 TEST(FrameViews, CallsAndAnswersHaveTheCallsNumber) {
@@ -121,12 +121,12 @@ TEST(FrameViews, CallsAndAnswersHaveTheCallsNumber) {
 
 TEST(FrameViews, SumsGoUpAndValuesDown) {
   const Header up = with_part({Kind::kUp, kAssign | kAbsent, 5, 3});
-  EXPECT_EQ(encode(UpFrame::of(up).header()), encode(up));
-  EXPECT_TRUE(UpFrame::of(up).assigns && UpFrame::of(up).absent);
-  EXPECT_EQ(UpFrame::of(up).root, 3U);
+  EXPECT_EQ(encode(ReduceFrame::of(up).header()), encode(up));
+  EXPECT_TRUE(ReduceFrame::of(up).assigns && ReduceFrame::of(up).absent);
+  EXPECT_EQ(ReduceFrame::of(up).root, 3U);
   const Header down = with_part({Kind::kDown, 0, 5, 0});
-  EXPECT_EQ(encode(DownFrame::of(down).header()), encode(down));
-  EXPECT_EQ(DownFrame::of(down).round, 5U);
+  EXPECT_EQ(encode(BroadcastFrame::of(down).header()), encode(down));
+  EXPECT_EQ(BroadcastFrame::of(down).round, 5U);
 }
 
 TEST(FrameViews, AFrameIsOfTheRoundThatItsWorkerCounts) {

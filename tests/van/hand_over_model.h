@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of a loop, its own thread, threads that wait for it, one that only posts, frames that
-// arrive and the end of its node, over the HandOver that production runs: every order in which
-// their steps can come.
+// arrive and the end of its node, over the LeaderFollower that production runs: every order in
+// which their steps can come.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "van/event_loop/hand_over.h"
+#include "van/event_loop/leader_follower.h"
 
 namespace stretto::model {
 
@@ -90,7 +90,7 @@ class World {
     }
     if (driving > 1) return "two threads drive";
     const Duration offered = threads_[waiters_].starved ? Hands::kOfferPatience : Duration::zero();
-    if (pending_since_ != Time::max() && now_ - pending_since_ > Rests::kIdle + offered) {
+    if (pending_since_ != Time::max() && now_ - pending_since_ > IdleGrace::kIdle + offered) {
       return "what came was seen too late";
     }
     if (rested_) return "what must not wait for a rest does";
@@ -156,7 +156,7 @@ class World {
 
   // False if that is not to be seen again: a waiter could let offers pass for ever.
   bool pass_time(bool nothing_else) {
-    const bool patience = own().until - now_ > Rests::kIdle;
+    const bool patience = own().until - now_ > IdleGrace::kIdle;
     if (patience && !nothing_else) {
       if (offers_to_miss_ == 0) return false;
       --offers_to_miss_;
@@ -285,7 +285,7 @@ class World {
     return go(thread, index == 0 ? At::kNext : At::kTake);
   }
   bool own_next() {
-    const typename Hands::Own next = hands_.own_next(inbox_ == 0, now_);
+    const typename Hands::OwnThread next = hands_.own_next(inbox_ == 0, now_);
     note(own(), next.wakes);
     own_drives_ = next.next == Hands::Next::kDrive;
     if (next.next == Hands::Next::kEnd) over_ = true;

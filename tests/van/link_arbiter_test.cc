@@ -20,7 +20,7 @@ class LinkArbiterTest : public testing::Test {
     arbiter_.offer(link, link > 1,
                    {.urgency = {priority}, .oldest = oldest, .room = 200, .urgent = false});
   }
-  LinkId turn(Among among = Among::kAll) {
+  LinkId turn(Candidates among = Candidates::kAll) {
     arbiter_.begin();
     return arbiter_.most_urgent(windows_, among).value_or(0);
   }
@@ -39,7 +39,7 @@ TEST_F(LinkArbiterTest, EqualsTakeTurnsOverShapedLinksAndOthers) {
   EXPECT_EQ(turns, (std::vector<LinkId>{1, 2, 3, 1, 2, 3}));
   offer(3, 1, 3);
   EXPECT_EQ(turn(), 3U) << "the most urgent";
-  EXPECT_EQ(turn(Among::kUnshaped), 1U);
+  EXPECT_EQ(turn(Candidates::kUnshaped), 1U);
 }
 
 TEST_F(LinkArbiterTest, AShutWindowOfShapedLinksHoldsThemBack) {
@@ -47,7 +47,7 @@ TEST_F(LinkArbiterTest, AShutWindowOfShapedLinksHoldsThemBack) {
   offer(3, 1, 1);
   EXPECT_EQ(turn(), 0U);
   EXPECT_TRUE(arbiter_.held_back());
-  EXPECT_EQ(turn(Among::kUnshaped), 0U);
+  EXPECT_EQ(turn(Candidates::kUnshaped), 0U);
   EXPECT_FALSE(arbiter_.held_back()) << "nobody asked for them";
   offer(1, 0, 2);
   EXPECT_EQ(turn(), 1U);
@@ -59,7 +59,7 @@ TEST_F(LinkArbiterTest, ALinkThatIsShapedLeavesTheOthers) {
   offer(1, 0, 1);
   windows_.shape(1, {1000, 100}, {1000, 100});
   arbiter_.offer(1, true, {.urgency = {0}, .oldest = 1, .room = 200, .urgent = false});
-  EXPECT_EQ(turn(Among::kUnshaped), 0U);
+  EXPECT_EQ(turn(Candidates::kUnshaped), 0U);
   EXPECT_EQ(turn(), 1U);
   arbiter_.withdraw(1);
   EXPECT_EQ(turn(), 0U);

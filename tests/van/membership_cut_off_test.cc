@@ -7,10 +7,10 @@
 namespace stretto {
 namespace {
 
-using fake::MembershipTest;
+using fake::MembershipClientTest;
 using testing::HasSubstr;
 
-TEST_F(MembershipTest, AnElasticJobMayGoOnWithoutWhoHearsNothing) {
+TEST_F(MembershipClientTest, AnElasticJobMayGoOnWithoutWhoHearsNothing) {
   become_member();
   Roster roster = *membership_.roster();
   EXPECT_FALSE(roster.settings.elastic());
@@ -18,7 +18,7 @@ TEST_F(MembershipTest, AnElasticJobMayGoOnWithoutWhoHearsNothing) {
   EXPECT_NE(membership_.state(), State::kCutOff) << "its job is over";
 }
 
-class ElasticMembershipTest : public MembershipTest {
+class ElasticMembershipTest : public MembershipClientTest {
  protected:
   void become_member() {
     step();
@@ -62,7 +62,7 @@ TEST_F(ElasticMembershipTest, NorDoesWhatIsWrongHere) {
 }
 
 // It may be the scheduler's of a job that runs, and another comes.
-TEST_F(MembershipTest, WhoComesLateAndHasNoViewYetCallsAgain) {
+TEST_F(MembershipClientTest, WhoComesLateAndHasNoViewYetCallsAgain) {
   config_.rank = 2;
   step();
   say(fake::welcome(13, 1));
@@ -75,7 +75,7 @@ TEST_F(MembershipTest, WhoComesLateAndHasNoViewYetCallsAgain) {
   EXPECT_EQ(membership_.hello().job, 0U);
 }
 
-TEST_F(MembershipTest, WhoIsThereFromTheBeginDoesNot) {
+TEST_F(MembershipClientTest, WhoIsThereFromTheBeginDoesNot) {
   step();
   say(fake::welcome(11, 1));
   scheduler_.break_link();
@@ -83,7 +83,7 @@ TEST_F(MembershipTest, WhoIsThereFromTheBeginDoesNot) {
   expect_failed(Code::kSchedulerLost, "broke");
 }
 
-class ReturningMembershipTest : public MembershipTest {
+class ReturningMembershipTest : public MembershipClientTest {
  protected:
   ReturningMembershipTest() { returns_.former = 7; }
 
@@ -91,13 +91,13 @@ class ReturningMembershipTest : public MembershipTest {
 };
 
 TEST_F(ReturningMembershipTest, SaysWhoItWas) {
-  Membership again(returns_, {}, van_, clock_);
+  MembershipClient again(returns_, {}, van_, clock_);
   again.start();
   EXPECT_EQ(again.hello().node, 7U);
 }
 
 TEST_F(ReturningMembershipTest, GivesUpWhereNobodyListensAnyMore) {
-  Membership again(returns_, {}, van_, clock_);
+  MembershipClient again(returns_, {}, van_, clock_);
   again.start();
   const Time began = clock_.now();
   for (LinkId link = 2; !again.over() && clock_.now() < began + 10s; ++link) {
@@ -112,7 +112,7 @@ TEST_F(ReturningMembershipTest, GivesUpWhereNobodyListensAnyMore) {
 }
 
 TEST_F(ReturningMembershipTest, WaitsForALinkThatIsAway) {
-  Membership again(returns_, {}, van_, clock_);
+  MembershipClient again(returns_, {}, van_, clock_);
   again.start();
   const Time began = clock_.now();
   for (LinkId link = 2; clock_.now() < began + 5s; ++link) {

@@ -7,13 +7,13 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/membership/membership.h"
+#include "van/membership/membership_client.h"
 
 namespace stretto::fake {
 
-class MembershipTest : public testing::Test {
+class MembershipClientTest : public testing::Test {
  protected:
-  using State = Membership::State;
+  using State = MembershipClient::State;
 
   void shard_leaves() {
     Roster roster = *membership_.roster();
@@ -21,8 +21,8 @@ class MembershipTest : public testing::Test {
     for (Member& member : roster.members) member.left = member.left || member.node == 50;
     say(roster);
   }
-  MembershipTest() : MembershipTest(config(Role::kWorker, 1)) {}
-  explicit MembershipTest(const Config& config) : config_(config) { membership_.start(); }
+  MembershipClientTest() : MembershipClientTest(config(Role::kWorker, 1)) {}
+  explicit MembershipClientTest(const Config& config) : config_(config) { membership_.start(); }
 
   void step() {
     Recorder seen;
@@ -65,7 +65,7 @@ class MembershipTest : public testing::Test {
   Wire wire_;
   Config config_;
   Van van_{scripted_transport(wire_), clock_};
-  Membership membership_{config_, {}, van_, clock_};
+  MembershipClient membership_{config_, {}, van_, clock_};
   FarEnd scheduler_{wire_, 1, kSchedulerNode};
   bool handled_ = false;
 };

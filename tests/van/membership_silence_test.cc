@@ -5,10 +5,10 @@
 namespace stretto {
 namespace {
 
-using fake::MembershipTest;
+using fake::MembershipClientTest;
 
 // In a job whose scheduler may be lost and replaced.
-class ReplaceableSchedulerTest : public MembershipTest {
+class ReplaceableSchedulerTest : public MembershipClientTest {
  protected:
   void become_member(Duration dead_after = 5s) {
     step();

@@ -19,14 +19,14 @@ class PacerShareTest : public fake::PacerFixture {
     PacerFixture::learn(kFar, 500ms);
     slices_.clear();
   }
-  static host::HostShare part(double part) {
-    host::HostShare share;
+  static host::WindowShare part(double part) {
+    host::WindowShare share;
     share.part = part;
     share.others_here_bytes = 1 << 30;  // They use all of theirs.
     return share;
   }
-  static host::HostShare above(std::int32_t priority) {
-    host::HostShare share = part(1.0 / 32);
+  static host::WindowShare above(std::int32_t priority) {
+    host::WindowShare share = part(1.0 / 32);
     share.above = priority;
     share.rest_rate = 4e6;
     share.urgent = true;
@@ -99,7 +99,7 @@ TEST_F(PacerShareTest, BesideWhatIsUrgentElsewhereBulkGoesInSmallSlices) {
   const std::uint64_t bulk_window = queue_.windows().in_flight(kFar);
   credit(kFar);
   slices_.clear();
-  host::HostShare share;
+  host::WindowShare share;
   share.urgent = true;
   pacer_.set_share(share, now_);
   now_ += 1ms;

@@ -194,7 +194,7 @@ TEST_F(PacerTest, LatencyModeLastsForAWhile) {
   push(2, 64, false, 1);
   EXPECT_LE(slice(), 24U << 10);
   EXPECT_LE(queue_.windows().in_flight(1), 72U << 10);
-  now_ += RecentUrgency::kLeast;
+  now_ += UrgencyDetector::kLeast;
   EXPECT_GE(slice(), 60U << 10);
 }
 

@@ -148,10 +148,10 @@ TEST_F(PartedSessionsTest, NodesTryAgainAtMomentsOfTheirOwn) {
   EXPECT_LE(*moments.rbegin(), at(200ms));
 }
 
-TEST(LinkLimits, TheirOrderHoldsForEverySilence) {
+TEST(ReconnectTimeouts, TheirOrderHoldsForEverySilence) {
   for (const Duration dead_after : {Duration{0}, Duration{1}, Duration(10ms), Duration(5s),
                                     Duration(24h * 365 * 200), Duration::max()}) {
-    const LinkLimits limits = link_limits(dead_after);
+    const ReconnectTimeouts limits = link_limits(dead_after);
     EXPECT_LT(limits.attempt, limits.grace);
     EXPECT_LT(limits.grace, limits.brief);
     EXPECT_LT(limits.brief, limits.path);
@@ -159,7 +159,7 @@ TEST(LinkLimits, TheirOrderHoldsForEverySilence) {
   EXPECT_GT(link_limits(JobSettings().dead_after).brief, JobSettings().heartbeat + 200ms)
       << "who has nothing to say finds out with its heartbeat, and comes back";
   for (const Duration dead_after : {Duration(1s), Duration(5s)}) {
-    const LinkLimits limits = link_limits(dead_after);
+    const ReconnectTimeouts limits = link_limits(dead_after);
     EXPECT_LT(limits.path, limits.patience);
   }
 }

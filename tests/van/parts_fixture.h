@@ -10,7 +10,7 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "van/engine/link_keeper.h"
+#include "van/engine/link_manager.h"
 #include "van/engine/receiver.h"
 
 namespace stretto::fake {
@@ -38,8 +38,8 @@ class PartsFixture : public testing::Test {
   FrameCounters counters_;
   Recorder seen_;
   Sender sender_{{*transport_, lives_, trace_, counters_, clock_}, false};
-  LinkMender mender_;
-  LinkKeeper links_{{*transport_, lives_, trace_, counters_, clock_}, sender_, mender_};
+  Reconnector mender_;
+  LinkManager links_{{*transport_, lives_, trace_, counters_, clock_}, sender_, mender_};
   Receiver receiver_{
       {*transport_, lives_, trace_, counters_, clock_}, sender_, mender_, Receiver::Slices{}};
 };

@@ -21,7 +21,7 @@ class Recorder final : public Van::Handler {
 
   std::vector<std::pair<LinkId, control::Message>> controls;
   std::vector<Data> data;
-  std::vector<std::pair<LinkId, wire::PushName>> acked;
+  std::vector<std::pair<LinkId, wire::PushTag>> acked;
   std::vector<std::pair<LinkId, Status>> broken;
   std::function<void(LinkId, const control::Message&)> when_control;
   std::function<void(LinkId)> when_data;
@@ -36,7 +36,7 @@ class Recorder final : public Van::Handler {
     data.push_back({link, header, std::move(payload)});
     if (when_data) when_data(link);
   }
-  void on_acked(LinkId link, wire::PushName push) override {
+  void on_acked(LinkId link, wire::PushTag push) override {
     acked.emplace_back(link, push);
     if (when_acked) when_acked(link);
   }

@@ -10,9 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class AwaitedSchedulerTest : public MembershipTest {
+class AwaitedSchedulerTest : public MembershipClientTest {
  protected:
-  using MembershipTest::MembershipTest;
+  using MembershipClientTest::MembershipClientTest;
 
   void become_member(Duration absence = 120s) {
     step();
@@ -81,7 +81,7 @@ class AbandonedMemberTest : public AwaitedSchedulerTest {
 
   static Config abandoned() {
     Config config = fake::config(Role::kWorker, 1);
-    const std::string own = Starter::own_name();
+    const std::string own = ParentProcess::own_name();
     config.starter =
         own.substr(0, own.find(':')) + ":1" + own.substr(own.find(':', own.find(':') + 1));
     return config;

@@ -35,7 +35,7 @@ struct End {
     way.push_back(header);
   }
   void send_again() {
-    const KeptFrames::Kept* kept = session.next_again();
+    const RetransmitBuffer::Kept* kept = session.next_again();
     if (kept == nullptr) return;
     way.push_back(kept->header);
     session.sent_again(kept->header);
@@ -153,7 +153,7 @@ TEST(SessionTakeover, WhatIsSentAgainTellsWhatIsKnownNow) {
   end.session.owed().take(100, false);
   end.session.owed().apply(4, false);
   ASSERT_TRUE(end.session.take_over(0).ok());
-  const KeptFrames::Kept* again = end.session.next_again();
+  const RetransmitBuffer::Kept* again = end.session.next_again();
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(again->header.sequence, 1U);
   EXPECT_EQ(again->header.push_sequence, 1U);
@@ -166,9 +166,9 @@ TEST(SessionTakeover, WhatWasToldMayBeLostSoItIsOwedAnew) {
   end.session.owed().take(100, false);
   end.send_new();
   end.send_new();
-  EXPECT_EQ(end.session.owed().settle(1000, true), Owed::Telling::kSettled);
+  EXPECT_EQ(end.session.owed().settle(1000, true), AckState::Telling::kSettled);
   ASSERT_TRUE(end.session.take_over(2).ok());
-  EXPECT_EQ(end.session.owed().settle(1000, true), Owed::Telling::kNow);
+  EXPECT_EQ(end.session.owed().settle(1000, true), AckState::Telling::kNow);
 }
 
 TEST(SessionTakeover, AFarEndCannotHaveWhatWasNeverSent) {
@@ -197,7 +197,7 @@ TEST(SessionTakeover, WhoNeverTellsWhatItHasIsNotKeptFor) {
   Session session;
   session.outlive(1);
   wire::Header header;
-  for (std::size_t i = 0; i <= KeptFrames::kMost; ++i) {
+  for (std::size_t i = 0; i <= RetransmitBuffer::kMost; ++i) {
     EXPECT_TRUE(session.outlives());
     session.stamp(header, false, false);
     session.note_sent(header, {});

@@ -275,7 +275,7 @@ TEST_F(IdleLinksTest, AFaultOfTheFarEndBreaksNoOther) {
 
 // ---- what is said last
 
-class FarewellsTest : public SilentLinksTest {
+class ServerDrainsTest : public SilentLinksTest {
  protected:
   // As a scheduler does: the worker may go when it hears this.
   void say_farewell() {
@@ -301,14 +301,14 @@ class FarewellsTest : public SilentLinksTest {
   }
 };
 
-TEST_F(FarewellsTest, WhoHasHeardItGoesAndIsNotWaitedFor) {
+TEST_F(ServerDrainsTest, WhoHasHeardItGoesAndIsNotWaitedFor) {
   talk(300ms);
   say_farewell();
   ASSERT_TRUE(leaves_on_hearing(1s));
   EXPECT_TRUE(has_gone(10ms));
 }
 
-TEST_F(FarewellsTest, WhoseLinkIsResetBeforeItHearsComesBackForIt) {
+TEST_F(ServerDrainsTest, WhoseLinkIsResetBeforeItHearsComesBackForIt) {
   talk(300ms);
   say_farewell();
   shard_.step(at_shard_, Duration::zero());  // It has left.
@@ -319,7 +319,7 @@ TEST_F(FarewellsTest, WhoseLinkIsResetBeforeItHearsComesBackForIt) {
   EXPECT_TRUE(has_gone(10ms));
 }
 
-TEST_F(FarewellsTest, WhoDoesNotComeBackForItIsWaitedForBriefly) {
+TEST_F(ServerDrainsTest, WhoDoesNotComeBackForItIsWaitedForBriefly) {
   talk(300ms);
   say_farewell();
   shard_.step(at_shard_, Duration::zero());

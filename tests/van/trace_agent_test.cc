@@ -20,7 +20,7 @@ class TraceAgentTest : public testing::Test {
   struct Nobody final : Van::Handler {
     void on_control(LinkId, const control::Message&) override {}
     void on_data(LinkId, const wire::Header&, Buffer) override {}
-    void on_acked(LinkId, wire::PushName) override {}
+    void on_acked(LinkId, wire::PushTag) override {}
     void on_broken(LinkId, const Status&) override {}
   };
 
@@ -51,7 +51,7 @@ class TraceAgentTest : public testing::Test {
   fake::FarEnd scheduler_{wire_, 101, kSchedulerNode};
   Nobody nobody_;
   TraceAgent agent_{config_, van_};
-  Membership membership_{config_, {}, van_, clock_};
+  MembershipClient membership_{config_, {}, van_, clock_};
 };
 
 TEST_F(TraceAgentTest, StartsSendsAndStops) {

@@ -68,7 +68,7 @@ class Host final : public Van::Handler {
     van_.ack(link, header.push_sequence, false);
     if (header.key.tensor == kUrgentTensor) send_urgent(wire::Kind::kValue);
   }
-  void on_acked(LinkId, wire::PushName push) override {
+  void on_acked(LinkId, wire::PushTag push) override {
     if (push.key.tensor == kGradient && !stopped_) send_part();
   }
   void on_broken(LinkId, const Status& why) override { ADD_FAILURE() << why.cause(); }
@@ -147,7 +147,7 @@ TEST_F(UrgentBehindBulkTest, OnlyTheFirstWaitsForMilliseconds) {
   EXPECT_LT(others[50], 0.8);
   EXPECT_LT(others[95], 1.5);
   EXPECT_GT(frames_per_megabyte(100ms), 3 * quiet) << "it might go on";
-  run(RecentUrgency::kLeast + 150ms);  // The far end tells for as long that it expects more.
+  run(UrgencyDetector::kLeast + 150ms);  // The far end tells for as long that it expects more.
   EXPECT_NEAR(frames_per_megabyte(100ms), quiet, 1) << "it is over";
 }
 

@@ -16,7 +16,7 @@ double milliseconds(std::uint64_t bytes, double rate) {
 }
 
 TEST(WindowPlan, UnknownPathStartsSmall) {
-  for (const Bounds& bounds : {latency_bounds({}), throughput_bounds({}, 0)}) {
+  for (const WindowLimits& bounds : {latency_bounds({}), throughput_bounds({}, 0)}) {
     EXPECT_EQ(bounds.quantum_bytes, 32U << 10);
     EXPECT_EQ(bounds.window_bytes, 64U << 10);
   }
@@ -30,19 +30,19 @@ TEST(WindowPlan, LatencySliceIsBoundedInTime) {
 }
 
 TEST(WindowPlan, LatencyWindowIsTwoSlices) {
-  const Bounds bounds = latency_bounds(path(119e6));
+  const WindowLimits bounds = latency_bounds(path(119e6));
   EXPECT_LT(milliseconds(bounds.window_bytes, 119e6), 0.5);
 }
 
 TEST(WindowPlan, LongPathHasItsProductInFlight) {
   const double product = 1.25e9 * 2e-3;
-  const Bounds bounds = latency_bounds(path(1.25e9, 2ms));
+  const WindowLimits bounds = latency_bounds(path(1.25e9, 2ms));
   EXPECT_GT(static_cast<double>(bounds.window_bytes), product);
   EXPECT_LT(static_cast<double>(bounds.window_bytes), 1.5 * product);
 }
 
 TEST(WindowPlan, ThroughputWindowIsThreeMilliseconds) {
-  const Bounds bounds = throughput_bounds(path(119e6), 0);
+  const WindowLimits bounds = throughput_bounds(path(119e6), 0);
   EXPECT_NEAR(milliseconds(bounds.quantum_bytes, 119e6), 0.55, 0.05);
   EXPECT_NEAR(milliseconds(bounds.window_bytes, 119e6), 3.2, 0.2);
   EXPECT_EQ(throughput_bounds(path(12e6), 0).quantum_bytes, 64U << 10) << "slow paths, too";
@@ -50,7 +50,7 @@ TEST(WindowPlan, ThroughputWindowIsThreeMilliseconds) {
 
 TEST(WindowPlan, LoopsThatWaitHaveMoreInFlight) {
   const auto more = [](Duration waits) {
-    const Bounds bounds = latency_bounds(estimate(119e6, 100us, Duration::zero(), waits));
+    const WindowLimits bounds = latency_bounds(estimate(119e6, 100us, Duration::zero(), waits));
     return milliseconds(bounds.window_bytes - latency_bounds(path(119e6)).window_bytes, 119e6);
   };
   EXPECT_NEAR(more(500us), 0.5, 0.01);
@@ -73,7 +73,7 @@ TEST(WindowPlan, GrantsAddUpToOneWindow) {
     for (const std::size_t senders : {2U, 4U, 8U, 32U}) {
       const std::uint64_t granted = granted_window(rate, senders);
       EXPECT_LE(senders * granted, one);
-      const Bounds bounds = throughput_bounds(path(rate), granted);
+      const WindowLimits bounds = throughput_bounds(path(rate), granted);
       EXPECT_EQ(bounds.window_bytes, granted);
       EXPECT_GE(bounds.quantum_bytes, 16U << 10);
     }
@@ -81,11 +81,11 @@ TEST(WindowPlan, GrantsAddUpToOneWindow) {
 }
 
 TEST(WindowPlan, GrantEnlargesNoWindow) {
-  const Bounds own = throughput_bounds(path(12e6), 0);
+  const WindowLimits own = throughput_bounds(path(12e6), 0);
   EXPECT_EQ(throughput_bounds(path(12e6), 1 << 30).window_bytes, own.window_bytes);
-  const Bounds latency = latency_bounds(path(119e6));
+  const WindowLimits latency = latency_bounds(path(119e6));
   EXPECT_EQ(limit_latency(latency, 1 << 30, {}).window_bytes, latency.window_bytes);
-  const Bounds limited = limit_latency(latency, 64 << 10, {});
+  const WindowLimits limited = limit_latency(latency, 64 << 10, {});
   EXPECT_LE(limited.window_bytes, 16U << 10);
   EXPECT_LE(limited.quantum_bytes, 16U << 10);
   EXPECT_EQ(limit_latency(latency, 16 << 10, {}).quantum_bytes, 8U << 10);

@@ -20,10 +20,10 @@ class BarrierCallsTest : public ExchangeTest {
     return {.number = number, .last = last};
   }
 
-  StandIn stand_in_{
+  EmptyContributor stand_in_{
       tensors_,
       exchange_,
-      {.declare = [](const TensorSpec&, const StandIn::Declared&) {},
+      {.declare = [](const TensorSpec&, const EmptyContributor::Declared&) {},
        .tell = [this](const control::SitOut& said) { told_.push_back(said.number); }}};
   BarrierCalls calls_{clock_, 10s, stand_in_, [this](const control::Barrier& barrier) {
                         entered_.push_back(barrier.number);

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "worker/peer_state/member_tensor.h"
+#include "worker/peer_state/peer_tensor.h"
 
 namespace stretto {
 namespace {
@@ -23,7 +23,7 @@ constexpr std::uint32_t kBytesOfPart = 4096;
 struct Caller {
   std::vector<std::byte> source;
   std::vector<std::byte> target;
-  MemberCall call;
+  GroupCallArgs call;
 };
 
 Caller caller_of(CallKind kind, std::uint64_t elements, std::uint32_t members,
@@ -114,9 +114,9 @@ INSTANTIATE_TEST_SUITE_P(All, CallPlans, testing::ValuesIn(plan_cases()), [](con
 TEST(CallPlan, EachMemberIsTheRootOfItsPieceOfASum) {
   const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(4)));
   std::vector<std::byte> data(65536);
-  const MemberCall call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
-                        .source = data,
-                        .target = data};
+  const GroupCallArgs call{.call = {.kind = CallKind::kAllReduce, .elements = data.size()},
+                           .source = data,
+                           .target = data};
   const CallPlan plan = *plan_of(call, trees, 0, 1U << 20);
   ASSERT_EQ(plan.parts.size(), 4U);
   for (const PlannedPart& part : plan.parts) EXPECT_EQ(part.target.size(), 16384U);
@@ -129,7 +129,7 @@ TEST(CallPlan, SmallCallsAreHeardOfByTheFirstMember) {
     const GroupTrees trees(*collective::strategy_of(plan_of(exchange), Machines(5)));
     const auto meets = [&](std::uint64_t elements) {
       const Caller caller = caller_of(CallKind::kAllReduce, elements, 5, 2);
-      MemberCall call = caller.call;
+      GroupCallArgs call = caller.call;
       call.source = caller.source;
       call.target = std::span(const_cast<std::byte*>(caller.target.data()), caller.target.size());
       const CallPlan plan = *plan_of(call, trees, 2, kBytesOfPart);
@@ -144,7 +144,7 @@ TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
   const GroupTrees trees(*collective::strategy_of(plan_of(Exchange::kDirect), Machines(2)));
   // Nothing looks at the bytes.
   const std::span<std::byte> huge(static_cast<std::byte*>(nullptr), std::size_t{64} << 20);
-  const MemberCall call{
+  const GroupCallArgs call{
       .call = {.kind = CallKind::kReduce, .elements = huge.size()}, .source = huge, .target = huge};
   EXPECT_THAT(plan_of(call, trees, 0, 64).status().text(), HasSubstr("STRETTO_PART_BYTES"));
 }
@@ -163,11 +163,11 @@ TEST(CallPlan, WhatCannotBeCalledIsSaid) {
               HasSubstr("an average is of f32, f64 or i64"));
   EXPECT_THAT(text({.kind = CallKind::kAllReduce, .dtype = static_cast<Dtype>(99)}),
               HasSubstr("not known"));
-  const MemberCall unlike{.call = {.kind = CallKind::kAllToAll},
-                          .source = ten,
-                          .target = ten,
-                          .give = {~std::uint64_t{0}, 11},
-                          .take = {5, 5}};
+  const GroupCallArgs unlike{.call = {.kind = CallKind::kAllToAll},
+                             .source = ten,
+                             .target = ten,
+                             .give = {~std::uint64_t{0}, 11},
+                             .take = {5, 5}};
   EXPECT_THAT(check(unlike, 2, 0).text(), HasSubstr("2^40"));
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/exchanges_fixture.h"
-#include "worker/exchange/exchanges.h"
+#include "worker/exchange/exchange_dispatcher.h"
 
 namespace stretto {
 namespace {

@@ -10,15 +10,15 @@
 
 #include "tests/van/far_end.h"
 #include "tests/van/recorder.h"
-#include "worker/exchange/exchanges.h"
+#include "worker/exchange/exchange_dispatcher.h"
 
 namespace stretto::fake {
 
 /// Work of codecs waits, if it is held, until the test lets it go on. Thread: loop.
-class HeldCoder final : public Coder {
+class HeldCoder final : public CodecExecutor {
  public:
   void run(const Piece& piece, const Work& work, const Work& then) override {
-    if (!hold) return Coder::run(piece, work, then);
+    if (!hold) return CodecExecutor::run(piece, work, then);
     waiting.push_back({piece.operation, work, then});
   }
   void discard(std::uint64_t operation) override {
@@ -131,7 +131,7 @@ class ExchangeTest : public testing::Test {
   Van van_{scripted_transport(wire_), clock_};
   HeldCoder* coder_ = new HeldCoder;  // The exchange owns it.
   Tensors tensors_;
-  Exchanges exchange_{van_, clock_, tensors_, 20s, std::unique_ptr<Coder>(coder_)};
+  ExchangeDispatcher exchange_{van_, clock_, tensors_, 20s, std::unique_ptr<CodecExecutor>(coder_)};
   FarEnd shard_{wire_, kShard, 50};
   Floats source_{1, 2, 3, 4, 5};
   Floats target_ = Floats(5);

@@ -7,7 +7,7 @@
 
 #include "collective/strategies.h"
 #include "worker/peer_path/progress_frame.h"
-#include "worker/peer_state/member_tensor.h"
+#include "worker/peer_state/peer_tensor.h"
 
 namespace stretto {
 namespace {

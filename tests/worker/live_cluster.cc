@@ -35,7 +35,7 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
     config.checkpoint = plan.checkpoint;
     return config;
   };
-  disk_thread_ = checkpoint::DiskThread::start().or_exit();
+  disk_thread_ = checkpoint::ThreadDiskExecutor::start().or_exit();
   Config& first = make_config(Role::kScheduler);
   std::set<std::string> restored;
   go_on_from_newest(first, disk_, restored).or_exit();
@@ -48,9 +48,9 @@ Cluster::Cluster(const Plan& plan) : plan_(plan) {
   address_ = *address;
   for (std::uint32_t index = 0; index < plan.shards; ++index) {
     const Config& config = make_config(Role::kServer);
-    shards_.push_back(
-        std::make_unique<Shard>(config, index, transport(config), clock_,
-                                ShardArchive::Files{.disk = &disk_, .work = disk_thread_.get()}));
+    shards_.push_back(std::make_unique<Shard>(
+        config, index, transport(config), clock_,
+        ShardPersistence::Files{.disk = &disk_, .work = disk_thread_.get()}));
     EXPECT_TRUE(shards_.back()->start("127.0.0.1:0", "").ok());
   }
   outcomes_.resize(1 + shards_.size());

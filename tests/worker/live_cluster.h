@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "checkpoint/disk_work.h"
+#include "checkpoint/disk_executor.h"
 #include "common/clock.h"
 #include "common/config/config.h"
 #include "common/files/real_disk.h"
@@ -66,7 +66,7 @@ class Cluster {
   std::atomic<bool> halt_shards_{false};
   std::vector<std::unique_ptr<Config>> configs_;
   RealDisk disk_;
-  std::unique_ptr<checkpoint::DiskThread> disk_thread_;
+  std::unique_ptr<checkpoint::ThreadDiskExecutor> disk_thread_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<Status> outcomes_;  // The scheduler's, then the shards'.

@@ -14,9 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-class OperationsTest : public testing::Test {
+class OperationTableTest : public testing::Test {
  protected:
-  OperationsTest() {
+  OperationTableTest() {
     const TensorSpec spec = fake::spec("grads", Dtype::kF32, 2, {});
     tensors_.add(1, spec, Cut(spec, 8), {11});
   }
@@ -32,10 +32,10 @@ class OperationsTest : public testing::Test {
 
   sim::VirtualClock clock_;
   Tensors tensors_;
-  Operations operations_{clock_, 20s, tensors_};
+  OperationTable operations_{clock_, 20s, tensors_};
 };
 
-TEST_F(OperationsTest, TheOldestIsTheFirstToBeLate) {
+TEST_F(OperationTableTest, TheOldestIsTheFirstToBeLate) {
   const Time start = clock_.now();
   EXPECT_EQ(operations_.next_due(), Time::max());
   const OperationPtr first = begin();
@@ -55,7 +55,7 @@ TEST_F(OperationsTest, TheOldestIsTheFirstToBeLate) {
   EXPECT_THAT(operations_.all(), ElementsAre(second));
 }
 
-TEST_F(OperationsTest, WhileAnotherWorkerPausesNoneIsLate) {
+TEST_F(OperationTableTest, WhileAnotherWorkerPausesNoneIsLate) {
   const Time start = clock_.now();
   const OperationPtr first = begin();
   operations_.patience().excuse(start + 15s);
@@ -65,7 +65,7 @@ TEST_F(OperationsTest, WhileAnotherWorkerPausesNoneIsLate) {
   EXPECT_EQ(operations_.begun_at(*first), start);
 }
 
-TEST_F(OperationsTest, AnErrorSaysWhatFailedAndATimeoutWhatOthersWaitIn) {
+TEST_F(OperationTableTest, AnErrorSaysWhatFailedAndATimeoutWhatOthersWaitIn) {
   operations_.set_elsewhere("worker 1 waits in barrier");
   const OperationPtr lost = begin();
   operations_.end(lost, {Code::kPeerLost, "gone"});
@@ -76,7 +76,7 @@ TEST_F(OperationsTest, AnErrorSaysWhatFailedAndATimeoutWhatOthersWaitIn) {
   EXPECT_EQ(late->ticket->wait_for(0s).cause(), "late; meanwhile worker 1 waits in barrier");
 }
 
-TEST_F(OperationsTest, ATicketEndsWhenItsMemoryIsFree) {
+TEST_F(OperationTableTest, ATicketEndsWhenItsMemoryIsFree) {
   const OperationPtr operation = begin();
   operation->leases = 1;
   operations_.end(operation, {});
@@ -94,14 +94,14 @@ TEST_F(OperationsTest, ATicketEndsWhenItsMemoryIsFree) {
   EXPECT_TRUE(operations_.idle());
 }
 
-TEST_F(OperationsTest, ThoseOfOneTensorAreFound) {
+TEST_F(OperationTableTest, ThoseOfOneTensorAreFound) {
   const OperationPtr other = begin(2);
   const OperationPtr one = begin(1);
   EXPECT_THAT(operations_.of_tensor(1), ElementsAre(one));
   EXPECT_THAT(operations_.of_tensor(2), ElementsAre(other));
 }
 
-using OperationsDeathTest = OperationsTest;
+using OperationsDeathTest = OperationTableTest;
 
 TEST_F(OperationsDeathTest, ATicketDoesNotEndTwice) {
   const OperationPtr operation = begin();

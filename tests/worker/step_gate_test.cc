@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tests/sim/sim_network.h"
-#include "worker/elastic/job_steps.h"
+#include "worker/elastic/step_tracker.h"
 
 namespace stretto {
 namespace {
@@ -43,7 +43,7 @@ class StepGateTest : public testing::Test {
   std::uint64_t barriers_before_ = 0;
   std::uint32_t epoch_ = 0;
   std::shared_ptr<std::optional<Result<StepBegin>>> last_;
-  JobSteps steps_{
+  StepTracker steps_{
       clock_,
       5s,
       1s,
@@ -254,7 +254,7 @@ TEST_F(StepGateTest, ANewcomerThatNobodyTakesInSaysWhy) {
   EXPECT_FALSE(steps_.takes_part(roster, 9, 2));
   clock_.advance_to(steps_.next_due());
   EXPECT_TRUE(steps_.too_late());
-  EXPECT_THAT(Entering::too_late().cause(), HasSubstr("stretto::ProgramSteps"));
+  EXPECT_THAT(JoinProgress::too_late().cause(), HasSubstr("stretto::ProgramSteps"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(WorkerMetrics, AreLabelledByRankAndByReportedName) {
   fake::Wire wire;
   Van van(fake::scripted_transport(wire), clock);
   Tensors tensors;
-  const Exchanges exchange(van, clock, tensors, std::chrono::seconds(1));
+  const ExchangeDispatcher exchange(van, clock, tensors, std::chrono::seconds(1));
   const metrics::Metrics made = worker_metrics(van, exchange, 0, Heartbeats(), {{"loss", 0.5}});
   ASSERT_FALSE(made.empty());
   EXPECT_EQ(made.back().name, "stretto_reported");

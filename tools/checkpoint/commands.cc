@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "tools/checkpoint/attached_check.h"
+#include "tools/checkpoint/attachment_check.h"
 #include "tools/checkpoint/inventory.h"
 #include "tools/checkpoint/part_check.h"
 
@@ -162,7 +162,7 @@ Status prune(Disk& disk, Folder& folder, std::size_t keep, const Say& say) {
   if (!before.ok()) return before.status();
   const Result<std::unique_ptr<FileHold>> hold = folder.hold("stretto-checkpoint prune");
   if (!hold.ok()) return hold.status();
-  Status pruned = folder.prune(keep, 0, Depth::kAll);
+  Status pruned = folder.prune(keep, 0, VerifyDepth::kAll);
   const Result<std::vector<std::uint64_t>> after = folder.numbers();
   if (!after.ok()) return pruned.ok() ? after.status() : pruned;
   std::vector<std::uint64_t> gone;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 
 namespace stretto::checkpoint {
 

@@ -12,7 +12,7 @@
 #include "checkpoint/json_fields.h"
 #include "checkpoint/spec_json.h"
 #include "core/cut.h"
-#include "tools/checkpoint/attached_json.h"
+#include "tools/checkpoint/attachment_json.h"
 #include "tools/checkpoint/export_target.h"
 #include "tools/checkpoint/part_check.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "tools/checkpoint/commands.h"
 #include "tools/checkpoint/export_plan.h"
 

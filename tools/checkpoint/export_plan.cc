@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "tools/checkpoint/attached_check.h"
+#include "tools/checkpoint/attachment_check.h"
 #include "tools/checkpoint/tensor_file.h"
 
 namespace stretto::checkpoint {

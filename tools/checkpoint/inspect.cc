@@ -7,7 +7,7 @@
 
 #include "checkpoint/json_fields.h"
 #include "checkpoint/spec_json.h"
-#include "tools/checkpoint/attached_json.h"
+#include "tools/checkpoint/attachment_json.h"
 #include "tools/checkpoint/commands.h"
 #include "tools/checkpoint/inventory.h"
 #include "tools/checkpoint/tensor_file.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint_store.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/parts_reader.h"
 

@@ -10,7 +10,7 @@
 #include "common/config/program.h"
 #include "common/files/real_disk.h"
 #include "common/flags/flags.h"
-#include "common/process/last_words.h"
+#include "common/process/oom_handler.h"
 #include "common/text.h"
 #include "tools/checkpoint/commands.h"
 #include "tools/checkpoint/export.h"

@@ -16,7 +16,7 @@ constexpr Duration kKeepEvery = std::chrono::seconds(30);
 }  // namespace
 
 Status JobAnnouncement::publish(const Plan& plan, const HostPort& scheduler,
-                                const Ingredients& ingredients, Time now) {
+                                const LaunchContext& ingredients, Time now) {
   const Environment environment = [&](const std::string& name) -> std::optional<std::string> {
     const std::string value = value_of(ingredients.inherited, name);
     return value.empty() ? std::nullopt : std::optional(value);

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/config/job_file.h"
-#include "tools/launch/plan/ingredients.h"
+#include "tools/launch/plan/launch_context.h"
 #include "tools/launch/plan/plan.h"
 
 namespace stretto::launch {
@@ -14,7 +14,7 @@ namespace stretto::launch {
 class JobAnnouncement {
  public:
   /// Errors: what those programs will miss, and why.
-  Status publish(const Plan& plan, const HostPort& scheduler, const Ingredients& ingredients,
+  Status publish(const Plan& plan, const HostPort& scheduler, const LaunchContext& ingredients,
                  Time now);
   /// Looks after the file; needed at deadline().
   void on_time(Time now);

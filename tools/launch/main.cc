@@ -23,22 +23,22 @@
 #include "common/config/program.h"
 #include "common/config/variables.h"
 #include "common/network/machine.h"
-#include "tools/launch/join/join.h"
-#include "tools/launch/join/joining_host.h"
+#include "tools/launch/job_runner.h"
+#include "tools/launch/join/server_host.h"
+#include "tools/launch/join/worker_join.h"
 #include "tools/launch/plan/arguments.h"
 #include "tools/launch/plan/command.h"
 #include "tools/launch/plan/encryption.h"
 #include "tools/launch/plan/kubernetes.h"
-#include "tools/launch/plan/meeting.h"
 #include "tools/launch/plan/placement.h"
+#include "tools/launch/plan/rendezvous.h"
 #include "tools/launch/plan/start_methods.h"
 #include "tools/launch/preflight/check.h"
 #include "tools/launch/process/file_guard.h"
 #include "tools/launch/process/system.h"
 #include "tools/launch/python_program.h"
 #include "tools/launch/remote/agent.h"
-#include "tools/launch/runner.h"
-#include "tools/launch/supervision/scheduler_seat.h"
+#include "tools/launch/supervision/scheduler_supervisor.h"
 
 namespace stretto::launch {
 namespace {
@@ -192,7 +192,7 @@ std::optional<Job> another_attempt(const Job& job, Next& next, const Variables& 
 std::vector<std::string> own_files() {
   const std::vector<std::string> folders = job_folders(process_environment());
   std::vector<std::string> paths = own_job_files(folders);
-  std::ranges::move(SchedulerSeat::own_files(folders), std::back_inserter(paths));
+  std::ranges::move(SchedulerSupervisor::own_files(folders), std::back_inserter(paths));
   return paths;
 }
 
@@ -206,8 +206,8 @@ int run_job(Job job, const Variables& inherited) {
     // Of its own each time: who was lost to the one before does not come to this.
     Result<std::string> token = job_token(inherited);
     if (!token.ok()) return refuse(token.status(), "start", 1);
-    const Ingredients ingredients{inherited, *programs, *token, job.placement, job.directory};
-    Runner runner(job.plan, ingredients, signals, clock, first);
+    const LaunchContext ingredients{inherited, *programs, *token, job.placement, job.directory};
+    JobRunner runner(job.plan, ingredients, signals, clock, first);
     const AttemptOutcome outcome = runner.run();
     Next next = next_after(job.plan, outcome);
     std::optional<Job> again = another_attempt(job, next, inherited);
@@ -311,7 +311,7 @@ int join_job(std::span<const std::string> words, const Variables& inherited) {
 
 // This process is the parent of servers that have places of the job.
 int join_servers(std::span<const std::string> words, const Variables& inherited) {
-  const Result<ServersWish> wish = servers_wish(words);
+  const Result<ServerJoin> wish = servers_wish(words);
   if (!wish.ok()) return refuse_arguments(wish.status());
   const Environment variables = process_environment();
   const Result<bool> encrypts = encrypts_told(variables);

@@ -40,7 +40,7 @@ std::string text_in(const Json& json, const char* key) {
 }
 
 // A state of the trace that we began. The scheduler keeps one: somebody else's replaces it.
-Result<Json> state_of(Observer& observer, std::uint32_t first, std::uint64_t number) {
+Result<Json> state_of(ObserverClient& observer, std::uint32_t first, std::uint64_t number) {
   Result<Json> state = parsed(observer.trace_state(first), "state of the trace");
   if (state.ok() && count_in(*state, "number") != number) {
     return Status(Code::kResource,
@@ -52,7 +52,7 @@ Result<Json> state_of(Observer& observer, std::uint32_t first, std::uint64_t num
 }
 
 // A job that still gathers its nodes has nobody to trace yet.
-Status wait_until_begun(Observer& observer, std::uint32_t seconds,
+Status wait_until_begun(ObserverClient& observer, std::uint32_t seconds,
                         const std::function<void(const std::string&)>& say) {
   for (Duration waited{};; waited += kBetweenLooks) {
     Result<Json> snapshot = parsed(observer.snapshot(0), "snapshot of the job");
@@ -69,7 +69,7 @@ Status wait_until_begun(Observer& observer, std::uint32_t seconds,
   }
 }
 
-Status wait_until_done(Observer& observer, std::uint64_t number,
+Status wait_until_done(ObserverClient& observer, std::uint64_t number,
                        const std::function<void(const std::string&)>& say) {
   std::uint64_t said = 0;
   for (;;) {
@@ -86,7 +86,7 @@ Status wait_until_done(Observer& observer, std::uint64_t number,
   }
 }
 
-Status fetch_nodes(Observer& observer, std::uint64_t number, trace::Trace& trace,
+Status fetch_nodes(ObserverClient& observer, std::uint64_t number, trace::Trace& trace,
                    std::vector<std::uint64_t>& counts) {
   for (std::uint64_t count = 1; trace.nodes.size() < count;) {
     const auto first = static_cast<std::uint32_t>(trace.nodes.size());
@@ -113,7 +113,7 @@ Status fetch_nodes(Observer& observer, std::uint64_t number, trace::Trace& trace
   return {};
 }
 
-Status fetch_records(Observer& observer, std::uint32_t index, std::uint64_t count,
+Status fetch_records(ObserverClient& observer, std::uint32_t index, std::uint64_t count,
                      trace::Node& node) {
   while (node.records.size() < count) {
     Result<Observation> answer = observer.trace_records(index, node.records.size());
@@ -130,7 +130,7 @@ Status fetch_records(Observer& observer, std::uint32_t index, std::uint64_t coun
   return {};
 }
 
-Status fetch_names(Observer& observer, trace::Trace& trace) {
+Status fetch_names(ObserverClient& observer, trace::Trace& trace) {
   for (std::uint32_t first = 0; trace.tensors.size() < trace::kMostTensors;) {
     Result<Json> names = parsed(observer.tensor_names(first), "list of tensors");
     if (!names.ok()) return names.status();
@@ -149,7 +149,7 @@ Status fetch_names(Observer& observer, trace::Trace& trace) {
 
 }  // namespace
 
-Result<trace::Trace> collect(Observer& observer, const TraceExtent& extent,
+Result<trace::Trace> collect(ObserverClient& observer, const TraceExtent& extent,
                              const std::function<void(const std::string&)>& say) {
   const std::uint32_t patience =
       extent.iterations == 0 ? std::max(extent.seconds, kGatherSeconds) : extent.seconds;

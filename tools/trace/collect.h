@@ -7,7 +7,7 @@
 #include <string>
 
 #include "observe/trace/timeline.h"
-#include "tools/trace/observer.h"
+#include "tools/trace/observer_client.h"
 
 namespace stretto::observe {
 
@@ -19,7 +19,7 @@ struct TraceExtent {
 
 /// Waits until the job has begun and traces it then. It waits `seconds` at most, or a minute where
 /// these say only how long the trace is. `say` is told, now and then, how far it is.
-Result<trace::Trace> collect(Observer& observer, const TraceExtent& extent,
+Result<trace::Trace> collect(ObserverClient& observer, const TraceExtent& extent,
                              const std::function<void(const std::string&)>& say);
 
 }  // namespace stretto::observe

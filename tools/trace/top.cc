@@ -211,7 +211,7 @@ Result<std::string> table_from(const std::string& json, bool with_head) {
   return text;
 }
 
-Result<std::string> table_of(Observer& observer, std::size_t lines) {
+Result<std::string> table_of(ObserverClient& observer, std::size_t lines) {
   std::string text;
   for (std::size_t first = 0; first < lines; first += kNodesAPage) {
     Result<Observation> answer = observer.snapshot(static_cast<std::uint32_t>(first));
@@ -248,7 +248,7 @@ Result<std::string> line_from(const std::vector<std::string>& pages, const LineH
   return line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
-Result<std::string> line_of(Observer& observer, const LineHead& head, std::size_t nodes) {
+Result<std::string> line_of(ObserverClient& observer, const LineHead& head, std::size_t nodes) {
   std::vector<std::string> pages;
   for (std::size_t first = 0; first < nodes; first += kNodesAPage) {
     Result<Observation> answer = observer.snapshot(static_cast<std::uint32_t>(first));

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "stretto/status.h"
-#include "tools/trace/observer.h"
+#include "tools/trace/observer_client.h"
 
 namespace stretto::observe {
 
 /// The scheduler's snapshots, asked for page by page, as one table. At most `lines` nodes.
-Result<std::string> table_of(Observer& observer, std::size_t lines);
+Result<std::string> table_of(ObserverClient& observer, std::size_t lines);
 /// The table of one page's JSON; an error if it is none.
 Result<std::string> table_from(const std::string& json, bool with_head);
 
@@ -24,7 +24,7 @@ struct LineHead {
 
 /// The scheduler's snapshots as one JSON object on one line, whose fields docs/OBSERVABILITY.md
 /// lists. At most `nodes` nodes. Errors: those of the observer; Malformed.
-Result<std::string> line_of(Observer& observer, const LineHead& head, std::size_t nodes);
+Result<std::string> line_of(ObserverClient& observer, const LineHead& head, std::size_t nodes);
 /// The same of the JSON of snapshots, page by page.
 Result<std::string> line_from(const std::vector<std::string>& pages, const LineHead& head);
 

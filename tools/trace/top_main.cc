@@ -75,7 +75,7 @@ Status check(const std::vector<std::string>& rest) {
   return {};
 }
 
-Status show_stack(Observer& observer, std::uint32_t rank) {
+Status show_stack(ObserverClient& observer, std::uint32_t rank) {
   for (;;) {  // The scheduler gives up on who does not answer.
     Result<Observation> stack = observer.stack(rank);
     if (!stack.ok()) return stack.status();
@@ -87,7 +87,7 @@ Status show_stack(Observer& observer, std::uint32_t rank) {
   }
 }
 
-Status move(Observer& observer, Rank server) {
+Status move(ObserverClient& observer, Rank server) {
   const Result<Rank> moved = observer.move(server, FLAGS_to);
   if (!moved.ok()) return moved.status();
   std::printf("server %u has the place of server %u now\n", *moved, server);
@@ -99,7 +99,7 @@ Duration pause() {
 }
 
 Status top(const Target& target) {
-  auto observer = Observer::connect(target);
+  auto observer = ObserverClient::connect(target);
   if (!observer.ok()) return observer.status();
   if (FLAGS_stack >= 0) return show_stack(**observer, static_cast<std::uint32_t>(FLAGS_stack));
   if (FLAGS_move >= 0) return move(**observer, static_cast<Rank>(FLAGS_move));
@@ -122,7 +122,7 @@ double now_s() {
 
 struct Followed {
   Target target;
-  std::unique_ptr<Observer> observer;
+  std::unique_ptr<ObserverClient> observer;
 };
 
 // Of several jobs; the end of a single job is the end of this program.
@@ -142,7 +142,7 @@ Status follow(const std::vector<Target>& targets) {
   std::vector<Followed> jobs;
   Status last;
   for (const Target& target : targets) {
-    auto observer = Observer::connect(target);
+    auto observer = ObserverClient::connect(target);
     if (observer.ok()) {
       jobs.push_back({target, std::move(*observer)});
     } else {

@@ -21,7 +21,7 @@
 #include "observe/trace/report.h"
 #include "tools/trace/attach.h"
 #include "tools/trace/collect.h"
-#include "tools/trace/order.h"
+#include "tools/trace/tac_order.h"
 
 DEFINE_string(job, "",
               "JOB: its name or process, or HOST:PORT of its scheduler (STRETTO_SCHEDULER)");
@@ -98,7 +98,7 @@ Status explain(const trace::Trace& trace) {
 bool given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 Status trace_job(const Target& target) {
-  auto observer = Observer::connect(target);
+  auto observer = ObserverClient::connect(target);
   if (!observer.ok()) return observer.status();
   const bool by_time = given("seconds") && !given("iterations");
   const TraceExtent extent{.iterations = by_time ? 0 : static_cast<std::uint32_t>(FLAGS_iterations),

@@ -16,8 +16,8 @@
 #include "core/roster.h"
 #include "core/tensor_spec.h"
 #include "core/view.h"
-#include "observe/reported.h"
 #include "observe/trace/trace.h"
+#include "observe/user_metrics.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "van/control/control_move.h"
@@ -126,7 +126,7 @@ struct Declared {
   bool restored = false;             ///< The checkpoint that the job goes on from has it.
 };
 
-/// Worker to worker: from this round on the tensor goes by this plan (collective/chooser.h).
+/// Worker to worker: the tensor goes by this plan from this round on (collective/strategy_chooser).
 struct TermPlan {
   static constexpr std::size_t kMostWeights = 1024;
 
@@ -425,7 +425,7 @@ struct Heartbeat {
   std::string waits_in = {};                ///< Of a worker: the call that it waits in.
   std::string elsewhere = {};               ///< To a worker: who waits in another call, in words.
   std::uint64_t input_limit_bytes = 0;      ///< To a worker: of its readers together; 0: no limit.
-  Reported reports = {};                    ///< Of a worker: what its program reports.
+  UserMetricValues reports = {};            ///< Of a worker: what its program reports.
   std::vector<LongWait> long_waits = {};    ///< Of a shard, the longest first.
   std::vector<EndedWait> ended_waits = {};  ///< Of a shard: since the last heartbeat.
   std::optional<Activity> activity = {};    ///< Of a worker. To a node: of another that pauses.

@@ -15,7 +15,7 @@
 #include "van/control/heartbeat_decode.h"
 #include "van/control/known_number.h"
 #include "van/control/state_decode.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto::control {
 namespace {

@@ -26,7 +26,7 @@ struct Move {
   /// Back: whose place it is. Of a tool whose scheduler was lost meanwhile, with `server`: by which
   /// number it has started the one that is to have the place; 0: it has started none.
   Rank other = 0;
-  std::string settings = {};  ///< Back: what it is told, as common/config/told_variables.h has it.
+  std::string settings = {};  ///< Back: what it is told, as common/config/job_variables.h has it.
 };
 
 }  // namespace stretto::control

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "van/control/control_codec.h"
-#include "van/control/greeting.h"
-#include "van/wire/checksum.h"
+#include "van/control/handshake.h"
+#include "van/wire/frame_checksum.h"
 
 namespace stretto {
 namespace {
@@ -16,7 +16,7 @@ bool is_farewell(const control::Message& message) {
   return control::is<control::Leave>(message) || control::is<control::Failure>(message);
 }
 
-// It has shown that large packets arrive, and that is all (LinkMender).
+// It has shown that large packets arrive, and that is all (Reconnector).
 bool is_probe(const control::Message& message) {
   const auto* report = std::get_if<control::LinkReport>(&message);
   return report != nullptr && report->node == 0;
@@ -111,7 +111,7 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
 
 // False if the handler closed the link meanwhile.
 bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler) {
-  while (const std::optional<wire::PushName> push = link.session.take_acked(acked)) {
+  while (const std::optional<wire::PushTag> push = link.session.take_acked(acked)) {
     handler.on_acked(id, *push);
     if (parts_.links.find(id) == nullptr) return false;
   }
@@ -155,7 +155,7 @@ Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& he
 
 Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& header,
                             const Buffer& payload, FrameHandler& handler) {
-  Assembly& assembly = link.session.assembly();
+  Reassembly& assembly = link.session.assembly();
   const auto landing = [id, &handler](const wire::Header& whole) {
     return handler.landing(id, whole);
   };
@@ -164,7 +164,8 @@ Status Receiver::take_slice(LinkId id, LinkState& link, const wire::Header& head
     const bool too_much = held > 0 && held + bytes > slices_.most_begun_bytes;
     return too_much ? Buffer() : parts_.transport.allocate(bytes);
   };
-  Result<std::optional<Assembly::Whole>> whole = assembly.take(header, payload, landing, allocate);
+  Result<std::optional<Reassembly::Whole>> whole =
+      assembly.take(header, payload, landing, allocate);
   if (!whole.ok()) return whole.status();
   parts_.trace.slice_came(id, header);
   if (!whole->has_value()) return {};

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "van/engine/link_mender.h"
+#include "van/engine/reconnector.h"
 
 namespace stretto {
 
@@ -18,7 +18,7 @@ class Receiver {
     bool assembles = true;
   };
   /// The sender has the parts that both work on, and hears what a frame says of what was sent.
-  Receiver(const Sender::Parts& parts, Sender& sender, LinkMender& mender, const Slices& slices)
+  Receiver(const Sender::Parts& parts, Sender& sender, Reconnector& mender, const Slices& slices)
       : parts_(parts), sender_(sender), mender_(mender), slices_(slices) {}
 
   /// Data frames of epochs before it are refused.
@@ -44,7 +44,7 @@ class Receiver {
 
   Sender::Parts parts_;
   Sender& sender_;
-  LinkMender& mender_;
+  Reconnector& mender_;
   const Slices slices_;
   std::uint32_t fence_ = 0;
 };

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/config/config.h"
-#include "van/wire/checksum.h"
+#include "van/wire/frame_checksum.h"
 #include "van/wire/frame_views.h"
 
 namespace stretto {
@@ -20,11 +20,11 @@ bool is_abandoned(const wire::Header& header) { return (header.flags & wire::kAb
 wire::Header header_of_more(const SendQueue::Pick& pick) {
   const wire::Header& whole = pick.frame->header;
   const bool abandoned = is_abandoned(whole);
-  return wire::MoreFrame{.key = whole.key,
-                         .first_sequence = pick.frame->first_sequence,
-                         .offset = abandoned ? 0 : pick.offset,
-                         .abandoned = abandoned,
-                         .priority = whole.priority}
+  return wire::ContinuationFrame{.key = whole.key,
+                                 .first_sequence = pick.frame->first_sequence,
+                                 .offset = abandoned ? 0 : pick.offset,
+                                 .abandoned = abandoned,
+                                 .priority = whole.priority}
       .header();
 }
 
@@ -118,7 +118,7 @@ void Sender::writable(LinkId id) {
 bool Sender::has_sent_again(LinkId id) {
   LinkState* link = parts_.links.find(id);
   STRETTO_CHECK(link != nullptr);
-  while (const KeptFrames::Kept* kept = link->session.next_again()) {
+  while (const RetransmitBuffer::Kept* kept = link->session.next_again()) {
     wire::Header header = kept->header;
     if (header.kind == wire::Kind::kCredit) pacer_.tell(id, header, parts_.clock.now());
     if (link->gives_checksums) wire::add_checksum(header, kept->payload.bytes());

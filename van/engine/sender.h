@@ -7,8 +7,8 @@
 #include "common/config/config.h"
 #include "van/host_window/host_window.h"
 #include "van/pacing/pacer.h"
-#include "van/path/waits.h"
-#include "van/session/debts.h"
+#include "van/path/scheduling_delay.h"
+#include "van/session/delayed_acks.h"
 #include "van/session/frame_handler.h"
 
 namespace stretto {
@@ -78,8 +78,8 @@ class Sender {
   SendQueue queue_;
   Pacer pacer_{queue_};
   host::HostWindow host_;
-  Waits waits_;
-  Debts debts_;
+  SchedulingDelay waits_;
+  DelayedAcks debts_;
   std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;

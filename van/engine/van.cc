@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "van/control/control_codec.h"
-#include "van/engine/arrivals.h"
+#include "van/engine/transport_events.h"
 
 namespace stretto {
 
@@ -34,7 +34,7 @@ void Van::set_epoch(std::uint32_t epoch, std::uint32_t fence) {
 }
 
 void Van::set_dead_after(Duration limit) {
-  const LinkLimits limits = link_limits(limit);
+  const ReconnectTimeouts limits = link_limits(limit);
   transport_->set_dead_after(mender_.has_patience() ? limits.path : limit);
   if (mender_.has_patience()) mender_.set_limits(limits);
 }
@@ -71,14 +71,14 @@ void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
 
 // ---- a turn
 
-void Van::step(Handler& handler, Duration wait, Awaits awaits) {
+void Van::step(Handler& handler, Duration wait, WaitReason awaits) {
   owner_.check();
   out_.look_at_waits(false);
   out_.settle_all();
   handler.before_sending();
   out_.pump(handler);
   trace_.rests();
-  Arrivals arrivals({lives_, links_, mender_, out_, in_, counters_}, handler);
+  TransportEvents arrivals({lives_, links_, mender_, out_, in_, counters_}, handler);
   lookout_.poll(*transport_, arrivals, wait, awaits);
   trace_.wakes();
   out_.look_at_waits(true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Van: frames in, frames out, over any transport. It is the wiring: the lives of links are its
-// LinkKeeper's, what leaves is the sender's, what a poll brings is sorted by its Arrivals and read
+// LinkManager's, what leaves is the sender's, what a poll brings is sorted by its Arrivals and read
 // by the receiver, and what two ends know of one another is their session. What the frames mean is
 // its handler's business.
 #pragma once
@@ -9,10 +9,10 @@
 #include <memory>
 
 #include "common/threads/loop_owner.h"
-#include "van/engine/link_keeper.h"
+#include "van/engine/link_manager.h"
 #include "van/engine/receiver.h"
 #include "van/engine/sender.h"
-#include "van/event_loop/lookout.h"
+#include "van/event_loop/spin_poller.h"
 #include "van/transport/waker.h"
 
 namespace stretto {
@@ -24,7 +24,7 @@ inline constexpr NodeId kSchedulerNode = 1;
 struct VanOptions {
   /// How long a session whose link breaks waits for a new one, and then ends; the handler hears of
   /// that only.
-  LinkLimits limits = {};
+  ReconnectTimeouts limits = {};
   /// Hands frames over whole, towards other hosts too, and the windows are set_windows'.
   bool whole_frames = false;
   /// Of what leaves. Of what comes all that are there are verified.
@@ -60,7 +60,7 @@ class Van final {
 
   Result<std::string> listen(std::string_view address);
   /// For making links, and for admitting, refusing and ending them.
-  LinkKeeper& links() {
+  LinkManager& links() {
     owner_.check_if_owned();
     return links_;
   }
@@ -80,7 +80,7 @@ class Van final {
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
     out_.set_windows(link_window_bytes, total_window_bytes);
   }
-  /// Silence after which a node is lost, and a link that is not made anew: LinkLimits and
+  /// Silence after which a node is lost, and a link that is not made anew: ReconnectTimeouts and
   /// Transport::set_dead_after.
   void set_dead_after(Duration limit);
   /// What is noted of data frames for traces.
@@ -98,7 +98,7 @@ class Van final {
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
 
   /// Sends what may go and handles what has come, waiting at most `wait` for it.
-  void step(Handler& handler, Duration wait, Awaits awaits = Awaits::kCalls);
+  void step(Handler& handler, Duration wait, WaitReason awaits = WaitReason::kCalls);
   /// When it must be stepped at the latest: what it owes the far ends is told within a millisecond.
   Time next_due() const;
   /// Makes a waiting step return; may outlive this. Thread: any.
@@ -126,10 +126,10 @@ class Van final {
   FrameTrace trace_{clock_};
   Counters counters_;
   Sender out_;
-  LinkMender mender_;
-  LinkKeeper links_;
+  Reconnector mender_;
+  LinkManager links_;
   Receiver in_;
-  Lookout lookout_;
+  SpinPoller lookout_;
   LoopOwner owner_;
 };
 

@@ -2,7 +2,7 @@
 // A node's Van in numbers for metrics: bytes, frames, queue, stalls, breaks.
 #pragma once
 
-#include "observe/metrics/board.h"
+#include "observe/metrics/snapshots.h"
 #include "van/engine/van.h"
 
 namespace stretto {

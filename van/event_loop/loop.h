@@ -13,9 +13,9 @@
 namespace stretto {
 
 /// A role: a single-threaded object that is only ever called by its driver. Thread: loop.
-class Agent {
+class LoopTask {
  public:
-  virtual ~Agent() = default;
+  virtual ~LoopTask() = default;
   /// Handles what has come and what is due, waiting for it at most `wait`.
   virtual void step(Duration wait) = 0;
   /// When it wants to be stepped at the latest even if nothing comes.
@@ -33,7 +33,7 @@ inline Duration wait_until(Time due, Time now) {
 }
 
 /// Steps the agent until it is over or `stop` is set (after which the agent should be woken).
-inline void run(Agent& agent, const Clock& clock, const std::atomic<bool>& stop) {
+inline void run(LoopTask& agent, const Clock& clock, const std::atomic<bool>& stop) {
   while (!agent.over() && !stop.load(std::memory_order_acquire)) {
     agent.step(wait_until(agent.next_due(), clock.now()));
   }
@@ -46,7 +46,7 @@ inline constexpr Duration kPatienceWithoutMemory = std::chrono::seconds(2);
 /// which must bring it to its end; what it held is free again then. Throws on what is thrown if
 /// that takes too long.
 template <typename GiveUp>
-void run_or_give_up(Agent& agent, const Clock& clock, const std::atomic<bool>& stop,
+void run_or_give_up(LoopTask& agent, const Clock& clock, const std::atomic<bool>& stop,
                     const GiveUp& give_up) {
   for (Time until = Time::max();;) {
     try {

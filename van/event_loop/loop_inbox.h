@@ -9,7 +9,7 @@
 
 #include "common/mutex.h"
 #include "common/threads/parker.h"
-#include "van/event_loop/hand_over.h"
+#include "van/event_loop/leader_follower.h"
 
 namespace stretto {
 
@@ -18,7 +18,7 @@ namespace stretto {
 template <typename Request>
 class LoopInbox {
  public:
-  using Hands = HandOver<Parker*>;
+  using Hands = LeaderFollower<Parker*>;
 
   /// `wake_poll` makes a driver's poll return; it may be called at any time, on any thread.
   explicit LoopInbox(std::function<void()> wake_poll) : wake_poll_(std::move(wake_poll)) {}
@@ -45,7 +45,7 @@ class LoopInbox {
     step([&](Time now) REQUIRES(mutex_) { return hands_.nudge(now); });
   }
 
-  // ---- waiters, each with a parker of its own; HandOver says what these mean
+  // ---- waiters, each with a parker of its own; LeaderFollower says what these mean
 
   bool ask(Parker& waiter) {
     bool drives = false;
@@ -75,7 +75,7 @@ class LoopInbox {
   /// Returns when it drives, with what was posted: until its next call. False: the loop is to end.
   bool own_drives(std::vector<Request>& requests) {
     for (;;) {
-      typename Hands::Own own;
+      typename Hands::OwnThread own;
       step([&](Time now) REQUIRES(mutex_) {
         own = hands_.own_next(requests_.empty(), now);
         if (own.next == Hands::Next::kDrive) requests.swap(requests_);

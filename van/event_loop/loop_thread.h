@@ -16,14 +16,14 @@
 #include "common/check.h"
 #include "common/clock.h"
 #include "common/mutex.h"
-#include "common/process/home_process.h"
-#include "common/threads/awaited.h"
+#include "common/process/fork_guard.h"
 #include "common/threads/completion.h"
-#include "common/threads/driven_loop.h"
+#include "common/threads/current_loop.h"
 #include "common/threads/interruptible.h"
 #include "common/threads/no_cancellation.h"
 #include "common/threads/scheduling_class.h"
 #include "common/threads/start_thread.h"
+#include "common/threads/waitable.h"
 #include "common/threads/waiting_threads.h"
 #include "van/event_loop/loop.h"
 #include "van/event_loop/loop_inbox.h"
@@ -39,7 +39,7 @@ template <typename Node, typename Request = std::function<void(Node&)>>
 class LoopThread {
  public:
   LoopThread(Node& node, const Clock& clock)
-      : node_(node), clock_(clock), door_(std::make_shared<Door>(*this)) {}
+      : node_(node), clock_(clock), door_(std::make_shared<Handle>(*this)) {}
   ~LoopThread() { stop(); }
   LoopThread(const LoopThread&) = delete;
   LoopThread& operator=(const LoopThread&) = delete;
@@ -72,9 +72,9 @@ class LoopThread {
   }
 
   /// How handles that may outlive the loop reach it as long as it goes on. Thread: any.
-  class Door {
+  class Handle {
    public:
-    explicit Door(LoopThread& loop)
+    explicit Handle(LoopThread& loop)
         : loop_(loop), inbox_([waker = loop.node_.van().waker()] { waker->wake(); }) {}
     /// What comes too late is dropped.
     void post(Request request) { (void)inbox_.post(request); }
@@ -86,7 +86,7 @@ class LoopThread {
         post(std::move(request));
       }
     }
-    bool is_here() const { return DrivenLoop::here() == this; }
+    bool is_here() const { return CurrentLoop::here() == this; }
     /// True in a child made by fork, in which nobody drives the loop, and a wait has no end.
     bool is_forked() const { return !home_.is_here(); }
     /// Who is in wait_until().
@@ -105,7 +105,7 @@ class LoopThread {
     // A thread that drives another loop would keep that one waiting for its turn here. A forked
     // child has the node, but its sockets and shared memory are the parent's.
     bool may_drive() {
-      return DrivenLoop::here() == nullptr && !is_forked() && is_scheduled_as_own();
+      return CurrentLoop::here() == nullptr && !is_forked() && is_scheduled_as_own();
     }
     // Who is given a processor later than the own thread would keep all that use the loop waiting.
     bool is_scheduled_as_own();
@@ -113,13 +113,13 @@ class LoopThread {
     LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
     LoopInbox<Request> inbox_;
     const std::shared_ptr<WaitingThreads> callers_ = std::make_shared<WaitingThreads>();
-    const HomeProcess home_;
+    const ForkGuard home_;
     std::atomic<pid_t> own_thread_{0};          // Once it has begun.
     std::atomic<SchedulingClass> own_class_{};  // As it was when somebody had to know.
     std::atomic<const void*> as_own_{nullptr};  // A thread that was as good, and when.
     std::atomic<Time> as_own_since_{};
   };
-  const std::shared_ptr<Door>& door() const { return door_; }
+  const std::shared_ptr<Handle>& door() const { return door_; }
 
   /// Returns when it is done, the deadline has come, or an Interruptible of this thread says so.
   void await_end(Awaited& awaited, Time deadline) {
@@ -177,11 +177,11 @@ class LoopThread {
     std::vector<Request> requests;
     if (node_.over()) door_->inbox_.stop();
     while (door_->inbox_.own_drives(requests)) {
-      const DrivenLoop here(door_.get());
+      const CurrentLoop here(door_.get());
       turn(requests, kLongestWait);
       if (node_.over()) door_->inbox_.stop();
     }
-    const DrivenLoop here(door_.get());
+    const CurrentLoop here(door_.get());
     if (!node_.over()) node_.abandon();
     STRETTO_CHECK(node_.over());
     begin_turn(nullptr);  // Before the inbox is closed: the last requests first.
@@ -228,12 +228,12 @@ class LoopThread {
   Mutex turns_;
   std::thread::id runner_ GUARDED_BY(turns_);
   std::vector<Request> left_ GUARDED_BY(turns_);
-  const std::shared_ptr<Door> door_;
+  const std::shared_ptr<Handle> door_;
   std::jthread thread_;
 };
 
 template <typename Node, typename Request>
-void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline) {
+void LoopThread<Node, Request>::Handle::wait_until(Awaited& awaited, Time deadline) {
   if (awaited.done()) return;
   const WaitingThreads::Wait wait(*callers_);
   if (may_drive()) drive_or_sleep(awaited, deadline);
@@ -243,9 +243,9 @@ void LoopThread<Node, Request>::Door::wait_until(Awaited& awaited, Time deadline
 }
 
 template <typename Node, typename Request>
-bool LoopThread<Node, Request>::Door::is_scheduled_as_own() {
+bool LoopThread<Node, Request>::Handle::is_scheduled_as_own() {
   const Time now = std::chrono::steady_clock::now();
-  const void* const here = DrivenLoop::this_thread();
+  const void* const here = CurrentLoop::this_thread();
   if (as_own_ == here && now - as_own_since_.load() < kClassHolds) return true;
   const pid_t own = own_thread_;
   if (own == 0) return false;  // It will begin, and nobody knows yet how it is scheduled.
@@ -259,7 +259,7 @@ bool LoopThread<Node, Request>::Door::is_scheduled_as_own() {
 }
 
 template <typename Node, typename Request>
-void LoopThread<Node, Request>::Door::drive_or_sleep(Awaited& awaited, Time deadline) {
+void LoopThread<Node, Request>::Handle::drive_or_sleep(Awaited& awaited, Time deadline) {
   struct Listed {  // Forgotten also if there is no memory to watch with.
     ~Listed() { inbox.forget(parker); }
     LoopInbox<Request>& inbox;
@@ -276,8 +276,8 @@ void LoopThread<Node, Request>::Door::drive_or_sleep(Awaited& awaited, Time dead
 }
 
 template <typename Node, typename Request>
-void LoopThread<Node, Request>::Door::drive(Awaited& awaited, Time deadline) {
-  const DrivenLoop here(this);
+void LoopThread<Node, Request>::Handle::drive(Awaited& awaited, Time deadline) {
+  const CurrentLoop here(this);
   const NoCancellation whole;
   std::vector<Request> requests;
   Node& node = loop_.node_;

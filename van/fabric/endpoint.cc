@@ -13,7 +13,7 @@
 #include <array>
 
 #include "common/check.h"
-#include "van/fabric/introduction.h"
+#include "van/fabric/bootstrap_message.h"
 
 namespace stretto::fabric {
 namespace {

@@ -11,7 +11,7 @@
 
 namespace stretto::fabric {
 
-FabricLink& FabricLinks::make(LineId line, std::size_t queue_frames) {
+FabricLink& FabricLinks::make(ConnectionId line, std::size_t queue_frames) {
   const LinkId id = ++last_;
   auto made = std::make_unique<FabricLink>(id, 0, queue_frames);
   fill_randomly(std::span(&made->secret, 1));
@@ -19,7 +19,7 @@ FabricLink& FabricLinks::make(LineId line, std::size_t queue_frames) {
   return *links_.emplace(id, std::move(made)).first->second;
 }
 
-void FabricLinks::set_line(FabricLink& link, LineId line) {
+void FabricLinks::set_line(FabricLink& link, ConnectionId line) {
   link.line = line;
   const bool added = by_line_.emplace(line, link.id).second;
   STRETTO_CHECK(added);
@@ -36,7 +36,7 @@ FabricLink* FabricLinks::find(LinkId id) const {
   return found == links_.end() ? nullptr : found->second.get();
 }
 
-FabricLink* FabricLinks::find_by_line(LineId line) const {
+FabricLink* FabricLinks::find_by_line(ConnectionId line) const {
   const auto found = by_line_.find(line);
   return found == by_line_.end() ? nullptr : links_.at(found->second).get();
 }

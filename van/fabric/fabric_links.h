@@ -18,13 +18,13 @@ class FabricLinks {
   using Map = std::unordered_map<LinkId, std::unique_ptr<FabricLink>>;
 
   /// With a number that no link has had, and a secret of its own. `line` 0: it has none yet.
-  FabricLink& make(LineId line, std::size_t queue_frames);
-  void set_line(FabricLink& link, LineId line);
+  FabricLink& make(ConnectionId line, std::size_t queue_frames);
+  void set_line(FabricLink& link, ConnectionId line);
   void erase(FabricLink& link);
 
   /// Null: there is none any more.
   FabricLink* find(LinkId id) const;
-  FabricLink* find_by_line(LineId line) const;
+  FabricLink* find_by_line(ConnectionId line) const;
   const Map& all() const { return links_; }
 
   /// It needs attention: it gets a turn after those that do already.
@@ -36,7 +36,7 @@ class FabricLinks {
 
  private:
   Map links_;
-  std::unordered_map<LineId, LinkId> by_line_;
+  std::unordered_map<ConnectionId, LinkId> by_line_;
   std::deque<LinkId> busy_;
   LinkId last_ = 0;
 };

@@ -11,19 +11,19 @@
 #include <vector>
 
 #include "common/threads/loop_owner.h"
+#include "van/fabric/engine.h"
 #include "van/fabric/fabric_links.h"
 #include "van/fabric/frame_delivery.h"
-#include "van/fabric/path_watch.h"
-#include "van/fabric/traffic.h"
+#include "van/fabric/path_monitor.h"
+#include "van/transport/poll_turns.h"
 #include "van/transport/polled_clock.h"
-#include "van/transport/polling.h"
 
 namespace stretto {
 namespace fabric {
 namespace {
 
 constexpr int kFramesPerPoll = 64;
-constexpr std::uint64_t kFabricToken = NameExchange::kListenerToken - 1;
+constexpr std::uint64_t kFabricToken = Bootstrap::kListenerToken - 1;
 // How often is looked where no descriptor tells: while the provider makes its connection, when it
 // took no more, when a line has ended, and always for providers that have no descriptor.
 constexpr Duration kLookAgain = 1ms;
@@ -38,8 +38,8 @@ Duration most_between_looks(const FabricOptions& options) {
   return std::clamp<Duration>(shortest / kLooksAtLeast, 1ms, kLookForLate);
 }
 
-Introduction introduction_of(const FabricLink& link, const FabricEndpoint& endpoint,
-                             const FabricOptions& options) {
+BootstrapMessage introduction_of(const FabricLink& link, const FabricEndpoint& endpoint,
+                                 const FabricOptions& options) {
   return {.provider = endpoint.provider(),
           .name = endpoint.name(),
           .link = link.id,
@@ -47,7 +47,7 @@ Introduction introduction_of(const FabricLink& link, const FabricEndpoint& endpo
           .queue_frames = static_cast<std::uint32_t>(options.queue_frames)};
 }
 
-bool may_go(FabricLink& link, NameExchange& exchange, Time now) {
+bool may_go(FabricLink& link, Bootstrap& exchange, Time now) {
   if (link.line == 0 || !link.far.has_value()) return true;
   if (link.fetches > 0) return false;
   // Its end says to the far end that we have no fetches in flight, and begin no more.
@@ -85,9 +85,9 @@ class FabricTransport final : public Transport {
 
   void look(Duration wait);
   bool turn(Sink& sink);
-  void hear(Sink& sink, const LineNews& news);
-  void end_with_line(FabricLink& link, const LineNews& news);
-  void welcome(Sink& sink, const LineNews& news);
+  void hear(Sink& sink, const ConnectionEvent& news);
+  void end_with_line(FabricLink& link, const ConnectionEvent& news);
+  void welcome(Sink& sink, const ConnectionEvent& news);
   void serve(Sink& sink, FabricLink& link, int& frames_left);
   void retire(FabricLink& link);
   void erase(FabricLink& link);
@@ -96,15 +96,15 @@ class FabricTransport final : public Transport {
   FabricOptions options_;
   const SteadyClock real_;
   PolledClock clock_;
-  Watch watch_;  // Before all that holds leases: one that ends may still wake us.
+  EpollSet watch_;  // Before all that holds leases: one that ends may still wake us.
   FabricLinks links_;
-  NameExchange exchange_;
+  Bootstrap exchange_;
   Traffic traffic_;
   FrameDelivery delivery_;
-  PathWatch paths_;
+  PathMonitor paths_;
   std::string host_;      // Where the endpoint is.
   bool watched_ = false;  // The provider's descriptor is watched.
-  std::vector<LineNews> news_;
+  std::vector<ConnectionEvent> news_;
   bool more_ = false;   // Completions were left where they are.
   bool quiet_ = false;  // Nothing had come over the fabric in this turn.
   bool called_ = false;
@@ -163,7 +163,7 @@ Result<LinkId> FabricTransport::connect(std::string_view address) {
   if (Status status = open_fabric(dialled->host); !status.ok()) return status;
   FabricLink& link = links_.make(0, options_.queue_frames);
   link.local = dialled->local;
-  const Result<LineId> line = exchange_.dial(
+  const Result<ConnectionId> line = exchange_.dial(
       *std::move(dialled), introduction_of(link, traffic_.endpoint(), options_), clock_.now());
   if (!line.ok()) {
     links_.erase(link);
@@ -252,7 +252,7 @@ bool FabricTransport::turn(Sink& sink) {
   const Traffic::Collected collected = traffic_.collect(now_);
   more_ = collected.more;
   quiet_ = !collected.any;
-  for (const LineNews& news : std::exchange(news_, {})) hear(sink, news);
+  for (const ConnectionEvent& news : std::exchange(news_, {})) hear(sink, news);
   int frames_left = kFramesPerPoll;
   for (std::size_t left = links_.busy().size(); left > 0 && frames_left > 0; --left) {
     serve(sink, links_.next(), frames_left);
@@ -261,7 +261,7 @@ bool FabricTransport::turn(Sink& sink) {
   return called_;
 }
 
-void FabricTransport::hear(Sink& sink, const LineNews& news) {
+void FabricTransport::hear(Sink& sink, const ConnectionEvent& news) {
   if (news.accepted) return welcome(sink, news);
   FabricLink* const known = links_.find_by_line(news.line);
   if (known == nullptr) return exchange_.drop(news.line);  // Closed since.
@@ -281,12 +281,12 @@ void FabricTransport::hear(Sink& sink, const LineNews& news) {
 }
 
 // Over a dead path neither frames nor the ends of fetches come any more: nothing is waited for.
-void FabricTransport::end_with_line(FabricLink& link, const LineNews& news) {
+void FabricTransport::end_with_line(FabricLink& link, const ConnectionEvent& news) {
   link.line_ended = true;
   link.end(news.ended, news.dead ? now_ - 2 * kGrace : now_ + kGrace);
 }
 
-void FabricTransport::welcome(Sink& sink, const LineNews& news) {
+void FabricTransport::welcome(Sink& sink, const ConnectionEvent& news) {
   if (links_.all().size() >= options_.max_links || !open_fabric(host_).ok()) {
     if (options_.counts != nullptr) ++options_.counts->strangers;
     return exchange_.drop(news.line);

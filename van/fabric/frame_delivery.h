@@ -2,9 +2,9 @@
 // FrameDelivery: frames that have come, to the transport's sink, in turns of a bounded number.
 #pragma once
 
+#include "van/fabric/engine.h"
 #include "van/fabric/link.h"
 #include "van/fabric/options.h"
-#include "van/fabric/traffic.h"
 #include "van/transport/transport.h"
 
 namespace stretto::fabric {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "van/fabric/delivery.h"
+#include "van/fabric/bootstrap.h"
+#include "van/fabric/delivery_probe.h"
 #include "van/fabric/message.h"
-#include "van/fabric/name_exchange.h"
-#include "van/fabric/outbox.h"
-#include "van/fabric/slots.h"
+#include "van/fabric/message_pool.h"
+#include "van/fabric/unacked_sends.h"
 #include "van/transport/transport.h"
 
 namespace stretto::fabric {
@@ -18,7 +18,7 @@ namespace stretto::fabric {
 /// A frame that has come, or whose payload is still with the sender.
 struct Arrival {
   enum class State { kHere, kAnnounced, kFetching };
-  MessageSlot* slot = nullptr;  // Has the header, and a small payload.
+  PooledMessage* slot = nullptr;  // Has the header, and a small payload.
   Prefix prefix;
   State state = State::kHere;
   Buffer payload;  // A large one.
@@ -41,19 +41,19 @@ inline constexpr int kQuietTurns = 3;
 
 /// Thread: loop.
 struct FabricLink {
-  FabricLink(LinkId number, LineId tcp, std::size_t queue_frames)
+  FabricLink(LinkId number, ConnectionId tcp, std::size_t queue_frames)
       : id(number), line(tcp), outbox(queue_frames) {}
 
   LinkId id;
-  LineId line;
+  ConnectionId line;
   bool accepted = false;
   bool local = false;
-  std::uint64_t secret = 0;         // What messages to us must say.
-  std::optional<Introduction> far;  // Who the far end is, once it has said so.
+  std::uint64_t secret = 0;             // What messages to us must say.
+  std::optional<BootstrapMessage> far;  // Who the far end is, once it has said so.
   fi_addr_t address = FI_ADDR_UNSPEC;
   bool heard = false;  // Something has come over the fabric: then we may speak, too.
 
-  Outbox outbox;
+  UnackedSends outbox;
   bool told_full = false;    // try_send answered so, and has not been taken back.
   bool stuck = false;        // The provider took no more messages,
   bool fetch_stuck = false;  // or no more fetches.
@@ -66,7 +66,7 @@ struct FabricLink {
   std::size_t fetches = 0;      // In flight.
   std::size_t fetched_bytes = 0;
   std::uint64_t fetched = 0;  // Payloads, in all.
-  Delivery delivery;
+  DeliveryProbe delivery;
 
   Status ending;  // Why it is over, as soon as what has come is delivered.
   Time deadline;  // Of the ending, then of the retirement.
@@ -82,7 +82,7 @@ struct FabricLink {
   bool deliverable() const {
     return !retired && !arrivals.empty() && arrivals.front().state == Arrival::State::kHere;
   }
-  Delivery::Counts counts() const {
+  DeliveryProbe::Counts counts() const {
     return {.handed = outbox.handed_in_all(),
             .taken = outbox.taken_in_all(),
             .fetched = fetched,

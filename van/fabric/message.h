@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto::fabric {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "stretto/types.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 #include "common/memory.h"
-#include "common/process/last_words.h"
+#include "common/process/oom_handler.h"
 
 namespace stretto::fabric {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 
-#include "common/greatest.h"
+#include "common/windowed_max.h"
 #include "van/transport/transport.h"
 
 namespace stretto {
@@ -25,7 +25,7 @@ class Downlink {
 
  private:
   std::map<LinkId, Time> last_;  // When data came.
-  Greatest rate_{std::chrono::seconds(1)};
+  WindowedMax rate_{std::chrono::seconds(1)};
   Time since_ = {};  // An interval of the rate.
   std::uint64_t bytes_ = 0;
   Time counted_at_ = {};

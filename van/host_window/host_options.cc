@@ -3,7 +3,7 @@
 #include "van/host_window/host_options.h"
 
 #include "common/network/network.h"
-#include "van/host_window/seats_file.h"
+#include "van/host_window/host_registry_file.h"
 
 namespace stretto::host {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <span>
 
-#include "common/greatest.h"
-#include "van/host_window/entry.h"
+#include "common/windowed_max.h"
+#include "van/host_window/host_entry.h"
 
 namespace stretto::host {
 
@@ -28,7 +28,7 @@ class HostRate {
     std::uint64_t bytes = 0;
   };
 
-  Greatest rate_{std::chrono::seconds(1)};
+  WindowedMax rate_{std::chrono::seconds(1)};
   std::array<Taken, kMostSeats> before_;
   std::uint64_t own_before_ = 0;
   Time since_ = {};

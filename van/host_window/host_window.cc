@@ -18,7 +18,7 @@ constexpr int kFiles = 3;  // One after another may be taken away just when it i
 
 HostWindow::~HostWindow() {
   if (!seat_) return;
-  Seats seats = file_->seats();
+  HostRegistry seats = file_->seats();
   seats.give_up(*seat_, mark_);
   file_->remove_if_empty(mark_, life_of, told_at_);
 }
@@ -33,7 +33,7 @@ void HostWindow::take_seat(Time now) {
   next_try_ = now + kRetry;
   for (int i = 0; i < kFiles; ++i) {
     if (!file_) {
-      Result<SeatsFile> file = SeatsFile::open(options_.path);
+      Result<HostRegistryFile> file = HostRegistryFile::open(options_.path);
       if (!file.ok()) {
         unusable_ = true;
         log(Level::kWarning, "no window is shared with other processes of this host: {}",
@@ -57,7 +57,7 @@ void HostWindow::take_seat(Time now) {
   }
 }
 
-HostShare HostWindow::look(const HostEntry& mine, Time now) {
+WindowShare HostWindow::look(const HostEntry& mine, Time now) {
   looked_at_ = now;
   if (!seat_) return {};
   const std::size_t count = file_->seats().read_others(*seat_, others_);

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "van/host_window/host_options.h"
-#include "van/host_window/seats_file.h"
-#include "van/host_window/share.h"
+#include "van/host_window/host_registry_file.h"
+#include "van/host_window/window_share.h"
 
 namespace stretto::host {
 
@@ -30,7 +30,7 @@ class HostWindow {
   /// True if others have not been looked at for a while.
   bool is_due(Time now) const { return joined() && now - looked_at_ >= kLookEvery; }
   /// What others leave to who says `mine`.
-  HostShare look(const HostEntry& mine, Time now);
+  WindowShare look(const HostEntry& mine, Time now);
 
   /// True if others ought to be told: it is a while ago, or the queue that was `busy` is so no
   /// more, or the other way round.
@@ -50,7 +50,7 @@ class HostWindow {
   double recent_rate(bool waiting, std::uint64_t taken_bytes, Time now);
 
   const HostOptions options_;
-  std::optional<SeatsFile> file_;
+  std::optional<HostRegistryFile> file_;
   std::optional<std::size_t> seat_;
   ProcessMark mark_;
   bool unusable_ = false;  // That has been logged.

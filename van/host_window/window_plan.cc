@@ -48,14 +48,14 @@ PathEstimate estimate(double rate, Duration round_trip, Duration queued, Duratio
 }
 
 // Credits come late where programs take turns on few cores: a slice more costs a fast path little.
-Bounds latency_bounds(const PathEstimate& path) {
+WindowLimits latency_bounds(const PathEstimate& path) {
   const std::uint64_t slice = latency_slice(path.rate);
   const double late = std::min(path.rate * kLateCredit, 2 * static_cast<double>(slice));
   const std::uint64_t in_time = std::max(2 * slice, path.product_bytes + slice);
   return {.window_bytes = in_time + path.wait_bytes + whole(late), .quantum_bytes = slice};
 }
 
-Bounds throughput_bounds(const PathEstimate& path, std::uint64_t granted) {
+WindowLimits throughput_bounds(const PathEstimate& path, std::uint64_t granted) {
   if (path.rate == 0) return latency_bounds(path);
   const std::uint64_t slice =
       std::max(latency_slice(path.rate),
@@ -72,7 +72,7 @@ std::uint64_t granted_window(double rate, std::size_t senders) {
   return throughput_bounds({.rate = rate}, 0).window_bytes / senders;
 }
 
-Bounds limit_latency(Bounds bounds, std::uint64_t granted, const PathEstimate& path) {
+WindowLimits limit_latency(WindowLimits bounds, std::uint64_t granted, const PathEstimate& path) {
   const std::uint64_t most = granted / kLatencyPartOfGrant + path.product_bytes + path.wait_bytes;
   const double part = static_cast<double>(granted) / kLatencyPartOfGrant;
   const std::uint64_t slice = whole_pages(std::clamp(part, kLeastGrantedSlice, kLeastSlice));

@@ -37,13 +37,13 @@ struct PathEstimate {
 /// both ends wait for a processor when they do: credits come so much later.
 PathEstimate estimate(double rate, Duration round_trip, Duration queued, Duration waits);
 /// Credits that wait count nothing here: both directions would make up for each other's queue.
-Bounds latency_bounds(const PathEstimate& path);
+WindowLimits latency_bounds(const PathEstimate& path);
 /// `granted`: what the receiver grants, in bytes of queue, to which what the sender has on the way
 /// without a queue comes; 0: the sender shares it with no other.
-Bounds throughput_bounds(const PathEstimate& path, std::uint64_t granted);
+WindowLimits throughput_bounds(const PathEstimate& path, std::uint64_t granted);
 /// A receiver has so many senders and takes so many bytes a second: what it grants to each.
 std::uint64_t granted_window(double rate, std::size_t senders);
 /// Latency bounds of a sender that was granted so much.
-Bounds limit_latency(Bounds bounds, std::uint64_t granted, const PathEstimate& path);
+WindowLimits limit_latency(WindowLimits bounds, std::uint64_t granted, const PathEstimate& path);
 
 }  // namespace stretto

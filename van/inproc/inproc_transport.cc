@@ -10,7 +10,7 @@
 #include "common/config/config.h"
 #include "common/threads/loop_owner.h"
 #include "van/inproc/directory.h"
-#include "van/transport/polling.h"
+#include "van/transport/poll_turns.h"
 
 namespace stretto {
 namespace inproc {

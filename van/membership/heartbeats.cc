@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/text.h"
-#include "common/threads/threads_in_words.h"
+#include "common/threads/thread_dump.h"
 
 namespace stretto {
 

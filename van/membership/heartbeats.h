@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/input_account.h"
-#include "observe/reported.h"
+#include "observe/user_metrics.h"
 #include "van/control/control.h"
 #include "van/engine/van.h"
 
@@ -25,7 +25,7 @@ class Heartbeats {
     std::uint64_t staleness = 0;
     std::optional<InputTotals> input = {};  ///< None if the process reads nothing.
     std::string waits_in = {};              ///< The call that has waited longest, if that is long.
-    Reported reports = {};                  ///< What the program has reported since the last one.
+    UserMetricValues reports = {};          ///< What the program has reported since the last one.
     std::optional<control::Activity> activity = {};  ///< Of a worker.
     std::string stack = {};                          ///< Of the program's own language.
     std::vector<control::Chosen> chosen = {};        ///< Of a worker, where it has changed.

@@ -11,9 +11,9 @@ namespace {
 
 constexpr Duration kRetry = 100ms;
 
-Starter starter_of(const Config& config) {
-  const Result<Starter> starter = Starter::named(config.starter);
-  return starter.ok() ? *starter : Starter();
+ParentProcess starter_of(const Config& config) {
+  const Result<ParentProcess> starter = ParentProcess::named(config.starter);
+  return starter.ok() ? *starter : ParentProcess();
 }
 
 }  // namespace

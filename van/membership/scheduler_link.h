@@ -8,10 +8,10 @@
 
 #include "common/clock.h"
 #include "common/config/config.h"
-#include "common/process/starter.h"
+#include "common/process/parent_process.h"
 #include "van/engine/van.h"
-#include "van/membership/attempts.h"
-#include "van/membership/scheduler_search.h"
+#include "van/membership/connect_attempts.h"
+#include "van/membership/scheduler_reconnect.h"
 
 namespace stretto {
 
@@ -62,13 +62,13 @@ class SchedulerLink {
   const Config& config_;
   Van& van_;
   const Clock& clock_;
-  const Starter starter_;
+  const ParentProcess starter_;
   LinkId id_ = 0;
   std::uint64_t job_ = 0;
   std::uint32_t life_ = 0;  // Of the scheduler that welcomed this node last.
   Time retry_at_;
   Attempts attempts_;
-  SchedulerSearch search_;
+  SchedulerReconnect search_;
   control::Hello hello_;  // Of the search.
 };
 

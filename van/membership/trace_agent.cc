@@ -63,9 +63,10 @@ void TraceAgent::name(std::uint32_t tensor, const std::string& name) {
   if (recorder_ != nullptr) recorder_->name(tensor, name);
 }
 
-void TraceAgent::tick(const Membership& membership, std::uint32_t shard, std::uint64_t rounds) {
+void TraceAgent::tick(const MembershipClient& membership, std::uint32_t shard,
+                      std::uint64_t rounds) {
   rounds_ = rounds;
-  if (!looked_ && membership.state() == Membership::State::kMember) {
+  if (!looked_ && membership.state() == MembershipClient::State::kMember) {
     looked_ = true;
     start_files(membership, shard);
   }
@@ -73,7 +74,7 @@ void TraceAgent::tick(const Membership& membership, std::uint32_t shard, std::ui
   if (byteps_) follow_steps(rounds);
 }
 
-void TraceAgent::start_files(const Membership& membership, std::uint32_t shard) {
+void TraceAgent::start_files(const MembershipClient& membership, std::uint32_t shard) {
   const TraceSettings& settings = config_.trace;
   if (!settings.folder.empty()) {
     const trace::Node who{.node = membership.node(),

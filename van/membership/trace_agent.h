@@ -10,7 +10,7 @@
 #include "observe/trace/recorder.h"
 #include "observe/trace/trace.h"
 #include "van/engine/van.h"
-#include "van/membership/membership.h"
+#include "van/membership/membership_client.h"
 
 namespace stretto {
 
@@ -28,10 +28,10 @@ class TraceAgent {
   /// A tensor's name, for files.
   void name(std::uint32_t tensor, const std::string& name);
   /// Every turn: who this node is, once it knows, and the rounds that it has pushed.
-  void tick(const Membership& membership, std::uint32_t shard, std::uint64_t rounds);
+  void tick(const MembershipClient& membership, std::uint32_t shard, std::uint64_t rounds);
 
  private:
-  void start_files(const Membership& membership, std::uint32_t shard);
+  void start_files(const MembershipClient& membership, std::uint32_t shard);
   void begin(std::size_t records);
   void stop();
   void follow_steps(std::uint64_t rounds);

@@ -23,7 +23,7 @@ constexpr double kLinkGain = 4;
 // A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,
 // and rates of those who share a way out follow windows: whatever they are they stay so. A process
 // that has less than its part takes a little more, until it has that (`may_grow`).
-Bounds limited(const Bounds& bounds, std::uint64_t limit_bytes, bool may_grow) {
+WindowLimits limited(const WindowLimits& bounds, std::uint64_t limit_bytes, bool may_grow) {
   const std::uint64_t most = std::max(limit_bytes / 4, kAlignment) / kAlignment * kAlignment;
   const std::uint64_t wanted = may_grow ? bounds.window_bytes / 4 * 5 : bounds.window_bytes;
   return {.window_bytes = std::min(wanted, limit_bytes),
@@ -60,7 +60,7 @@ std::optional<SendQueue::Pick> Pacer::next(Time now) {
   const bool held = yielding_.holds(pick->frame->header.priority, now);
   if (!held || pick->aged) return pick;
   yields_ = true;
-  return queue_.next(Among::kUnshaped);
+  return queue_.next(Candidates::kUnshaped);
 }
 
 Time Pacer::next_look(Time now) const {
@@ -159,7 +159,7 @@ PathEstimate Pacer::estimate_of(const Shaped& link) const {
 
 void Pacer::shape(LinkId id, Shaped& link) {
   const PathEstimate path = estimate_of(link);
-  Bounds latency = limited(latency_bounds(path), limit_bytes_, may_grow_);
+  WindowLimits latency = limited(latency_bounds(path), limit_bytes_, may_grow_);
   link.credit_step_bytes = latency.window_bytes / kCreditsOfWindow;
   if (link.grant > 0) {
     latency = limit_latency(latency, link.grant, link.estimate_at(link.path.rate()));
@@ -181,7 +181,7 @@ void Pacer::shape_all(Time now) {
   bool all_granted = true;
   departs_at_ = Time::max();
   for (auto& [id, link] : links_) {
-    const Bounds bounds = throughput_bounds(estimate_of(link), link.granted());
+    const WindowLimits bounds = throughput_bounds(estimate_of(link), link.granted());
     queue_.windows().departed(id, link.path.departed_bytes(bounds.window_bytes, now));
     departs_at_ = std::min(departs_at_, link.path.departs_at());
     if (link.path.is_idle() && !queue_.backlog().has_data(id)) continue;
@@ -201,9 +201,9 @@ void Pacer::shape_all(Time now) {
   PathEstimate all = estimate(rate, mean(trips), mean(queued), waits);
   estimate_ = links.rate > 0 ? all : PathEstimate();
   all += share_.others;
-  const Bounds latency = limited(latency_bounds(all), limit_bytes_, may_grow_);
+  const WindowLimits latency = limited(latency_bounds(all), limit_bytes_, may_grow_);
   if (!all_granted) granted = 0;
-  const Bounds throughput = limited(throughput_bounds(all, granted), limit_bytes_, may_grow_);
+  const WindowLimits throughput = limited(throughput_bounds(all, granted), limit_bytes_, may_grow_);
   const std::uint64_t latency_part = share_.of(std::min(latency.window_bytes, limit_bytes_));
   const std::uint64_t throughput_part = share_.of(std::min(throughput.window_bytes, limit_bytes_));
   queue_.windows().set_shaped(latency_part, throughput_part);
@@ -215,7 +215,7 @@ void Pacer::shape_all(Time now) {
 }
 
 // Others' sums change all the time: they are seen when all is shaped again.
-void Pacer::set_share(const host::HostShare& share, Time now) {
+void Pacer::set_share(const host::WindowShare& share, Time now) {
   const bool other_part = share.part != share_.part;
   share_ = share;
   yielding_.set(share);
@@ -241,7 +241,7 @@ host::HostEntry Pacer::entry(Time now) const {
   return entry;
 }
 
-const Path* Pacer::find(LinkId link) const {
+const PathEstimator* Pacer::find(LinkId link) const {
   const auto found = links_.find(link);
   return found == links_.end() ? nullptr : &found->second.path;
 }

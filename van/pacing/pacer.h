@@ -9,9 +9,9 @@
 
 #include "van/host_window/downlink.h"
 #include "van/host_window/window_plan.h"
-#include "van/host_window/yielding.h"
-#include "van/pacing/recent_urgency.h"
-#include "van/path/path.h"
+#include "van/host_window/yield_policy.h"
+#include "van/pacing/urgency_detector.h"
+#include "van/path/path_estimator.h"
 #include "van/path/return_delay.h"
 #include "van/queue/send_queue.h"
 
@@ -57,16 +57,16 @@ class Pacer {
   void set_own_wait(Duration wait) { own_wait_ = wait; }
 
   /// What other processes leave of this host's window.
-  void set_share(const host::HostShare& share, Time now);
+  void set_share(const host::WindowShare& share, Time now);
   /// What they should know of this one, but for when and of which job it is.
   host::HostEntry entry(Time now) const;
 
   /// What is known of a link's path, or null.
-  const Path* find(LinkId link) const;
+  const PathEstimator* find(LinkId link) const;
 
  private:
   struct Shaped {
-    Path path;
+    PathEstimator path;
     ReturnDelay returns;
     Duration waits{};         // For processors, of the loops at both ends.
     std::uint64_t grant = 0;  // The far end's; 0: no limit.
@@ -95,11 +95,11 @@ class Pacer {
   PathEstimate estimate_;                                // The same, while bytes are in flight.
   std::uint64_t taken_bytes_ = 0;
   std::size_t busy_links_ = 0;  // Have bytes in flight.
-  host::HostShare share_;
-  host::Yielding yielding_;
+  host::WindowShare share_;
+  host::YieldPolicy yielding_;
   bool yields_ = false;  // The last next() found only what has to wait for another process.
-  RecentUrgency urgency_;
-  RecentUrgency coming_;  // Of what comes.
+  UrgencyDetector urgency_;
+  UrgencyDetector coming_;  // Of what comes.
   Downlink downlink_;
   Time other_urgent_until_ = {};  // Of other processes, and at far ends.
   bool may_grow_ = false;         // Others have more of the host's window than their parts.

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "common/greatest.h"
+#include "common/windowed_max.h"
 #include "stretto/types.h"
 
 namespace stretto {
@@ -27,7 +27,7 @@ class DeliveryRate {
   double get() const { return rate_.get(); }
 
  private:
-  Greatest rate_;
+  WindowedMax rate_;
   Time since_ = {};
   Time idle_since_ = {};
   std::uint64_t taken_bytes_ = 0;  // When the interval began.

@@ -68,7 +68,7 @@ Frame& Backlog::make_room(LinkId id, const Urgency& urgency) {
 // Calls `change(queue, frame)` for those of one tag.
 template <typename Change>
 void Backlog::steer(std::uint64_t tag, const Change& change) {
-  frames_.for_each(tag, [&](Lane::iterator frame) {
+  frames_.for_each(tag, [&](FrameList::iterator frame) {
     const LinkId id = frame->link;
     LinkQueue& queue = links_.at(id);
     change(queue, frame);
@@ -79,7 +79,7 @@ void Backlog::steer(std::uint64_t tag, const Change& change) {
 std::vector<wire::Key> Backlog::cancel(std::uint64_t tag) {
   stirred_ = true;
   std::vector<wire::Key> untouched;
-  steer(tag, [&](LinkQueue& queue, Lane::iterator frame) {
+  steer(tag, [&](LinkQueue& queue, FrameList::iterator frame) {
     const wire::Key key = frame->header.key;
     if (queue.cancel(frame)) untouched.push_back(key);
   });
@@ -87,17 +87,18 @@ std::vector<wire::Key> Backlog::cancel(std::uint64_t tag) {
 }
 
 void Backlog::set_urgency(std::uint64_t tag, const Urgency& urgency) {
-  steer(tag,
-        [&urgency](LinkQueue& queue, Lane::iterator frame) { queue.set_urgency(frame, urgency); });
+  steer(tag, [&urgency](LinkQueue& queue, FrameList::iterator frame) {
+    queue.set_urgency(frame, urgency);
+  });
 }
 
 void Backlog::pause(std::uint64_t tag) {
-  steer(tag, [](LinkQueue& queue, Lane::iterator frame) { queue.pause(frame); });
+  steer(tag, [](LinkQueue& queue, FrameList::iterator frame) { queue.pause(frame); });
 }
 
 void Backlog::resume(std::uint64_t tag) {
   stirred_ = true;
-  steer(tag, [](LinkQueue& queue, Lane::iterator frame) { queue.resume(frame); });
+  steer(tag, [](LinkQueue& queue, FrameList::iterator frame) { queue.resume(frame); });
 }
 
 // ---- for others to see
@@ -128,7 +129,7 @@ std::map<std::int32_t, std::size_t> Backlog::waiting_by_priority() const {
   constexpr std::size_t kMost = 32;
   std::map<std::int32_t, std::size_t> waiting;
   for (const auto& [id, queue] : links_) {
-    queue.lanes().for_each([&waiting](const Urgency& urgency, const Lane& lane) {
+    queue.lanes().for_each([&waiting](const Urgency& urgency, const FrameList& lane) {
       waiting[urgency.priority] += lane.size();
     });
   }

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "van/queue/link_map.h"
 #include "van/queue/link_queue.h"
-#include "van/queue/link_table.h"
 
 namespace stretto {
 
@@ -21,7 +21,7 @@ class Backlog {
   Backlog(const Backlog&) = delete;  // Its links know where the spare lane is.
   Backlog& operator=(const Backlog&) = delete;
 
-  void set_nesting(const Nesting& nesting) { nesting_ = nesting; }
+  void set_nesting(const PreemptionRule& nesting) { nesting_ = nesting; }
   void add(LinkId link);
   /// Drops the link and all that waits for it.
   void remove(LinkId link);
@@ -76,10 +76,10 @@ class Backlog {
   template <typename Change>
   void steer(std::uint64_t tag, const Change& change);
 
-  WaitingFrames frames_;  // Those of data.
-  Lanes::Spare spare_;
-  Nesting nesting_;
-  LinkTable<LinkQueue> links_;
+  FrameIndex frames_;  // Those of data.
+  PriorityQueue::Spare spare_;
+  PreemptionRule nesting_;
+  LinkMap<LinkQueue> links_;
   std::size_t controls_ = 0;  // Frames.
   std::uint64_t orders_ = 0;
   std::vector<LinkId> changed_;

@@ -42,14 +42,14 @@ bool LinkArbiter::is_before(LinkId link, LinkId other) const {
   return wraps != other_wraps ? other_wraps : link < other;
 }
 
-std::optional<LinkId> LinkArbiter::most_urgent(const SendWindows& windows, Among among) {
+std::optional<LinkId> LinkArbiter::most_urgent(const SendWindows& windows, Candidates among) {
   const auto most_urgent = [&](const ReadyLinks& ready, bool shaped) {
     return ready.most_urgent(last_served_, [&windows, shaped](const Offer& offer) {
       return windows.fits(shaped, offer.room, offer.urgent);
     });
   };
   const std::optional<LinkId> plain = most_urgent(plain_, false);
-  if (among == Among::kUnshaped) return plain;
+  if (among == Candidates::kUnshaped) return plain;
   const std::optional<LinkId> shaped = most_urgent(shaped_, true);
   held_back_ = held_back_ || (!shaped && !shaped_.empty());
   if (!plain || !shaped) return plain ? plain : shaped;

@@ -13,7 +13,7 @@
 namespace stretto {
 
 /// Which links data is picked from.
-enum class Among : std::uint8_t { kAll, kUnshaped };
+enum class Candidates : std::uint8_t { kAll, kUnshaped };
 
 /// Thread: loop. Pure: it is told what links would send.
 class LinkArbiter {
@@ -30,11 +30,11 @@ class LinkArbiter {
   std::optional<LinkId> control() const;
   /// Of the links whose offers fit the windows of all, that of the most urgent; of equals those
   /// after the link that was served last have their turn first.
-  std::optional<LinkId> most_urgent(const SendWindows& windows, Among among);
+  std::optional<LinkId> most_urgent(const SendWindows& windows, Candidates among);
   /// Calls `look(link, offer)` for those that fit, the one that has waited longest first, until it
   /// is false; then for those of the next pool.
   template <typename Look>
-  void by_age(const SendWindows& windows, Among among, const Look& look) const;
+  void by_age(const SendWindows& windows, Candidates among, const Look& look) const;
 
   /// The first data after a pause is this link's, which has the first turn of equals. Where members
   /// begin together, each with another peer, no downlink is left out at first.
@@ -66,14 +66,14 @@ class LinkArbiter {
 };
 
 template <typename Look>
-void LinkArbiter::by_age(const SendWindows& windows, Among among, const Look& look) const {
+void LinkArbiter::by_age(const SendWindows& windows, Candidates among, const Look& look) const {
   const auto fits = [&](bool shaped) {
     return [&windows, shaped](const Offer& offer) {
       return windows.fits(shaped, offer.room, offer.urgent);
     };
   };
   plain_.by_age(fits(false), look);
-  if (among == Among::kAll) shaped_.by_age(fits(true), look);
+  if (among == Candidates::kAll) shaped_.by_age(fits(true), look);
 }
 
 }  // namespace stretto

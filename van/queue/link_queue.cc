@@ -15,13 +15,13 @@ bool has_begun(const Frame& frame) { return frame.sent > 0; }
 }  // namespace
 
 void LinkQueue::push(Frame&& frame) {
-  Lane waiting = frames_.add(std::move(frame));
+  FrameList waiting = frames_.add(std::move(frame));
   lanes_.push_back(waiting, waiting.begin());
 }
 
 void LinkQueue::clear() {
-  Lane dropped;
-  for (const Lane::iterator frame : lanes_.find_all([](const Frame&) { return true; })) {
+  FrameList dropped;
+  for (const FrameList::iterator frame : lanes_.find_all([](const Frame&) { return true; })) {
     lanes_.take(frame, dropped);
   }
   dropped.splice(dropped.end(), paused_);
@@ -37,7 +37,7 @@ void LinkQueue::pop_control() {
 // ---- who changes his mind
 
 // What tells the far end that the rest of a frame will not come.
-Lane LinkQueue::end_of(const Frame& frame) {
+FrameList LinkQueue::end_of(const Frame& frame) {
   Frame end = frame;
   end.payload = Buffer();
   end.tag = 0;
@@ -48,41 +48,41 @@ Lane LinkQueue::end_of(const Frame& frame) {
 }
 
 // Takes a frame from where it waits.
-void LinkQueue::take_out(Lane::iterator frame, Lane& to) {
+void LinkQueue::take_out(FrameList::iterator frame, FrameList& to) {
   if (!frame->paused) return lanes_.take(frame, to);
   frame->paused = false;
   to.splice(to.end(), paused_, frame);
 }
 
-bool LinkQueue::cancel(Lane::iterator frame) {
-  Lane dropped;
+bool LinkQueue::cancel(FrameList::iterator frame) {
+  FrameList dropped;
   take_out(frame, dropped);
   const bool untouched = !has_begun(*frame);
   if (!untouched) {
-    Lane end = end_of(*frame);
+    FrameList end = end_of(*frame);
     lanes_.push_back(end, end.begin());
   }
   frames_.drop(dropped, frame);
   return untouched;
 }
 
-void LinkQueue::set_urgency(Lane::iterator frame, const Urgency& urgency) {
-  Lane moving;
+void LinkQueue::set_urgency(FrameList::iterator frame, const Urgency& urgency) {
+  FrameList moving;
   if (!frame->paused) lanes_.take(frame, moving);
   frame->header.priority = urgency.priority;
   frame->deadline = urgency.deadline;
   if (!frame->paused) lanes_.push_back(moving, frame);
 }
 
-void LinkQueue::pause(Lane::iterator frame) {
+void LinkQueue::pause(FrameList::iterator frame) {
   if (frame->paused) return;
   lanes_.take(frame, paused_);
   frame->paused = true;
 }
 
-void LinkQueue::resume(Lane::iterator frame) {
+void LinkQueue::resume(FrameList::iterator frame) {
   if (!frame->paused) return;
-  Lane moving;
+  FrameList moving;
   take_out(frame, moving);
   lanes_.push_back(moving, frame);
 }
@@ -90,13 +90,13 @@ void LinkQueue::resume(Lane::iterator frame) {
 // ---- what goes
 
 Frame& LinkQueue::turn(const Slicing& slicing) {
-  Frame& urgent = Lanes::frames(lanes_.begin()).front();
+  Frame& urgent = PriorityQueue::frames(lanes_.begin()).front();
   if (!nested_ || urgent.sent > 0 || urgent.payload.size() <= slicing.quantum()) {
     return urgent;
   }
   const auto lane = lanes_.find(nested_->urgency);
   if (lane == lanes_.end()) return urgent;
-  Frame& nested = Lanes::frames(lane).front();
+  Frame& nested = PriorityQueue::frames(lane).front();
   return nested.order == nested_->order && nested.sent > 0 ? nested : urgent;
 }
 
@@ -104,29 +104,29 @@ Frame* LinkQueue::longest(const Slicing& slicing) {
   const bool gives_way = begun_ < wire::kMaxBegun || std::ranges::any_of(paused_, has_begun);
   const auto lane =
       lanes_.longest([&](const Frame& frame) { return gives_way || !must_begin(frame, slicing); });
-  return lane == lanes_.end() ? nullptr : &Lanes::frames(lane).front();
+  return lane == lanes_.end() ? nullptr : &PriorityQueue::frames(lane).front();
 }
 
 Frame& LinkQueue::make_room(const Urgency& urgency) {
   const auto ends = [](const Frame& f) { return (f.header.flags & wire::kAbandoned) != 0; };
-  Lane first;
-  for (const Lane::iterator end : lanes_.find_all(ends)) lanes_.take(end, first);
+  FrameList first;
+  for (const FrameList::iterator end : lanes_.find_all(ends)) lanes_.take(end, first);
   if (first.empty()) give_up_one(urgency, first);
   while (!first.empty()) {
     first.front().header.priority = urgency.priority;
     first.front().deadline = urgency.deadline;
     lanes_.push_front(first, first.begin());
   }
-  return Lanes::frames(lanes_.find(urgency)).front();
+  return PriorityQueue::frames(lanes_.find(urgency)).front();
 }
 
 // Puts the end of what is given up into `ends`. None is where an equal has begun, which goes first.
-void LinkQueue::give_up_one(const Urgency& urgency, Lane& ends) {
+void LinkQueue::give_up_one(const Urgency& urgency, FrameList& ends) {
   auto victim = std::find_if(paused_.begin(), paused_.end(), has_begun);
   bool found = victim != paused_.end();
   for (auto lane = lanes_.end(); !found && lane != lanes_.begin();) {
     --lane;
-    Lane& frames = Lanes::frames(lane);
+    FrameList& frames = PriorityQueue::frames(lane);
     victim = std::find_if(frames.begin(), frames.end(), has_begun);
     found = victim != frames.end();
     if (found && lane->first == urgency) return lanes_.bring_forward(lane, victim);
@@ -137,7 +137,7 @@ void LinkQueue::give_up_one(const Urgency& urgency, Lane& ends) {
 }
 
 // What has its turn for having waited longest may be interrupted; what is paused interrupts nobody.
-void LinkQueue::note_begun(const Frame& frame, const Nesting& nesting) {
+void LinkQueue::note_begun(const Frame& frame, const PreemptionRule& nesting) {
   ++begun_;
   if (begun_ < nesting.frames || frame.payload.size() > nesting.bytes) return;
   const auto held = static_cast<std::size_t>(std::ranges::count_if(paused_, has_begun));
@@ -146,7 +146,7 @@ void LinkQueue::note_begun(const Frame& frame, const Nesting& nesting) {
   nested_ = Nested{urgency, frame.order};
 }
 
-void LinkQueue::taken(Frame& frame, const Slice& slice, const Nesting& nesting) {
+void LinkQueue::taken(Frame& frame, const Slice& slice, const PreemptionRule& nesting) {
   STRETTO_CHECK(!frame.paused && frame.sent == slice.offset);
   const bool begun = frame.sent > 0;
   if (!slice.last) {
@@ -160,9 +160,9 @@ void LinkQueue::taken(Frame& frame, const Slice& slice, const Nesting& nesting) 
   }
   if (nested_ && nested_->order == frame.order) nested_.reset();
   const auto lane = lanes_.find(frame.urgency());
-  STRETTO_CHECK(lane != lanes_.end() && &Lanes::frames(lane).front() == &frame);
-  Lane gone;
-  lanes_.take(lane, Lanes::frames(lane).begin(), gone);
+  STRETTO_CHECK(lane != lanes_.end() && &PriorityQueue::frames(lane).front() == &frame);
+  FrameList gone;
+  lanes_.take(lane, PriorityQueue::frames(lane).begin(), gone);
   frames_.drop(gone, gone.begin());
 }
 

@@ -9,16 +9,16 @@
 #include <limits>
 #include <optional>
 
-#include "van/queue/lanes.h"
+#include "van/queue/frame_index.h"
+#include "van/queue/priority_queue.h"
 #include "van/queue/slicing.h"
-#include "van/queue/waiting_frames.h"
 
 namespace stretto {
 
 /// Where `frames` have begun, the last of them goes on until it ends, unless it is larger than
 /// `bytes`: only frames of one slice overtake it. Else, while ever more urgent frames come, as in
 /// a backward pass, all would be interrupted and none would end, and no answers be in flight.
-struct Nesting {
+struct PreemptionRule {
   std::size_t frames = std::numeric_limits<std::size_t>::max();
   std::uint64_t bytes = 0;
 };
@@ -27,7 +27,7 @@ struct Nesting {
 class LinkQueue {
  public:
   /// Both outlive it.
-  LinkQueue(WaitingFrames& frames, Lanes::Spare& spare) : frames_(frames), lanes_(spare) {}
+  LinkQueue(FrameIndex& frames, PriorityQueue::Spare& spare) : frames_(frames), lanes_(spare) {}
 
   void push(Frame&& frame);
   void push_control(Frame&& frame) { control_.push_back(std::move(frame)); }
@@ -38,10 +38,10 @@ class LinkQueue {
 
   /// True if nothing of it had left. Else its end waits in its place: the far end holds the
   /// beginning, so it must be told.
-  bool cancel(Lane::iterator frame);
-  void set_urgency(Lane::iterator frame, const Urgency& urgency);
-  void pause(Lane::iterator frame);
-  void resume(Lane::iterator frame);
+  bool cancel(FrameList::iterator frame);
+  void set_urgency(FrameList::iterator frame, const Urgency& urgency);
+  void pause(FrameList::iterator frame);
+  void resume(FrameList::iterator frame);
 
   bool has_control() const { return !control_.empty(); }
   Frame& first_control() { return control_.front(); }
@@ -49,7 +49,7 @@ class LinkQueue {
 
   /// True if a data frame waits that is not paused. The rest is for such a queue.
   bool has_data() const { return !lanes_.empty(); }
-  const Lanes& lanes() const { return lanes_; }
+  const PriorityQueue& lanes() const { return lanes_; }
   /// The frame that goes on: the most urgent one, but for what must not be interrupted now.
   Frame& turn(const Slicing& slicing);
   /// Of what may go, that which has waited longest; null if nothing may. Where nothing may begin
@@ -66,7 +66,7 @@ class LinkQueue {
   /// first. What is to go now.
   Frame& make_room(const Urgency& urgency);
   /// The slice of it has left, and the frame with its last.
-  void taken(Frame& frame, const Slice& slice, const Nesting& nesting);
+  void taken(Frame& frame, const Slice& slice, const PreemptionRule& nesting);
 
   std::size_t waiting() const { return control_.size() + lanes_.size() + paused_.size(); }
   std::size_t controls() const { return control_.size(); }
@@ -79,15 +79,15 @@ class LinkQueue {
     std::uint64_t order;
   };
 
-  Lane end_of(const Frame& frame);
-  void take_out(Lane::iterator frame, Lane& to);
-  void give_up_one(const Urgency& urgency, Lane& ends);
-  void note_begun(const Frame& frame, const Nesting& nesting);
+  FrameList end_of(const Frame& frame);
+  void take_out(FrameList::iterator frame, FrameList& to);
+  void give_up_one(const Urgency& urgency, FrameList& ends);
+  void note_begun(const Frame& frame, const PreemptionRule& nesting);
 
-  WaitingFrames& frames_;
+  FrameIndex& frames_;
   std::deque<Frame> control_;
-  Lanes lanes_;
-  Lane paused_;
+  PriorityQueue lanes_;
+  FrameList paused_;
   std::size_t begun_ = 0;         // Frames of which the far end holds the beginning.
   std::optional<Nested> nested_;  // It goes on until it ends, while it is the first of its lane.
 };

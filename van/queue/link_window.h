@@ -7,12 +7,12 @@
 
 #include "common/check.h"
 #include "van/queue/slicing.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 
 /// How much may be in flight, and in slices of what size, in bytes.
-struct Bounds {
+struct WindowLimits {
   std::uint64_t window_bytes = 0;
   std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
 };
@@ -27,7 +27,7 @@ class LinkWindow {
   explicit LinkWindow(std::uint64_t window_bytes) { set_window(window_bytes); }
 
   void set_window(std::uint64_t bytes) { latency_.window_bytes = throughput_.window_bytes = bytes; }
-  void set_bounds(const Bounds& latency, const Bounds& throughput) {
+  void set_bounds(const WindowLimits& latency, const WindowLimits& throughput) {
     latency_ = latency;
     throughput_ = throughput;
   }
@@ -70,8 +70,8 @@ class LinkWindow {
  private:
   std::uint64_t gone_bytes() const { return std::max(credited_bytes_, departed_bytes_); }
 
-  Bounds latency_;
-  Bounds throughput_;
+  WindowLimits latency_;
+  WindowLimits throughput_;
   std::uint64_t sent_bytes_ = 0;
   std::uint64_t wide_end_bytes_ = 0;  // Sent when the last wide slice had gone, itself included.
   std::uint64_t credited_bytes_ = 0;

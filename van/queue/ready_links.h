@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "van/queue/lane.h"
+#include "van/queue/frame_list.h"
 
 namespace stretto {
 

@@ -57,7 +57,7 @@ void SendQueue::offer(LinkId id, const SendWindows::Link& link, const LinkQueue&
 
 // ---- what goes
 
-std::optional<SendQueue::Pick> SendQueue::next(Among among) {
+std::optional<SendQueue::Pick> SendQueue::next(Candidates among) {
   arbiter_.begin();
   if (waiting() == 0) return std::nullopt;
   offer_changed();
@@ -72,7 +72,7 @@ std::optional<SendQueue::Pick> SendQueue::next(Among among) {
   return next_urgent(among);
 }
 
-std::optional<SendQueue::Pick> SendQueue::next_urgent(Among among) {
+std::optional<SendQueue::Pick> SendQueue::next_urgent(Candidates among) {
   const auto link = arbiter_.most_urgent(windows_, among);
   if (!link) return std::nullopt;
   LinkQueue& queue = *backlog_.find(*link);
@@ -83,7 +83,7 @@ std::optional<SendQueue::Pick> SendQueue::next_urgent(Among among) {
   return pick_of(*link, queue, *frame, slicing);
 }
 
-std::optional<SendQueue::Pick> SendQueue::next_aged(Among among) {
+std::optional<SendQueue::Pick> SendQueue::next_aged(Candidates among) {
   LinkId link = 0;
   Frame* oldest = nullptr;
   Slicing slicing;

@@ -61,7 +61,7 @@ class SendQueue {
   /// writable and whose windows are open; equals by turns over the links, and in order within one.
   /// Now and then what has waited longest instead, so that nothing waits for ever. None if nothing
   /// may go.
-  std::optional<Pick> next(Among among = Among::kAll);
+  std::optional<Pick> next(Candidates among = Candidates::kAll);
   /// The picked slice was taken by the transport.
   void taken(const Pick& pick);
   /// The transport said kFull for this link; nothing more is picked for it until writable().
@@ -81,8 +81,8 @@ class SendQueue {
   bool held_back() const { return arbiter_.held_back() && waiting() > 0; }
 
  private:
-  std::optional<Pick> next_aged(Among among);
-  std::optional<Pick> next_urgent(Among among);
+  std::optional<Pick> next_aged(Candidates among);
+  std::optional<Pick> next_urgent(Candidates among);
   void offer_changed();
   void offer(LinkId id, const SendWindows::Link& link, const LinkQueue& queue);
 

@@ -42,7 +42,7 @@ void SendWindows::set_latency_mode(const std::optional<Urgency>& above) {
   for (auto& [id, link] : links_) touch(id, link);
 }
 
-void SendWindows::shape(LinkId id, const Bounds& latency, const Bounds& throughput) {
+void SendWindows::shape(LinkId id, const WindowLimits& latency, const WindowLimits& throughput) {
   Link* link = links_.find(id);
   if (link == nullptr) return;
   link->window.set_bounds(latency, throughput);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "van/queue/link_table.h"
+#include "van/queue/link_map.h"
 #include "van/queue/link_window.h"
 #include "van/transport/transport.h"
 
@@ -34,7 +34,7 @@ class SendWindows {
   void set(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
   /// The link's own, in latency mode and in throughput mode. Shaped links have a window of their
   /// own for all of them together.
-  void shape(LinkId link, const Bounds& latency, const Bounds& throughput);
+  void shape(LinkId link, const WindowLimits& latency, const WindowLimits& throughput);
   void set_shaped(std::uint64_t latency_bytes, std::uint64_t throughput_bytes);
   /// Latency mode, in which frames more urgent than `above` that are no bulk are urgent; none:
   /// throughput mode. What was sent in throughput mode keeps its window open for urgent frames:
@@ -103,7 +103,7 @@ class SendWindows {
   std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
   std::optional<Urgency> above_;  // In latency mode.
   Pool pools_[2];
-  LinkTable<Link> links_;
+  LinkMap<Link> links_;
   std::vector<LinkId> changed_;
 };
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "van/queue/lane.h"
+#include "van/queue/frame_list.h"
 
 namespace stretto {
 

@@ -20,7 +20,7 @@ class FrameHandler {
   /// A data frame of an admitted link: any that is not control, credit or more.
   virtual void on_data(LinkId link, const wire::Header& header, Buffer payload) = 0;
   /// The far end has applied a push of ours.
-  virtual void on_acked(LinkId link, wire::PushName push) = 0;
+  virtual void on_acked(LinkId link, wire::PushTag push) = 0;
   /// The last of a frame with this tag has been submitted: it is out of reach now. Must not
   /// close links.
   virtual void on_left(LinkId, std::uint64_t /*tag*/) {}

@@ -61,7 +61,7 @@ class FrameTrace {
   /// that was abandoned nothing is kept.
   void slice_came(LinkId link, const wire::Header& header) {
     if ((header.flags & wire::kAbandoned) != 0) {
-      begun_.erase({link, wire::MoreFrame::of(header).first_sequence});
+      begun_.erase({link, wire::ContinuationFrame::of(header).first_sequence});
     } else if (on() && header.kind != wire::Kind::kMore) {
       note_begun(link, header);
     }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "stretto/status.h"
-#include "van/session/link_limits.h"
+#include "van/session/reconnect_timeouts.h"
 #include "van/transport/transport.h"
 
 namespace stretto {
@@ -18,10 +18,10 @@ namespace stretto {
 /// Sessions go by the id of their first link. Thread: loop. Pure: it is told times.
 class PartedSessions {
  public:
-  explicit PartedSessions(const LinkLimits& limits) : limits_(limits) {}
-  void set_limits(const LinkLimits& limits) { limits_ = limits; }
+  explicit PartedSessions(const ReconnectTimeouts& limits) : limits_(limits) {}
+  void set_limits(const ReconnectTimeouts& limits) { limits_ = limits; }
   bool has_patience() const { return limits_.patience > Duration::zero(); }
-  const LinkLimits& limits() const { return limits_; }
+  const ReconnectTimeouts& limits() const { return limits_; }
   /// Different at each node of a job, so that not all try again at the same moments.
   void set_spread(std::uint64_t seed) { seed_ = seed; }
 
@@ -85,7 +85,7 @@ class PartedSessions {
   };
   Duration spread(LinkId session, std::uint32_t tries) const;
 
-  LinkLimits limits_;
+  ReconnectTimeouts limits_;
   std::uint64_t seed_ = 0;  // 0: no spread.
   std::map<LinkId, Parted> parted_;
 };

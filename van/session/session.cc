@@ -26,7 +26,7 @@ void Session::note_sent(const wire::Header& header, const Buffer& payload, std::
   if (header.push_sequence == 0) return;
   STRETTO_CHECK(header.push_sequence == pushes_ + 1);
   pushes_ = header.push_sequence;
-  unacked_.emplace_back(header.push_sequence, wire::PushName{header.key, round});
+  unacked_.emplace_back(header.push_sequence, wire::PushTag{header.key, round});
 }
 
 Status Session::check_order(const wire::Header& header) const {
@@ -91,8 +91,8 @@ Status Session::take_over(std::uint64_t far_received) {
 }
 
 // Of a control frame, the acks are from when it was queued.
-const KeptFrames::Kept* Session::next_again() {
-  KeptFrames::Kept* kept = kept_.next();
+const RetransmitBuffer::Kept* Session::next_again() {
+  RetransmitBuffer::Kept* kept = kept_.next();
   if (kept == nullptr) return nullptr;
   wire::Header& header = kept->header;
   header.credit = owed_.taken_bytes();
@@ -107,9 +107,9 @@ void Session::sent_again(const wire::Header& header) {
   owed_.note_told(header);
 }
 
-std::optional<wire::PushName> Session::take_acked(std::uint64_t acked) {
+std::optional<wire::PushTag> Session::take_acked(std::uint64_t acked) {
   if (unacked_.empty() || unacked_.front().first > acked) return std::nullopt;
-  const wire::PushName push = unacked_.front().second;
+  const wire::PushTag push = unacked_.front().second;
   unacked_.pop_front();
   return push;
 }

@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "stretto/status.h"
-#include "van/session/assembly.h"
+#include "van/session/ack_state.h"
 #include "van/session/frame_trace.h"
-#include "van/session/kept_frames.h"
-#include "van/session/owed.h"
+#include "van/session/reassembly.h"
+#include "van/session/retransmit_buffer.h"
 
 namespace stretto {
 
@@ -47,7 +47,7 @@ class Session {
   /// A frame has come and is in order. True if it credits anything new.
   bool note_received(const wire::Header& header);
   /// The next push of ours of those up to `acked`; none if all have been taken.
-  std::optional<wire::PushName> take_acked(std::uint64_t acked);
+  std::optional<wire::PushTag> take_acked(std::uint64_t acked);
 
   // A new link.
 
@@ -62,7 +62,7 @@ class Session {
   Status take_over(std::uint64_t far_received);
   /// The frame that is to be sent again before any other may leave, told anew what there is to
   /// tell; null: none.
-  const KeptFrames::Kept* next_again();
+  const RetransmitBuffer::Kept* next_again();
   void sent_again(const wire::Header& header);
   /// The far end has all that it lacked when a link took the session over last.
   bool caught_up() const { return far_received_ >= awaited_; }
@@ -71,8 +71,8 @@ class Session {
   /// It has yet to tell of something that has been sent.
   bool awaits_word() const { return far_received_ < owing_sent_; }
 
-  Owed& owed() { return owed_; }
-  Assembly& assembly() { return assembly_; }
+  AckState& owed() { return owed_; }
+  Reassembly& assembly() { return assembly_; }
   FrameTrace::Marks& marks() { return marks_; }
 
  private:
@@ -82,15 +82,15 @@ class Session {
   std::uint64_t name_ = 0;
   std::uint64_t sent_ = 0;  // Frames,
   std::uint64_t received_ = 0;
-  std::uint64_t pushes_ = 0;                                      // and pushes that were sent.
-  std::deque<std::pair<std::uint64_t, wire::PushName>> unacked_;  // Oldest first.
-  std::uint64_t heard_credit_ = 0;                                // That the far end told last.
+  std::uint64_t pushes_ = 0;                                     // and pushes that were sent.
+  std::deque<std::pair<std::uint64_t, wire::PushTag>> unacked_;  // Oldest first.
+  std::uint64_t heard_credit_ = 0;                               // That the far end told last.
   std::uint64_t far_received_ = 0;  // Of our frames, as the far end told last.
   std::uint64_t owing_sent_ = 0;    // The last of them that it has to tell of,
   std::uint64_t awaited_ = 0;       // and of those that were sent before this link.
-  KeptFrames kept_;
-  Owed owed_;
-  Assembly assembly_;  // Of frames that come in slices.
+  RetransmitBuffer kept_;
+  AckState owed_;
+  Reassembly assembly_;  // Of frames that come in slices.
   FrameTrace::Marks marks_;
 };
 

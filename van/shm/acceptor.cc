@@ -61,8 +61,8 @@ void Acceptor::hear(LinkId id) {
 // Somebody who has connected says something for the first time; mostly it is there at once. True if
 // it has become a link.
 bool Acceptor::greet(LinkId id, Descriptor socket) {
-  const Heard hello = shm::hear(socket);
-  if (hello.what == Heard::What::kNothing) {
+  const Received hello = shm::hear(socket);
+  if (hello.what == Received::What::kNothing) {
     if (!watch_.add(socket.get(), id).ok()) return false;
     const LinkId oldest = strangers_.add(id, std::move(socket));
     if (oldest != 0) watch_.remove(strangers_.take(oldest)->get());

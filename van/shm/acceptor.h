@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "common/complaint.h"
-#include "van/shm/line.h"
-#include "van/shm/strangers.h"
-#include "van/transport/polling.h"
-#include "van/transport/watch.h"
+#include "common/log_limiter.h"
+#include "van/shm/pending_peers.h"
+#include "van/shm/shared_rings.h"
+#include "van/transport/epoll_set.h"
+#include "van/transport/poll_turns.h"
 
 namespace stretto::shm {
 
@@ -20,10 +20,10 @@ class Acceptor {
   /// Makes a link of one who has said hello.
   using Admit = std::function<Status(LinkId, std::shared_ptr<Line>)>;
   /// The watch tells of the listener by this, and of strangers by the ids of their links to be.
-  static constexpr std::uint64_t kToken = Watch::kWakeToken - 1;
+  static constexpr std::uint64_t kToken = EpollSet::kWakeToken - 1;
 
   /// All but `admit` outlive it.
-  Acceptor(const ShmOptions& options, Watch& watch, LinkIds& ids, Admit admit)
+  Acceptor(const ShmOptions& options, EpollSet& watch, LinkIds& ids, Admit admit)
       : watch_(watch), ids_(ids), admit_(std::move(admit)), strangers_(options) {}
 
   Status listen(std::string name);
@@ -44,14 +44,14 @@ class Acceptor {
   void pause(int error);
   bool greet(LinkId id, Descriptor socket);
 
-  Watch& watch_;
+  EpollSet& watch_;
   LinkIds& ids_;
   const Admit admit_;
-  Strangers strangers_;
+  PendingPeers strangers_;
   std::string name_;
   Descriptor listener_;
   Time listen_again_;  // Zero: listening.
-  Complaint lack_;
+  LogLimiter lack_;
 };
 
 }  // namespace stretto::shm

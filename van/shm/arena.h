@@ -15,7 +15,7 @@
 
 #include "common/memory/buffer.h"
 #include "common/mutex.h"
-#include "van/shm/memory.h"
+#include "van/shm/memfd.h"
 
 namespace stretto::shm {
 

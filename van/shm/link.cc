@@ -132,8 +132,9 @@ bool Link::lend(const Buffer& payload, Entry& entry) {
 bool Link::announce_chunks(std::uint32_t last) {
   socket_full_ = false;
   for (; chunks_told_ <= last; ++chunks_told_) {
-    const Note note{
-        .kind = Note::Kind::kChunk, .number = chunks_told_, .bytes = arena_.bytes_of(chunks_told_)};
+    const SocketMessage note{.kind = SocketMessage::Kind::kChunk,
+                             .number = chunks_told_,
+                             .bytes = arena_.bytes_of(chunks_told_)};
     switch (tell(line_->socket(), note, &arena_.descriptor_of(chunks_told_))) {
       case Told::kYes:
         continue;
@@ -186,20 +187,20 @@ bool Link::is_read() {
 // ---- in
 
 bool Link::hear(bool past_bells) {
-  using What = Heard::What;
+  using What = Received::What;
   for (int i = 0; i < kNotesAtOnce && !gone_; ++i) {
-    const Heard heard = shm::hear(line_->socket());
+    const Received heard = shm::hear(line_->socket());
     if (heard.what == What::kNothing) return false;
     // Mostly it is the last; if not, the socket stays readable.
-    const bool bell = heard.what == What::kNote && heard.note.kind == Note::Kind::kBell;
+    const bool bell = heard.what == What::kNote && heard.note.kind == SocketMessage::Kind::kBell;
     if (bell && !past_bells) return true;
     if (bell) continue;
     if (heard.what == What::kEnd) {
       gone_ = true;
       end(State::kEnding, {Code::kLinkBroken, "the process at the far end has ended"});
-    } else if (heard.what == What::kGarbage || heard.note.kind == Note::Kind::kHello) {
+    } else if (heard.what == What::kGarbage || heard.note.kind == SocketMessage::Kind::kHello) {
       end(State::kBad, {Code::kMalformed, "a note came that makes no sense"});
-    } else if (heard.note.kind == Note::Kind::kChunk && delivers()) {
+    } else if (heard.note.kind == SocketMessage::Kind::kChunk && delivers()) {
       if (Status status = far_.add(heard.note, heard.memory); !status.ok()) {
         end(State::kBad, std::move(status));
       }
@@ -244,7 +245,7 @@ Turn Link::receive(Transport::Sink& sink, int limit) {
 bool Link::deliver_one(Transport::Sink& sink) {
   const Entry entry = line_->read(taken_);
   Status status = check_entry(entry);
-  Result<FarMemory::View> view = FarMemory::View{};
+  Result<RemoteArena::View> view = RemoteArena::View{};
   if (status.ok() && entry.is_inline()) {
     view->bytes = std::span(entry.payload).first(entry.bytes);
   } else if (status.ok() && entry.bytes > 0) {
@@ -274,7 +275,7 @@ Status Link::check_entry(const Entry& entry) {
   return state_ == State::kBad ? why_ : Status();
 }
 
-Buffer Link::take(const Entry& entry, const FarMemory::View& view) {
+Buffer Link::take(const Entry& entry, const RemoteArena::View& view) {
   if (entry.bytes == 0) return {};
   const bool aligned = entry.offset % kAlignment == 0;
   if (entry.bytes < kLeastLeased || !aligned || !may_change(entry.header)) {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "van/shm/arena.h"
-#include "van/shm/bells.h"
-#include "van/shm/far_memory.h"
-#include "van/shm/line.h"
+#include "van/shm/doorbells.h"
 #include "van/shm/options.h"
-#include "van/transport/polling.h"
+#include "van/shm/remote_arena.h"
+#include "van/shm/shared_rings.h"
+#include "van/transport/poll_turns.h"
 
 namespace stretto::shm {
 
@@ -27,7 +27,7 @@ class Link {
     Arena& arena;
     const ShmOptions& options;
     Transport::Copied& copied;
-    Bells& bells;
+    Doorbells& bells;
   };
   /// `announced`: the sink knows of the link, since we connected it.
   Link(LinkId id, std::shared_ptr<Line> line, const Shared& shared, bool announced);
@@ -76,7 +76,7 @@ class Link {
   void end(State state, Status why);
   void report(Transport::Sink& sink, Turn& turn);
   Status check_entry(const Entry& entry);
-  Buffer take(const Entry& entry, const FarMemory::View& view);
+  Buffer take(const Entry& entry, const RemoteArena::View& view);
   bool deliver_one(Transport::Sink& sink);
 
   const LinkId id_;
@@ -84,7 +84,7 @@ class Link {
   Arena& arena_;
   const ShmOptions& options_;
   Transport::Copied& copied_;
-  Bells& bells_;
+  Doorbells& bells_;
   State state_ = State::kOpen;
   Status why_;
   bool announced_;
@@ -102,7 +102,7 @@ class Link {
   std::size_t refused_bytes_ = 0;  // for a frame with so many.
 
   // In.
-  FarMemory far_;
+  RemoteArena far_;
   std::uint64_t taken_ = 0;
 };
 

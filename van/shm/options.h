@@ -6,7 +6,7 @@
 
 #include "stretto/types.h"
 #include "van/transport/transport.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 

@@ -12,8 +12,8 @@
 #include "common/threads/loop_owner.h"
 #include "van/shm/acceptor.h"
 #include "van/shm/link.h"
-#include "van/transport/polling.h"
-#include "van/transport/watch.h"
+#include "van/transport/epoll_set.h"
+#include "van/transport/poll_turns.h"
 
 namespace stretto {
 namespace shm {
@@ -81,12 +81,12 @@ class SharedMemoryTransport final : public ShmTransport {
   std::size_t held() const { return links_.size() + unread_.size(); }
 
   const ShmOptions options_;
-  Watch watch_;
+  EpollSet watch_;
   LinkIds ids_;
   Acceptor acceptor_;
   Arena arena_;
   Copied copied_;
-  Bells bells_;
+  Doorbells bells_;
   Links links_;
   Links unread_;                             // Over, but the far end still reads memory of ours.
   std::vector<std::unique_ptr<Link>> dead_;  // Over, but perhaps on the call stack.
@@ -269,7 +269,7 @@ void SharedMemoryTransport::hear(std::uint64_t token) {
 }
 
 bool SharedMemoryTransport::deliver(Sink& sink) {
-  const Bells::PutOff bells_put_off(bells_);
+  const Doorbells::PutOff bells_put_off(bells_);
   bool called = !unreachable_.empty();
   for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
   int left = kFramesPerPoll;

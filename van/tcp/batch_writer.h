@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "van/tcp/connection_table.h"
-#include "van/transport/watch.h"
+#include "van/transport/epoll_set.h"
 
 namespace stretto::tcp {
 
@@ -16,7 +16,7 @@ namespace stretto::tcp {
 class BatchWriter {
  public:
   /// A connection that holds `most_waiting` messages is full, until it holds half of them.
-  BatchWriter(ConnectionTable& table, Watch& watch, std::size_t most_waiting)
+  BatchWriter(ConnectionTable& table, EpollSet& watch, std::size_t most_waiting)
       : table_(table), watch_(watch), most_waiting_(most_waiting) {}
 
   Transport::Sent send(LinkId link, const wire::Header& header, const Buffer& payload);
@@ -32,7 +32,7 @@ class BatchWriter {
 
  private:
   ConnectionTable& table_;
-  Watch& watch_;
+  EpollSet& watch_;
   const std::size_t most_waiting_;
   std::vector<LinkId> batched_;  // With a batch.
   std::deque<LinkId> roomy_;     // That were full.

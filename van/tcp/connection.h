@@ -14,7 +14,7 @@
 #include "van/tcp/message_parser.h"
 #include "van/tcp/output_buffer.h"
 #include "van/transport/frame_batch.h"
-#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_info.h"
 #include "van/transport/tcp_sockets.h"
 #include "van/transport/transport.h"
 
@@ -101,7 +101,7 @@ class Connection {
   bool full = false;          ///< It answered kFull.
   bool batched = false;       ///< Its batch has something.
   bool writes = false;        ///< The watch tells when there is room.
-  LinkLiveness liveness;      ///< Of its path.
+  PathLiveness liveness;      ///< Of its path.
   std::size_t accounted = 0;  ///< Bytes that it counts for while it is not admitted.
   FrameBatch batch;
 

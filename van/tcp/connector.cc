@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_info.h"
 #include "van/transport/tcp_sockets.h"
 
 namespace stretto::tcp {

@@ -11,15 +11,15 @@
 #include "common/config/config.h"
 #include "van/tcp/connection_table.h"
 #include "van/tcp/options.h"
+#include "van/transport/epoll_set.h"
 #include "van/transport/resolver.h"
-#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 
 /// Thread: loop. Table and watch outlive it.
 class TcpConnector {
  public:
-  TcpConnector(ConnectionTable& table, Watch& watch, const TcpOptions& options)
+  TcpConnector(ConnectionTable& table, EpollSet& watch, const TcpOptions& options)
       : table_(table), watch_(watch), options_(options) {}
 
   /// Puts a new connection into the table. If it fails at once it is made ready, so that the sink
@@ -39,7 +39,7 @@ class TcpConnector {
   Status dial_by(Connection& connection, const SocketAddress& to);
 
   ConnectionTable& table_;
-  Watch& watch_;
+  EpollSet& watch_;
   const TcpOptions options_;
   NameLookups lookups_;
   std::vector<LinkId> beginners_;  // Not open yet, as late() last saw them.

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/failure.h"
 #include "common/log.h"
 #include "common/network/network.h"
 #include "common/network/socket_address.h"
+#include "common/system_error.h"
 #include "van/tcp/options.h"
 
 namespace stretto::tcp {
@@ -24,7 +24,7 @@ constexpr int kBacklog = 4096;
 
 }  // namespace
 
-Result<ListeningSocket> ListeningSocket::open(std::string_view address, Watch& watch,
+Result<ListeningSocket> ListeningSocket::open(std::string_view address, EpollSet& watch,
                                               std::uint64_t token) {
   const Result<SocketAddress> at = listening_address(address);
   if (!at.ok()) return at.status();

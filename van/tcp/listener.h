@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "common/complaint.h"
 #include "common/descriptor.h"
+#include "common/log_limiter.h"
 #include "stretto/status.h"
+#include "van/transport/epoll_set.h"
 #include "van/transport/tcp_sockets.h"
-#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 
@@ -20,7 +20,8 @@ class ListeningSocket {
  public:
   /// Listens at host:port, where host is an IPv4 address of this host or localhost. The watch tells
   /// of those who connect by `token`.
-  static Result<ListeningSocket> open(std::string_view address, Watch& watch, std::uint64_t token);
+  static Result<ListeningSocket> open(std::string_view address, EpollSet& watch,
+                                      std::uint64_t token);
 
   /// That others can connect to.
   const std::string& address() const { return address_; }
@@ -31,15 +32,15 @@ class ListeningSocket {
   void listen_again();
 
  private:
-  ListeningSocket(Descriptor socket, std::string address, Watch& watch, std::uint64_t token)
+  ListeningSocket(Descriptor socket, std::string address, EpollSet& watch, std::uint64_t token)
       : socket_(std::move(socket)), address_(std::move(address)), watch_(&watch), token_(token) {}
 
   Descriptor socket_;
   std::string address_;
-  Watch* watch_;
+  EpollSet* watch_;
   std::uint64_t token_;
   bool listening_ = true;  // Is in the watch.
-  Complaint lack_;
+  LogLimiter lack_;
 };
 
 }  // namespace stretto::tcp

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "stretto/types.h"
-#include "van/transport/polling.h"
+#include "van/transport/poll_turns.h"
 #include "van/transport/transport.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 

@@ -230,7 +230,7 @@ void TcpLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_afte
   std::vector<std::pair<LinkId, Status>> dead;
   for (const auto& [link, connection] : table_.all()) {
     if (!connection->announced || connection->stage() < Stage::kGreeting) continue;
-    std::optional<PathSigns> signs = path_signs(connection->descriptor());
+    std::optional<PathSample> signs = path_signs(connection->descriptor());
     if (!signs) continue;
     if (!connection->ready) signs->begun_at = connection->begun_at();
     Status status = connection->liveness.look(*signs, now, dead_after);

@@ -19,8 +19,8 @@
 #include "van/tcp/listener.h"
 #include "van/tcp/options.h"
 #include "van/tcp/pending_connections.h"
+#include "van/transport/epoll_set.h"
 #include "van/transport/polled_clock.h"
-#include "van/transport/watch.h"
 
 namespace stretto::tcp {
 
@@ -28,7 +28,7 @@ namespace stretto::tcp {
 class TcpLinks {
  public:
   /// The watch tells of connections by their links. It and the clock outlive this.
-  TcpLinks(const TcpOptions& options, Watch& watch, const Clock& clock)
+  TcpLinks(const TcpOptions& options, EpollSet& watch, const Clock& clock)
       : options_(options),
         watch_(watch),
         time_(clock, kMostBetweenPolls),
@@ -63,7 +63,7 @@ class TcpLinks {
   /// long to begin, and, once a second, pending connections past their timeout, or the oldest
   /// silent ones if there are too many.
   void look_around(Transport::Sink& sink);
-  /// Breaks links whose paths are dead (LinkLiveness).
+  /// Breaks links whose paths are dead (PathLiveness).
   void look_at_paths(Transport::Sink& sink, Time now, Duration dead_after);
   /// Connections that are over, and may have been on the call stack until now.
   void bury() { table_.bury(); }
@@ -73,7 +73,7 @@ class TcpLinks {
 
  private:
   static constexpr std::size_t kScratchBytes = 64 << 10;
-  // A loop that has links polls twice a second (LinkLiveness::interval).
+  // A loop that has links polls twice a second (PathLiveness::interval).
   static constexpr Duration kMostBetweenPolls = 1s;
 
   void accept();
@@ -86,7 +86,7 @@ class TcpLinks {
   void close_pending(Transport::Sink& sink, Time now);
 
   const TcpOptions options_;
-  Watch& watch_;
+  EpollSet& watch_;
   PolledClock time_;
   LinkIds ids_;
   std::optional<ListeningSocket> listener_;

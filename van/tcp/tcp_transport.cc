@@ -11,8 +11,8 @@
 #include "common/config/config.h"
 #include "common/threads/loop_owner.h"
 #include "van/tcp/tcp_links.h"
-#include "van/transport/polling.h"
-#include "van/transport/watch.h"
+#include "van/transport/epoll_set.h"
+#include "van/transport/poll_turns.h"
 
 namespace stretto {
 namespace tcp {
@@ -64,7 +64,7 @@ class TcpTransport final : public Transport {
 
   const TcpOptions options_;
   const SteadyClock clock_;
-  Watch watch_;
+  EpollSet watch_;
   TcpLinks links_;
   Duration dead_after_ = JobSettings().dead_after;
   Time next_look_at_paths_;
@@ -143,7 +143,7 @@ void TcpTransport::take_turn(Sink& sink) {
 void TcpTransport::look_at_paths(Sink& sink) {
   const Time now = clock_.now();
   if (now < next_look_at_paths_) return;
-  next_look_at_paths_ = now + LinkLiveness::interval(dead_after_);
+  next_look_at_paths_ = now + PathLiveness::interval(dead_after_);
   links_.look_at_paths(sink, now, dead_after_);
 }
 

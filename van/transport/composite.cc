@@ -15,8 +15,8 @@
 #include "common/log.h"
 #include "common/network/address.h"
 #include "common/threads/loop_owner.h"
-#include "van/transport/polling.h"
-#include "van/transport/watch.h"
+#include "van/transport/epoll_set.h"
+#include "van/transport/poll_turns.h"
 
 namespace stretto {
 namespace {
@@ -86,7 +86,7 @@ class Composite final : public Transport {
   std::unordered_map<LinkId, Place> places_;
   LinkId last_id_ = 0;
   std::string address_;
-  Watch watch_;
+  EpollSet watch_;
   bool woken_ = false;
   bool polling_ = false;
   std::size_t first_ = 0;  // Whose turn it is to be polled first.

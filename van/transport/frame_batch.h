@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/memory/buffer.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 

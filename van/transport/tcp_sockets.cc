@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "common/failure.h"
+#include "common/system_error.h"
 
 namespace stretto {
 namespace {

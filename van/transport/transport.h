@@ -17,7 +17,7 @@
 #include "common/memory/buffer.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 
@@ -101,7 +101,7 @@ class Transport {
     std::uint64_t received = 0;
   };
   virtual Copied copied() const { return {}; }
-  /// For how long a path may be dead, as LinkLiveness has it, before its link is reported broken.
+  /// For how long a path may be dead, as PathLiveness has it, before its link is reported broken.
   virtual void set_dead_after(Duration) {}
   /// True if the far end is on this host: then no network that others share lies between.
   virtual bool is_local(LinkId) const { return false; }

@@ -2,13 +2,13 @@
 // Typed views of the header, one for each kind of data frame. The header has room for what all
 // kinds say, and `version` and `base` mean something else in each; here these meanings have names.
 // A view is made of a header and into one by copying fields, so it costs nothing and the bytes on
-// the wire are those of van/wire/wire.h. Fields of the Van's own (sequence, credit, epoch, sender)
-// are not in it.
+// the wire are those of van/wire/header.h. Fields of the Van's own (sequence, credit, epoch,
+// sender) are not in it.
 #pragma once
 
 #include <cstdint>
 
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto::wire {
 
@@ -182,14 +182,14 @@ struct CreditFrame {
 };
 
 /// A further slice of a frame, or the news that the rest of it will not come.
-struct MoreFrame {
+struct ContinuationFrame {
   Key key = {};
   std::uint64_t first_sequence = 0;  ///< Of the frame's first slice.
   std::uint32_t offset = 0;          ///< Where the slice belongs in the frame's payload.
   bool abandoned = false;
   std::int32_t priority = 0;
 
-  static MoreFrame of(const Header& header) {
+  static ContinuationFrame of(const Header& header) {
     return {.key = header.key,
             .first_sequence = header.version,
             .offset = header.offset,
@@ -247,7 +247,7 @@ struct AnswerFrame {
 };
 
 /// The sum of what the sender and those below it contribute to a round of a part.
-struct UpFrame {
+struct ReduceFrame {
   Key key = {};
   std::uint64_t round = 0;       ///< From 1.
   std::uint32_t root = 0;        ///< Of a broadcast; in elastic jobs: how many contributed.
@@ -258,7 +258,7 @@ struct UpFrame {
   Dtype dtype = {};
   std::int32_t priority = 0;
 
-  static UpFrame of(const Header& header) {
+  static ReduceFrame of(const Header& header) {
     return {.key = header.key,
             .round = header.version,
             .root = static_cast<std::uint32_t>(header.base),
@@ -288,20 +288,20 @@ struct UpFrame {
 };
 
 /// A round's value.
-struct DownFrame {
+struct BroadcastFrame {
   Key key = {};
   std::uint64_t round = 0;
   std::uint32_t contributors = 0;  ///< In elastic jobs, and where rounds close early; else 0.
-  std::uint32_t generation = 0;    ///< As of an UpFrame.
+  std::uint32_t generation = 0;    ///< As of an ReduceFrame.
   bool without_yours = false;      ///< The receiver's contribution came too late, or not yet.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
-  static DownFrame of(const Header& header) {
+  static BroadcastFrame of(const Header& header) {
     return {.key = header.key,
             .round = header.version,
             .contributors = static_cast<std::uint32_t>(header.base),
-            .generation = UpFrame::generation_of(header),
+            .generation = ReduceFrame::generation_of(header),
             .without_yours = (header.flags & kAbsent) != 0,
             .dtype = static_cast<Dtype>(header.dtype),
             .priority = header.priority};

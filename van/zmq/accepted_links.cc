@@ -12,7 +12,7 @@
 
 #include "common/log.h"
 #include "common/network/network.h"
-#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_info.h"
 #include "van/zmq/connected_link.h"
 #include "van/zmq/mechanism.h"
 
@@ -221,7 +221,7 @@ Duration AcceptedLinks::may_wait(Duration wait) const {
 void AcceptedLinks::look_at_paths(Time now, Duration dead_after) {
   struct Seen {
     LinkId link;
-    PathSigns signs;
+    PathSample signs;
     std::optional<std::uint64_t> received_bytes;
     std::uint64_t unread_bytes;
   };

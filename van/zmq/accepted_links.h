@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "common/clock.h"
-#include "van/transport/link_liveness.h"
-#include "van/transport/polling.h"
+#include "van/transport/path_liveness.h"
+#include "van/transport/poll_turns.h"
 #include "van/zmq/connection_watch.h"
 #include "van/zmq/router_sender.h"
 
@@ -44,7 +44,7 @@ class AcceptedLinks {
   bool lingers() const { return !closing_.empty(); }
   /// There are ends of links to report.
   bool has_ended() const { return book().has_ended() || !over_.empty(); }
-  /// Breaks links whose paths are dead (LinkLiveness).
+  /// Breaks links whose paths are dead (PathLiveness).
   void look_at_paths(Time now, Duration dead_after);
 
   int descriptor() const { return socket_.descriptor(); }
@@ -73,7 +73,7 @@ class AcceptedLinks {
   ReceivedMessage in_;
   std::deque<LinkId> over_;      // Have ended, and are to be reported.
   std::deque<Closing> closing_;  // Were closed, and have yet to be shut.
-  std::unordered_map<LinkId, LinkLiveness> liveness_;
+  std::unordered_map<LinkId, PathLiveness> liveness_;
   const SteadyClock clock_;
 };
 

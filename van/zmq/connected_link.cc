@@ -14,8 +14,8 @@
 
 #include "common/memory.h"
 #include "common/network/network.h"
-#include "common/process/last_words.h"
-#include "van/transport/tcp_path.h"
+#include "common/process/oom_handler.h"
+#include "van/transport/tcp_info.h"
 #include "van/transport/tcp_sockets.h"
 #include "van/zmq/mechanism.h"
 
@@ -256,7 +256,7 @@ void ConnectedLink::watch() {
 // The descriptor is libzmq's, but its monitor is told before it closes: so what was read is of the
 // right connection if the link is still open after that.
 void ConnectedLink::look_at_path(Time now, Duration dead_after) {
-  std::optional<PathSigns> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
+  std::optional<PathSample> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
   const std::optional<std::uint64_t> received = received_bytes_of(connection_);
   const std::uint64_t unread = unread_bytes_of(connection_);
   watch();

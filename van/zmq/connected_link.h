@@ -8,9 +8,9 @@
 #include <string>
 
 #include "common/network/socket_address.h"
-#include "van/transport/link_liveness.h"
-#include "van/transport/polling.h"
-#include "van/zmq/frames.h"
+#include "van/transport/path_liveness.h"
+#include "van/transport/poll_turns.h"
+#include "van/zmq/frame_format.h"
 #include "van/zmq/keep_alives.h"
 #include "van/zmq/monitor.h"
 #include "van/zmq/options.h"
@@ -92,7 +92,7 @@ class ConnectedLink {
   bool tried_ = false;  // libzmq had a socket to connect by.
   SocketAddress to_;
   int connection_ = -1;  // The descriptor of the TCP connection, which is libzmq's.
-  LinkLiveness liveness_;
+  PathLiveness liveness_;
   ReceiveProgress progress_;
   KeepAlives keep_alives_;
   const bool local_;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "van/transport/transport.h"
-#include "van/zmq/frames.h"
+#include "van/zmq/frame_format.h"
 #include "van/zmq/keep_alives.h"
 #include "van/zmq/receive_progress.h"
 

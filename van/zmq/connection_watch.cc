@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/log.h"
-#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_info.h"
 #include "van/zmq/mechanism.h"
 
 namespace stretto::zmq {

@@ -10,7 +10,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "common/complaint.h"
+#include "common/log_limiter.h"
 #include "common/logged_count.h"
 #include "van/zmq/connection_book.h"
 #include "van/zmq/listening_port.h"
@@ -70,7 +70,7 @@ class ConnectionWatch {
   ListeningPort port_;
   ConnectionBook book_;
   LoggedCount refused_;
-  Complaint lack_;
+  LogLimiter lack_;
   Time next_age_;
   Time next_look_;
   Time next_check_;

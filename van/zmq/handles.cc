@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/descriptor.h"
-#include "common/failure.h"
-#include "van/transport/tcp_path.h"
+#include "common/system_error.h"
+#include "van/transport/tcp_info.h"
 
 namespace stretto::zmq {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "common/check.h"
 #include "common/memory/buffer.h"
-#include "common/process/home_process.h"
+#include "common/process/fork_guard.h"
 #include "stretto/status.h"
 
 namespace stretto::zmq {
@@ -35,7 +35,7 @@ class TerminateContext {
   void operator()(void* context) const;
 
  private:
-  HomeProcess home_;
+  ForkGuard home_;
 };
 /// A libzmq context. Ends once all of its sockets are closed and what they had queued is released.
 using ZmqContext = std::unique_ptr<void, TerminateContext>;
@@ -117,7 +117,7 @@ class ZmqSocket {
     }
 
    private:
-    HomeProcess home_;
+    ForkGuard home_;
   };
   explicit ZmqSocket(void* socket) : socket_(socket) {}
 

@@ -37,7 +37,7 @@ class Monitor {
 
   ZmqSocket socket_;
   MessagePart part_;
-  HomeProcess home_;
+  ForkGuard home_;
 };
 
 }  // namespace stretto::zmq

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "stretto/types.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 #include "van/zmq/curve_keys.h"
 
 namespace stretto {

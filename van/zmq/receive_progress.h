@@ -14,7 +14,7 @@ namespace stretto::zmq {
 class ReceiveProgress {
  public:
   void count_message() { ++messages_; }
-  /// PathSigns::begun_at, by the bytes that the kernel has received so far, and those of them that
+  /// PathSample::begun_at, by the bytes that the kernel has received so far, and those of them that
   /// libzmq has not read. Once a handshake has ended only messages travel, so bytes after the last
   /// message are of another.
   std::uint64_t begun_at(std::optional<std::uint64_t> received_bytes,

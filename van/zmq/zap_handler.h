@@ -30,7 +30,7 @@ class ZapHandler {
  private:
   ZapHandler(ZmqSocket socket, std::shared_ptr<const JobKeys> keys);
 
-  HomeProcess home_;
+  ForkGuard home_;
   std::unique_ptr<std::thread> thread_;
 };
 

@@ -18,11 +18,11 @@
 #include "common/config/config.h"
 #include "common/network/socket_address.h"
 #include "common/threads/loop_owner.h"
-#include "van/transport/link_liveness.h"
+#include "van/transport/epoll_set.h"
+#include "van/transport/path_liveness.h"
 #include "van/transport/resolver.h"
-#include "van/transport/tcp_path.h"
+#include "van/transport/tcp_info.h"
 #include "van/transport/tcp_sockets.h"
-#include "van/transport/watch.h"
 #include "van/zmq/accepted_links.h"
 #include "van/zmq/connected_link.h"
 #include "van/zmq/zap_handler.h"
@@ -55,7 +55,7 @@ class TurnQueue {
   std::deque<LinkId> links_;
 };
 
-Status add_to(Watch& watch, int socket, int monitor, LinkId link) {
+Status add_to(EpollSet& watch, int socket, int monitor, LinkId link) {
   Status status = watch.add(socket, socket_token(link));
   if (!status.ok()) return status;
   status = watch.add(monitor, monitor_token(link));
@@ -106,7 +106,7 @@ class ZmqTransport final : public Transport {
 
   const ZmqOptions options_;
   const SteadyClock clock_;
-  Watch watch_;  // Before the context: a lease that ends with that may still wake us.
+  EpollSet watch_;  // Before the context: a lease that ends with that may still wake us.
   std::unique_ptr<ZapHandler> zap_;  // Ends after the context.
   ZmqContext context_;  // Before the sockets: it ends after them, when all leases have.
   LinkIds ids_;
@@ -319,7 +319,7 @@ void ZmqTransport::take_turn(Sink& sink) {
 void ZmqTransport::look_at_paths() {
   const Time now = clock_.now();
   if (now < next_look_at_paths_) return;
-  next_look_at_paths_ = now + LinkLiveness::interval(dead_after_);
+  next_look_at_paths_ = now + PathLiveness::interval(dead_after_);
   if (listener_ != nullptr) {
     listener_->look_at_paths(now, dead_after_);
     if (listener_->has_come()) make_ready(kListener);

@@ -10,7 +10,7 @@
 #include <new>
 #include <optional>
 
-#include "checkpoint/attached.h"
+#include "checkpoint/attachments.h"
 #include "checkpoint/resume_source.h"
 #include "common/files/real_disk.h"
 #include "common/mutex.h"
@@ -33,15 +33,15 @@ struct CutMade {
   NodeId node = 0;
 };
 
-Result<checkpoint::StripeSeat> seat_of(const CutMade& made) {
+Result<checkpoint::StripeOwner> seat_of(const CutMade& made) {
   const std::vector<NodeId>& workers = made.share.cut->workers;
   const auto place = std::ranges::find(workers, made.node);
   if (place == workers.end()) {
     return Status(Code::kMalformed, "the scheduler does not count this worker among the others");
   }
-  return checkpoint::StripeSeat{.position = static_cast<std::uint32_t>(place - workers.begin()),
-                                .of = static_cast<std::uint32_t>(workers.size()),
-                                .striped = made.share.cut->alike};
+  return checkpoint::StripeOwner{.position = static_cast<std::uint32_t>(place - workers.begin()),
+                                 .of = static_cast<std::uint32_t>(workers.size()),
+                                 .striped = made.share.cut->alike};
 }
 
 // What this worker writes of a checkpoint, from the program's memory or from a copy of it.
@@ -49,7 +49,7 @@ class ShareToWrite {
  public:
   static Result<ShareToWrite> of(const Config& config, const CutMade& made,
                                  std::span<const Attachment> attachments) {
-    const Result<checkpoint::StripeSeat> seat = seat_of(made);
+    const Result<checkpoint::StripeOwner> seat = seat_of(made);
     if (!seat.ok()) return seat.status();
     if (!attachments.empty() && config.checkpoint.folder.empty()) return no_folder();
     ShareToWrite share;
@@ -293,7 +293,7 @@ Result<bool> Checkpoints::due(std::uint64_t step) {
   if (Status status = refusal(impl, "checkpoint"); !status.ok()) return status;
   return impl.loop()
       .ask_until<Result<bool>>(Time::max(),
-                               [step](WorkerNode& node, const CheckpointOffers::Due& due) {
+                               [step](WorkerNode& node, const CheckpointPoints::Due& due) {
                                  node.work().checkpoints().offers().offer(step, due);
                                })
       .value_or(detail::interrupted("checkpoint"));

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "common/memory/crc32c.h"
-#include "worker/api/batch.h"
+#include "worker/api/ticket_batch.h"
 #include "worker/api/worker_impl.h"
 #include "worker/operations/call_plan.h"
 
@@ -107,9 +107,9 @@ std::uint32_t Group::rank() const { return impl_->self; }
 std::uint32_t Group::size() const { return static_cast<std::uint32_t>(impl_->ranks.size()); }
 const std::vector<Rank>& Group::ranks() const { return impl_->ranks; }
 
-Ticket Group::call(MemberCall what, int priority) {
+Ticket Group::call(GroupCallArgs what, int priority) {
   return begin_call(impl_->worker, impl_->tensor,
-                    std::make_shared<const MemberCall>(std::move(what)), priority);
+                    std::make_shared<const GroupCallArgs>(std::move(what)), priority);
 }
 
 Ticket Group::barrier(int priority) {

@@ -12,11 +12,11 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/network/network.h"
-#include "common/process/home_process.h"
-#include "common/process/last_words.h"
+#include "common/process/fork_guard.h"
+#include "common/process/oom_handler.h"
 #include "stretto/steps.h"
 #include "van/transports.h"
-#include "worker/api/batch.h"
+#include "worker/api/ticket_batch.h"
 #include "worker/api/worker_impl.h"
 
 namespace stretto {
@@ -236,7 +236,7 @@ void Worker::note_span(Span span, Time begin, Time end) {
 Result<std::vector<std::byte>> Worker::save_state(const Tensor& tensor) {
   if (Status status = detail::refusal(*impl_, "save_state"); !status.ok()) return status;
   Result<std::vector<std::byte>> saved = impl_->loop().ask<Result<std::vector<std::byte>>>(
-      [tensor](WorkerNode& node, StateTransfers::Saved done) {
+      [tensor](WorkerNode& node, OptimizerStateTransfer::Saved done) {
         node.work().save_state(tensor, std::move(done));
       });
   if (!saved.ok()) return Status(saved.status()).with_operation("save_state");

@@ -6,9 +6,9 @@
 #include "common/log.h"
 #include "common/network/address.h"
 #include "common/network/network_interface.h"
-#include "common/process/home_process.h"
+#include "common/process/fork_guard.h"
 #include "common/threads/completion.h"
-#include "worker/operations/coder.h"
+#include "worker/operations/codec_executor.h"
 
 namespace stretto::detail {
 namespace {
@@ -27,7 +27,7 @@ std::string address_of(const Config& config, Transport& transport) {
 }
 
 // Members that came first are as good as all: a host has few interfaces.
-void warn_of_slower_control(const std::string& scheduler, const Membership& membership) {
+void warn_of_slower_control(const std::string& scheduler, const MembershipClient& membership) {
   constexpr std::size_t kMostAsked = 16;
   std::vector<NetworkInterface> data;
   for (const Member& member :
@@ -65,8 +65,8 @@ WorkerImpl::WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
       input_(std::move(input)),
       address_(address_of(config_, *transport)),
       node_(config_, std::move(transport), clock_,
-            make_pool_coder([this](Coder::Work then) { return_to_loop(std::move(then)); }),
-            [this](const JobPlace& place) { standing_.set(place); }) {}
+            make_pool_coder([this](CodecExecutor::Work then) { return_to_loop(std::move(then)); }),
+            [this](const WorkerView& place) { standing_.set(place); }) {}
 
 Status WorkerImpl::join() {
   const auto joined = std::make_shared<Completion<bool>>();

@@ -11,14 +11,14 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoint/disk_work.h"
+#include "checkpoint/disk_executor.h"
 #include "common/clock.h"
 #include "common/config/config.h"
 #include "common/mutex.h"
 #include "observe/metrics/endpoint.h"
 #include "van/event_loop/loop_thread.h"
-#include "worker/api/request.h"
-#include "worker/api/standing.h"
+#include "worker/api/loop_request.h"
+#include "worker/api/rank_view.h"
 #include "worker/node.h"
 
 namespace stretto::detail {
@@ -57,17 +57,17 @@ class WorkerImpl {
   StepCount& steps() { return *step_count_; }
   /// It is done on a thread of its own, which is started for the first; what was posted is done
   /// before this ends.
-  Status post_to_disk(checkpoint::DiskWork::Job job) {
+  Status post_to_disk(checkpoint::DiskExecutor::Job job) {
     MutexLock lock(disk_mutex_);
     if (disk_ == nullptr) {
-      auto started = checkpoint::DiskThread::start();
+      auto started = checkpoint::ThreadDiskExecutor::start();
       if (!started.ok()) return started.status();
       disk_ = *std::move(started);
     }
     disk_->post(std::move(job));
     return {};
   }
-  OfferWord& offers() { return *offers_; }
+  CheckpointPointWord& offers() { return *offers_; }
   const std::shared_ptr<Pauses>& pauses() { return node_.activity().pauses(); }
   void report(std::string_view name, double value);
   void note_name(std::uint32_t tensor, std::string_view name) {
@@ -91,7 +91,7 @@ class WorkerImpl {
   static constexpr Duration kLastPatience = 10s;
 
   // After work of a codec, which has ended before the loop does.
-  void return_to_loop(Coder::Work then) {
+  void return_to_loop(CodecExecutor::Work then) {
     loop_.post([then = std::move(then)](WorkerNode&) { then(); });
   }
 
@@ -99,19 +99,20 @@ class WorkerImpl {
   const std::shared_ptr<InputAccount> input_;
   const std::string address_;
   const SteadyClock clock_;
-  const std::shared_ptr<metrics::Board> board_ = std::make_shared<metrics::Board>();
+  const std::shared_ptr<metrics::MetricsSnapshots> board_ =
+      std::make_shared<metrics::MetricsSnapshots>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
   std::atomic<bool> complained_{false};  // Of a report.
   Standing standing_;
   Mutex disk_mutex_;
-  std::unique_ptr<checkpoint::DiskThread> disk_ GUARDED_BY(disk_mutex_);
+  std::unique_ptr<checkpoint::ThreadDiskExecutor> disk_ GUARDED_BY(disk_mutex_);
   Mutex groups_mutex_;
   std::map<std::string, std::uint32_t> groups_ GUARDED_BY(groups_mutex_);
   Mutex names_mutex_;
   std::map<std::uint32_t, std::string> names_ GUARDED_BY(names_mutex_);
   WorkerNode node_;
   const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
-  const std::shared_ptr<OfferWord> offers_ = node_.work().checkpoints().offers().word();
+  const std::shared_ptr<CheckpointPointWord> offers_ = node_.work().checkpoints().offers().word();
   Loop loop_{node_, clock_};  // Last: it ends before what it uses.
 };
 

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "van/control/control.h"
-#include "worker/barriers/stand_in.h"
+#include "worker/barriers/empty_contributor.h"
 #include "worker/operations/patience.h"
 
 namespace stretto {
@@ -27,7 +27,7 @@ class BarrierCalls {
 
   /// A barrier that is not open after `patience` fails; sitting out may take as long as it takes.
   /// The stand-in outlives this.
-  BarrierCalls(const Clock& clock, Duration patience, StandIn& stand_in, Enter enter)
+  BarrierCalls(const Clock& clock, Duration patience, EmptyContributor& stand_in, Enter enter)
       : clock_(clock), patience_(patience), stand_in_(stand_in), enter_(std::move(enter)) {}
 
   void barrier(Done done) { add({.done = std::move(done)}); }
@@ -83,7 +83,7 @@ class BarrierCalls {
 
   const Clock& clock_;
   Patience patience_;
-  StandIn& stand_in_;
+  EmptyContributor& stand_in_;
   Enter enter_;
   std::deque<Call> calls_;
   std::uint64_t number_ = 0;     // Of the first call's barrier.

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoint/attached.h"
+#include "checkpoint/attachments.h"
 #include "common/clock.h"
 #include "van/control/control.h"
 #include "worker/barriers/barrier_calls.h"
-#include "worker/checkpoint/checkpoint_offers.h"
+#include "worker/checkpoint/checkpoint_points.h"
 #include "worker/operations/patience.h"
 
 namespace stretto {
@@ -40,7 +40,7 @@ class CheckpointCalls {
     std::function<bool()> awaits_cut;
     std::function<void(const control::CheckpointSaved&)> tell_scheduler;
     std::function<void(const control::CheckpointEnded&)> ask;
-    CheckpointOffers::Tell answer;
+    CheckpointPoints::Tell answer;
   };
 
   /// One that is not complete `patience` after end() fails here; it may yet come to its end.
@@ -51,7 +51,7 @@ class CheckpointCalls {
         offers_(clock, patience, ways_.answer) {}
 
   /// Where the program could make one, if it is due by the scheduler's clock.
-  CheckpointOffers& offers() { return offers_; }
+  CheckpointPoints& offers() { return offers_; }
 
   /// A barrier at which a checkpoint of this step is made: of what servers hold, which have cut
   /// then, and of what workers write. `alike`: control::Barrier.
@@ -131,7 +131,7 @@ class CheckpointCalls {
   const Clock& clock_;
   Patience patience_;
   const Ways ways_;
-  CheckpointOffers offers_;
+  CheckpointPoints offers_;
   std::optional<control::CheckpointCut> cut_;
   std::optional<control::CheckpointSaved> told_;  // The last.
   std::uint64_t last_ = 0;

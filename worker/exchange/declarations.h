@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "common/config/config.h"
 #include "van/control/control.h"
-#include "worker/operations/tensors.h"
+#include "worker/operations/tensor_table.h"
 #include "worker/server_path/shard_links.h"
 
 namespace stretto {
@@ -31,7 +31,7 @@ class Declarations {
     std::function<void(LinkId, const control::Open&)> tell_shard;
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
     /// The specification with the exchange that it has, if it leaves that open
-    /// (worker/peer_state/settled.h).
+    /// (worker/peer_state/exchange_selection.h).
     std::function<TensorSpec(TensorSpec, const std::vector<Rank>&)> settle;
     /// Why this job has no such tensor, before anybody else hears of it; or ok.
     std::function<Status(const TensorSpec&)> fits;

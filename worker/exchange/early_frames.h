@@ -12,7 +12,7 @@
 #include "common/memory/buffer.h"
 #include "van/control/control.h"
 #include "van/engine/van.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto {
 

@@ -46,7 +46,7 @@ void HostCalls::post(const GroupAt& at, const OpenCall& call, const CallPart& pa
                                .absent = part.own.empty(),
                                .dtype = call.call.dtype,
                                .priority = operation.priority};
-  const MemberPlaces& members = at.known.members;
+  const Participants& members = at.known.members;
   van_.send(peers_.link_to(members.nodes[to], members.turn_of(part.plan.key)), frame.header(),
             part.own,
             {.tag = operation.id,

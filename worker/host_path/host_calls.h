@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostCalls: parts of a group's calls whose contributions go to all members, which are on one host:
 // what this member gives, and the value that it makes of what all have given. Which frames are of
-// which part is MemberCalls's.
+// which part is GroupCalls's.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "van/engine/van.h"
 #include "worker/peer_state/group_state.h"
-#include "worker/peer_state/member_tensor.h"
+#include "worker/peer_state/peer_tensor.h"
 #include "worker/peers/peer_links.h"
 
 namespace stretto {
@@ -18,7 +18,7 @@ namespace stretto {
 /// A group at this member. Thread: loop.
 struct GroupAt {
   TensorState& tensor;
-  MemberTensor& known;
+  PeerTensor& known;
   GroupState& state() const { return *known.group; }
 };
 

@@ -20,13 +20,13 @@ constexpr int kValuesAtOnce = 4;
 
 }  // namespace
 
-void HostExchange::prepare(const TensorState& tensor, MemberTensor& known) {
+void HostExchange::prepare(const TensorState& tensor, PeerTensor& known) {
   const TensorOptions& options = tensor.spec.options;
   const bool direct =
       options.exchange == Exchange::kDirect || options.exchange == Exchange::kHierarchical;
   const bool fixed = !known.elastic && known.group == nullptr && options.close.waits_for_all();
   if (!direct || !fixed || !goes_to_all(known.members.machines, tensor.spec.bytes())) return;
-  for (const MemberPart& part : known.parts) {
+  for (const PeerPart& part : known.parts) {
     const collective::TreeNode& node = part.rounds.reduction().node();
     known.host.push_back({.first = node.is_root() ? known.members.self : node.parent});
   }
@@ -65,14 +65,14 @@ void HostExchange::give(const At& at, Place to) {
   const HostPart& part = at.host();
   const OperationPtr& operation = at.current();
   const bool broadcasts = operation->broadcasts();
-  const wire::UpFrame up{.key = {at.tensor.id, at.part},
-                         .round = part.begun,
-                         .root = broadcasts ? operation->root : 0,
-                         .assigns = broadcasts,
-                         .absent = part.own.empty(),
-                         .dtype = at.tensor.spec.dtype,
-                         .priority = operation->priority};
-  const MemberPlaces& members = at.known.members;
+  const wire::ReduceFrame up{.key = {at.tensor.id, at.part},
+                             .round = part.begun,
+                             .root = broadcasts ? operation->root : 0,
+                             .assigns = broadcasts,
+                             .absent = part.own.empty(),
+                             .dtype = at.tensor.spec.dtype,
+                             .priority = operation->priority};
+  const Participants& members = at.known.members;
   van_.send(peers_.link_to(members.nodes[to], members.turn_of(at.part)), up.header(), part.own,
             {.tag = operation->id,
              .deadline = operation->deadline_wanted,
@@ -80,7 +80,7 @@ void HostExchange::give(const At& at, Place to) {
   if (operation->paused) van_.queue().pause(operation->id);
 }
 
-void HostExchange::on_ready(TensorState& tensor, MemberTensor& known, Place place) {
+void HostExchange::on_ready(TensorState& tensor, PeerTensor& known, Place place) {
   for (std::uint32_t index = 0; index < known.host.size(); ++index) {
     const At at{tensor, known, index};
     if (std::erase(at.host().unsent, place) != 0) give(at, place);
@@ -97,7 +97,7 @@ void HostExchange::on_data(const At& at, Place from, const wire::Header& header,
     return fail(at, from, {Code::kMalformed, "a contribution came before the tensor was declared"});
   }
   HostPart& part = at.host();
-  const wire::UpFrame up = wire::UpFrame::of(header);
+  const wire::ReduceFrame up = wire::ReduceFrame::of(header);
   const HostPart::Verdict verdict = part.admit(up.round);
   if (header.kind != wire::Kind::kUp || up.is_value || verdict == HostPart::Verdict::kWrong) {
     return fail(at, from,
@@ -192,7 +192,7 @@ void HostExchange::end_operation(const At& at) {
   outcomes_.end(operation, {});
 }
 
-std::string HostExchange::missing(const MemberTensor& known) {
+std::string HostExchange::missing(const PeerTensor& known) {
   std::set<Rank> ranks;
   for (const HostPart& part : known.host) {
     if (part.begun == part.finished) continue;

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "van/engine/van.h"
-#include "worker/operations/exchange_way.h"
-#include "worker/peer_state/member_part.h"
+#include "worker/operations/exchange_backend.h"
+#include "worker/peer_state/peer_part.h"
 #include "worker/peers/peer_links.h"
 
 namespace stretto {
@@ -18,15 +18,15 @@ namespace stretto {
 /// Thread: loop.
 class HostExchange {
  public:
-  using At = MemberPartAt;
+  using At = PeerPartRef;
   using Place = collective::Place;
 
   /// All outlive this.
-  HostExchange(Van& van, PeerLinks& peers, const Outcomes& outcomes)
+  HostExchange(Van& van, PeerLinks& peers, const OperationEvents& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
   /// The tensor, which is known since now, goes to all, if it may.
-  static void prepare(const TensorState& tensor, MemberTensor& known);
+  static void prepare(const TensorState& tensor, PeerTensor& known);
 
   /// The part's current operation comes to its next round.
   void start(const At& at);
@@ -34,7 +34,7 @@ class HostExchange {
   /// nobody holds the operation back any more.
   void go_on(const At& at);
   /// The worker at this place knows the tensor now.
-  void on_ready(TensorState& tensor, MemberTensor& known, Place place);
+  void on_ready(TensorState& tensor, PeerTensor& known, Place place);
   /// A frame of the worker at this place.
   void on_data(const At& at, Place from, const wire::Header& header, const Buffer& payload);
   /// Makes some of the values that can be made.
@@ -42,12 +42,12 @@ class HostExchange {
   /// There are more.
   bool has_whole() const { return !whole_.empty(); }
   /// Who is waited for.
-  static std::string missing(const MemberTensor& known);
+  static std::string missing(const PeerTensor& known);
 
  private:
   struct Whole {
     TensorState* tensor = nullptr;
-    MemberTensor* known = nullptr;
+    PeerTensor* known = nullptr;
     std::uint32_t part = 0;
     std::int32_t priority = 0;
   };
@@ -63,7 +63,7 @@ class HostExchange {
 
   Van& van_;
   PeerLinks& peers_;
-  const Outcomes& outcomes_;
+  const OperationEvents& outcomes_;
   std::list<Whole> whole_;
 };
 

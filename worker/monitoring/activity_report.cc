@@ -8,7 +8,7 @@
 #include <ctime>
 #include <utility>
 
-#include "worker/monitoring/thread_rest.h"
+#include "worker/monitoring/thread_state.h"
 
 namespace stretto {
 namespace {
@@ -46,7 +46,7 @@ control::Activity ActivityReport::at(Time now, control::Activity known, Time old
   known.cpu = processor_time();
   known.page_reads = page_reads();
   if (place != Place::kInCall && known.age >= kWorthALook) {
-    ThreadRest rest = rest_of_thread(callers.last);
+    ThreadState rest = rest_of_thread(callers.last);
     // It may have ended: then the main thread, which has its process's number.
     if (rest.rest == control::Activity::Rest::kUnknown) rest = rest_of_thread(::getpid());
     known.rest = rest.rest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ActivityReport: what heartbeats tell of the program: what it says itself, whether its threads are
 // in calls of this worker, for how long, and what they do otherwise. What calls they are is
-// ProgramWork's.
+// RequestDispatcher's.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include "common/threads/waiting_threads.h"
 #include "van/control/control.h"
 #include "worker/monitoring/pauses.h"
-#include "worker/monitoring/reports.h"
+#include "worker/monitoring/user_metrics.h"
 
 namespace stretto {
 
@@ -28,15 +28,15 @@ class ActivityReport {
   /// Thread: any. It may outlive this.
   const std::shared_ptr<Pauses>& pauses() const { return pauses_; }
   /// Numbers that the program publishes. Thread: any.
-  Reports& reports() { return reports_; }
+  UserMetrics& reports() { return reports_; }
 
-  /// `known` is what ProgramWork says; `oldest`: when the operation or barrier was begun that is
-  /// waited for long, or Time().
+  /// `known` is what RequestDispatcher says; `oldest`: when the operation or barrier was begun that
+  /// is waited for long, or Time().
   control::Activity at(Time now, control::Activity known, Time oldest);
 
  private:
   std::shared_ptr<const WaitingThreads> callers_;
-  Reports reports_;
+  UserMetrics reports_;
   std::function<std::string()> stack_;
   std::shared_ptr<Pauses> pauses_ = std::make_shared<Pauses>();
   control::Activity::Place place_ = control::Activity::Place::kOutside;

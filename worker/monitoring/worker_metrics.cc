@@ -6,8 +6,8 @@
 
 namespace stretto {
 
-metrics::Metrics worker_metrics(const Van& van, const Exchanges& exchange, Rank rank,
-                                const Heartbeats& heartbeats, const Reported& reported) {
+metrics::Metrics worker_metrics(const Van& van, const ExchangeDispatcher& exchange, Rank rank,
+                                const Heartbeats& heartbeats, const UserMetricValues& reported) {
   using metrics::Type;
   const metrics::Labels labels = {{"role", "worker"}, {"rank", std::to_string(rank)}};
   metrics::Metrics made = metrics_of(van, labels);

@@ -2,16 +2,16 @@
 // The numbers that a worker shows.
 #pragma once
 
-#include "observe/metrics/board.h"
-#include "observe/reported.h"
+#include "observe/metrics/snapshots.h"
+#include "observe/user_metrics.h"
 #include "van/engine/van.h"
-#include "van/membership/membership.h"
-#include "worker/exchange/exchanges.h"
+#include "van/membership/membership_client.h"
+#include "worker/exchange/exchange_dispatcher.h"
 
 namespace stretto {
 
 /// What a worker's van, exchange, heartbeats and readers have done, and what its program reports.
-metrics::Metrics worker_metrics(const Van& van, const Exchanges& exchange, Rank rank,
-                                const Heartbeats& heartbeats, const Reported& reported);
+metrics::Metrics worker_metrics(const Van& van, const ExchangeDispatcher& exchange, Rank rank,
+                                const Heartbeats& heartbeats, const UserMetricValues& reported);
 
 }  // namespace stretto

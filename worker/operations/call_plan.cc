@@ -46,7 +46,7 @@ struct Sizes {
 };
 
 // In elements.
-Sizes sizes_of(const MemberCall& call, std::uint32_t members, Place self) {
+Sizes sizes_of(const GroupCallArgs& call, std::uint32_t members, Place self) {
   const std::uint64_t one = call.call.elements;
   const std::uint64_t all = one * members;
   const bool at_root = call.call.root == self;
@@ -92,7 +92,7 @@ Status check_reduction(const GroupCall& call) {
 
 // Other blocks than the member's own would be written before they have gone, or read after they
 // have come.
-Status check_overlap(const MemberCall& call, Place self) {
+Status check_overlap(const GroupCallArgs& call, Place self) {
   const std::span<const std::byte> source = call.source;
   const std::span<const std::byte> target = call.target;
   const std::less<> before;  // Of any two pointers.
@@ -116,7 +116,8 @@ Status check_overlap(const MemberCall& call, Place self) {
 /// The parts of one member's plan, block by block.
 class CallPlanner {
  public:
-  CallPlanner(const MemberCall& call, const GroupTrees& trees, Place self, std::uint32_t part_bytes)
+  CallPlanner(const GroupCallArgs& call, const GroupTrees& trees, Place self,
+              std::uint32_t part_bytes)
       : call_(call), trees_(trees), self_(self), part_bytes_(part_bytes) {}
 
   /// A block whose parts all go by this tree.
@@ -229,7 +230,7 @@ class CallPlanner {
          .call = call_bits_});
   }
 
-  const MemberCall& call_;
+  const GroupCallArgs& call_;
   const GroupTrees& trees_;
   const Place self_;
   const std::uint32_t part_bytes_;
@@ -265,7 +266,7 @@ Tree GroupTrees::pair(Place from, Place to) const {
 
 // ---- calls
 
-Status check(const MemberCall& call, std::uint32_t members, Place self) {
+Status check(const GroupCallArgs& call, std::uint32_t members, Place self) {
   const GroupCall& what = call.call;
   if (bytes_of(what.dtype) == 0) return invalid("the type of the elements is not known");
   if (has_root(what.kind) && what.root >= members) {
@@ -309,7 +310,7 @@ Status check(const MemberCall& call, std::uint32_t members, Place self) {
   return check_reduction(what);
 }
 
-Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, Place self,
+Result<CallPlan> plan_of(const GroupCallArgs& call, const GroupTrees& trees, Place self,
                          std::uint32_t part_bytes) {
   CallPlanner planner(call, trees, self, part_bytes);
   const std::uint32_t members = trees.members();

@@ -18,7 +18,7 @@
 namespace stretto {
 
 /// What a member calls, and its memory. Thread: any.
-struct MemberCall {
+struct GroupCallArgs {
   GroupCall call = {};
   std::span<const std::byte> source = {};
   std::span<std::byte> target = {};
@@ -76,11 +76,11 @@ struct CallPlan {
 };
 
 /// Why a call cannot be made in a group of so many, or ok: root, reduction and sizes of memory.
-Status check(const MemberCall& call, std::uint32_t members, collective::Place self);
+Status check(const GroupCallArgs& call, std::uint32_t members, collective::Place self);
 
 /// Of a call that has been checked. A part has at most `part_bytes`. kInvalidArgument if there
 /// would be more parts than can be named.
-Result<CallPlan> plan_of(const MemberCall& call, const GroupTrees& trees, collective::Place self,
+Result<CallPlan> plan_of(const GroupCallArgs& call, const GroupTrees& trees, collective::Place self,
                          std::uint32_t part_bytes);
 
 }  // namespace stretto

@@ -31,7 +31,7 @@ struct HostPart {
   /// What another member gave to a round.
   struct Given {
     Place from = collective::kNobody;
-    wire::UpFrame frame;
+    wire::ReduceFrame frame;
     Buffer payload;
   };
   enum class Verdict : std::uint8_t { kNow, kNext, kWrong };

@@ -22,7 +22,7 @@
 namespace stretto {
 
 class Waker;
-struct MemberCall;
+struct GroupCallArgs;
 struct Operation;
 using OperationPtr = std::shared_ptr<Operation>;
 using OperationList = std::list<OperationPtr>;
@@ -45,7 +45,7 @@ struct Operation {
   Tensor tensor;
   std::span<const std::byte> source;  ///< Empty for pulls and who brings nothing.
   std::span<std::byte> target;        ///< Empty for pushes, and who listens for no value.
-  std::shared_ptr<const MemberCall> call = nullptr;
+  std::shared_ptr<const GroupCallArgs> call = nullptr;
   std::uint32_t root = 0;       ///< Of a broadcast: its number,
   std::uint32_t root_view = 0;  ///< and by which epoch's ranks, if these change.
   std::int32_t priority = 0;

@@ -11,12 +11,12 @@
 
 namespace stretto {
 
-void Operations::admit(Operation& operation) {
+void OperationTable::admit(Operation& operation) {
   operation.id = ++last_id_;
   operation.deadline = patience_.deadline(clock_.now());
 }
 
-void Operations::begin(const OperationPtr& operation) {
+void OperationTable::begin(const OperationPtr& operation) {
   STRETTO_CHECK(!operation->in_flight && !operation->ended);
   STRETTO_CHECK(in_flight_.empty() || in_flight_.back()->deadline <= operation->deadline);
   operation->place = in_flight_.insert(in_flight_.end(), operation);
@@ -25,7 +25,7 @@ void Operations::begin(const OperationPtr& operation) {
 }
 
 // Frames may still be read from, even if the far end says done.
-void Operations::end(const OperationPtr& operation, const Status& status) {
+void OperationTable::end(const OperationPtr& operation, const Status& status) {
   if (std::exchange(operation->in_flight, false)) in_flight_.erase(operation->place);
   operation->awaits_leases.store(true);
   if (operation->leases.load() > 0) {
@@ -34,14 +34,14 @@ void Operations::end(const OperationPtr& operation, const Status& status) {
   tell(operation, status);
 }
 
-void Operations::end_free() {
+void OperationTable::end_free() {
   if (lingering_.empty()) return;
   for (const auto& [operation, status] : lingering_.take_free(clock_.now())) {
     tell(operation, status);
   }
 }
 
-void Operations::tell(const OperationPtr& operation, const Status& status) {
+void OperationTable::tell(const OperationPtr& operation, const Status& status) {
   STRETTO_CHECK(!std::exchange(operation->ended, true));
   last_ended_ = trait_of(*operation);
   if (status.ok()) {
@@ -54,36 +54,36 @@ void Operations::tell(const OperationPtr& operation, const Status& status) {
                              operation->info);
 }
 
-std::vector<OperationPtr> Operations::of_tensor(std::uint32_t id) const {
+std::vector<OperationPtr> OperationTable::of_tensor(std::uint32_t id) const {
   std::vector<OperationPtr> found;
   std::ranges::copy_if(in_flight_, std::back_inserter(found),
                        [id](const auto& operation) { return operation->tensor.id == id; });
   return found;
 }
 
-const Operation* Operations::late(Time now) const {
+const Operation* OperationTable::late(Time now) const {
   const bool any = !in_flight_.empty() && patience_.extended(in_flight_.front()->deadline) <= now;
   return any ? in_flight_.front().get() : nullptr;
 }
 
-Time Operations::next_due() const {
+Time OperationTable::next_due() const {
   if (!lingering_.empty()) return lingering_.next_due();
   return in_flight_.empty() ? Time::max() : patience_.extended(in_flight_.front()->deadline);
 }
 
-std::string Operations::describe(Trait trait) const {
+std::string OperationTable::describe(Label trait) const {
   if (trait.tensor == 0) return {};
   const TensorState* tensor = tensors_.find(trait.tensor);
   return fmt::format("{} '{}'", trait.name, tensor == nullptr ? "?" : tensor->spec.name);
 }
 
-const Operation* Operations::oldest(Time before) const {
+const Operation* OperationTable::oldest(Time before) const {
   if (in_flight_.empty() || in_flight_.front()->deadline > after(before, patience_.lasts()))
     return nullptr;
   return in_flight_.front().get();
 }
 
-Status Operations::with_elsewhere(const Status& why) const {
+Status OperationTable::with_elsewhere(const Status& why) const {
   if (why.code() != Code::kTimeout || elsewhere_.empty()) return why;
   return Status(why.code(), fmt::format("{}; meanwhile {}", why.cause(), elsewhere_))
       .with_peer(why.peer())
@@ -91,7 +91,7 @@ Status Operations::with_elsewhere(const Status& why) const {
 }
 
 // The operation, and the wait for its ticket if that has ended by it and somebody waited.
-void Operations::note_end(const Operation& operation) const {
+void OperationTable::note_end(const Operation& operation) const {
   TraceRecord record;
   record.begin_ns = trace_time(begun_at(operation));
   // A shared reading of the clock may be older than the operation.

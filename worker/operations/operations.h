@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations: those of this worker that are in flight, by age and so by deadline, and how they end.
-// A ticket ends once, when nobody reads the caller's memory any more.
+// OperationTable: those of this worker that are in flight, by age and so by deadline, and how they
+// end. A ticket ends once, when nobody reads the caller's memory any more.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 #include "common/clock.h"
 #include "observe/trace/trace.h"
-#include "worker/operations/lingering.h"
+#include "worker/operations/deferred_completions.h"
 #include "worker/operations/patience.h"
-#include "worker/operations/tensors.h"
+#include "worker/operations/tensor_table.h"
 
 namespace stretto {
 
 /// Thread: loop.
-class Operations {
+class OperationTable {
  public:
   /// Each may take so long. The tensors, whose names errors say, outlive this.
-  Operations(const Clock& clock, Duration timeout, const Tensors& tensors)
+  OperationTable(const Clock& clock, Duration timeout, const Tensors& tensors)
       : clock_(clock), patience_(timeout), tensors_(tensors) {}
 
   /// Operations are noted there. It outlives this.
@@ -62,14 +62,14 @@ class Operations {
 
  private:
   void tell(const OperationPtr& operation, const Status& status);
-  struct Trait {
+  struct Label {
     std::uint32_t tensor = 0;
     std::string_view name;
   };
-  static Trait trait_of(const Operation& operation) {
+  static Label trait_of(const Operation& operation) {
     return {.tensor = operation.tensor.id, .name = name_of(operation)};
   }
-  std::string describe(Trait trait) const;
+  std::string describe(Label trait) const;
   void note_end(const Operation& operation) const;
 
   const Clock& clock_;
@@ -77,10 +77,10 @@ class Operations {
   const Tensors& tensors_;
   Tracer* tracer_ = nullptr;
   OperationList in_flight_;  // By age, so by deadline.
-  Lingering lingering_;
+  DeferredCompletions lingering_;
   std::uint64_t last_id_ = 0;
-  Trait last_begun_;
-  Trait last_ended_;
+  Label last_begun_;
+  Label last_ended_;
   std::string elsewhere_;
 };
 

@@ -12,7 +12,7 @@
 #include "common/check.h"
 #include "van/engine/van.h"
 #include "van/wire/frame_views.h"
-#include "worker/operations/coder.h"
+#include "worker/operations/codec_executor.h"
 #include "worker/operations/operation.h"
 
 namespace stretto {
@@ -40,7 +40,7 @@ class LastValue {
 };
 
 /// The value that came last, kept for a server that takes the place of this part's.
-struct KeptValue {
+struct RetainedValue {
   Buffer bytes;
   std::uint64_t round = 0;  ///< Of ours, that it ended.
   std::uint64_t version = 0;
@@ -48,7 +48,7 @@ struct KeptValue {
 };
 
 /// A share that has left, as it did, for another server that has its part's place.
-struct SentShare {
+struct RetainedPush {
   wire::PushFrame push = {};  ///< Of round 0: none.
   Buffer bytes = {};
 };
@@ -151,8 +151,8 @@ class PartState {
   void clear() { lanes_ = {}; }
 
   LastValue last;
-  KeptValue kept;
-  SentShare sent;
+  RetainedValue kept;
+  RetainedPush sent;
   PartCodec codec;
 
  private:

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "common/check.h"
-#include "common/process/home_process.h"
+#include "common/process/fork_guard.h"
 
 namespace stretto {
 namespace detail {

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "common/change.h"
 #include "common/mutex.h"
+#include "common/operation_change.h"
 #include "common/threads/completion.h"
 #include "stretto/worker.h"
 

@@ -29,9 +29,9 @@ bool counts_late(const TensorState& tensor) {
 
 }  // namespace
 
-void QuorumExchange::prepare(const TensorState& tensor, MemberTensor& known) {
+void QuorumExchange::prepare(const TensorState& tensor, PeerTensor& known) {
   const auto workers = static_cast<std::uint32_t>(known.members.nodes.size());
-  for (const MemberPart& part : known.parts) {
+  for (const PeerPart& part : known.parts) {
     const collective::TreeNode& node = part.rounds.reduction().node();
     QuorumPart& made = known.closing.emplace_back();
     made.root = node.is_root() ? known.members.self : node.parent;
@@ -78,12 +78,12 @@ void QuorumExchange::contribute(const At& at, std::uint64_t round, const QuorumP
     part.sent = share;
     return;
   }
-  const wire::UpFrame up{.key = {at.tensor.id, at.part},
-                         .round = round,
-                         .root = share.from,
-                         .absent = share.bytes.empty(),
-                         .dtype = at.tensor.spec.dtype,
-                         .priority = part.priority};
+  const wire::ReduceFrame up{.key = {at.tensor.id, at.part},
+                             .round = round,
+                             .root = share.from,
+                             .absent = share.bytes.empty(),
+                             .dtype = at.tensor.spec.dtype,
+                             .priority = part.priority};
   send(at, part.root, up.header(), share.bytes, at.current().get());
 }
 
@@ -153,11 +153,11 @@ void QuorumExchange::close(const At& at) {
   const QuorumPart::Value& value = part.values[round] =
       part.make_value(at.known.reduction, at.tensor.spec.dtype,
                       at.tensor.cut.bytes_of_part(at.part), !in.contains(self));
-  wire::DownFrame down{.key = {at.tensor.id, at.part},
-                       .round = round,
-                       .contributors = value.contributors,
-                       .dtype = at.tensor.spec.dtype,
-                       .priority = part.priority};
+  wire::BroadcastFrame down{.key = {at.tensor.id, at.part},
+                            .round = round,
+                            .contributors = value.contributors,
+                            .dtype = at.tensor.spec.dtype,
+                            .priority = part.priority};
   const auto places = static_cast<Place>(at.known.members.nodes.size());
   for (Place next = 1; next < places; ++next) {
     const Place place = (self + next) % places;
@@ -180,7 +180,7 @@ void QuorumExchange::send(const At& at, Place to, const wire::Header& header, co
   if (of != nullptr && of->paused) van_.queue().pause(tag);
 }
 
-void QuorumExchange::on_ready(TensorState& tensor, MemberTensor& known, Place place) {
+void QuorumExchange::on_ready(TensorState& tensor, PeerTensor& known, Place place) {
   for (std::uint32_t index = 0; index < known.closing.size(); ++index) {
     const At at{tensor, known, index};
     QuorumPart& part = at.closing();
@@ -199,7 +199,7 @@ void QuorumExchange::on_data(const At& at, Place from, const wire::Header& heade
   if (!sound.ok()) return fail(at, from, sound);
   QuorumPart& part = at.closing();
   if (header.kind == wire::Kind::kUp) {
-    const wire::UpFrame up = wire::UpFrame::of(header);
+    const wire::ReduceFrame up = wire::ReduceFrame::of(header);
     const bool of_some = up.root >= 1 && up.root <= 1 + collective::kMostBehind;
     if (!part.rounds || up.is_value || up.assigns || !of_some) {
       return fail(at, from, {Code::kMalformed, "a contribution came that cannot be meant"});
@@ -207,7 +207,7 @@ void QuorumExchange::on_data(const At& at, Place from, const wire::Header& heade
     part.priority = up.priority;
     return come(at, from, up.round, payload.bytes(), up.root);
   }
-  const wire::DownFrame down = wire::DownFrame::of(header);
+  const wire::BroadcastFrame down = wire::BroadcastFrame::of(header);
   if (from != part.root || part.rounds || !part.may_come(down.round)) {
     return fail(at, from,
                 {Code::kMalformed, fmt::format("a value of round {} came, in round {}", down.round,
@@ -235,7 +235,7 @@ Time QuorumExchange::next_due() const {
   return next;
 }
 
-std::string QuorumExchange::missing(const MemberTensor& known) {
+std::string QuorumExchange::missing(const PeerTensor& known) {
   std::set<Rank> ranks;
   for (const QuorumPart& part : known.closing) {
     if (part.begun == part.finished) continue;

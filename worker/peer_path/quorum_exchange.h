@@ -11,8 +11,8 @@
 #include <string>
 
 #include "van/engine/van.h"
-#include "worker/operations/exchange_way.h"
-#include "worker/peer_state/member_part.h"
+#include "worker/operations/exchange_backend.h"
+#include "worker/peer_state/peer_part.h"
 #include "worker/peers/peer_links.h"
 
 namespace stretto {
@@ -20,34 +20,34 @@ namespace stretto {
 /// Thread: loop.
 class QuorumExchange {
  public:
-  using At = MemberPartAt;
+  using At = PeerPartRef;
   using Place = collective::Place;
 
   /// All outlive this.
-  QuorumExchange(Van& van, PeerLinks& peers, const Outcomes& outcomes)
+  QuorumExchange(Van& van, PeerLinks& peers, const OperationEvents& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
   /// The tensor, which is known since now, is of this kind.
-  static void prepare(const TensorState& tensor, MemberTensor& known);
+  static void prepare(const TensorState& tensor, PeerTensor& known);
 
   /// The part's current operation comes to its next round.
   void start(const At& at);
   /// So does the one that waits, if there is one and the part is free.
   void start_next(const At& at);
   /// The worker at this place knows the tensor now.
-  void on_ready(TensorState& tensor, MemberTensor& known, Place place);
+  void on_ready(TensorState& tensor, PeerTensor& known, Place place);
   /// A frame of the worker at this place.
   void on_data(const At& at, Place from, const wire::Header& header, const Buffer& payload);
   /// Rounds close that only time was missing for.
   void tick();
   Time next_due() const;
   /// Who is waited for.
-  static std::string missing(const MemberTensor& known);
+  static std::string missing(const PeerTensor& known);
 
  private:
   struct Due {
     TensorState* tensor = nullptr;
-    MemberTensor* known = nullptr;
+    PeerTensor* known = nullptr;
     Time at = {};
   };
 
@@ -63,7 +63,7 @@ class QuorumExchange {
 
   Van& van_;
   PeerLinks& peers_;
-  const Outcomes& outcomes_;
+  const OperationEvents& outcomes_;
   std::map<wire::Key, Due> due_;  // Of parts whose root this is: when the open round closes.
 };
 

@@ -33,7 +33,7 @@ GroupState::GroupState(collective::Strategy strategy, collective::Reduction::Ord
       ahead_(trees.members(),
              CallsAhead(ahead_bytes / std::max<std::size_t>(trees.members() - 1, 1))) {}
 
-CallId GroupState::begin(const MemberCall& call) {
+CallId GroupState::begin(const GroupCallArgs& call) {
   if (call.call.kind != CallKind::kSend) return {.number = ++begun_};
   CallId id{.from = call.call.root, .to = call.peer, .tag = call.tag};
   const std::uint64_t number = ++sends_[id];

@@ -88,7 +88,7 @@ class GroupState {
              std::uint32_t part_bytes, std::vector<std::uint32_t> machines = {});
 
   /// Numbers this member's next call.
-  CallId begin(const MemberCall& call);
+  CallId begin(const GroupCallArgs& call);
   /// Which call of a member `self` a frame of `from` is of.
   static CallId id_of(const wire::GroupFrame& frame, collective::Place from,
                       collective::Place self);

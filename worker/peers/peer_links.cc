@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/network/address.h"
-#include "van/control/greeting.h"
+#include "van/control/handshake.h"
 
 namespace stretto {
 namespace {

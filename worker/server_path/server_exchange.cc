@@ -57,7 +57,7 @@ wire::PullFrame pull_of(const TensorState& tensor, std::uint32_t part, const Ope
 }  // namespace
 
 ServerExchange::ServerExchange(Van& van, const Clock& clock, Tensors& tensors,
-                               std::unique_ptr<Coder> coder, Outcomes outcomes)
+                               std::unique_ptr<CodecExecutor> coder, OperationEvents outcomes)
     : van_(van),
       tensors_(tensors),
       codings_(clock, std::move(coder),
@@ -194,7 +194,7 @@ void ServerExchange::on_value(TensorState& tensor, const wire::ValueFrame& value
     case PartState::Verdict::kWanted:
       break;
   }
-  if (Status status = Codings::check(tensor, value, payload); !status.ok()) {
+  if (Status status = CodecJobs::check(tensor, value, payload); !status.ok()) {
     return outcomes_.fail_tensor(tensor.id, status);
   }
   if (value.codec != Codec::kNone) return codings_.decode(tensor, value, payload);
@@ -203,7 +203,7 @@ void ServerExchange::on_value(TensorState& tensor, const wire::ValueFrame& value
     std::memcpy(target, payload.data(), payload.size());
     if (tracer_ != nullptr) tracer_->worked(payload.size());
   }
-  if (recalls_.keeps(tensor)) Recalls::keep(part, value.facts, payload);
+  if (recalls_.keeps(tensor)) RecoveryResponder::keep(part, value.facts, payload);
   take_value(tensor, value);
 }
 
@@ -247,7 +247,7 @@ void ServerExchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
 }
 
 // An answer may have come before: then it is not for what is there now.
-void ServerExchange::on_acked(const wire::PushName& push) {
+void ServerExchange::on_acked(const wire::PushTag& push) {
   const wire::Key& key = push.key;
   TensorState* tensor = tensors_.find(key);
   if (tensor == nullptr || tensor->parts[key.part].rounds() != push.round) return;

@@ -8,22 +8,22 @@
 #include "common/clock.h"
 #include "observe/trace/trace.h"
 #include "van/engine/van.h"
-#include "worker/operations/codings.h"
-#include "worker/operations/exchange_way.h"
-#include "worker/server_path/recalls.h"
+#include "worker/operations/codec_jobs.h"
+#include "worker/operations/exchange_backend.h"
+#include "worker/server_path/recovery_responder.h"
 
 namespace stretto {
 
 /// Thread: loop.
-class ServerExchange final : public ExchangeWay {
+class ServerExchange final : public ExchangeBackend {
  public:
   /// All outlive this.
-  ServerExchange(Van& van, const Clock& clock, Tensors& tensors, std::unique_ptr<Coder> coder,
-                 Outcomes outcomes);
+  ServerExchange(Van& van, const Clock& clock, Tensors& tensors,
+                 std::unique_ptr<CodecExecutor> coder, OperationEvents outcomes);
 
   /// The work of codecs is noted there. It outlives this.
   void set_tracer(Tracer* tracer);
-  /// Codings::set_most_encoded.
+  /// CodecJobs::set_most_encoded.
   void set_most_encoded(std::size_t bytes) { codings_.set_most_encoded(bytes); }
   /// When this returns no codec reads or writes the users' memory.
   void stop() { codings_.stop(); }
@@ -34,14 +34,14 @@ class ServerExchange final : public ExchangeWay {
   void forget(Operation& operation) override { codings_.discard(operation); }
   void failed(const TensorState& tensor, const Status& why) override;
 
-  Recalls& recalls() { return recalls_; }
+  RecoveryResponder& recalls() { return recalls_; }
   /// Parts of a tensor have moved to this link: what was on the way to their owner goes again.
   void send_again(TensorState& tensor, LinkId link);
 
   void on_data(const wire::Header& header, const Buffer& payload);
   /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
   std::span<std::byte> landing(const wire::Header& header);
-  void on_acked(const wire::PushName& push);
+  void on_acked(const wire::PushTag& push);
   /// What the server says of a part that it cannot give.
   void on_fault(const wire::Key& key, const Status& why);
 
@@ -61,9 +61,9 @@ class ServerExchange final : public ExchangeWay {
   Van& van_;
   Tensors& tensors_;
   Tracer* tracer_ = nullptr;
-  Codings codings_;
-  Recalls recalls_;
-  const Outcomes outcomes_;
+  CodecJobs codings_;
+  RecoveryResponder recalls_;
+  const OperationEvents outcomes_;
 };
 
 }  // namespace stretto

@@ -51,7 +51,7 @@ std::optional<LinkId> StandbyLinks::promote(NodeId node) {
   if (found == standbys_.end()) return std::nullopt;
   const Standby standby = std::move(found->second);
   standbys_.erase(found);
-  std::erase_if(missed_, [node](const Missed& missed) { return missed.member.node == node; });
+  std::erase_if(missed_, [node](const Unreachable& missed) { return missed.member.node == node; });
   if (standby.link == 0) return std::nullopt;  // It is called again.
   for (const control::Message& message : standby.said) said_.emplace_back(standby.link, message);
   if (standby.refusal) said_.emplace_back(standby.link, *standby.refusal);
@@ -100,7 +100,7 @@ void StandbyLinks::miss(Standby& standby, Status why) {
   missed_.push_back({standby.member, std::move(why)});
 }
 
-std::vector<StandbyLinks::Missed> StandbyLinks::take_missed(Time now, bool excused) {
+std::vector<StandbyLinks::Unreachable> StandbyLinks::take_missed(Time now, bool excused) {
   for (auto& [node, standby] : standbys_) {
     if (now < standby.deadline) continue;
     if (excused || !std::exchange(standby.late, true)) {

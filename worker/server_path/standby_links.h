@@ -21,7 +21,7 @@ class StandbyLinks {
  public:
   using Said = std::pair<LinkId, control::Message>;
   /// A server that this host cannot reach.
-  struct Missed {
+  struct Unreachable {
     Member member;
     Status why;
   };
@@ -44,7 +44,7 @@ class StandbyLinks {
   bool lose(LinkId link, const Status& why);
   /// Those that cannot be reached, each once. `excused`: nobody is there now who would say that one
   /// of them is lost, so that they have their time anew.
-  std::vector<Missed> take_missed(Time now, bool excused = false);
+  std::vector<Unreachable> take_missed(Time now, bool excused = false);
   /// When that should be asked.
   Time next_due() const;
 
@@ -65,7 +65,7 @@ class StandbyLinks {
   Van& van_;
   std::map<NodeId, Standby> standbys_;
   std::vector<Said> said_;
-  std::vector<Missed> missed_;
+  std::vector<Unreachable> missed_;
   Duration patience_{};
 };
 

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "bindings/python/core/errors.h"
-#include "bindings/python/core/heard.h"
+#include "bindings/python/core/interruptible_wait.h"
 
 namespace stretto::python {
 namespace py = pybind11;

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "bindings/python/core/heard.h"
+#include "bindings/python/core/interruptible_wait.h"
 
 namespace stretto::python {
 namespace py = pybind11;

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "bindings/python/core/heard.h"
+#include "bindings/python/core/interruptible_wait.h"
 #include "common/clock.h"
 #include "input/formats/tfrecord.h"
 

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "bindings/python/core/heard.h"
+#include "bindings/python/core/interruptible_wait.h"
 #include "common/clock.h"
 #include "common/threads/interruptible.h"
 

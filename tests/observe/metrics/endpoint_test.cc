@@ -22,7 +22,7 @@ std::string get(const std::string& address, const std::string& path, const std::
 }
 
 TEST(MetricsEndpoint, ServesWhatIsOnTheBoard) {
-  const auto board = std::make_shared<Board>();
+  const auto board = std::make_shared<MetricsSnapshots>();
   Metric histogram;
   histogram.name = "stretto_staleness";
   histogram.help = "How stale.";
@@ -46,7 +46,7 @@ TEST(MetricsEndpoint, ServesWhatIsOnTheBoard) {
 }
 
 TEST(MetricsEndpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
-  const auto endpoint = serve("127.0.0.1:0", std::make_shared<Board>(), "");
+  const auto endpoint = serve("127.0.0.1:0", std::make_shared<MetricsSnapshots>(), "");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
   std::vector<int> halves;
   for (int i = 0; i < 20; ++i) {  // More than there are threads.
@@ -59,7 +59,7 @@ TEST(MetricsEndpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
 }
 
 TEST(MetricsEndpoint, APortThatIsTakenIsNamed) {
-  const auto board = std::make_shared<Board>();
+  const auto board = std::make_shared<MetricsSnapshots>();
   const auto first = serve("127.0.0.1:0", board, "");
   ASSERT_TRUE(first.ok());
   const auto second = serve((*first)->address(), board, "");
@@ -70,7 +70,7 @@ TEST(MetricsEndpoint, APortThatIsTakenIsNamed) {
 }
 
 TEST(MetricsEndpoint, OtherHostsNeedTheToken) {
-  const auto endpoint = serve("0.0.0.0:0", std::make_shared<Board>(), "secret");
+  const auto endpoint = serve("0.0.0.0:0", std::make_shared<MetricsSnapshots>(), "secret");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
   const HostPort at = parse_host_port((*endpoint)->address()).or_exit();
   const std::string here = "127.0.0.1:" + std::to_string(at.port);
@@ -100,7 +100,7 @@ TEST(MetricsEndpoint, PortsAreCountedOnFromTheSchedulers) {
 
 TEST(MetricsEndpoint, NoneIsServedUnlessItIsWanted) {
   Config config;
-  const auto board = std::make_shared<Board>();
+  const auto board = std::make_shared<MetricsSnapshots>();
   EXPECT_EQ(serve_if_wanted(config, 0, board), nullptr);
   config.metrics_address = "127.0.0.1:0";
   EXPECT_NE(serve_if_wanted(config, 0, board), nullptr);

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "collective/chooser.h"
+#include "collective/strategy_chooser.h"
 #include "scheduler/scheduler.h"
 #include "server/shard.h"
 #include "tests/sim/among/among_user.h"
@@ -43,7 +43,7 @@ class AmongJob {
     std::string name;
     Rank rank = 0;
     Config config;
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<LoopTask> agent;
     WorkerNode* worker = nullptr;
     std::unique_ptr<AmongUser> user;
     bool alive = true;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/change.h"
+#include "common/operation_change.h"
 #include "worker/operations/call_plan.h"
 
 namespace stretto::sim {
@@ -192,7 +192,7 @@ void AmongUser::start(std::size_t item, const LentPtr& lent) {
   Operation& operation = *lent->operation;
   operation.tensor = *known_[index];
   operation.priority = static_cast<std::int32_t>(random_.below(5)) - 2;
-  MemberCall call;
+  GroupCallArgs call;
   if (!founds) {
     lend(what, item, *lent);
     call = {
@@ -208,7 +208,7 @@ void AmongUser::start(std::size_t item, const LentPtr& lent) {
   const bool at_root = circle.place_of(rank_) == what.call.root;
   operation.kind = Operation::Kind::kCall;
   if (circle.is_group) {
-    operation.call = std::make_shared<const MemberCall>(std::move(call));
+    operation.call = std::make_shared<const GroupCallArgs>(std::move(call));
   } else if (what.call.kind == CallKind::kAllReduce) {
     operation.kind = Operation::Kind::kPushPull;
   } else {

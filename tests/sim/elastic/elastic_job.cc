@@ -43,7 +43,7 @@ void ElasticJob::gather() {
     processes_.back().node = std::get<Admit>(orders.at(0)).member.node;
   }
   const auto placed = tell_machine(NewTensor{Cut(spec_, kPartBytes)});
-  first_slot_ = std::get<Placed>(placed.at(0)).first_slot;
+  first_slot_ = std::get<SlotsAssigned>(placed.at(0)).first_slot;
   view_ = std::make_shared<const View>(machine_->view());
   for (const wire::Key& key : keys_) {
     ElasticServer& server = *process_of(owner_of(key))->server;
@@ -143,7 +143,7 @@ std::vector<ViewOrder> ElasticJob::tell_machine(const ViewEvent& event) {
 
 // To all who are in, and to those who are not any more.
 void ElasticJob::publish() {
-  tell_machine(TurnOver{});
+  tell_machine(EndOfTurn{});
   const View& now = machine_->view();
   if (now.epoch == view_->epoch) return;
   for (const std::string& text : {violation(now), violation(*view_, now)}) {
@@ -169,7 +169,7 @@ void ElasticJob::spread(const SharedView& view, ProcessId to) {
 }
 
 void ElasticJob::time_out() {
-  tell_machine(TimeOut{});
+  tell_machine(Tick{});
   publish();
 }
 
@@ -300,7 +300,7 @@ void ElasticJob::lose(bool silently) {
     if (silently) {
       tell_machine(Lost{.node = node, .cause = "silent"});
     } else {
-      tell_machine(Gone{.node = node, .cause = "reset"});
+      tell_machine(Disconnected{.node = node, .cause = "reset"});
     }
     publish();
     stop_waiting_for(id);
@@ -316,7 +316,7 @@ void ElasticJob::give_notice() {
     const NodeId node = workers[random_.below(workers.size())];
     ++events_.noticed;
     ledger_.ends(node, round);
-    tell_machine(Notice{.node = node, .deadline = mail_.now() + 5s, .round = round});
+    tell_machine(DrainNotice{.node = node, .deadline = mail_.now() + 5s, .round = round});
     mail_.after(5s, [this] { time_out(); });
   });
 }

@@ -39,7 +39,7 @@ void ElasticServer::make_slot(std::uint32_t number, const TensorSpec& spec,
   for (const wire::Key& key : keys) {
     const PartLayout layout(spec, key, kNumbers, group->size());
     owned.slot->add(spec, layout, nullptr,
-                    Collector(layout, group, Buffer::allocate, Collector::Shares::kKept),
+                    Aggregator(layout, group, Buffer::allocate, Aggregator::Shares::kKept),
                     Buffer::allocate);
   }
 }

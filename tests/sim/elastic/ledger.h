@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/sim/sim_cluster.h"
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto::sim {
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "van/wire/wire.h"
+#include "van/wire/header.h"
 
 namespace stretto::sim {
 namespace {
@@ -120,7 +120,7 @@ void LossJob::add_worker(std::uint32_t number, NodeId former) {
   process.number = number;
   process.config = config_of(Role::kWorker, number);
   process.config.former = former;
-  const auto on_place = [this, number](const JobPlace& place) {
+  const auto on_place = [this, number](const WorkerView& place) {
     board_.history.places.push_back({.worker = number,
                                      .epoch = place.epoch,
                                      .rank = place.rank,
@@ -131,7 +131,7 @@ void LossJob::add_worker(std::uint32_t number, NodeId former) {
   if (!address.ok()) report("set-up", "a worker cannot listen");
   process.config.machine = 1 + number % plan_.machines;
   auto node = std::make_unique<WorkerNode>(process.config, std::move(transport), clock_,
-                                           std::make_unique<Coder>(), on_place);
+                                           std::make_unique<CodecExecutor>(), on_place);
   process.worker = node.get();
   process.agent = std::move(node);
   process.user = std::make_unique<LossUser>(plan_, number, *process.worker, board_, *address,
@@ -230,7 +230,7 @@ NodeId LossJob::former_of(std::uint32_t newcomer) {
     if (process->user->is_in() && !known) all.push_back(process.get());
   }
   if (all.empty()) return 0;
-  const Membership& former = all[newcomer % all.size()]->worker->membership();
+  const MembershipClient& former = all[newcomer % all.size()]->worker->membership();
   returns_.push_back({.former = former.node(), .number = former.number(), .newcomer = newcomer});
   return former.node();
 }

@@ -57,7 +57,7 @@ class LossJob {
     std::string name;
     std::uint32_t number = 0;
     Config config;
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<LoopTask> agent;
     WorkerNode* worker = nullptr;
     Shard* shard = nullptr;
     std::unique_ptr<LossUser> user;

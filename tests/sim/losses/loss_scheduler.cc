@@ -27,7 +27,7 @@ std::unique_ptr<Scheduler> LossScheduler::make(Config& config, std::unique_ptr<T
         .journal = "journal", .life = life_, .restarts = 100, .absence = 30s};
   }
   std::set<std::string> restored;
-  Result<SchedulerPast> past = past_of(config, disk_, restored);
+  Result<RecoveredState> past = past_of(config, disk_, restored);
   if (!past.ok()) {
     ways_.report("a journal can be read", past.status().text());
     return nullptr;

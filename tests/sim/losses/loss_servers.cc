@@ -95,11 +95,11 @@ void LossServers::follow(Time now, const Scheduler& scheduler) {
     const auto& strike = plan_.server_strikes[turn % plan_.server_strikes.size()];
     starts_.push_back({.number = number, .at = now + strike.absence});
   };
-  const std::vector<LossNews>& news = scheduler.watch().loss_news();
+  const std::vector<LossReport>& news = scheduler.watch().loss_news();
   for (; news_ < news.size(); ++news_) {
     if (news[news_].server && !news[news_].dropped) start(news[news_].number, news_);
   }
-  const std::vector<MoveOrder>& orders = scheduler.moves().orders();
+  const std::vector<MigrationOrder>& orders = scheduler.moves().orders();
   for (; orders_ < orders.size(); ++orders_) start(orders[orders_].server, orders_);
 }
 

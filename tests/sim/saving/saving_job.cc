@@ -127,7 +127,7 @@ void SavingJob::add_server(std::uint32_t server) {
   Process& process = add(fmt::format("server {}", server), config_of(Role::kServer, server));
   auto shard = std::make_unique<Shard>(
       process.config, 0, network_->endpoint(process.name), clock_,
-      ShardArchive::Files{.disk = &disk_, .work = &process.work, .copied_in_a_turn = 1});
+      ShardPersistence::Files{.disk = &disk_, .work = &process.work, .copied_in_a_turn = 1});
   if (!shard->start(process.name + ":0", "").ok()) report("set-up", "a shard cannot start");
   process.agent = std::move(shard);
 }

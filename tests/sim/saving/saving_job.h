@@ -40,7 +40,7 @@ class SavingJob {
     std::string name;
     Config config;
     DiskQueue work;  // Before the agent, which knows it.
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<LoopTask> agent;
     std::unique_ptr<SavingUser> user;
     bool alive = true;
     Time sleeps_until = {};

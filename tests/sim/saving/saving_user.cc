@@ -144,7 +144,7 @@ void SavingUser::write(const CheckpointShare& share) {
     const std::vector<NodeId>& workers = share.cut->workers;
     const auto place = std::ranges::find(workers, node_.membership().node());
     if (place == workers.end()) return report_("workers are counted", "one is not");
-    const checkpoint::StripeSeat seat{
+    const checkpoint::StripeOwner seat{
         .position = static_cast<std::uint32_t>(place - workers.begin()),
         .of = static_cast<std::uint32_t>(workers.size()),
         .striped = share.cut->alike};

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/disk_work.h"
+#include "checkpoint/disk_executor.h"
 #include "common/files/disk.h"
 #include "tests/sim/saving/saving_past.h"
 #include "tests/sim/saving/saving_plan.h"
@@ -23,7 +23,7 @@ class SavingUser {
   using Report = std::function<void(const std::string& invariant, const std::string& text)>;
   struct Disks {
     Disk& disk;
-    checkpoint::DiskWork& work;
+    checkpoint::DiskExecutor& work;
   };
 
   SavingUser(const SavingPlan& plan, const SavingPlan::Life& life, std::uint32_t number,

@@ -63,7 +63,7 @@ void ReturnsJob::add_scheduler() {
   }
   Process& process = add(life_ == 1 ? "scheduler" : fmt::format("scheduler-{}", life_), config);
   std::set<std::string> restored;
-  Result<SchedulerPast> past = past_of(process.config, disk_, restored);
+  Result<RecoveredState> past = past_of(process.config, disk_, restored);
   process.alive = past.ok();
   if (!past.ok()) return report("a journal can be read", past.status().text());
   const std::vector<JournalRecord> records = std::move(past->records);
@@ -307,13 +307,13 @@ void ReturnsJob::note_unwanted(Rank server) {
 void ReturnsJob::follow_scheduler() {
   if (!scheduler_process_->alive) return;
   note_dead_heirs();
-  const std::vector<MoveOrder>& orders = scheduler_->moves().orders();
+  const std::vector<MigrationOrder>& orders = scheduler_->moves().orders();
   for (; orders_ < orders.size(); ++orders_) {
     const std::size_t turn = orders_ % plan_.strikes.size();
     starts_.push_back(
         {.server = orders[orders_].server, .at = clock_.now() + plan_.strikes[turn].absence});
   }
-  const std::vector<LossNews>& news = scheduler_->watch().loss_news();
+  const std::vector<LossReport>& news = scheduler_->watch().loss_news();
   for (; news_ < news.size(); ++news_) {
     if (news[news_].dropped) note_unwanted(news[news_].number);
     if (news[news_].dropped) continue;

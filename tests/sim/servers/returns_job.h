@@ -44,7 +44,7 @@ class ReturnsJob {
   struct Process {
     std::string name;
     Config config;
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<LoopTask> agent;
     Shard* shard = nullptr;
     std::unique_ptr<ReturnsUser> user;
     bool alive = true;

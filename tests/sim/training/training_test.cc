@@ -58,7 +58,7 @@ class TrainingJob {
   struct Node {
     std::string name;
     std::unique_ptr<Config> config;
-    std::unique_ptr<Agent> agent;
+    std::unique_ptr<LoopTask> agent;
     std::unique_ptr<SimTrainer> trainer;
   };
 

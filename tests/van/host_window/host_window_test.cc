@@ -80,7 +80,7 @@ TEST_F(HostWindowTest, SeesHowFastTheMoreUrgentIs) {
   other.join(now_);
   HostEntry first = waits(5);
   HostEntry rest = waits(0);
-  HostShare share;
+  WindowShare share;
   for (int i = 0; i < 200; ++i) {
     rest.taken_bytes += kMegabyte / 10;                  // 100 MB/s
     first.taken_bytes += i < 100 ? 0 : kMegabyte / 100;  // and 10.
@@ -145,7 +145,7 @@ TEST_F(HostWindowTest, ASeatThatWasTakenIsMissedOnce) {
   HostWindow other(options());
   window.join(now_);
   other.join(now_);
-  Result<SeatsFile> file = SeatsFile::open(path());
+  Result<HostRegistryFile> file = HostRegistryFile::open(path());
   ASSERT_TRUE(file.ok());
   const auto everybody_is_gone = [](const ProcessMark&) { return Life::kGone; };
   EXPECT_EQ(file->seats().take({.owner = 1, .space = 1}, everybody_is_gone, now_), 0U);

@@ -124,7 +124,7 @@ class VanReceiver final : public Van::Handler {
     van_->send(link, header_of(wire::Kind::kValue, kUrgentTensor, header.priority),
                std::move(payload));
   }
-  void on_acked(LinkId link, wire::PushName) override { background_.push_part(*van_, link); }
+  void on_acked(LinkId link, wire::PushTag) override { background_.push_part(*van_, link); }
   void on_broken(LinkId, const Status&) override { over_ = true; }
 
   const PreemptSettings& settings_;
@@ -203,7 +203,7 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
     van_->ack(link, header.push_sequence, false);
     delivered_bytes_ += payload.size();
   }
-  void on_acked(LinkId link, wire::PushName push) override {
+  void on_acked(LinkId link, wire::PushTag push) override {
     if (push.key.tensor != kBackground) return;
     delivered_bytes_ += settings_.part_bytes;
     background_.push_part(*van_, link);

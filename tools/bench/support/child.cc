@@ -15,7 +15,7 @@
 
 #include "tools/bench/support/now.h"
 #include "tools/bench/support/system.h"
-#include "tools/launch/process/process_handle.h"
+#include "tools/launch/process/pidfd.h"
 
 namespace stretto::bench {
 namespace {

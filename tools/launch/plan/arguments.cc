@@ -12,7 +12,7 @@
 #include "common/network/address.h"
 #include "tools/launch/plan/environment.h"
 #include "tools/launch/plan/flags.h"
-#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/hostfile.h"
 #include "tools/launch/plan/torchrun.h"
 #include "tools/launch/plan/values.h"
 

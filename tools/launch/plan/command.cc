@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "tools/launch/protocol/frames.h"
+#include "tools/launch/protocol/agent_protocol.h"
 
 namespace stretto::launch {
 namespace {

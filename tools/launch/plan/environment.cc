@@ -129,7 +129,7 @@ void add_worker_variables(const Plan& plan, const JobMember& member, const Rende
 
 namespace {
 
-void add_scheduler_variables(const SchedulerLife& life, Variables& given) {
+void add_scheduler_variables(const SchedulerIncarnation& life, Variables& given) {
   if (life.journal.empty()) return;
   given["STRETTO_SCHEDULER_JOURNAL"] = life.journal;
   given["STRETTO_SCHEDULER_LIFE"] = std::to_string(life.life);

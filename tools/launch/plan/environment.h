@@ -28,7 +28,7 @@ Duration time_told(const Plan& plan, const Variables& inherited, const std::stri
                    Duration otherwise);
 
 /// Which of the schedulers of a job one is, and what lets it go on.
-struct SchedulerLife {
+struct SchedulerIncarnation {
   std::string journal = {};    ///< Its path; empty: it does not come back.
   std::uint32_t life = 1;      ///< The how many-eth.
   std::uint32_t restarts = 0;  ///< That may follow.
@@ -40,7 +40,7 @@ struct Rendezvous {
   std::string token;
   std::string
       master_host;  ///< Where worker 0 runs, for MASTER_ADDR; empty: where the scheduler does.
-  SchedulerLife scheduler_life = {};
+  SchedulerIncarnation scheduler_life = {};
 };
 
 /// What a process's host makes of it.

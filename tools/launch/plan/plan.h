@@ -14,7 +14,7 @@
 #include "common/config/job_file.h"
 #include "stretto/types.h"
 #include "tools/launch/plan/flags.h"
-#include "tools/launch/plan/hosts.h"
+#include "tools/launch/plan/hostfile.h"
 
 namespace stretto::launch {
 

@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "common/build_version.h"
-#include "tools/launch/preflight/survey.h"
+#include "tools/launch/preflight/remote_check.h"
 #include "tools/launch/process/signals.h"
 #include "tools/launch/process/spawn.h"
 #include "tools/launch/process/system.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host: where processes of the job run, seen from the loop that looks after them. LocalHost starts
-// them itself; FarHost has an agent do it, which is a LocalHost behind a link.
+// them itself; RemoteHost has an agent do it, which is a LocalHost behind a link.
 #pragma once
 
 #include <cstddef>

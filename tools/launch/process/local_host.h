@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "tools/launch/process/host.h"
-#include "tools/launch/process/memory_kills.h"
+#include "tools/launch/process/oom_detector.h"
 #include "tools/launch/process/orphans.h"
 #include "tools/launch/process/poller.h"
 #include "tools/launch/process/spawn.h"
@@ -65,7 +65,7 @@ class LocalHost final : public Host {
   const SignalState& signals_;
   const Clock& clock_;
   Orphans orphans_;
-  MemoryKills memory_kills_;
+  OomDetector memory_kills_;
   std::size_t orphan_count_ = 0;
   std::map<std::size_t, std::unique_ptr<Process>> processes_;  // By member.
   std::array<bool, 2> paused_{};

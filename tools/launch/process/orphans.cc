@@ -12,7 +12,7 @@
 #include <fstream>
 #include <vector>
 
-#include "tools/launch/process/process_handle.h"
+#include "tools/launch/process/pidfd.h"
 
 namespace stretto::launch {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/descriptor.h"
 #include "stretto/status.h"
 #include "tools/launch/plan/plan.h"
-#include "tools/launch/process/lines.h"
+#include "tools/launch/process/line_splitter.h"
 #include "tools/launch/process/output_queue.h"
 #include "tools/launch/process/poller.h"
 #include "tools/launch/process/signals.h"

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/process/starter.h"
-#include "tools/launch/process/process_handle.h"
+#include "common/process/parent_process.h"
+#include "tools/launch/process/pidfd.h"
 
 namespace stretto::launch {
 namespace {
@@ -92,7 +92,7 @@ int failure_of(const Descriptor& failure) {
 
 // By that name whatever it starts itself knows whether this process is there.
 Variables with_starter(Variables variables) {
-  variables["STRETTO_STARTED_BY"] = Starter::own_name();
+  variables["STRETTO_STARTED_BY"] = ParentProcess::own_name();
   return variables;
 }
 

@@ -13,7 +13,7 @@
 
 #include "common/clock.h"
 #include "common/descriptor.h"
-#include "tools/launch/protocol/frames.h"
+#include "tools/launch/protocol/agent_protocol.h"
 
 namespace stretto::launch {
 

@@ -20,11 +20,11 @@
 #include "common/build_version.h"
 #include "tools/launch/process/local_host.h"
 #include "tools/launch/process/signals.h"
-#include "tools/launch/process/step_notices.h"
+#include "tools/launch/process/slurm_signals.h"
 #include "tools/launch/process/system.h"
 #include "tools/launch/remote/admission.h"
 #include "tools/launch/remote/agent_link.h"
-#include "tools/launch/remote/gate.h"
+#include "tools/launch/remote/agent_listener.h"
 #include "tools/launch/remote/tcp.h"
 
 namespace stretto::launch {
@@ -240,8 +240,8 @@ class HostAgent final : public HostEvents {
   Poller poller_;
   LocalHost host_;
   std::unique_ptr<AgentLink> link_;
-  OpenPort open_port_;                  // For other hosts' tries to reach this one.
-  std::optional<StepNotices> notices_;  // As a task of Slurm's.
+  OpenPort open_port_;                        // For other hosts' tries to reach this one.
+  std::optional<SlurmSignalFilter> notices_;  // As a task of Slurm's.
   Status link_error_;
   std::int64_t credit_ = kOutputWindow;
   Time alive_due_ = {};

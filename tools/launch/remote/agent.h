@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/config/config.h"
 #include "tools/launch/plan/environment.h"
-#include "tools/launch/protocol/frames.h"
+#include "tools/launch/protocol/agent_protocol.h"
 
 namespace stretto::launch {
 

@@ -21,7 +21,7 @@ constexpr int kNotExecutable = 126;
 Status AgentConnection::open(const Command& carrier, const SignalState& signals) {
   STRETTO_CHECK(!link_ && !carrier_);
   carrier_name_ = carrier.arguments.front();
-  carrier_ = std::make_unique<Carrier>(poller_, callbacks_.on_line, [this] {
+  carrier_ = std::make_unique<RemoteShell>(poller_, callbacks_.on_line, [this] {
     if (state_ == State::kFinished || !is_open()) return take_end({});
     deadline_ = clock_.now() + kLastWords;  // What is on its way may say more.
   });

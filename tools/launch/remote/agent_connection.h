@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "tools/launch/remote/agent_link.h"
-#include "tools/launch/remote/carrier.h"
+#include "tools/launch/remote/remote_shell.h"
 
 namespace stretto::launch {
 
@@ -72,7 +72,7 @@ class AgentConnection {
   const std::string& host_;
   const Callbacks callbacks_;
   State state_ = State::kOpen;
-  std::unique_ptr<Carrier> carrier_;
+  std::unique_ptr<RemoteShell> carrier_;
   std::string carrier_name_;
   std::unique_ptr<AgentLink> link_;
   bool greeted_ = false;

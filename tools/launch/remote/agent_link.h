@@ -8,7 +8,7 @@
 
 #include "common/descriptor.h"
 #include "tools/launch/process/poller.h"
-#include "tools/launch/protocol/frames.h"
+#include "tools/launch/protocol/agent_protocol.h"
 
 namespace stretto::launch {
 

@@ -12,7 +12,7 @@
 namespace stretto::launch {
 namespace {
 
-using Life = Witness::Life;
+using Life = MemberRecord::Life;
 
 constexpr std::string_view kErrorLine = "ERROR ";
 constexpr std::size_t kMaxNames = 8;
@@ -35,7 +35,7 @@ std::optional<std::string_view> take_until(std::string_view& text, std::string_v
 }
 
 // As the last line of a traceback: "stretto.errors.CODE: CAUSE (peer: PEER)", if a peer is named.
-std::optional<Statement> statement_of_python(std::string_view line) {
+std::optional<ErrorLine> statement_of_python(std::string_view line) {
   constexpr std::string_view kBegin = "stretto.errors.";
   constexpr std::string_view kPeer = " (peer: ";
   if (!line.starts_with(kBegin)) return std::nullopt;
@@ -44,11 +44,11 @@ std::optional<Statement> statement_of_python(std::string_view line) {
   if (!code || code_named(*code) == Code::kOk) return std::nullopt;
   const std::size_t peer = line.rfind(kPeer);
   if (peer == std::string_view::npos || !line.ends_with(')')) {
-    return Statement{code_named(*code), "-", std::string(line)};
+    return ErrorLine{code_named(*code), "-", std::string(line)};
   }
   std::string_view who = line.substr(peer + kPeer.size());
   who.remove_suffix(1);
-  return Statement{code_named(*code), std::string(who), std::string(line.substr(0, peer))};
+  return ErrorLine{code_named(*code), std::string(who), std::string(line.substr(0, peer))};
 }
 
 // A program may fail before it has joined, and has a name of its own until then.
@@ -63,7 +63,7 @@ bool speaks_for(const JobMember& speaker, std::string_view role, std::string_vie
 
 }  // namespace
 
-std::optional<Statement> statement_of(std::string_view line, const JobMember& speaker) {
+std::optional<ErrorLine> statement_of(std::string_view line, const JobMember& speaker) {
   if (speaker.role == Role::kWorker) {
     if (auto statement = statement_of_python(line)) return statement;
   }
@@ -76,12 +76,12 @@ std::optional<Statement> statement_of(std::string_view line, const JobMember& sp
   const auto operation = take_until(line, " cause=");
   if (!code || !role || !rank || !peer || !operation) return std::nullopt;
   if (!speaks_for(speaker, *role, *rank) || code_named(*code) == Code::kOk) return std::nullopt;
-  return Statement{code_named(*code), std::string(*peer), std::string(line)};
+  return ErrorLine{code_named(*code), std::string(*peer), std::string(line)};
 }
 
-bool answers_notice(const Witness& witness, std::string_view line) {
+bool answers_notice(const MemberRecord& witness, std::string_view line) {
   if (!witness.told || !line.starts_with(kErrorLine)) return false;
-  const std::optional<Statement> said = statement_of(line, witness.member);
+  const std::optional<ErrorLine> said = statement_of(line, witness.member);
   return said && said->code == Code::kInterrupted;
 }
 
@@ -91,26 +91,26 @@ void JobEvidence::record_start(std::size_t member) {
 }
 
 void JobEvidence::record_return(std::size_t member) {
-  Witness& witness = members.at(member);
+  MemberRecord& witness = members.at(member);
   STRETTO_CHECK(witness.life != Life::kAlive && witness.awaited);
   const std::uint32_t returned = witness.returned + 1;
-  witness = Witness(witness.member);
+  witness = MemberRecord(witness.member);
   witness.again = true;
   witness.returned = returned;
 }
 
 void JobEvidence::record_reuse(std::size_t member) {
-  Witness& witness = members.at(member);
+  MemberRecord& witness = members.at(member);
   STRETTO_CHECK(witness.life != Life::kAlive);
-  const Witness before = witness;
-  witness = Witness(before.member);
+  const MemberRecord before = witness;
+  witness = MemberRecord(before.member);
   witness.spare = before.spare;
   witness.again = before.life == Life::kEnded;
   witness.returned = before.returned;
 }
 
 void JobEvidence::record_end(std::size_t member, const Exit& exit, Time now) {
-  Witness& witness = members.at(member);
+  MemberRecord& witness = members.at(member);
   STRETTO_CHECK(witness.life == Life::kAlive && !witness.exit);
   witness.life = Life::kEnded;
   witness.exit = exit;
@@ -118,7 +118,7 @@ void JobEvidence::record_end(std::size_t member, const Exit& exit, Time now) {
 }
 
 void JobEvidence::record_loss(std::size_t member, int exit_status, Status why, Time at) {
-  Witness& witness = members.at(member);
+  MemberRecord& witness = members.at(member);
   STRETTO_CHECK(!why.ok() && exit_status != 0);
   witness.lost = std::move(why);
   witness.lost_status = exit_status;
@@ -130,31 +130,31 @@ void JobEvidence::record_out_of_sight(std::size_t member) {
 }
 
 bool JobEvidence::has_scheduler() const {
-  const Witness& scheduler = members.front();
+  const MemberRecord& scheduler = members.front();
   const bool begins = scheduler.life == Life::kUnborn && scheduler.returned > 0;
   return is_alive(0) || scheduler.awaited || begins;
 }
 
 bool JobEvidence::failed() const {
   return std::any_of(members.begin(), members.end(),
-                     [](const Witness& witness) { return witness.failed_by_itself(); });
+                     [](const MemberRecord& witness) { return witness.failed_by_itself(); });
 }
 
 bool JobEvidence::workers_ended() const {
-  return std::ranges::none_of(members, [](const Witness& witness) {
+  return std::ranges::none_of(members, [](const MemberRecord& witness) {
     return witness.life == Life::kAlive && witness.member.role == Role::kWorker;
   });
 }
 
 bool JobEvidence::all_ended() const {
   return std::none_of(members.begin(), members.end(),
-                      [](const Witness& witness) { return witness.life == Life::kAlive; });
+                      [](const MemberRecord& witness) { return witness.life == Life::kAlive; });
 }
 
 std::string JobEvidence::alive_names(const std::function<bool(const JobMember&)>& wanted) const {
   std::string names;
   std::size_t count = 0;
-  for (const Witness& witness : members) {
+  for (const MemberRecord& witness : members) {
     const bool counts = witness.life == Life::kAlive && (!wanted || wanted(witness.member));
     if (!counts || ++count > kMaxNames) continue;
     if (!names.empty()) names += ", ";
@@ -165,7 +165,7 @@ std::string JobEvidence::alive_names(const std::function<bool(const JobMember&)>
 }
 
 bool JobEvidence::workers_succeeded() const {
-  return std::all_of(members.begin(), members.end(), [](const Witness& witness) {
+  return std::all_of(members.begin(), members.end(), [](const MemberRecord& witness) {
     const bool unused = witness.spare && witness.life == Life::kUnborn;
     return witness.member.role != Role::kWorker || witness.succeeded() || witness.forgiven ||
            unused;

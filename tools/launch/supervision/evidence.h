@@ -20,26 +20,26 @@
 namespace stretto::launch {
 
 /// What a failed process says in its last line, as far as a verdict needs it.
-struct Statement {
+struct ErrorLine {
   Code code = Code::kOk;
   std::string peer;  ///< Who caused it, as the line has it; "-": nobody.
   std::string cause;
 
-  friend bool operator==(const Statement&, const Statement&) = default;
+  friend bool operator==(const ErrorLine&, const ErrorLine&) = default;
 };
 
 /// The statement in a line of `speaker`'s output; none if it is no error line, or another's.
-std::optional<Statement> statement_of(std::string_view line, const JobMember& speaker);
+std::optional<ErrorLine> statement_of(std::string_view line, const JobMember& speaker);
 
-struct Witness;
+struct MemberRecord;
 /// True if `line` says only that the launcher's own notice ended this member.
-bool answers_notice(const Witness& witness, std::string_view line);
+bool answers_notice(const MemberRecord& witness, std::string_view line);
 
 /// One member of the job.
-struct Witness {
+struct MemberRecord {
   enum class Life : std::uint8_t { kUnborn, kAlive, kEnded };
 
-  explicit Witness(const JobMember& who) : member(who) {}
+  explicit MemberRecord(const JobMember& who) : member(who) {}
 
   JobMember member;
   bool spare = false;     ///< To be started if another is lost: the job does without it.
@@ -59,7 +59,7 @@ struct Witness {
   Time at = {};                    ///< When it ended or was lost.
   bool told = false;               ///< The launcher told it to end, or killed it, before it ended.
   bool asked = false;              ///< It got SIGTERM as its host leaves the job.
-  std::optional<Statement> said;   ///< Before it was told.
+  std::optional<ErrorLine> said;   ///< Before it was told.
   bool forgiven = false;           ///< An elastic job goes on without it, by its scheduler's word,
   std::optional<Time> word_due;    ///< or may yet: that is known by then.
   bool awaited = false;            ///< A server: it is to be run again, by its scheduler's word,
@@ -75,7 +75,7 @@ struct Witness {
 };
 
 struct JobEvidence {
-  std::vector<Witness> members;  ///< In starting order: the scheduler is the first.
+  std::vector<MemberRecord> members;  ///< In starting order: the scheduler is the first.
   std::optional<int>
       interrupt;  ///< The launcher was sent this signal, before any failure or after.
 
@@ -97,7 +97,9 @@ struct JobEvidence {
   /// What is lost with its host does not run any more, as far as we can ever know.
   void record_out_of_sight(std::size_t member);
 
-  bool is_alive(std::size_t member) const { return members[member].life == Witness::Life::kAlive; }
+  bool is_alive(std::size_t member) const {
+    return members[member].life == MemberRecord::Life::kAlive;
+  }
   /// Those that the launcher has started, but for those without which the job has gone on.
   bool workers_succeeded() const;
   /// Workers that were started elsewhere have the scheduler's word, which has not ended well yet.

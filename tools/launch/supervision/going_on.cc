@@ -35,7 +35,7 @@ bool has_servers_replaced(GoingOn::Sizing sizing) {
 bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::uint32_t least) {
   std::uint32_t enough = evidence.guests;
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
-    const Witness& witness = evidence.members[other];
+    const MemberRecord& witness = evidence.members[other];
     const bool too_late = witness.spare && !witness.joined && is_done(evidence);
     const bool works =
         (evidence.is_alive(other) || witness.unwatched) && !witness.forgiven && !too_late;
@@ -45,28 +45,28 @@ bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::ui
   return enough >= least;
 }
 
-bool is_lost_replacement(const Witness& witness, GoingOn::Sizing sizing) {
+bool is_lost_replacement(const MemberRecord& witness, GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn && witness.member.role == Role::kServer &&
          witness.returned > 0;
 }
 
 }  // namespace
 
-bool GoingOn::has_left(const JobEvidence& evidence, const Witness& witness) const {
+bool GoingOn::has_left(const JobEvidence& evidence, const MemberRecord& witness) const {
   const bool may_leave = witness.member.role == Role::kWorker && is_elastic(sizing_);
   return may_leave && (witness.left || is_done(evidence));
 }
 
 bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
   std::uint32_t used = 0;
-  for (const Witness& witness : evidence.members) {
+  for (const MemberRecord& witness : evidence.members) {
     if (witness.member.role != Role::kWorker) used += witness.returned + witness.awaited;
   }
   return used < returns_;
 }
 
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
-  Witness& witness = evidence.members[member];
+  MemberRecord& witness = evidence.members[member];
   if (member == kScheduler) {  // One that ends by itself has a reason.
     const bool crashed = witness.exit && witness.exit->by_signal && !witness.told;
     if (crashed && scheduler_returns(evidence)) witness.awaited = true;
@@ -83,13 +83,13 @@ void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) co
 }
 
 bool GoingOn::may_go_unwatched(const JobEvidence& evidence, std::size_t member) const {
-  const Witness& witness = evidence.members[member];
+  const MemberRecord& witness = evidence.members[member];
   const bool is_in = !witness.told && !witness.forgiven && (!witness.spare || witness.joined);
   return elastic() && witness.member.role == Role::kWorker && is_in && evidence.has_scheduler();
 }
 
 void GoingOn::await_another(JobEvidence& evidence, std::size_t member, Time now) const {
-  Witness& witness = evidence.members[member];
+  MemberRecord& witness = evidence.members[member];
   const bool failed = witness.exit && witness.exit->failed() && !witness.told;
   const bool its_kind = witness.member.role == Role::kWorker && elastic();
   if (failed && its_kind && evidence.is_alive(kScheduler) && spare_worker(evidence)) {
@@ -98,7 +98,7 @@ void GoingOn::await_another(JobEvidence& evidence, std::size_t member, Time now)
 }
 
 std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time now) {
-  Witness& witness = evidence.members.at(member);
+  MemberRecord& witness = evidence.members.at(member);
   if (std::exchange(witness.forgiven, true)) return {};
   witness.word_due.reset();
   if (evidence.is_alive(member)) ends_by_[member] = now + again_;
@@ -107,7 +107,7 @@ std::string GoingOn::take_word(JobEvidence& evidence, std::size_t member, Time n
 }
 
 std::string GoingOn::take_end_of_leaver(JobEvidence& evidence, std::size_t member) {
-  Witness& witness = evidence.members.at(member);
+  MemberRecord& witness = evidence.members.at(member);
   if (!witness.left || std::exchange(witness.forgiven, true)) return {};
   witness.word_due.reset();
   if (witness.unwatched) return fmt::format("{} has left in order", label_of(witness.member));
@@ -116,9 +116,9 @@ std::string GoingOn::take_end_of_leaver(JobEvidence& evidence, std::size_t membe
 }
 
 std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
-  Witness& witness = evidence.members.at(member);
+  MemberRecord& witness = evidence.members.at(member);
   for (std::size_t heir = 0; heir < evidence.members.size(); ++heir) {
-    Witness& other = evidence.members[heir];
+    MemberRecord& other = evidence.members[heir];
     if (other.comes_for != member) continue;
     other.comes_for.reset();  // It has it, even if it was given up and came after all.
     if (!evidence.is_alive(heir)) continue;
@@ -136,7 +136,7 @@ std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
 }
 
 bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
-  Witness& witness = evidence.members.at(member);
+  MemberRecord& witness = evidence.members.at(member);
   witness.word_due.reset();
   // With its host: who stands by may do so on another one.
   if (!witness.lost.ok() && !servers_stand_by(sizing_)) return false;
@@ -149,7 +149,7 @@ bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
 
 bool GoingOn::returns(const JobEvidence& evidence, std::size_t member) const {
   if (!servers_stand_by(sizing_)) return true;
-  const Witness& witness = evidence.members.at(member);
+  const MemberRecord& witness = evidence.members.at(member);
   const bool is_left = restarts_ > 0 && (returns_ == 0 || scheduler_returns(evidence));
   return witness.awaited || is_left;
 }
@@ -159,7 +159,7 @@ std::vector<std::pair<std::size_t, std::string>> GoingOn::take_returns(JobEviden
   std::vector<std::pair<std::size_t, std::string>> returns;
   const std::size_t end = all ? evidence.members.size() : kScheduler + 1;
   for (std::size_t member = 0; member < end; ++member) {
-    const Witness& witness = evidence.members[member];
+    const MemberRecord& witness = evidence.members[member];
     if (!witness.awaited || evidence.is_alive(member)) continue;
     const std::string how = !witness.lost.ok() ? fmt::format("is lost: {}", witness.lost.cause())
                             : witness.told     ? "was lost to the job and killed"
@@ -184,7 +184,7 @@ void GoingOn::replace(JobEvidence& evidence, std::size_t member, std::size_t rep
 }
 
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
-  Witness& witness = evidence.members.at(member);
+  MemberRecord& witness = evidence.members.at(member);
   const bool ends = witness.told || !(evidence.is_alive(member) || witness.unwatched);
   if (!witness.forgiven || ends) return {};  // The next word is of its end.
   witness.forgiven = false;
@@ -215,7 +215,7 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
   }
   std::vector<std::size_t> forgiven;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    Witness& witness = evidence.members[member];
+    MemberRecord& witness = evidence.members[member];
     const bool none_comes = !evidence.has_scheduler();
     if (witness.word_due && !none_comes && scheduler_is_replaced(evidence)) {
       witness.word_due = now + word_;  // From when there is somebody to say it.
@@ -247,13 +247,13 @@ void blame_leaver(JobEvidence& evidence, std::uint32_t least) {
   const bool over = evidence.workers_ended() && !evidence.guests_go_on();
   if (!over || !evidence.workers_succeeded()) return;
   std::uint32_t enough = evidence.most_guests;
-  for (const Witness& witness : evidence.members) {
+  for (const MemberRecord& witness : evidence.members) {
     const bool counts = witness.succeeded() || (witness.unwatched && witness.left);
     enough += witness.member.role == Role::kWorker && counts;
   }
   if (enough >= least) return;
-  Witness* first = nullptr;
-  for (Witness& witness : evidence.members) {
+  MemberRecord* first = nullptr;
+  for (MemberRecord& witness : evidence.members) {
     const bool failed = witness.forgiven && witness.left && !witness.unwatched;
     if (failed && (first == nullptr || witness.at < first->at)) first = &witness;
   }
@@ -262,7 +262,7 @@ void blame_leaver(JobEvidence& evidence, std::uint32_t least) {
 
 std::optional<Time> GoingOn::replacement_due(const JobEvidence& evidence,
                                              std::size_t member) const {
-  const Witness& witness = evidence.members[member];
+  const MemberRecord& witness = evidence.members[member];
   const bool replaces = witness.spare && witness.member.role == Role::kWorker;
   const bool is_missing = replaces && !witness.joined && !witness.told && evidence.is_alive(member);
   if (!is_missing || !is_done(evidence)) return std::nullopt;
@@ -283,7 +283,7 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
   }
   // Who was to have a place comes too late, and may not even be in.
   for (std::size_t member = 0; is_done(evidence) && member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
+    const MemberRecord& witness = evidence.members[member];
     if (witness.comes_for && !witness.told && evidence.is_alive(member)) found.push_back(member);
   }
   return found;
@@ -291,7 +291,7 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
 
 std::optional<Time> GoingOn::deadline(const JobEvidence& evidence) const {
   Time first = only_guests(evidence) ? guests_until_ : Time::max();
-  for (const Witness& witness : evidence.members) {
+  for (const MemberRecord& witness : evidence.members) {
     if (witness.word_due) first = std::min(first, *witness.word_due);
   }
   for (const auto& [member, due] : ends_by_) {
@@ -307,7 +307,7 @@ std::optional<Time> GoingOn::deadline(const JobEvidence& evidence) const {
 std::string GoingOn::farewell(const JobEvidence& evidence) {
   std::string names;
   std::size_t count = 0;
-  for (const Witness& witness : evidence.members) {
+  for (const MemberRecord& witness : evidence.members) {
     const bool lost = witness.forgiven && !witness.left;
     if (!lost || witness.member.role != Role::kWorker) continue;
     ++count;

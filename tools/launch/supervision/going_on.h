@@ -99,7 +99,7 @@ class GoingOn {
 
  private:
   // A worker of an elastic job that needs it no more: it has left, or the job is done.
-  bool has_left(const JobEvidence& evidence, const Witness& witness) const;
+  bool has_left(const JobEvidence& evidence, const MemberRecord& witness) const;
   // When a replacement that has not joined is killed; none: it has joined, or the job runs.
   std::optional<Time> replacement_due(const JobEvidence& evidence, std::size_t member) const;
 

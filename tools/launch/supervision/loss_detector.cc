@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "tools/launch/supervision/verdict.h"
+#include "tools/launch/supervision/root_cause.h"
 
 namespace stretto::launch {
 
-void LossDetector::on_gathering(Gathering gathering, Time now) {
-  gathered_ = gathered_ || gathering == Gathering::kComplete;
-  if (gathered_ || gathering == Gathering::kUnawaited) {
+void LossDetector::on_gathering(JobFormation gathering, Time now) {
+  gathered_ = gathered_ || gathering == JobFormation::kComplete;
+  if (gathered_ || gathering == JobFormation::kUnawaited) {
     awaited_since_.reset();
   } else if (!awaited_since_) {
     awaited_since_ = now;
@@ -18,7 +18,7 @@ void LossDetector::on_gathering(Gathering gathering, Time now) {
 }
 
 // Who has ended will not come any more, whatever its status.
-std::optional<Time> LossDetector::absence_due(const Witness& witness) const {
+std::optional<Time> LossDetector::absence_due(const MemberRecord& witness) const {
   const bool absent = witness.member.role == Role::kWorker && witness.succeeded() &&
                       !witness.told && witness.lost.ok();
   if (!awaited_since_ || !absent) return std::nullopt;
@@ -47,7 +47,7 @@ std::vector<std::size_t> LossDetector::abandoned(const JobEvidence& evidence, Ti
 
 std::optional<Time> LossDetector::absence_deadline(const JobEvidence& evidence) const {
   std::optional<Time> first;
-  for (const Witness& witness : evidence.members) {
+  for (const MemberRecord& witness : evidence.members) {
     const std::optional<Time> due = absence_due(witness);
     if (due && (!first || *due < *first)) first = due;
   }

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/launch_protocol/gathering.h"
+#include "common/launch_protocol/status_lines.h"
 #include "tools/launch/plan/plan.h"
 #include "tools/launch/supervision/evidence.h"
 
@@ -19,7 +19,7 @@ class LossDetector {
   explicit LossDetector(const Limits& limits) : patience_(limits.absence) {}
 
   /// How far the job has come together, by its scheduler.
-  void on_gathering(Gathering gathering, Time now);
+  void on_gathering(JobFormation gathering, Time now);
   bool gathered() const { return gathered_; }
 
   /// Workers that have ended, will not come any more, and are waited for. A moment is left to news
@@ -34,7 +34,7 @@ class LossDetector {
   std::optional<Time> abandonment_deadline() const { return abandoned_at_; }
 
  private:
-  std::optional<Time> absence_due(const Witness& witness) const;
+  std::optional<Time> absence_due(const MemberRecord& witness) const;
 
   const Duration patience_;
   bool gathered_ = false;

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "common/launch_protocol/gathering.h"
+#include "common/launch_protocol/status_lines.h"
 #include "tools/launch/supervision/spare_workers.h"
 
 namespace stretto::launch {
@@ -24,7 +24,7 @@ Reaction begin_move(Supervisor& supervisor, const Restart& wanted) {
 }
 
 void note_joined(Supervisor& supervisor, std::optional<Rank> worker) {
-  for (Witness& witness : supervisor.evidence_.members) {
+  for (MemberRecord& witness : supervisor.evidence_.members) {
     if (worker && witness.member == JobMember{Role::kWorker, *worker}) witness.joined = true;
   }
 }
@@ -34,14 +34,14 @@ void note_asked(Supervisor& supervisor, std::size_t member) {
 }
 
 Reaction note_left(Supervisor& supervisor, std::optional<Rank> worker, Time now) {
-  for (Witness& witness : supervisor.evidence_.members) {
+  for (MemberRecord& witness : supervisor.evidence_.members) {
     if (worker && witness.member == JobMember{Role::kWorker, *worker}) witness.left = true;
   }
   return worker ? supervisor.on_time(now) : Reaction();
 }
 
 Reaction note_missed(Supervisor& supervisor, std::optional<Rank> worker, Time now) {
-  std::vector<Witness>& members = supervisor.evidence_.members;
+  std::vector<MemberRecord>& members = supervisor.evidence_.members;
   Reaction reaction;
   for (std::size_t member = 0; worker && member < members.size(); ++member) {
     const bool awaits = members[member].word_due && supervisor.may_start();
@@ -94,11 +94,11 @@ Reaction watch_again(Supervisor& supervisor, const std::vector<std::size_t>& mem
   Reaction reaction;
   std::string names;
   for (const std::size_t member : members) {
-    Witness& witness = supervisor.evidence_.members[member];
+    MemberRecord& witness = supervisor.evidence_.members[member];
     if (!witness.unwatched || witness.forgiven || !supervisor.may_start()) continue;
     witness.unwatched = false;
     witness.lost = {};
-    witness.life = Witness::Life::kAlive;
+    witness.life = MemberRecord::Life::kAlive;
     names += (names.empty() ? "" : ", ") + label_of(witness.member);
   }
   const std::string end = names.empty() ? "" : fmt::format("; it runs {}", names);
@@ -107,11 +107,11 @@ Reaction watch_again(Supervisor& supervisor, const std::vector<std::size_t>& mem
 }
 
 Duration silence_limit(const JobEvidence& evidence, const Limits& limits) {
-  const bool all_run = std::ranges::none_of(evidence.members, [](const Witness& witness) {
+  const bool all_run = std::ranges::none_of(evidence.members, [](const MemberRecord& witness) {
     // The job has gone on without a forgiven member, and with one on a silent host.
     const bool missing = !witness.forgiven && !witness.unwatched;
-    const bool ended = witness.life == Witness::Life::kEnded && missing;
-    const bool runs = witness.life == Witness::Life::kAlive;
+    const bool ended = witness.life == MemberRecord::Life::kEnded && missing;
+    const bool runs = witness.life == MemberRecord::Life::kAlive;
     // Whom the scheduler misses may be gone with its host.
     const bool missed = runs && (witness.awaited || witness.told || witness.forgiven);
     return ended || missed;

@@ -9,15 +9,15 @@
 namespace stretto::launch {
 namespace {
 
-bool is_free_spare(const Witness& witness) {
+bool is_free_spare(const MemberRecord& witness) {
   const bool is_worker = witness.spare && witness.member.role == Role::kWorker;
-  const bool is_unborn = witness.life == Witness::Life::kUnborn && !witness.replaces;
+  const bool is_unborn = witness.life == MemberRecord::Life::kUnborn && !witness.replaces;
   return is_worker && is_unborn && !witness.spent && witness.lost.ok();
 }
 
 // It is in the job, or may still join: no other worker can have its place.
 bool has_place(const JobEvidence& evidence, std::size_t member) {
-  const Witness& witness = evidence.members[member];
+  const MemberRecord& witness = evidence.members[member];
   const bool runs = evidence.is_alive(member) || witness.unwatched;
   return witness.member.role == Role::kWorker && runs && !witness.forgiven && !witness.left &&
          !witness.told;
@@ -31,7 +31,7 @@ struct Places {
 Places places_of(const JobEvidence& evidence) {
   Places places{.all = 0, .taken = evidence.guests};
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
+    const MemberRecord& witness = evidence.members[member];
     places.all += witness.member.role == Role::kWorker && !witness.spare;
     places.taken += has_place(evidence, member);
   }
@@ -48,7 +48,7 @@ std::optional<std::size_t> spare_worker(const JobEvidence& evidence) {
 }
 
 std::string run_again_before_all_joined(JobEvidence& evidence, std::size_t member) {
-  Witness& witness = evidence.members.at(member);
+  MemberRecord& witness = evidence.members.at(member);
   witness.word_due.reset();
   std::optional<std::size_t> last;
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
@@ -67,7 +67,7 @@ std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
                                          std::optional<std::size_t> returned) {
   std::optional<std::size_t> found;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
+    const MemberRecord& witness = evidence.members[member];
     const bool waits = witness.spare && !witness.joined && has_place(evidence, member);
     const bool is_first = !found || (returned && witness.replaces == returned);
     if (waits && is_first) found = member;
@@ -81,9 +81,9 @@ std::optional<std::size_t> take_unneeded(JobEvidence& evidence,
 
 std::uint32_t replaced_in(const JobEvidence& evidence) {
   std::uint32_t replaced = 0;
-  for (const Witness& witness : evidence.members) {
+  for (const MemberRecord& witness : evidence.members) {
     const bool worker = witness.spare && witness.member.role == Role::kWorker;
-    replaced += witness.returned + (worker && witness.life != Witness::Life::kUnborn);
+    replaced += witness.returned + (worker && witness.life != MemberRecord::Life::kUnborn);
   }
   return replaced;
 }
@@ -92,7 +92,7 @@ std::optional<std::size_t> take_unreplaced(JobEvidence& evidence) {
   const Places places = places_of(evidence);
   if (places.taken >= places.all) return std::nullopt;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    Witness& witness = evidence.members[member];
+    MemberRecord& witness = evidence.members[member];
     if (witness.forgiven && std::exchange(witness.unreplaced, false)) return member;
   }
   return std::nullopt;

@@ -49,7 +49,7 @@ std::string shortened(std::string_view text) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-Statement of_program(std::string_view words) { return {kProgramFailed, "-", shortened(words)}; }
+ErrorLine of_program(std::string_view words) { return {kProgramFailed, "-", shortened(words)}; }
 
 }  // namespace
 
@@ -60,8 +60,8 @@ bool names_a_cause(Code code) {
   return std::ranges::find(kCauses, code) != kCauses.end();
 }
 
-std::optional<Statement> StatementReader::take(std::string_view line) {
-  std::optional<Statement> said = statement_of(line, speaker_);
+std::optional<ErrorLine> StatementReader::take(std::string_view line) {
+  std::optional<ErrorLine> said = statement_of(line, speaker_);
   if (said) {
     // A thread's error may be why the program ends, if the program says nothing else.
     const bool harmless = std::exchange(in_traceback_, false) && harmless_;
@@ -79,7 +79,7 @@ std::optional<Statement> StatementReader::take(std::string_view line) {
   return said;
 }
 
-std::optional<Statement> StatementReader::take_program_words(std::string_view line) {
+std::optional<ErrorLine> StatementReader::take_program_words(std::string_view line) {
   if (announces_harmless(line)) {
     announced_ = true;
     in_traceback_ = false;

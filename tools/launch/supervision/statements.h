@@ -23,12 +23,12 @@ class StatementReader {
   explicit StatementReader(const JobMember& speaker) : speaker_(speaker) {}
 
   /// The statement that `line` completes, if any. A program's own words have kProgramFailed.
-  std::optional<Statement> take(std::string_view line);
+  std::optional<ErrorLine> take(std::string_view line);
   /// Another process has the member's place: nothing of the former one counts.
   void begin_again() { *this = StatementReader(speaker_); }
 
  private:
-  std::optional<Statement> take_program_words(std::string_view line);
+  std::optional<ErrorLine> take_program_words(std::string_view line);
 
   JobMember speaker_;
   std::optional<Code> last_;   // Of the last statement.

@@ -19,18 +19,18 @@ using Tenths = std::chrono::duration<std::int64_t, std::deci>;  // Of a second.
 // are in, or have ended well, decide how the job ends.
 void forgive_latecomers(JobEvidence& evidence) {
   const auto is_late = [&](std::size_t member) {
-    const Witness& witness = evidence.members[member];
+    const MemberRecord& witness = evidence.members[member];
     return witness.spare && !witness.joined && evidence.is_alive(member);
   };
   bool others = false;
   for (std::size_t member = 0; member < evidence.members.size(); ++member) {
-    const Witness& witness = evidence.members[member];
+    const MemberRecord& witness = evidence.members[member];
     const bool works = (evidence.is_alive(member) || witness.unwatched) && !witness.forgiven;
     const bool counts = witness.succeeded() || (works && !is_late(member));
     others = others || (witness.member.role == Role::kWorker && counts);
   }
   for (std::size_t member = 0; others && member < evidence.members.size(); ++member) {
-    Witness& witness = evidence.members[member];
+    MemberRecord& witness = evidence.members[member];
     if (witness.member.role == Role::kWorker && is_late(member)) witness.forgiven = true;
   }
 }
@@ -49,7 +49,7 @@ void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Ph
   const bool had_time = before == Lifecycle::Phase::kLeaving;
   const auto is_worker = [](const JobMember& member) { return member.role == Role::kWorker; };
   const auto was_asked = [&](const JobMember& member) {
-    return workers_first && std::ranges::any_of(evidence.members, [&](const Witness& witness) {
+    return workers_first && std::ranges::any_of(evidence.members, [&](const MemberRecord& witness) {
              return witness.asked && witness.member == member;
            });
   };
@@ -60,8 +60,8 @@ void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Ph
   if (const std::string late = evidence.alive_names(is_worker); had_time && !late.empty())
     reaction.notes.push_back(fmt::format("sent SIGKILL to {}", late));
   for (std::size_t i = evidence.members.size(); i-- > 0;) {
-    Witness& witness = evidence.members[i];
-    if (witness.life == Witness::Life::kUnborn) continue;
+    MemberRecord& witness = evidence.members[i];
+    if (witness.life == MemberRecord::Life::kUnborn) continue;
     const bool kills = had_time && is_worker(witness.member) && evidence.is_alive(i);
     const bool alone = evidence.is_alive(i) && signal != SIGINT && !kills;
     if (workers_first && !is_worker(witness.member)) continue;
@@ -92,14 +92,14 @@ std::string reason_to_stop(const Lifecycle& lifecycle, Lifecycle::Phase before, 
 }
 
 void excuse_followers(JobEvidence& evidence, Time now) {
-  const bool cause = std::ranges::any_of(evidence.members, [now](const Witness& witness) {
+  const bool cause = std::ranges::any_of(evidence.members, [now](const MemberRecord& witness) {
     const bool ended_badly = witness.exit && witness.exit->failed() && witness.at == now;
     return witness.member.role == Role::kWorker && witness.told && ended_badly && !witness.forgiven;
   });
-  for (Witness& witness : evidence.members) {
+  for (MemberRecord& witness : evidence.members) {
     if (!cause || witness.told || witness.member.role == Role::kWorker) continue;
     const bool by_status = witness.exit && !witness.exit->by_signal && witness.at == now;
-    if (!by_status && witness.life != Witness::Life::kAlive) continue;
+    if (!by_status && witness.life != MemberRecord::Life::kAlive) continue;
     if (witness.lost.ok()) witness.told = true;
     if (by_status) witness.said.reset();
   }
@@ -108,10 +108,10 @@ void excuse_followers(JobEvidence& evidence, Time now) {
 // A scheduler that has ended by itself has told all members why the job fails. A replacement that
 // had not joined would look for it until the job is stopped.
 void stop_latecomers(JobEvidence& evidence, Reaction& reaction) {
-  const Witness& scheduler = evidence.members.front();
+  const MemberRecord& scheduler = evidence.members.front();
   const bool has_told = scheduler.exit && !scheduler.exit->by_signal && !evidence.is_alive(0);
   for (std::size_t member = 1; has_told && member < evidence.members.size(); ++member) {
-    Witness& witness = evidence.members[member];
+    MemberRecord& witness = evidence.members[member];
     const bool is_server = witness.member.role == Role::kServer;
     const bool is_late = is_server ? witness.returned > 0 : witness.spare && !witness.joined;
     if (!is_late || witness.told || !evidence.is_alive(member)) continue;

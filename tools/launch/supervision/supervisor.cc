@@ -11,7 +11,7 @@
 
 #include "common/check.h"
 #include "common/clock.h"
-#include "tools/launch/supervision/guest_servers.h"
+#include "tools/launch/supervision/external_servers.h"
 #include "tools/launch/supervision/spare_workers.h"
 #include "tools/launch/supervision/stop_orders.h"
 
@@ -69,7 +69,7 @@ int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
 }
 
 // While workers leave by the launcher's order, news of an earlier loss still counts.
-bool heeds_loss(const Lifecycle& lifecycle, const Witness& witness) {
+bool heeds_loss(const Lifecycle& lifecycle, const MemberRecord& witness) {
   const bool leaving = lifecycle.phase() == Lifecycle::Phase::kLeaving;
   return !lifecycle.stop_signal() || (leaving && !witness.told);
 }
@@ -144,7 +144,7 @@ std::uint32_t run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
 }
 
 // It could not be started: who has the place keeps it, or nobody stands by for that one.
-bool another_serves(const Witness& witness, bool gathered, const GoingOn& going_on) {
+bool another_serves(const MemberRecord& witness, bool gathered, const GoingOn& going_on) {
   const bool stand_by = gathered && going_on.may_lose_hosts(Role::kServer);
   const bool was_to_come = witness.spare || witness.comes_for.has_value();
   return witness.member.role == Role::kServer && (was_to_come || stand_by);
@@ -152,7 +152,7 @@ bool another_serves(const Witness& witness, bool gathered, const GoingOn& going_
 
 // True: it may live, and the job goes on with it as long as its scheduler does.
 bool lose_with_host(const GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now) {
-  Witness& witness = evidence.members[member];
+  MemberRecord& witness = evidence.members[member];
   witness.unwatched = going_on.may_go_unwatched(evidence, member);
   const bool may_lose = going_on.may_lose_hosts(witness.member.role);
   if (may_lose && !witness.unwatched) going_on.await_word(evidence, member, now);
@@ -173,7 +173,7 @@ Reaction news_of_unwatched(const std::vector<std::string>& names, const Status& 
 }
 
 bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
-  return std::ranges::any_of(evidence.members, [&](const Witness& witness) {
+  return std::ranges::any_of(evidence.members, [&](const MemberRecord& witness) {
     return verdict.who == witness.member && ended_by_itself(witness);
   });
 }
@@ -185,7 +185,7 @@ std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& los
   const std::vector<std::size_t> overdue = going_on.overdue(evidence, now);
   abandoned.insert(abandoned.end(), overdue.begin(), overdue.end());
   for (const std::size_t member : overdue) {
-    Witness& witness = evidence.members[member];
+    MemberRecord& witness = evidence.members[member];
     const bool news = !std::exchange(witness.forgiven, true) && witness.spare;
     if (news && witness.member.role == Role::kWorker) {
       reaction.notes.push_back(
@@ -215,7 +215,7 @@ Supervisor::Supervisor(const std::vector<JobMember>& members, const Limits& limi
 void Supervisor::on_spawned(std::size_t member) { evidence_.record_start(member); }
 
 Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why, Time now) {
-  Witness& witness = evidence_.members[member];
+  MemberRecord& witness = evidence_.members[member];
   const bool serves_on = another_serves(witness, losses_.gathered(), going_on_);
   hopeless_ = hopeless_ || !(witness.spare || serves_on);
   evidence_.record_loss(member, exit_status, std::move(why).with_operation("start"), now);
@@ -228,8 +228,9 @@ Reaction Supervisor::on_refused(std::size_t member, int exit_status, Status why,
 Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status why, Time since,
                                   Time now) {
   STRETTO_CHECK(!members.empty());
-  const Witness& first = evidence_.members[members.front()];
-  const bool unborn = first.life == Witness::Life::kUnborn && !first.spare;  // Spares may wait.
+  const MemberRecord& first = evidence_.members[members.front()];
+  const bool unborn =
+      first.life == MemberRecord::Life::kUnborn && !first.spare;  // Spares may wait.
   why = std::move(why).with_operation(unborn ? "start" : "run");
   std::vector<std::string> unwatched;
   Reaction reaction;
@@ -242,7 +243,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     }
     evidence_.record_loss(member, 1, why, since);
     evidence_.record_out_of_sight(member);
-    Witness& witness = evidence_.members[member];
+    MemberRecord& witness = evidence_.members[member];
     witness.awaited = witness.awaited && going_on_.may_lose_hosts(witness.member.role);
     witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
     if (losses_.gathered() && lose_with_host(going_on_, evidence_, member, now))
@@ -264,7 +265,7 @@ Reaction Supervisor::on_ready() {
   return reaction;
 }
 
-Reaction Supervisor::on_gathering(Gathering gathering, Time now) {
+Reaction Supervisor::on_gathering(JobFormation gathering, Time now) {
   losses_.on_gathering(gathering, now);
   if (losses_.gathered()) lifecycle_.on_gathered();
   return on_time(now);
@@ -342,8 +343,9 @@ Reaction Supervisor::on_signal(int signal, Time now) {
 
 // As if it had been heard of in time: then ends a moment ago are answers to it.
 Reaction Supervisor::on_notice(int signal, Time now) {
-  for (Witness& witness : evidence_.members) {
-    const bool just_now = witness.life == Witness::Life::kEnded && now - witness.at <= kHindsight;
+  for (MemberRecord& witness : evidence_.members) {
+    const bool just_now =
+        witness.life == MemberRecord::Life::kEnded && now - witness.at <= kHindsight;
     if (!lifecycle_.stop_signal() && just_now && explained_by(witness, signal)) {
       witness.told = true;
       witness.said.reset();
@@ -354,8 +356,8 @@ Reaction Supervisor::on_notice(int signal, Time now) {
   return on_time(now);
 }
 
-Reaction Supervisor::on_statement(std::size_t member, Statement statement, Time now) {
-  Witness& witness = evidence_.members[member];
+Reaction Supervisor::on_statement(std::size_t member, ErrorLine statement, Time now) {
+  MemberRecord& witness = evidence_.members[member];
   if (!witness.told) witness.said = std::move(statement);
   return on_time(now);
 }
@@ -412,7 +414,7 @@ Lifecycle::Facts Supervisor::facts() const {
 void Supervisor::take_losses(Time now) {
   if (looks_for_absent(lifecycle_, orphans_)) {
     for (const std::size_t member : losses_.absent(evidence_, now)) {
-      const Witness& witness = evidence_.members[member];
+      const MemberRecord& witness = evidence_.members[member];
       evidence_.record_loss(
           member, 1,
           Status(Code::kPeerLost,
@@ -460,7 +462,7 @@ void Supervisor::take(Step step, Phase before, Reaction& reaction) {
       return;
     case Step::kKill:
       for (std::size_t i = 0; i < evidence_.members.size(); ++i) {
-        if (evidence_.members[i].life == Witness::Life::kUnborn) continue;
+        if (evidence_.members[i].life == MemberRecord::Life::kUnborn) continue;
         reaction.orders.push_back({i, SIGKILL, SignalOrder::Scope::kGroup});
       }
       if (!evidence_.all_ended()) {

@@ -11,17 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "common/launch_protocol/gathering.h"
+#include "common/launch_protocol/status_lines.h"
 #include "stretto/status.h"
 #include "stretto/types.h"
 #include "tools/launch/plan/plan.h"
 #include "tools/launch/process/process_events.h"
-#include "tools/launch/supervision/attempts.h"
 #include "tools/launch/supervision/evidence.h"
 #include "tools/launch/supervision/going_on.h"
 #include "tools/launch/supervision/lifecycle.h"
 #include "tools/launch/supervision/loss_detector.h"
-#include "tools/launch/supervision/verdict.h"
+#include "tools/launch/supervision/restart_policy.h"
+#include "tools/launch/supervision/root_cause.h"
 
 namespace stretto::launch {
 
@@ -62,7 +62,7 @@ class Supervisor {
   /// The scheduler listens: the rest is to be started, unless the launch is about to end.
   Reaction on_ready();
   /// How far the job has come together, by its scheduler. Later ends may be heard of earlier.
-  Reaction on_gathering(Gathering gathering, Time now);
+  Reaction on_gathering(JobFormation gathering, Time now);
   /// The job goes on without this member, or it comes again; or it is the scheduler, and silent.
   /// `dropped`: a server for which nobody comes: another has its place, or it was to have one.
   Reaction on_loss_news(std::size_t member, bool is_back, Time now, bool dropped = false);
@@ -82,7 +82,7 @@ class Supervisor {
   /// that it brought about.
   Reaction on_notice(int signal, Time now);
   /// `member` has said in its last line what it failed of. It may be told after its end.
-  Reaction on_statement(std::size_t member, Statement statement, Time now);
+  Reaction on_statement(std::size_t member, ErrorLine statement, Time now);
   /// Time has passed; needed at deadline().
   Reaction on_time(Time now);
 

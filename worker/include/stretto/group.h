@@ -30,7 +30,7 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-struct MemberCall;
+struct GroupCallArgs;
 
 /// How a group's calls are made. All members give the same.
 struct GroupOptions {
@@ -100,7 +100,7 @@ class Group {
  private:
   class Impl;
   explicit Group(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-  Ticket call(MemberCall what, int priority);
+  Ticket call(GroupCallArgs what, int priority);
 
   std::shared_ptr<const Impl> impl_;
 };

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is found of links, those that were asked for last too.
+#include "van/queue/link_map.h"
+
+#include <gtest/gtest.h>
+
+namespace stretto {
+namespace {
+
+TEST(LinkMap, FindsWhatWasAdded) {
+  LinkMap<int> table;
+  EXPECT_EQ(table.find(1), nullptr);
+  table.add(1, 10);
+  table.add(2, 20);
+  EXPECT_EQ(table.at(1), 10);
+  EXPECT_EQ(table.at(2), 20);
+  table.add(2, 30);
+  EXPECT_EQ(table.at(2), 20) << "there was one";
+}
+
+// A link that is not known any more is told as 0: whoever was asked for last is not meant.
+TEST(LinkMap, ZeroIsNoLink) {
+  LinkMap<int> table;
+  EXPECT_EQ(table.find(0), nullptr);
+  table.add(1, 10);
+  EXPECT_EQ(table.at(1), 10);
+  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_EQ(table.at(1), 10);
+  table.add(2, 20);
+  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_EQ(table.at(1), 10);
+  table.remove(1);
+  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_EQ(table.find(1), nullptr);
+}
+
+}  // namespace
+}  // namespace stretto

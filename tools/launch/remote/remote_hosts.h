@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// RemoteHosts: the job's other hosts together: has agents started on all of them, by ssh, srun or
+// mpirun, waits until all have come, and in the end until none has anything left to say.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "tools/launch/plan/launch_context.h"
+#include "tools/launch/plan/plan.h"
+#include "tools/launch/process/output_relay.h"
+#include "tools/launch/remote/agent_listener.h"
+#include "tools/launch/remote/remote_host.h"
+
+namespace stretto::launch {
+
+/// Thread: loop.
+class RemoteHosts {
+ public:
+  /// `on_child`: a process of ours that is no member of the job.
+  using OnChild = std::function<void(pid_t)>;
+
+  RemoteHosts(Poller& poller, RemoteHostEvents& events, const Clock& clock, const Plan& plan,
+              const LaunchContext& ingredients, OutputRelay& relay, OnChild on_child);
+
+  /// Has agents started on all hosts that take part. Before any process of the job is: a host that
+  /// cannot be reached is then a sentence, and not a job that waits.
+  Status gather(const SignalState& signals);
+  /// Takes in those that have come by themselves. To be called in each turn.
+  void take_arrivals();
+  bool all_here() const;
+  /// No more are waited for: what they said of themselves, by site; `own` is this host's.
+  std::vector<AgentHello> end_gathering(AgentHello own);
+  /// The time to come is over: gives up on the first that has not.
+  void give_up_late();
+
+  RemoteHost& at(std::size_t site) { return *hosts_[site]; }
+  /// Processes can be started there. A host that has said nothing for some seconds may be gone.
+  bool works(std::size_t site) const {
+    return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now());
+  }
+  /// An order arrives there, if late.
+  bool hears(std::size_t site) const {
+    return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now(), Duration::max());
+  }
+  std::size_t site_of(const RemoteHost& host) const;
+  void on_time(Time now, std::optional<Duration> silence);
+  Time deadline(std::optional<Duration> silence) const;
+  void pause(std::size_t stream, bool paused);
+  std::size_t orphans() const;
+  /// True if orphans() has changed since the last call.
+  bool take_orphans_change() { return std::exchange(known_orphans_, orphans()) != orphans(); }
+
+  /// Has all of them end what they still run. `failed`: the job failed, and launchers of nodes end
+  /// with status 1, too.
+  void finish(bool failed);
+  /// Once finished: nothing will come from any of them.
+  bool over() const;
+  /// Those that have not ended in time are lost.
+  void give_up_unfinished();
+  /// Processes that kernels do not end.
+  std::size_t left() const;
+
+ private:
+  Status gather_by_mpirun(const SignalState& signals);
+  Status gather_nodes();
+  RemoteHost* host_of(const AgentHello& hello);
+  void take_starter_end();
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const std::unique_ptr<RemoteHost>& host : hosts_) {
+      if (host) visit(*host);
+    }
+  }
+
+  Poller& poller_;
+  RemoteHostEvents& events_;
+  const Clock& clock_;
+  const Plan& plan_;
+  const LaunchContext& ingredients_;
+  const Placement& placement_;
+  OutputRelay& relay_;
+  const OnChild on_child_;
+  std::vector<std::unique_ptr<RemoteHost>>
+      hosts_;                             // By site; none for this host or without members.
+  std::unique_ptr<Gate> gate_;            // While ranks of mpirun may come.
+  std::unique_ptr<RemoteShell> starter_;  // mpirun.
+  std::size_t known_orphans_ = 0;
+  bool finishing_ = false;
+};
+
+}  // namespace stretto::launch

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// TransportEvents: what one poll of a Van's transport brings. Each event is of a link of the
+// transport's: it is given to the session that the link carries, or to the mender if it carries
+// none yet. What becomes of the link follows from what the receiver says of a frame.
+#pragma once
+
+#include "van/engine/link_manager.h"
+#include "van/engine/receiver.h"
+
+namespace stretto {
+
+/// Of one poll. Thread: loop.
+class TransportEvents final : public Transport::Sink {
+ public:
+  struct Parts {
+    LinkLives& lives;
+    LinkManager& links;
+    Reconnector& mender;
+    Sender& sender;
+    Receiver& receiver;
+    FrameCounters& counters;
+  };
+  TransportEvents(const Parts& parts, FrameHandler& handler) : parts_(parts), handler_(handler) {}
+
+  void on_link(LinkId carrier) override { parts_.links.accept(carrier); }
+  void on_frame(LinkId carrier, wire::HeaderView bytes, Buffer payload) override;
+  void on_broken(LinkId carrier, Status why) override {
+    parts_.links.carrier_broke(carrier, why, handler_);
+  }
+  void on_writable(LinkId carrier) override {
+    parts_.sender.writable(parts_.lives.carried_by(carrier).id);
+  }
+
+ private:
+  void on_answer(LinkId carrier, wire::HeaderView bytes, const Buffer& payload);
+  void judge(LinkId id, const Status& status);
+
+  Parts parts_;
+  FrameHandler& handler_;
+  std::size_t unanswered_bytes_ = 0;  // That have come since what they led to was sent.
+};
+
+}  // namespace stretto

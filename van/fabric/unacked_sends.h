@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnackedSends: the frames of one direction of a link that the far end has not taken yet, in order:
+// those that are with the provider, and then those that wait to be handed to it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+
+#include "common/check.h"
+#include "common/memory/buffer.h"
+#include "van/fabric/endpoint.h"
+#include "van/wire/header.h"
+
+namespace stretto::fabric {
+
+struct Outgoing {
+  wire::HeaderBytes header;
+  Buffer payload;  // A small one until it has been copied, a large one until it has been fetched.
+  Region region;   // Ends before the payload does.
+};
+
+/// Thread: loop.
+class UnackedSends {
+ public:
+  explicit UnackedSends(std::size_t most) : most_(most) {}
+
+  /// The far end has room for so many.
+  void limit(std::size_t frames) { most_ = std::min(most_, frames); }
+  bool full() const { return frames_.size() >= most_; }
+  bool half_empty() const { return frames_.size() <= most_ / 2; }
+  void put(const wire::Header& header, const Buffer& payload) {
+    frames_.push_back({wire::encode(header), payload, {}});
+  }
+
+  /// The first frame that waits; null if there is none. Its number is next_sequence().
+  Outgoing* next() { return handed_ < frames_.size() ? &frames_[handed_] : nullptr; }
+  std::uint64_t next_sequence() const { return taken_ + handed_ + 1; }
+  /// That frame is with the provider now.
+  void handed() {
+    STRETTO_CHECK(handed_ < frames_.size());
+    Outgoing& frame = frames_[handed_++];
+    if (frame.region == nullptr) frame.payload = {};
+  }
+  /// The far end has taken so many frames, counted from the first. False: more than were sent.
+  bool taken(std::uint64_t frames) {
+    if (frames > taken_ + handed_) return false;
+    for (; taken_ < frames; ++taken_, --handed_) frames_.pop_front();
+    return true;
+  }
+  std::uint64_t handed_in_all() const { return taken_ + handed_; }
+  std::uint64_t taken_in_all() const { return taken_; }
+  /// Forgets those that wait.
+  void drop_waiting() { frames_.resize(handed_); }
+  /// True while the far end may read memory of ours.
+  bool exposes() const {
+    return std::ranges::any_of(frames_, [](const Outgoing& one) { return one.region != nullptr; });
+  }
+
+ private:
+  std::size_t most_;
+  std::deque<Outgoing> frames_;
+  std::size_t handed_ = 0;   // Of frames_.
+  std::uint64_t taken_ = 0;  // No longer in frames_.
+};
+
+}  // namespace stretto::fabric

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// LinkMap: something for each link. Most questions are about the link that was asked for last, as
+// a frame is picked, taken and credited, so that one is found without a search.
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+
+#include "common/check.h"
+#include "van/transport/transport.h"
+
+namespace stretto {
+
+/// Thread: loop, also to read. What is in it stays where it is in memory.
+template <typename T>
+class LinkMap {
+ public:
+  /// Unless there is one.
+  template <typename... Arguments>
+  void add(LinkId link, Arguments&&... arguments) {
+    all_.try_emplace(link, std::forward<Arguments>(arguments)...);
+    forget_last();
+  }
+  void remove(LinkId link) {
+    all_.erase(link);
+    forget_last();
+  }
+
+  /// Null if there is none, as for 0, which is no link.
+  T* find(LinkId link) {
+    if (link != last_) search(link);
+    return found_;
+  }
+  const T* find(LinkId link) const {
+    if (link != last_) search(link);
+    return found_;
+  }
+  T& at(LinkId link) {
+    T* found = find(link);
+    STRETTO_CHECK(found != nullptr);
+    return *found;
+  }
+
+  auto begin() { return all_.begin(); }
+  auto end() { return all_.end(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  void forget_last() const {
+    last_ = 0;
+    found_ = nullptr;
+  }
+  void search(LinkId link) const {
+    const auto found = all_.find(link);
+    found_ = found == all_.end() ? nullptr : &found->second;
+    last_ = link;
+  }
+
+  mutable std::unordered_map<LinkId, T> all_;
+  mutable LinkId last_ = 0;
+  mutable T* found_ = nullptr;
+};
+
+}  // namespace stretto

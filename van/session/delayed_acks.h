@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// DelayedAcks: the links that are owed credit or acks. What is owed waits a moment for a frame to
+// ride on.
+#pragma once
+
+#include <deque>
+#include <utility>
+
+#include "van/session/link_table.h"
+
+namespace stretto {
+
+/// Thread: loop. Pure: it is told times, and says of which links a frame should be queued.
+class DelayedAcks {
+ public:
+  /// Credit of so many bytes is told at once.
+  void set_much(std::uint64_t bytes) { much_bytes_ = bytes; }
+  /// Something is owed from now on, unless it was before.
+  void note(LinkId id, LinkState& link, Time now);
+  /// Calls `tell(id)` if a credit frame should be queued now. False if the debt may wait.
+  template <typename Tell>
+  bool settle(LinkId id, LinkState& link, bool late, const Tell& tell) {
+    const AckState::Telling telling = link.session.owed().settle(much_bytes_, late);
+    if (telling == AckState::Telling::kNow) tell(id);
+    return telling != AckState::Telling::kLater;
+  }
+  /// The same of all that are owed something.
+  template <typename Tell>
+  void settle_all(LinkLives& links, Time now, const Tell& tell);
+  /// When the oldest debt must be settled; Time::max(): there is none.
+  Time due() const { return owing_.empty() ? Time::max() : owing_.front().second + kDelay; }
+  bool empty() const { return owing_.empty(); }
+
+ private:
+  static constexpr Duration kDelay = std::chrono::milliseconds(1);
+
+  std::deque<std::pair<LinkId, Time>> owing_;  // Since when.
+  std::uint64_t much_bytes_ = 0;
+};
+
+template <typename Tell>
+void DelayedAcks::settle_all(LinkLives& links, Time now, const Tell& tell) {
+  for (std::size_t left = owing_.size(); left > 0; --left) {
+    const auto [id, since] = owing_.front();
+    owing_.pop_front();
+    LinkState* link = links.find(id);
+    if (link == nullptr) continue;
+    if (settle(id, *link, since + kDelay <= now, tell)) {
+      link->owing = false;
+    } else {
+      owing_.emplace_back(id, since);
+    }
+  }
+}
+
+}  // namespace stretto

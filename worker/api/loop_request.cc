@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request does.
+#include "worker/api/loop_request.h"
+
+#include "worker/node.h"
+
+namespace stretto {
+
+void LoopRequest::operator()(WorkerNode& node) const {
+  if (start_ != nullptr) {
+    node.work().start(start_);
+  } else {
+    do_(node);
+  }
+}
+
+}  // namespace stretto

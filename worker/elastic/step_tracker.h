@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// StepTracker: this worker's way into a job that runs, if it comes late, and where its steps begin
+// from then on.
+#pragma once
+
+#include <functional>
+
+#include "worker/elastic/join_progress.h"
+#include "worker/elastic/step_gate.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class StepTracker {
+ public:
+  struct Ways {
+    StepGate::Ways gate;
+    /// It is in: so many barriers were before.
+    std::function<void(std::uint64_t barriers)> entered;
+  };
+
+  StepTracker(const Clock& clock, Duration patience, Duration entering_patience, Ways ways)
+      : clock_(clock),
+        entering_patience_(entering_patience),
+        ways_(std::move(ways)),
+        gate_(clock, patience, ways_.gate) {}
+
+  /// There are links to all shards, so many. True if this worker takes part; of one that joins a
+  /// job that runs once all of them have taken it in, and the roster that decided it has come, by
+  /// which it has a rank: that may come after their word.
+  bool takes_part(const Roster& roster, NodeId self, std::size_t shards) {
+    const Member* member = roster.find(self);
+    if (member == nullptr || (!member->joining && member->from_step == 0)) return true;
+    entering_.begin(shards, after(clock_.now(), entering_patience_), ways_.gate.tell_scheduler);
+    return is_taken_in_ && !member->joining;
+  }
+  void on_taken_in(std::size_t place, const control::TakeIn& said) {
+    const auto in = entering_.on_taken_in(place, said, ways_.gate.tell_scheduler);
+    if (!in) return;
+    ways_.entered(in->barriers);
+    gate_.enter(*in);
+    // A server that has come in another's place since may not have heard it.
+    ways_.gate.tell_shards(*in);
+    is_taken_in_ = true;
+  }
+  /// To another scheduler: how far it is on its way into the job, if it came late.
+  void tell_again() const { entering_.tell_again(ways_.gate.tell_scheduler); }
+  /// True once: it has waited in vain to be taken in.
+  bool too_late() { return entering_.late(clock_.now()); }
+
+  /// Patience::excuse, for both.
+  void excuse(Time now) {
+    entering_.excuse(after(now, entering_patience_));
+    gate_.excuse(now);
+  }
+
+  StepGate& gate() { return gate_; }
+  /// Of membership's last roster, or null.
+  void tick(const Roster* roster) {
+    if (roster != nullptr && roster->epoch != followed_epoch_) {
+      followed_epoch_ = roster->epoch;
+      gate_.follow(*roster);
+    }
+    gate_.tick();
+  }
+  Time next_due() const { return std::min(entering_.next_due(), gate_.next_due()); }
+  bool idle() const { return gate_.idle(); }
+
+ private:
+  const Clock& clock_;
+  const Duration entering_patience_;
+  const Ways ways_;
+  JoinProgress entering_;
+  StepGate gate_;
+  bool is_taken_in_ = false;
+  std::uint32_t followed_epoch_ = 0;
+};
+
+}  // namespace stretto

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steering: operations in flight whose callers have changed their minds.
+#pragma once
+
+#include "common/operation_change.h"
+#include "van/engine/van.h"
+#include "worker/operations/operations.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class Steering {
+ public:
+  /// All outlive this.
+  Steering(Van& van, Tensors& tensors, OperationTable& operations)
+      : van_(van), tensors_(tensors), operations_(operations) {}
+
+  /// True if what waits behind the operation, or with it, may go now.
+  bool steer(const OperationPtr& operation, const detail::Change& change);
+
+ private:
+  bool may_cancel(const Operation& operation) const;
+  bool cancel(const OperationPtr& operation);
+
+  Van& van_;
+  Tensors& tensors_;
+  OperationTable& operations_;
+};
+
+}  // namespace stretto

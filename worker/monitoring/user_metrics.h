@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// UserMetrics: the numbers that a program reports of itself, until the worker's next heartbeat
+// takes them along. Reporting takes a lock and wakes nobody.
+#pragma once
+
+#include "common/mutex.h"
+#include "observe/user_metrics.h"
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// Thread: any.
+class UserMetrics {
+ public:
+  /// The name's latest value. Errors: InvalidArgument, if nobody could show it; Resource, if there
+  /// are too many names.
+  Status set(std::string_view name, double value);
+  /// The latest value of each name that was set since the last call.
+  UserMetricValues take();
+  /// The latest value of each name.
+  UserMetricValues all();
+
+ private:
+  Mutex mutex_;
+  UserMetricValues all_ GUARDED_BY(mutex_);
+  UserMetricValues fresh_ GUARDED_BY(mutex_);
+};
+
+}  // namespace stretto

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// StrategySchedule: by which plan the rounds of a tensor go whose exchange is chosen while it is
+// used. Which rounds begin a term everybody knows; which plan it has, one worker says.
+#pragma once
+
+#include <cstdint>
+
+#include "collective/strategy.h"
+#include "collective/strategy_chooser.h"
+#include "stretto/status.h"
+
+namespace stretto {
+
+/// Thread: loop.
+class StrategySchedule {
+ public:
+  /// The first term's, which all know.
+  StrategySchedule(collective::StrategyPlan plan, collective::Strategy strategy)
+      : plan_(std::move(plan)), strategy_(std::move(strategy)) {}
+
+  /// A term begins with this round: with the 4th, when something is known of links, the 16th, and
+  /// each 64th.
+  static constexpr bool begin_at(std::uint64_t round) {
+    return round == 4 || round == 16 || (round % 64 == 0 && round != 0);
+  }
+  /// Nobody begins this round before its plan is known.
+  bool awaited_by(std::uint64_t round) const { return begin_at(round) && decided_ < round; }
+  /// The plan of the term that begins with this round. kMalformed, without effect, unless it is the
+  /// next one that can be.
+  Status decide(std::uint64_t round, collective::StrategyPlan plan, collective::Strategy strategy);
+
+  /// Of the last term that is known.
+  const collective::StrategyPlan& plan() const { return plan_; }
+  const collective::Strategy& strategy() const { return strategy_; }
+  /// The round with which it begins; 0: the first.
+  std::uint64_t decided() const { return decided_; }
+
+ private:
+  collective::StrategyPlan plan_;
+  collective::Strategy strategy_;
+  std::uint64_t decided_ = 0;
+};
+
+}  // namespace stretto
