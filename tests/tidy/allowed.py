@@ -279,3 +279,7 @@ NAMESAKES = {
 
 # Folders that include one another today. An entry leaves the list with its cycle.
 FOLDER_CYCLES = ()
+
+# Kinds of text with more than 1.0 marks of dialect in 1,000 words, and the most that each may have.
+DIALECT = {
+}

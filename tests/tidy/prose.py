@@ -66,7 +66,7 @@ def markdown(text):
     return re.sub(r"`[^`]*`", "X", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
 
 
-def _prose_of(file):
+def prose_of(file):
     """(group, prose) of a file; ("", "") of one that has none."""
     if file.name.endswith(".md"):
         kind = re.match(r"docs/(decisions|results)/", file.path)
@@ -82,7 +82,7 @@ def density(tree):
     """{group: (words, marks)} of pages, decisions, results, Python and the comments by folder."""
     found = collections.defaultdict(lambda: [0, 0])
     for file in tree:
-        group, prose = _prose_of(file)
+        group, prose = prose_of(file)
         for sentence in sentences(prose):
             found[group][0] += len(sentence.split())
             found[group][1] += marks(sentence)

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what the style guide watches without a limit: the fullest folders, cycles of folders, the
 classes with the most lines, methods, members, references and callbacks, marks of dialect by kind of
-text, long commit subjects, and lines of code. Usage: report.py [CHECKOUT]
+text, long commit subjects, and lines of code.
+
+Usage: report.py [CHECKOUT]
+       report.py --marks [PATH]...   the sentences with marks in files whose path begins so
 """
 
 import collections
@@ -73,6 +76,14 @@ def _subjects(root):
         print("  " + subject)
 
 
+def _sentences(tree, paths):
+    for file in tree:
+        if file.path.startswith(tuple(paths) or ""):
+            for sentence in prose.sentences(prose.prose_of(file)[1]):
+                if prose.marks(sentence):
+                    print(f"{file.path}: {sentence}")
+
+
 def _lines(tree):
     lines = collections.Counter()
     for file in tree:
@@ -91,4 +102,8 @@ def main(root):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2])
+    own = pathlib.Path(__file__).resolve().parents[2]
+    if sys.argv[1:2] == ["--marks"]:
+        _sentences(Tree(own), sys.argv[2:])
+    else:
+        main(sys.argv[1] if len(sys.argv) > 1 else own)

@@ -12,6 +12,7 @@ import allowed
 import rooms
 import rules_classes
 import rules_code
+import rules_prose
 import rules_rooms
 import rules_shape
 import rules_structure
@@ -301,6 +302,14 @@ PLANTED = {
             "bindings/python/stretto/user.py": "import stretto.input.late\n",
         },
         ["bindings/python/stretto/__init__.py:1", "van/a.cc:1"]),
+    rules_prose.dialect: (
+        {"van/a.h": "// The standby has all that it needs.\n",
+         "server/a.h": "// The standby is in sync.\n"},
+        ["tests/tidy/allowed.py:1"]),
+    rules_prose.test_names: (
+        {"tests/van/a_test.cc": f"TEST(A, {'B' * 45}) {{}}\nTEST_F(A, {'B' * 46}) {{}}\n"
+                                "TEST(A, WhoWaitsIsTold) {}\nTEST(A, FailsWaiters) {}\n"},
+        ["tests/van/a_test.cc:2", "tests/van/a_test.cc:3"]),
     rules_classes.class_names: (
         {
             "van/a.h": "namespace a {\nclass Link {\n};\nclass Frame;\nclass Node {\n"
@@ -347,7 +356,7 @@ class Rules(unittest.TestCase):
 
     def setUp(self):
         for name in ("COVERED_BY", "MUTABLE_STATICS", "SLEEPERS", "CLASS_SHAPES", "NAMESAKES",
-                     "FOLDER_CYCLES"):
+                     "FOLDER_CYCLES", "DIALECT"):
             patch = mock.patch.object(allowed, name, {})
             patch.start()
             self.addCleanup(patch.stop)
@@ -428,6 +437,15 @@ class AllowLists(unittest.TestCase):
         small = {"van/a.h": members("A", 12)}
         self.assertEqual(len(self.found("CLASS_SHAPES", entry, rule, small)), 1)
         self.assertEqual(len(self.found("CLASS_SHAPES", entry, rule, {})), 1)
+
+    def test_a_listed_dialect_shrinks(self):
+        rule = rules_prose.dialect
+        files = {"van/a.h": "// The standby has all that it needs.\n"}  # 143 marks in 1,000 words.
+        for most, offences in ((142, 1), (143, 0), (145, 1)):
+            with self.subTest(most=most):
+                entry = {"comments of van": most}
+                self.assertEqual(len(self.found("DIALECT", entry, rule, files)), offences)
+        self.assertEqual(len(self.found("DIALECT", {"pages": 9}, rule, {})), 1)
 
     def test_a_listed_cycle_is_permitted(self):
         entry = ({"van", "van/low"},)

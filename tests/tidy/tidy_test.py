@@ -9,6 +9,7 @@ import unittest
 
 import rules_classes
 import rules_code
+import rules_prose
 import rules_rooms
 import rules_shape
 import rules_structure
@@ -17,7 +18,7 @@ import rules_unity
 from source_tree import Tree
 
 RULES = (rules_structure.RULES + rules_text.RULES + rules_code.RULES + rules_classes.RULES +
-         rules_shape.RULES + rules_rooms.RULES + rules_unity.RULES)
+         rules_shape.RULES + rules_rooms.RULES + rules_prose.RULES + rules_unity.RULES)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

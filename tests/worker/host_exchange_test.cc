@@ -30,21 +30,21 @@ TensorOptions direct() { return {.exchange = Exchange::kDirect}; }
 TEST(HostExchange, ManyPartsAndRoundsAreInFlight) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 256}});
   cluster.run([](Worker& worker) {
-    constexpr int kRounds = 30;
+    constexpr int kCallRounds = 30;
     constexpr std::size_t kSize = 2000;
     const Tensor tensor = live::declare(worker, "t", Dtype::kF32, kSize, direct());
     std::vector<Floats> given;
-    std::vector<Floats> made(kRounds, Floats(kSize));
+    std::vector<Floats> made(kCallRounds, Floats(kSize));
     std::vector<Ticket> tickets;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kCallRounds; ++round) {
       given.push_back(numbers(kSize, worker.rank(), round));
     }
-    for (std::size_t round = 0; round < kRounds; ++round) {
+    for (std::size_t round = 0; round < kCallRounds; ++round) {
       Floats& target = round % 2 == 0 ? made[round] : given[round];
       tickets.push_back(
           worker.push_pull(tensor, std::span<const float>(given[round]), std::span(target)));
     }
-    for (std::size_t round = 0; round < kRounds; ++round) {
+    for (std::size_t round = 0; round < kCallRounds; ++round) {
       ASSERT_TRUE(tickets[round].wait().ok()) << tickets[round].wait().text();
       EXPECT_EQ(tickets[round].info().version, round + 1);
       ASSERT_EQ(round % 2 == 0 ? made[round] : given[round],
