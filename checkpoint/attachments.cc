@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attachments that all have alike are one row of bytes, of which each worker has a stripe.
+// Replicated attachments form one row of bytes, of which each worker writes a stripe.
 #include "checkpoint/attachments.h"
 
 #include <fmt/core.h>
@@ -15,10 +15,10 @@
 namespace stretto::checkpoint {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 1100;  // A tensor's, and what is put behind it.
+constexpr std::size_t kMostNameBytes = 1100;  // A tensor's, and a suffix.
 constexpr const char* kFilePrefix = "worker-";
 
-// Where stripe number `index` of `of` begins.
+// Where stripe `index` of `of` stripes begins.
 std::uint64_t begin_of(std::uint64_t total, std::uint64_t index, std::uint64_t of) {
   return total / of * index + std::min(index, total % of);
 }
@@ -27,7 +27,7 @@ EntryKey key_of(const Attachment& attachment, std::uint32_t part, std::int32_t r
   return {.kind = Kind::kAttached, .name = attachment.name, .part = part, .rank = rank};
 }
 
-// The ranges of one attachment, which begins at `first` of the row, that are this seat's.
+// The ranges that `seat` writes of one attachment, which begins at `first` of the row.
 void add_stripe(const Attachment& attachment, std::size_t item, std::uint64_t first,
                 std::uint64_t total, const StripeOwner& seat,
                 std::vector<AttachmentRange>& pieces) {
@@ -57,7 +57,7 @@ std::uint64_t mixed(std::uint64_t sum, std::string_view text) {
   return sum;
 }
 
-// The product of "3x7"; none for what is no such word.
+// The product of "3x7"; none if the text is malformed.
 std::optional<std::uint64_t> elements_of(std::string_view shape) {
   std::uint64_t product = 1;
   while (!shape.empty()) {
@@ -206,8 +206,8 @@ Status AttachedReader::add(const SavedEntry& entry, Stripe stripe) {
   return {Code::kMalformed, fmt::format("{} is twice in a checkpoint", describe(entry.key))};
 }
 
-// Each is whole: what its stripes have makes up what they say of it. The first files of this format
-// say no total: there one stripe is all.
+// Each attachment is complete: its stripes make up its recorded total. The first files of this
+// format record no total: there one stripe holds all bytes.
 Status AttachedReader::take_stripes() {
   for (const auto& [key, stripes] : found_) {
     const Stripe& any = stripes.begin()->second;

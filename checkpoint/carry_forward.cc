@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By their keys: which parts are in new files, and which are not.
+// Compares entry keys: the parts that are in new files, and those that are not.
 #include "checkpoint/carry_forward.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@ namespace stretto::checkpoint {
 namespace {
 
 constexpr const char* kFile = "carried.parts";
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // No entry of ours is larger.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // Upper limit of valid entries.
 
 Result<std::set<EntryKey>> keys_of(Folder& folder, const CheckpointManifest& manifest) {
   std::set<EntryKey> keys;
@@ -25,7 +25,7 @@ Result<std::set<EntryKey>> keys_of(Folder& folder, const CheckpointManifest& man
   return keys;
 }
 
-// The tensors of `to`, with those that only `from` has; of those, the ones whose parts are carried.
+// The tensors of `to` and those that only `from` has, and which of them are carried forward.
 class CarriedTensors {
  public:
   CarriedTensors(const CheckpointManifest& from, const CheckpointManifest& to) {
@@ -53,7 +53,7 @@ class CarriedTensors {
   std::set<std::string> added_;
 };
 
-// An entry as it is.
+// Copies an entry unchanged.
 Status copy(PartsReader& reader, std::size_t index, PartsWriter& writer) {
   SavedEntry entry = reader.entries()[index];
   if (entry.bytes > kMostBytes) {

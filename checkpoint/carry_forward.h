@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job that goes on from a checkpoint has not touched yet is carried over to its own ones: no
-// server has it in memory, and nothing is lost because nobody has asked for it.
+// A resumed job carries forward the saved parts that it has not used yet to its own checkpoints: no
+// server has them in memory, and no data is lost because it was not requested.
 #pragma once
 
 #include "checkpoint/checkpoint_store.h"
 
 namespace stretto::checkpoint {
 
-/// True if what was saved of one tensor can be loaded for the other: what decides which bytes a
-/// part has, and what they mean, is the same.
+/// True if values saved of one tensor can be loaded for the other: the options that determine the
+/// parts' bytes and their meaning are equal.
 bool holds_the_same(const TensorSpec& saved, const TensorSpec& now);
-/// Of values that are of their round alone nothing is saved but what a codec owes, which is worth
-/// nothing for another codec: then false.
+/// False if the saved state is useless now: for values of a single round only a codec's residuals
+/// are saved, which fit no other codec.
 bool is_of_use(const TensorSpec& saved, const TensorSpec& now);
 
-/// Writes the parts of `from` that no file of `to` has, unless their tensor is another one now, to
-/// a file of `to` of their own, which is added to it with the tensors that it lacks; no file if
-/// there are none. `from` lies in `source`. All files of `to` have been written, and it has not
-/// been committed. Calls block.
+/// Writes the parts of `from` that no file of `to` has to an extra file of `to`, and adds their
+/// tensors to it; no file if there are none. Parts of redefined tensors are skipped. `from` is in
+/// `source`. All files of `to` have been written, and it has not been committed. Calls block.
 Status carry_over(Folder& source, const CheckpointManifest& from, Folder& folder,
                   CheckpointManifest& to);
 
-/// Takes those tensors from a manifest of which none of its files has a part: a job that goes on
-/// from it begins them anew.
+/// Removes the tensors from a manifest that have no part in its files: a job that resumes from it
+/// initialises them again.
 Status keep_saved_tensors(Folder& folder, CheckpointManifest& manifest);
 
 }  // namespace stretto::checkpoint

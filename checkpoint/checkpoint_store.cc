@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of writes, and of removals.
+// The order of writes and removals, by which crashes leave complete checkpoints.
 #include "checkpoint/checkpoint_store.h"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "ckpt-";
 constexpr const char* kLatest = "LATEST";
-constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;  // Nobody comes there.
+constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 62;  // Never reached.
 constexpr std::size_t kMostOfHolder = 300;
 constexpr std::size_t kMostNames = std::size_t{1} << 20;
 
@@ -48,14 +48,14 @@ Result<std::string> text_of(Disk& disk, const std::string& path) {
   return text;
 }
 
-// What LATEST names, if it can be read and names one.
+// The checkpoint that LATEST names, if it can be read.
 std::optional<std::uint64_t> latest_in(Disk& disk, const std::string& path) {
   const Result<std::string> text = text_of(disk, fmt::format("{}/{}", path, kLatest));
   if (!text.ok()) return std::nullopt;
   return number_named(std::string_view(*text).substr(0, text->find('\n')));
 }
 
-// LATEST is written when a checkpoint is complete, so what it names was, whatever is left of it.
+// LATEST is written after a checkpoint is complete, so the checkpoint that it names was complete.
 void note_latest(Disk& disk, const std::string& path, Folder::Found& found) {
   const std::optional<std::uint64_t> number = latest_in(disk, path);
   if (!number || (found.newest && *number <= found.newest->origin.number)) return;
@@ -74,8 +74,8 @@ void note_latest(Disk& disk, const std::string& path, Folder::Found& found) {
   found.refused.insert(found.refused.begin(), std::move(latest));
 }
 
-// A sync that fails may have lost the name, and the next one would not tell: the name is made anew
-// then.
+// A failed sync may have lost the name, and the next sync would not report that: make the folder
+// again then.
 Status make_with_parents(Disk& disk, const std::string& path) {
   const Result<bool> is_there = disk.exists(path);
   if (!is_there.ok()) return is_there.status();
@@ -89,7 +89,7 @@ Status make_with_parents(Disk& disk, const std::string& path) {
   return status;
 }
 
-// What those that are newer and cannot be used have grown from.
+// The checkpoint from which the newer, unusable ones were resumed.
 class Lineage {
  public:
   void follow(const CheckpointManifest& unusable) {
@@ -108,7 +108,7 @@ class Lineage {
   }
 
  private:
-  std::uint64_t from_ = 0;  // 0: not known, or from none that is here.
+  std::uint64_t from_ = 0;  // 0: unknown, or from none in this folder.
   std::uint64_t job_ = 0;
 };
 
@@ -120,7 +120,7 @@ std::optional<std::uint64_t> number_named(std::string_view name) {
   std::uint64_t number = 0;
   const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool whole = error == std::errc() && stop == name.data() + name.size();
-  // "ckpt-007" is not the name of one.
+  // "ckpt-007" is not a valid name.
   const bool possible = number != 0 && number < kMostNumber;
   if (!whole || !possible || std::to_string(number) != name) return std::nullopt;
   return number;
@@ -162,7 +162,7 @@ Status Folder::make() {
 
 Status Folder::commit(const CheckpointManifest& manifest) {
   const std::uint64_t number = manifest.origin.number;
-  // First the files' names, and before LATEST, which says that it was complete, its folder's own.
+  // Sync the files' names first, and the folder's own before LATEST, which says it was complete.
   Status status = disk_.sync_folder(path_of(number));
   if (status.ok()) {
     status = replace_file(disk_, path_of(number, kManifestName), bytes_of(encode(manifest)),
@@ -293,7 +293,7 @@ Result<std::unique_ptr<FileHold>> Folder::hold(const std::string& who) {
                               path_, text.empty() ? "another process" : printable(text)));
   }
   const std::string line = who.substr(0, kMostOfHolder - 1) + "\n";
-  // Who we are is for people: without it the folder is ours as well.
+  // The holder's name is informative: a failed write does not release the lock.
   if (const auto file = disk_.open(path, Open::kWrite); file.ok()) {
     static_cast<void>((*file)->write(0, std::as_bytes(std::span(line))));
   }
@@ -301,8 +301,8 @@ Result<std::unique_ptr<FileHold>> Folder::hold(const std::string& who) {
 }
 
 Status Folder::probe() {
-  const std::string path = path_ + "/.stretto-probe";  // Nobody else's.
-  static_cast<void>(disk_.remove(path));               // Somebody may have been killed in between.
+  const std::string path = path_ + "/.stretto-probe";  // Used only here.
+  static_cast<void>(disk_.remove(path));               // A killed process may have left it.
   Status status = disk_.make_folder(path);
   return status.ok() ? disk_.remove(path) : status;
 }
@@ -316,21 +316,21 @@ Status Folder::prune(std::size_t keep, std::uint64_t spared, VerifyDepth depth) 
     const Result<bool> finished = disk_.exists(path_of(number, kManifestName));
     if (!finished.ok()) return finished.status();
     if (*finished && complete < std::max<std::size_t>(keep, 1)) {
-      // A damaged one stays: it may be of use to somebody.
+      // A damaged one stays: its data may still be useful.
       complete += open(number, depth).ok() ? 1 : 0;
       continue;
     }
-    if (complete == 0 || number == spared) continue;  // It may be being written.
+    if (complete == 0 || number == spared) continue;  // It may be in progress.
     Status status = remove(number);
     if (first.ok()) first = std::move(status);
   }
   return first;
 }
 
-// Without its manifest it is none, whatever is left of it.
+// A folder without a manifest is no checkpoint, whatever files remain.
 Status Folder::remove(std::uint64_t number) {
   const std::string path = path_of(number);
-  // First, and surely: what LATEST names was complete.
+  // First and durably: the checkpoint that LATEST names must be complete.
   Status status;
   if (latest_in(disk_, path_) == number) {
     status = disk_.remove(fmt::format("{}/{}", path_, kLatest));

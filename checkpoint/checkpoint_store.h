@@ -5,8 +5,8 @@
 //   DIR/ckpt-17/server-0.1.parts    and other files that the manifest names
 //   DIR/LATEST                      the name of the newest complete one, for people and scripts
 //
-// Nothing is ever written over, and nothing is removed before its successor is complete and on the
-// device: whatever crashes when, a complete checkpoint that was there stays there.
+// Files are never overwritten, and no checkpoint is removed before its successor is complete and
+// synced: after any crash a complete checkpoint remains.
 #pragma once
 
 #include <cstdint>
@@ -24,78 +24,77 @@ namespace stretto::checkpoint {
 
 /// The file that makes a folder of files a checkpoint.
 inline constexpr const char* kManifestName = "MANIFEST";
-/// Complete ones that stay, at least.
+/// Minimum number of complete checkpoints that are kept.
 inline constexpr std::size_t kKept = 2;
 
-/// The number of the checkpoint whose folder has this name, if it is the name of one.
+/// The number of the checkpoint whose folder has this name; none for other names.
 std::optional<std::uint64_t> number_named(std::string_view name);
 
-/// What of a checkpoint is looked at: its manifest and the heads, ends and indexes of its files, or
-/// the entries' bytes too.
+/// How much of a checkpoint is verified: its manifest and its files' heads, ends and indexes, or
+/// also the entries' bytes.
 enum class VerifyDepth : std::uint8_t { kFrame, kAll };
 
-/// One object a folder writes to it at a time; any may read. Thread: any, one at a time; calls
+/// One Folder object at a time writes to a folder; any may read. Thread: any, one at a time; calls
 /// block.
 class Folder {
  public:
-  /// A checkpoint that could not be used, and why: whoever restores says it.
+  /// A checkpoint that could not be used, and why; reported on resume.
   struct Refused {
     std::uint64_t number = 0;
     bool was_complete = false;  ///< It has a manifest,
-    bool is_gone = false;       ///< or it has had one, and its folder is not there any more.
+    bool is_gone = false;       ///< or it had one, and its folder has been removed.
     Status why;
   };
   struct Found {
-    std::optional<CheckpointManifest> newest;  ///< None: nothing complete is there.
-    std::vector<Refused> refused;              ///< Newer ones.
+    std::optional<CheckpointManifest> newest;  ///< None: there is no complete one.
+    std::vector<Refused> refused;              ///< Newer, unusable ones.
   };
 
   Folder(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  /// Of a checkpoint's files.
+  /// Paths of a checkpoint's folder and files.
   std::string path_of(std::uint64_t number) const;
   std::string path_of(std::uint64_t number, const std::string& file) const;
 
-  /// Numbers of all checkpoints, complete or not, ascending. What is called otherwise is not ours.
+  /// Numbers of all checkpoints, complete or not, ascending. Other names are ignored.
   Result<std::vector<std::uint64_t>> numbers();
-  /// Makes the folder itself, before anything else, if it is missing, with the folders that it is
-  /// in.
+  /// Creates the folder itself and its parents, if missing. Call it first.
   Status make();
-  /// Makes the folder of the next checkpoint. Its number is greater than all that are there, and
-  /// than that of one that has gone and may still be written to.
+  /// Creates the folder of the next checkpoint. Its number is greater than all existing ones and
+  /// than `after`, a removed one that may still be written to.
   Result<std::uint64_t> begin(std::uint64_t after = 0);
-  /// A new file of a checkpoint that has been begun, here or by another process.
+  /// A new file of a checkpoint that was begun, by this or another process.
   Result<PartsWriter> write(const CheckpointId& origin, const std::string& file);
-  /// Makes a checkpoint complete whose files have been written and synced: ok means that it
-  /// survives a crash of the machine.
+  /// Completes a checkpoint whose files have been written and synced: ok means that it survives a
+  /// crash of the machine.
   Status commit(const CheckpointManifest& manifest);
-  /// The manifest of this checkpoint, if all files are there that it names, as it names them. Their
-  /// entries' bytes are not read: PartsReader::read checks them.
+  /// The manifest of this checkpoint, if all files that it names exist and match it. Entries' bytes
+  /// are not read: PartsReader::read checks them.
   Result<CheckpointManifest> open(std::uint64_t number);
-  /// Whether the manifest of this checkpoint is there, and all files that it names. True if the
-  /// manifest cannot be read: open() says why.
+  /// Whether the manifest of this checkpoint and all files that it names exist. True if the
+  /// manifest cannot be read: open() returns the error.
   Result<bool> is_there(std::uint64_t number);
-  /// Reads every byte of one, and checks it.
+  /// Reads and checks every byte of a checkpoint.
   Status verify(const CheckpointManifest& manifest);
-  /// A file of it, if it is what the manifest says.
+  /// Opens one of its files, if that matches the manifest.
   Result<PartsReader> read(const CheckpointId& origin, const CheckpointManifest::File& file);
-  /// The newest complete one. kAll: every byte of it has been read, and is right. Where newer ones
-  /// cannot be used that go on from an older one, those in between are none of theirs, and are
-  /// passed over.
+  /// The newest complete one. kAll: every byte has been read and is correct. If unusable newer ones
+  /// were resumed from an older checkpoint, those in between belong to another history and are
+  /// skipped.
   Result<Found> newest(VerifyDepth depth = VerifyDepth::kFrame);
-  /// Removes those before the newest `keep` complete ones, at least one, and what was left
-  /// unfinished before the newest. Damaged ones among these stay. What cannot be removed stays, and
-  /// is the error. `spared` stays too. kAll: every byte of those that count has been read.
+  /// Removes checkpoints older than the newest `keep` complete ones, at least one, and incomplete
+  /// ones older than the newest. Damaged ones among the kept stay, as does `spared`. The error is
+  /// the first failed removal. kAll: every byte of each counted one has been read.
   Status prune(std::size_t keep = kKept, std::uint64_t spared = 0,
                VerifyDepth depth = VerifyDepth::kFrame);
-  /// As long as what is returned is there nobody else gets it: one job writes to a folder at a
-  /// time. `who` is what others read of us. Null: this file system has no locks. Errors:
-  /// InvalidArgument, with who has it; and the disk's.
+  /// Locks the folder until the result is destroyed: one job at a time writes to a folder. `who`
+  /// names this holder to others. Null: the file system has no locks. Errors: InvalidArgument,
+  /// which names the holder; and the disk's.
   Result<std::unique_ptr<FileHold>> hold(const std::string& who);
-  /// Makes a folder in it and removes that: whether this process may write there.
+  /// Creates and removes a folder in it, to test whether this process may write there.
   Status probe();
-  /// Removes one that was not completed and that nobody writes to.
+  /// Removes an incomplete checkpoint that no process writes to.
   Status abandon(std::uint64_t number) { return remove(number); }
 
  private:

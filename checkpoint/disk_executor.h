@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DiskExecutor: where calls to a disk are made that may block, in the order in which they were
-// asked for. Loops ask for them, and look later at what came of it.
+// DiskExecutor: runs blocking disk calls in the order of posting. Loops post jobs, and poll the
+// results later.
 #pragma once
 
 #include <deque>
@@ -18,17 +18,17 @@ class DiskExecutor {
   using Job = std::function<void()>;
 
   virtual ~DiskExecutor() = default;
-  /// All that a job refers to outlives it: what has been asked for is done. Thread: one.
+  /// Objects that a job refers to must outlive it: every posted job runs. Thread: one.
   virtual void post(Job job) = 0;
 };
 
-/// At once, on the caller's thread: where time is simulated, and in tests.
+/// Runs jobs at once, on the caller's thread: for simulated time, and in tests.
 class InlineDiskExecutor final : public DiskExecutor {
  public:
   void post(Job job) override { job(); }
 };
 
-/// On a thread of its own. What was posted is done before it ends.
+/// Runs jobs on a thread of its own. The destructor waits for all posted jobs.
 class ThreadDiskExecutor final : public DiskExecutor {
  public:
   static Result<std::unique_ptr<ThreadDiskExecutor>> start();

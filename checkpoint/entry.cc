@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries in words.
+// Text of entry keys.
 #include "checkpoint/entry.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of a checkpoint holds: entries, each the bytes of one part of a tensor or of what a
-// worker has attached, and what is told of them.
+// SavedEntry: an entry of a checkpoint file: the bytes of one tensor part or of one worker's
+// attachment, and its description.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@
 
 namespace stretto::checkpoint {
 
-/// Which checkpoint a file is of: files of different ones are never mixed.
+/// The checkpoint of a file: files of different checkpoints are never mixed.
 struct CheckpointId {
   std::uint64_t job = 0;     ///< Welcome::job of the job that made it.
-  std::uint64_t number = 0;  ///< From 1, and greater than those that lay in the folder before.
-  std::uint64_t step = 0;    ///< Of the program, as it said.
+  std::uint64_t number = 0;  ///< From 1, and greater than the earlier ones in the folder.
+  std::uint64_t step = 0;    ///< As the program reported it.
   friend bool operator==(const CheckpointId&, const CheckpointId&) = default;
 };
 
 enum class Kind : std::uint8_t {
   kPart = 1,      ///< As Store::save writes it.
-  kAttached = 2,  ///< Bytes that are the program's own.
+  kAttached = 2,  ///< Bytes that the program owns.
 };
 
 inline constexpr std::int32_t kOfAll = -1;
 
 struct EntryKey {
   Kind kind = Kind::kPart;
-  std::string name;            ///< A tensor's, or what the program has attached them by.
+  std::string name;            ///< Of a tensor or an attachment.
   std::uint32_t part = 0;      ///< Of the tensor; attached: of equal bytes, striped over workers.
-  std::int32_t rank = kOfAll;  ///< Attached: of the worker whose own they are.
+  std::int32_t rank = kOfAll;  ///< Attached: the owning worker's; kOfAll: replicated.
   friend bool operator==(const EntryKey&, const EntryKey&) = default;
   friend bool operator<(const EntryKey& a, const EntryKey& b) {
     return std::tie(a.kind, a.name, a.part, a.rank) < std::tie(b.kind, b.name, b.part, b.rank);
@@ -45,11 +45,11 @@ struct SavedEntry {
   EntryKey key;
   std::uint64_t bytes = 0;
   std::uint64_t version = 0;  ///< Of a part's value.
-  /// Whose contributions to a part are in it: each worker's last round.
+  /// The contributions that a part includes: each worker's last round.
   std::vector<std::pair<NodeId, std::uint64_t>> counted = {};
-  /// CRC32C of each kChunkBytes of it; the last chunk may be shorter.
+  /// CRC32C of each kChunkBytes of the entry; the last chunk may be shorter.
   std::vector<std::uint32_t> checksums = {};
-  /// Of what is attached: the bytes of all its stripes, and what the program said that it is.
+  /// Of an attachment: the bytes of all its stripes, its type and its shape.
   std::uint64_t total = 0;
   std::optional<Dtype> dtype = std::nullopt;
   std::string shape = "";
@@ -58,11 +58,11 @@ struct SavedEntry {
 /// "part 3 of tensor 'w'", "'random state' of worker 2".
 std::string describe(const EntryKey& key);
 
-/// What a manifest says of a file, so that no other can take its place.
+/// The digest of a file in its manifest, by which a replaced file is detected.
 struct FileDigest {
   std::uint64_t bytes = 0;     ///< Of the file.
-  std::uint32_t checksum = 0;  ///< CRC32C of its head, its index and its end. The index has those
-                               ///< of the entries, so this stands for every byte.
+  std::uint32_t checksum = 0;  ///< CRC32C of its head, index and end. The index has those of the
+                               ///< entries, so this covers every byte.
   friend bool operator==(const FileDigest&, const FileDigest&) = default;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between entries and Protobuf.
+// Conversion between entries and Protobuf.
 #include "checkpoint/index_codec.h"
 
 #include <limits>

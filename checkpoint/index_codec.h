@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a file of parts as bytes, and back.
+// Encodes the index of a file of parts as bytes, and decodes it.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace stretto::checkpoint {
 
-/// No index is larger: what a file says is held against it.
+/// Upper limit of valid indexes, checked before memory is allocated.
 inline constexpr std::uint64_t kMostIndexBytes = std::uint64_t{1} << 30;
 
 std::string encode_index(const std::vector<SavedEntry>& entries);
-/// Nothing if it is no index, or describes what cannot be: kinds that there are not, checksums for
-/// more or fewer chunks than an entry has, contributions without a worker, an entry twice.
+/// None if the bytes are malformed or invalid: unknown kinds, checksums that do not match an
+/// entry's chunks, contributions without a worker, duplicate entries.
 std::optional<std::vector<SavedEntry>> decode_index(std::span<const std::byte> bytes);
 
 }  // namespace stretto::checkpoint

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of JSON objects from a file that may say anything: a field is of the type that is wanted,
-// or it is not there.
+// Typed access to fields of JSON objects from untrusted files: a field of another type counts as
+// missing.
 #pragma once
 
 #include <concepts>
@@ -39,7 +39,7 @@ bool read(const Json& object, const char* name, T& into) {
 inline bool read(const Json& object, const char* name, double& into) {
   const Json* found = field(object, name);
   if (found == nullptr || !(found->is_number() || found->is_null())) return false;
-  // JSON has no number for what is not finite: nlohmann writes null.
+  // JSON cannot represent non-finite numbers: nlohmann writes null.
   into = found->is_null() ? std::numeric_limits<double>::quiet_NaN() : found->get<double>();
   return true;
 }
@@ -51,7 +51,7 @@ inline bool read(const Json& object, const char* name, std::string& into) {
   return true;
 }
 
-/// One of an enumeration's values, from `first` to `last`, by its name.
+/// Reads an enumeration's value, from `first` to `last`, by its name.
 template <typename Enum>
 bool read_name(const Json& object, const char* name, Enum first, Enum last, Enum& into) {
   std::string text;
@@ -64,7 +64,7 @@ bool read_name(const Json& object, const char* name, Enum first, Enum last, Enum
   return false;
 }
 
-/// False if JSON has no text for these bytes: they are no UTF-8.
+/// False if JSON cannot represent these bytes: they are not UTF-8.
 inline bool is_text(const std::string& bytes) {
   return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace), nullptr,
                      false) == Json(bytes);

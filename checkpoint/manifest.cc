@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests as text. Nothing of it is believed before its checksum is right, and then it is still
-// checked: a person may have changed both.
+// Manifests as text. The content is used only if its checksum matches, and is still validated: a
+// person may have edited both.
 #include "checkpoint/manifest.h"
 
 #include <fmt/core.h>
@@ -90,7 +90,7 @@ Result<CheckpointManifest> manifest_of(const Json& json) {
   return manifest;
 }
 
-// "1 crc32c 0a1b2c3d" behind the first words.
+// "1 crc32c 0a1b2c3d" after the first words.
 bool read_first_line(std::string_view line, std::uint32_t& version, std::uint32_t& checksum) {
   const char* const end = line.data() + line.size();
   const auto [behind, error] = std::from_chars(line.data(), end, version);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointManifest: what makes a checkpoint of files. It is written last: a folder with a right
-// one is a complete checkpoint.
+// CheckpointManifest: lists the files of a checkpoint. It is written last: a folder with a valid
+// manifest is a complete checkpoint.
 //
 // The file is a line "stretto checkpoint 1 crc32c XXXXXXXX", of all that follows it, and JSON.
 #pragma once
@@ -24,26 +24,26 @@ struct CheckpointManifest {
   };
 
   CheckpointId origin = {};
-  std::string made_at = {};  ///< By the wall clock, for people only.
+  std::string made_at = {};  ///< Wall-clock time, for people only.
   std::string release = {};  ///< Of Stretto.
   std::uint32_t workers = 0;
   std::uint32_t part_bytes = 0;  ///< STRETTO_PART_BYTES of the job: how tensors were cut.
-  /// The one in the same folder that its job went on from; 0: none, or one that lies elsewhere.
+  /// The checkpoint in this folder that the job resumed from; 0: none, or one in another folder.
   std::uint64_t from = 0;
   std::vector<File> files = {};
-  std::vector<TensorSpec> tensors = {};  ///< All that were declared.
+  std::vector<TensorSpec> tensors = {};  ///< All declared tensors.
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };
 
-/// A file's text is at most so long.
+/// Limit of a manifest file's size, in bytes.
 inline constexpr std::uint64_t kMostManifestBytes = std::uint64_t{1} << 30;
 
 std::string encode(const CheckpointManifest& manifest);
-/// Of a file's text; `path` is named in errors. kMalformed if it is damaged or no manifest,
-/// kUnsupported if a later version of Stretto has written it.
+/// Decodes a file's text; errors name `path`. kMalformed if it is damaged or no manifest,
+/// kUnsupported if a later version of Stretto wrote it.
 Result<CheckpointManifest> decode_manifest(std::string_view text, const std::string& path);
 
-/// What a file may be called: a plain name, which leads to no other folder.
+/// Whether the name is valid for a file: plain, without a path to another folder.
 bool is_file_name(std::string_view name);
 
 }  // namespace stretto::checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the end to the index, and from there to the entries.
+// Reads the end, then the index, then the entries.
 #include "checkpoint/parts_reader.h"
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ bool is(const char (&found)[kSize], const char (&wanted)[kSize]) {
   return std::memcmp(found, wanted, kSize) == 0;
 }
 
-// Of the file: fewer bytes than it should have are an error.
+// Fills `into` from the file: a short read is an error.
 Status fill(File& file, std::uint64_t offset, std::span<std::byte> into, const std::string& path) {
   const Result<std::size_t> count = file.read(offset, into);
   if (!count.ok()) return count.status();
@@ -108,8 +108,8 @@ Status PartsReader::take_index(std::span<const std::byte> bytes) {
 
 Status PartsReader::read_all() {
   const auto drop = [](std::uint64_t, std::span<const std::byte>) { return Status(); };
-  // The device reads while a chunk is checked. In whole chunks: a call for each small entry would
-  // cost more than it brings.
+  // Prefetch while a chunk is checked. In whole chunks: a call for each small entry would cost more
+  // than it saves.
   constexpr std::uint64_t kAhead = 4 * kChunkBytes;
   std::uint64_t fetched = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {

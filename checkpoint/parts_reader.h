@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PartsReader: reads a file of parts (parts_file.h). Whatever the file holds, what it gives is what
-// was written, or an error that names the file and the place.
+// PartsReader: reads a file of parts (parts_file.h). Returns exactly the bytes that were written,
+// or an error that names the file and the position.
 #pragma once
 
 #include <functional>
@@ -18,22 +18,22 @@ namespace stretto::checkpoint {
 /// Thread: any, one at a time; calls block.
 class PartsReader {
  public:
-  /// Takes the bytes of an entry that begin at `offset`, in order.
+  /// Receives the bytes of an entry that begin at `offset`, in order.
   using Take = std::function<Status(std::uint64_t offset, std::span<const std::byte> bytes)>;
 
-  /// Reads and checks head, end and index. kMalformed if it is no such file, not complete, damaged,
-  /// or another one than `seal`; kUnsupported if a later version of Stretto has written it.
+  /// Reads and checks head, end and index. kMalformed if the file is of another format, incomplete,
+  /// damaged, or does not match `seal`; kUnsupported if a later version of Stretto wrote it.
   static Result<PartsReader> open(Disk& disk, const std::string& path,
                                   const std::optional<FileDigest>& seal = std::nullopt);
 
   const CheckpointId& origin() const { return origin_; }
   const FileDigest& seal() const { return seal_; }
-  /// In the order of their bytes.
+  /// In file order.
   const std::vector<SavedEntry>& entries() const { return entries_; }
-  /// Reads entry number `index` in chunks of kChunkBytes. Each is checked before it is given: with
-  /// kMalformed, what has been given before is right, and not all.
+  /// Reads entry `index` in chunks of kChunkBytes, each checked before `take` gets it. On
+  /// kMalformed, the chunks passed before are correct but incomplete.
   Status read(std::size_t index, const Take& take);
-  /// Reads and checks all entries, in order, and gives nothing.
+  /// Reads and checks all entries, in order, and discards them.
   Status read_all();
 
  private:
@@ -49,7 +49,7 @@ class PartsReader {
   FileDigest seal_;
   std::vector<SavedEntry> entries_;
   std::vector<std::uint64_t> offsets_;  // Of the entries.
-  std::vector<std::byte> chunk_;        // Kept: new memory costs as much as reading into it.
+  std::vector<std::byte> chunk_;        // Reused: allocation costs as much as reading.
 };
 
 }  // namespace stretto::checkpoint

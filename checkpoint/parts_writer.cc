@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes are copied into a buffer of some size, and summed on the way: entries may be small and
-// many.
+// Bytes are copied into a buffer and checksummed on the way: entries may be small and many.
 #include "checkpoint/parts_writer.h"
 
 #include <fmt/core.h>
@@ -23,7 +22,7 @@ std::span<const std::byte> bytes_of(const T& what) {
   return std::as_bytes(std::span(&what, 1));
 }
 
-// The checksums of an entry's chunks, of bytes that come in any pieces.
+// The checksums of an entry's chunks, from bytes in pieces of any size.
 class ChunkSums {
  public:
   void add(std::span<const std::byte> bytes) {

@@ -13,18 +13,18 @@
 
 namespace stretto::checkpoint {
 
-/// An error ends it: the file is of no use then, and is to be removed and written anew under
-/// another name. Thread: any, one at a time; calls block.
+/// After an error the file is unusable: remove it and write another under a new name. Thread: any,
+/// one at a time; calls block.
 class PartsWriter {
  public:
-  /// Makes the file, which must not be there.
+  /// Creates the file, which must not exist.
   static Result<PartsWriter> create(Disk& disk, const std::string& path,
                                     const CheckpointId& origin);
 
-  /// Appends an entry: all of these bytes, one after another. Its length and checksums are filled
-  /// in. kInvalidArgument if it has been added before.
+  /// Appends an entry, the concatenation of `bytes`. Computes its length and checksums.
+  /// kInvalidArgument for a duplicate.
   Status add(SavedEntry entry, const std::vector<std::span<const std::byte>>& bytes);
-  /// Index and end, and all of it is on the device. Nothing can be added afterwards.
+  /// Writes index and end, and syncs the file. No entry can be added afterwards.
   Result<FileDigest> finish();
 
  private:
@@ -35,7 +35,7 @@ class PartsWriter {
 
   std::unique_ptr<File> file_;
   std::string path_;
-  std::vector<std::byte> pending_;  // Is to be written at offset_.
+  std::vector<std::byte> pending_;  // To write at offset_.
   std::uint64_t offset_ = 0;
   std::uint32_t head_checksum_ = 0;
   std::uint32_t seal_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a path that a user gave to a checkpoint.
+// Resolves a path of the user to a checkpoint.
 #include "checkpoint/resume_source.h"
 
 #include <fmt/core.h>
@@ -29,7 +29,7 @@ Status refused(std::string_view path, std::string_view why) {
                       path, why)};
 }
 
-// Those that could have been meant.
+// The complete checkpoints, for an error.
 std::string complete_ones(Folder& folder) {
   const Result<std::vector<std::uint64_t>> there = folder.numbers();
   std::string names;

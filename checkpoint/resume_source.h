@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResumeSource: where the checkpoint lies that a job goes on from: in the folder to which it saves,
+// ResumeSource: where the checkpoint is from which a job resumes: in the folder to which it saves,
 // or in another one, which is only read.
 #pragma once
 
@@ -12,18 +12,18 @@
 namespace stretto::checkpoint {
 
 struct ResumeSource {
-  std::string folder;        ///< Empty: the job has none, and begins anew.
-  std::uint64_t number = 0;  ///< Of the one that was named; 0: the newest complete one.
+  std::string folder;        ///< Empty: none, and the job starts without one.
+  std::uint64_t number = 0;  ///< Of the named checkpoint; 0: the newest complete one.
   bool is_saved_to = false;  ///< It is the folder to which the job saves.
-  bool is_named = false;     ///< By STRETTO_RESUME: begin anew it must not.
+  bool is_named = false;     ///< By STRETTO_RESUME: without a checkpoint the job must fail.
 };
 
-/// By the settings of any member: a path that ends in "ckpt-" and a number is one checkpoint, and
-/// any other a folder of them. Two paths may lead to one folder.
+/// From any member's settings: a path that ends in "ckpt-" and a number is one checkpoint; other
+/// paths are folders of them. Two paths may lead to one folder.
 ResumeSource source_of(const CheckpointSettings& settings);
 
-/// Every byte of what is found has been read, and is right. Of a folder that was named one is
-/// found, or why not is the error: what was wanted, what is there, what can be done.
+/// Finds the checkpoint, and reads and checks every byte of it. If the folder was named, a missing
+/// checkpoint is an error, which states the request, the available ones and the remedy.
 Result<Folder::Found> find(Folder& folder, Disk& disk, const ResumeSource& source);
 
 }  // namespace stretto::checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server's part is saved, which is what an entry of kind kPart holds: Store writes and loads
+// The format of a server's saved part, which an entry of kind kPart holds: Store writes and loads
 // it, tools read it. Numbers are little-endian:
 //
 //   head    SavedPartHead, 32 bytes
@@ -17,7 +17,7 @@ struct SavedPartHead {
   std::uint64_t value_bytes = 0;  ///< 0 in version 0.
   std::uint64_t owed_bytes = 0;
   std::uint32_t contributors = 0;
-  std::uint32_t codec = 0;  ///< A Codec: of the value. 0: it is the elements themselves.
+  std::uint32_t codec = 0;  ///< A Codec, of the value; 0: plain elements.
 };
 static_assert(sizeof(SavedPartHead) == 32);
 

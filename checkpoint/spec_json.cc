@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each option by the name that it has in the C++ API.
+// Each option has its name from the C++ API.
 #include "checkpoint/spec_json.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tensor is, as JSON that people and other programs read.
+// TensorSpec as JSON, for people and other programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,9 +8,9 @@
 
 namespace stretto::checkpoint {
 
-/// Options that the tensor does not use are left out. A name that is no UTF-8 is in "name_hex".
+/// Leaves out options that the tensor does not use. A name that is not UTF-8 is in "name_hex".
 nlohmann::json json_of(const TensorSpec& spec);
-/// kMalformed, with what is wrong, if this describes no tensor.
+/// kMalformed, with the cause, if the JSON describes no tensor.
 Result<TensorSpec> spec_of(const nlohmann::json& json);
 
 }  // namespace stretto::checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Along each edge of a class's tree go its parts' bytes, up once and down once.
+// Each edge of a class's tree carries the bytes of its parts, up once and down once.
 #include "collective/cost_model.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@
 namespace stretto::collective {
 namespace {
 
-// What the parts of one class take.
+// The load of the parts of one class.
 struct ClassLoad {
   std::uint64_t bytes = 0;
   std::uint64_t parts = 0;
@@ -37,7 +37,7 @@ void count(Carried& carried, const ClassLoad& load) {
   carried.frames += load.parts;
 }
 
-// One of each class that has any: the largest.
+// The largest part of each non-empty class.
 std::vector<ClassLoad> firsts_of(std::vector<ClassLoad> loads) {
   for (ClassLoad& load : loads) {
     load.bytes = load.largest;
@@ -46,7 +46,7 @@ std::vector<ClassLoad> firsts_of(std::vector<ClassLoad> loads) {
   return loads;
 }
 
-// Calls visit(class's load, child, parent) for each edge that carries something.
+// Calls visit(class's load, child, parent) for each edge that carries bytes.
 template <typename Visit>
 void for_each_edge(const Strategy& strategy, const std::vector<ClassLoad>& loads, Visit visit) {
   for (std::size_t at = 0; at < loads.size(); ++at) {
@@ -78,7 +78,7 @@ std::vector<Carried> crossings_of(const Strategy& strategy, const std::vector<Cl
   return crossing;
 }
 
-// The longest of the paths of one part of each class.
+// The longest path of one part of each class.
 CriticalPath longest_path(const Strategy& strategy, const std::vector<ClassLoad>& loads,
                           const Network& network, const BoundaryMap& borders) {
   CriticalPath longest;
@@ -146,7 +146,7 @@ Prediction CostModel::predict(const Strategy& strategy, std::uint64_t bytes,
   const std::vector<ClassLoad> loads = loads_of(strategy, parts);
   const std::vector<ClassLoad> firsts = firsts_of(loads);
   Prediction made;
-  double besides = 0;  // What the rest takes, besides the firsts.
+  double besides = 0;  // The load of all parts but the first ones.
   const std::vector<Carried> crossing = crossings_of(strategy, loads, borders_);
   const std::vector<Carried> first_crossing = crossings_of(strategy, firsts, borders_);
   for (std::size_t at = 0; at < crossing.size(); ++at) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// CostModel: how long a round takes by a strategy, and what takes that long. Three terms:
+// CostModel: predicts the time of a round by a strategy, and its bottleneck. Three terms:
 //
 //   links      the boundary (of a host, of a rack) that takes longest for the bytes that cross it
 //   processor  the member that takes longest for its frames and bytes
-//   path       one part alone, from the leaves to the root and back (part_path.h)
+//   path       one part alone, from the leaves to the root and back (critical_path.h)
 //
-// One part of each tree goes its path; what links and processors carry of all others comes on top,
-// the longer of the two. So a tensor of one part takes its path, and one of very many what its
-// links take. It also says exactly which bytes cross what, which a run must show.
+// One part of each tree takes its path. The longer of the links' and processors' times for all
+// other parts is added. So the path dominates for a tensor of one part, the links for one of many.
+// The model also gives the exact bytes across each boundary, which tests compare with runs.
 #pragma once
 
 #include <string>
@@ -18,15 +18,15 @@
 
 namespace stretto::collective {
 
-/// What a member sends and takes, or what crosses a boundary, each way: along an edge as much goes
-/// up as down, so out and in are alike.
+/// The load of a member or a boundary in each direction: an edge carries as much up as down, so
+/// both are equal.
 struct Carried {
   std::uint64_t bytes = 0;
   std::uint64_t frames = 0;
   friend bool operator==(const Carried&, const Carried&) = default;
 };
 
-/// Of one round of parts of these sizes: of each place, and nothing of places that are not in it.
+/// Of each place, for one round of parts of these sizes; zero for places outside the strategy.
 std::vector<Carried> carried_in(const Strategy& strategy, const std::vector<std::uint64_t>& parts);
 
 struct Prediction {
@@ -34,7 +34,7 @@ struct Prediction {
   double link_seconds = 0;
   std::string link;  ///< The boundary's name.
   double processor_seconds = 0;
-  Place busiest = kNobody;  ///< Whose processor.
+  Place busiest = kNobody;  ///< The place with that processor time.
   double path_seconds = 0;
   std::uint32_t hops = 0;  ///< Across boundaries: up and down.
 
@@ -45,12 +45,12 @@ struct Prediction {
 /// Never changes. Thread: any.
 class CostModel {
  public:
-  /// kInvalidArgument, with its name, for a boundary without a rate above 0, and for costs below 0.
+  /// kInvalidArgument, with the name, for boundaries without a rate above 0, and negative costs.
   static Result<CostModel> of(Network network);
 
-  /// Of a round of so many bytes, above 0, in parts of at most `part_bytes`.
+  /// For a round of `bytes`, above 0, in parts of at most `part_bytes`.
   Prediction predict(const Strategy& strategy, std::uint64_t bytes, std::uint64_t part_bytes) const;
-  /// What crosses each boundary then, in their order.
+  /// The load of each boundary, in their order.
   std::vector<Carried> crossings(const Strategy& strategy,
                                  const std::vector<std::uint64_t>& parts) const;
 

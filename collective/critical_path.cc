@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is ready first goes first. Down, a member sends to the child with the most below it first.
+// Messages are sent in the order of readiness. Down, the child with the largest subtree goes first.
 #include "collective/critical_path.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Timeline {
     }
   }
 
-  // When the root has all contributions.
+  // The time when the last contribution is at the root.
   double up() {
     std::vector<std::size_t> missing(tree_.limit());
     Ready ready;
@@ -55,7 +55,7 @@ class Timeline {
     }
   }
 
-  // When the last has the value that the root has at `begin`.
+  // The time when the last place has the value that the root has at `begin`.
   double down(double begin) {
     Ready ready;
     ready.emplace(begin, tree_.root());
@@ -78,8 +78,8 @@ class Timeline {
     return processor_[place];
   }
 
-  // When it is there, if it is ready to be sent at `ready`. A boundary passes on one message after
-  // the other at its rate, but one that trickles in from a slower one leaves it free for others.
+  // The arrival time of a message that is ready at `ready`. A boundary passes one message after
+  // another at its rate; one limited by a slower boundary leaves it free for others.
   double send(Place from, Place to, double ready) {
     const double begin = handle(from, ready);
     double there = begin;
@@ -98,12 +98,12 @@ class Timeline {
   const double bytes_;
   const Network& network_;
   const BoundaryMap& borders_;
-  const double handling_;          // Of a processor, for a message.
-  std::vector<double> out_;        // Until when each boundary is busy,
+  const double handling_;          // Processor seconds of a message.
+  std::vector<double> out_;        // When each boundary is free,
   std::vector<double> in_;         // each way,
   std::vector<double> processor_;  // and each place's processor.
   std::vector<std::vector<Place>> children_;
-  std::vector<std::uint32_t> size_;  // Of the tree below each place, with it.
+  std::vector<std::uint32_t> size_;  // Size of each place's subtree.
 };
 
 std::uint32_t hops_of(const Tree& tree, const BoundaryMap& borders) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of one part through its tree: up from the leaves, added on the way, and its value down
-// again. A boundary carries one message at a time each way, and a member's processor works at one,
-// so who has many children takes their contributions one after the other.
+// The path of one part through its tree: contributions go up from the leaves and are added on the
+// way, then the value goes down. A boundary carries one message at a time each way, and a processor
+// handles one, so a parent takes its children's contributions in sequence.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace stretto::collective {
 
 struct CriticalPath {
   double seconds = 0;      ///< Until the last place of the tree has the value.
-  std::uint32_t hops = 0;  ///< Across boundaries, up and down, of the place with the most.
+  std::uint32_t hops = 0;  ///< Across boundaries, up and down; the maximum over places.
 };
 
-/// Of a part of so many bytes that nothing else is in the way of. `borders` are the network's.
+/// For a part of this size on an idle network. `borders` are those of `network`.
 CriticalPath path_of(const Tree& tree, double bytes, const Network& network,
                      const BoundaryMap& borders);
 

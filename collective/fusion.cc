@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// To end earlier is never worse for what follows. So the best grouping of the first n gradients, if
-// none may be later than some bound, is the best of the first k, for some k, and one more group;
-// and the least bound for which there is a grouping is found by halving.
+// An earlier end never delays later groups. So the best grouping of n gradients under a lateness
+// bound is that of the first k, for some k, plus one group. Bisection finds the least feasible
+// bound.
 #include "collective/fusion.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kLatenessHalvings = 40;
 
-// The end of a group, whose gradients have come at `ready_s`, after what ended at `free_s`.
+// The end of a group whose gradients are ready at `ready_s`, after an exchange ends at `free_s`.
 double end_of(double ready_s, double free_s, std::uint64_t bytes, const ExchangeCost& cost) {
   return std::max(ready_s, free_s) + cost.start_s +
          static_cast<double>(bytes) / cost.bytes_per_second;
@@ -27,7 +27,7 @@ class FusedRuns {
         end_(gradients.size() + 1),
         begin_(gradients.size() + 1) {}
 
-  // Whether there is one in which no sum is later than so much. It is kept.
+  // Whether a grouping exists in which no sum is later than `late_s`; stores it.
   bool find(double late_s) {
     end_[0] = 0;
     double ready_s = 0;
@@ -46,7 +46,7 @@ class FusedRuns {
   }
 
  private:
-  // `ready_s`: of all before n, in whichever group.
+  // `ready_s`: when all gradients before n are ready, in any grouping.
   void add_last_group(std::size_t n, double ready_s, double late_s) {
     end_[n] = kNever;
     std::uint64_t bytes = 0;
@@ -66,8 +66,8 @@ class FusedRuns {
   std::span<const Gradient> gradients_;
   ExchangeCost cost_;
   std::uint64_t most_bytes_;
-  std::vector<double> end_;  // Of the first n: the earliest that they can have been exchanged.
-  std::vector<std::size_t> begin_;  // Of their last group then.
+  std::vector<double> end_;         // Of the first n: the earliest end of their exchange.
+  std::vector<std::size_t> begin_;  // Start of their last group then.
 };
 
 }  // namespace
@@ -79,8 +79,8 @@ std::vector<std::size_t> fuse(std::span<const Gradient> gradients, const Exchang
   grouping.find(kNever);
   std::vector<std::size_t> groups = grouping.groups();
   double most = exchanged(gradients, groups, cost).late_s;
-  if (most == -kNever) return groups;  // Nothing is due by itself.
-  double least = -kNever;              // What one takes alone, after nothing else.
+  if (most == -kNever) return groups;  // No gradient has a due time.
+  double least = -kNever;              // The largest lateness of a single exchange.
   for (const Gradient& each : gradients) {
     least = std::max(least, end_of(each.ready_s, 0, each.bytes, cost) - each.due_s);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion: which gradients travel together, where each exchange takes a time of its own besides that
-// of its bytes. The idea is Caramel's adaptive batching (Hashemi et al., 2020), whose code is not
-// published; here it is solved exactly, for exchanges that follow one another. Pure.
+// Fusion: groups gradients into exchanges, each of which has a fixed cost in addition to that of
+// its bytes. The idea is Caramel's adaptive batching (Hashemi et al., 2020), whose code is not
+// published; here the problem is solved exactly, for sequential exchanges. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,37 +12,35 @@
 
 namespace stretto::collective {
 
-/// A gradient of an iteration; times are seconds from one begin.
+/// A gradient of an iteration; times are seconds from a common origin.
 struct Gradient {
   std::uint64_t bytes = 0;
-  double ready_s = 0;  ///< When it is there.
-  /// When its sum is wanted, if by itself; else it is wanted with all others, after the last.
+  double ready_s = 0;  ///< When it is computed.
+  /// When its own sum is needed; infinity: with all others, after the last.
   double due_s = std::numeric_limits<double>::infinity();
 };
 
-/// What exchanges take that follow one another.
+/// The cost of sequential exchanges.
 struct ExchangeCost {
-  double start_s = 0;           ///< Of one, without bytes: its hops and its frames.
+  double start_s = 0;           ///< Of an exchange without bytes: hops and frames.
   double bytes_per_second = 0;  ///< Of the gradients, above 0.
 };
 
-/// Of gradients in the order in which they come: how many travel together, group by group. Of all
-/// such groupings that by which the sum that is latest, beside when it is due, is least late; and
-/// of these one that ends first, by the smaller groups. Groups hold at most `most_bytes`, but for a
-/// gradient that is larger by itself. Takes a time in proportion to the square of their number:
-/// 0.3 ms for 364, and 13 ms where they are due at times of their own.
+/// Group sizes for gradients in their order of arrival. Minimises the greatest lateness of a sum
+/// after its due time, then the end of the last exchange; of equal groupings it takes smaller
+/// groups. A group holds at most `most_bytes`, or one larger gradient. Takes quadratic time: 0.3 ms
+/// for 364 gradients, and 13 ms if they have due times.
 std::vector<std::size_t> fuse(std::span<const Gradient> gradients, const ExchangeCost& cost,
                               std::uint64_t most_bytes);
 
-/// By bytes alone, as programs do that know no times: groups are filled up to the limit.
+/// By bytes alone, for programs without times: groups are filled up to the limit.
 std::vector<std::size_t> fuse_by_bytes(std::span<const Gradient> gradients,
                                        std::uint64_t most_bytes);
 
-/// What becomes of a grouping, one exchange after the other.
+/// The result of a grouping, in sequential exchanges.
 struct Exchanged {
-  double end_s = 0;  ///< Of the last.
-  double late_s =
-      -std::numeric_limits<double>::infinity();  ///< The most that one is after its due.
+  double end_s = 0;                                          ///< Of the last.
+  double late_s = -std::numeric_limits<double>::infinity();  ///< The greatest lateness.
 };
 Exchanged exchanged(std::span<const Gradient> gradients, std::span<const std::size_t> groups,
                     const ExchangeCost& cost);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places inside boundaries, as bits.
+// The places inside each boundary, as bits.
 #include "collective/network.h"
 
 namespace stretto::collective {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network: where bytes leave and enter, at which rate, and what a message costs besides.
+// Network: the boundaries that bytes cross, their rates, and the fixed cost of a message.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace stretto::collective {
 
-/// Where bytes leave and enter: around a member alone on its host, a host's members, a rack's.
+/// A network boundary: around a member alone on its host, a host's members, or a rack's.
 struct Boundary {
   std::string name;
   std::vector<Place> inside;
-  double rate = 0;  ///< Bytes per second, in and out at once.
+  double rate = 0;  ///< Bytes per second, in each direction at once.
 };
 
 struct Network {
   std::vector<Boundary> boundaries;
   double start_seconds = 0;  ///< Of a message across a boundary, without its bytes.
-  double frame_seconds = 0;  ///< Of a processor, for each frame that is sent or taken,
+  double frame_seconds = 0;  ///< Processor time for each frame sent or received,
   double byte_seconds = 0;   ///< and for each of its bytes.
-  double processors = 1;     ///< That each member has.
+  double processors = 1;     ///< Of each member.
 };
 
-/// Which boundaries are around a place. Never changes. Thread: any.
+/// The boundaries around each place. Never changes. Thread: any.
 class BoundaryMap {
  public:
   explicit BoundaryMap(const std::vector<Boundary>& boundaries);
@@ -33,7 +33,7 @@ class BoundaryMap {
   bool inside(std::size_t boundary, Place place) const {
     return place < inside_[boundary].size() && inside_[boundary][place];
   }
-  /// What goes from one to the other crosses it.
+  /// True if a message between the two places crosses the boundary.
   bool between(std::size_t boundary, Place one, Place other) const {
     return inside(boundary, one) != inside(boundary, other);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A member that owns the share s of the parts carries n (1 + (P - 2) s) bytes each way: its own
-// contribution to the others and their values, and of its parts all others' and the values to them.
-// So in a round of T seconds it can own s = ((T - late) b / n - 1) / (P - 2); T is the least with
-// which all parts have an owner.
+// A member that owns the fraction s of the parts carries n (1 + (P - 2) s) bytes each way: its own
+// contribution to the owners and their values, and for its parts the contributions of all others
+// and the values to them. In a round of T seconds it can own s = ((T - late) b / n - 1) / (P - 2).
+// T is the least time in which all parts have an owner.
 #include "collective/ownership_weights.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace stretto::collective {
 namespace {
 
-// Of members in a round of so many seconds, for three of them or more.
+// The fraction that each member can own in a round of `seconds`, for three members or more.
 std::vector<double> ownable(double bytes, const std::vector<MemberRate>& members, double seconds) {
   std::vector<double> shares;
   for (const MemberRate& one : members) {
@@ -34,13 +34,13 @@ double sum_of(const std::vector<double>& numbers) {
 double least_seconds(double bytes, const std::vector<MemberRate>& members) {
   STRETTO_CHECK(bytes > 0 && !members.empty());
   if (members.size() == 1) return members.front().late;
-  double least = 0;  // With nothing owned.
+  double least = 0;  // Without owned parts.
   for (const MemberRate& one : members) {
     STRETTO_CHECK(one.rate > 0 && one.late >= 0);
     least = std::max(least, one.late + bytes / one.rate);
   }
   if (members.size() == 2 || sum_of(ownable(bytes, members, least)) >= 1) return least;
-  // The sum grows with the time, and at most so long that each could own all.
+  // The sum grows with the time, until each member could own all parts.
   double most = least;
   while (sum_of(ownable(bytes, members, most)) < 1) most *= 2;
   constexpr int kHalvings = 60;
@@ -53,7 +53,7 @@ double least_seconds(double bytes, const std::vector<MemberRate>& members) {
 
 std::vector<double> shares_of(double bytes, const std::vector<MemberRate>& members) {
   const double seconds = least_seconds(bytes, members);
-  if (members.size() <= 2) {  // Whoever owns a part, both send their contribution or value of it.
+  if (members.size() <= 2) {  // Both send all their bytes, whichever owns.
     return std::vector<double>(members.size(), 1 / static_cast<double>(members.size()));
   }
   std::vector<double> shares = ownable(bytes, members, seconds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One round open, one finished: more is never wanted, for a round cannot be done before all of its
-// makers have finished the one before.
+// At most one round is open: a round cannot complete before all of its contributors have finished
+// the previous one.
 #include "collective/part_rounds.h"
 
 #include <fmt/core.h>
@@ -75,7 +75,7 @@ void PartRounds::come_after(std::uint64_t finished) {
   round_ = finished + 1;
 }
 
-// What this place has for the open round from before.
+// Provides this place's retained contribution to the open round.
 Effects PartRounds::feed() {
   if (!running_) return {};
   if (finished_ >= round_) return settled(reduction_.own_value(last_from_));

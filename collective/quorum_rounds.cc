@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Late is who comes after the median of the quorum's arrivals and four times their median
-// deviation. A relative: eager-SGD's solo and majority all-reduce (arXiv 1908.04207).
+// A contribution is late after the median of the quorum's arrivals plus four times their median
+// deviation. Related: eager-SGD's solo and majority all-reduce (arXiv 1908.04207).
 #include "collective/quorum_rounds.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kRecent = 64;
 constexpr std::size_t kFew = 8;
 constexpr int kDeviations = 4;
-constexpr Duration kLeastLimit = std::chrono::microseconds(500);  // What a wake of a thread takes.
+constexpr Duration kLeastLimit = std::chrono::microseconds(500);  // Time to wake a thread.
 
 Duration median(std::vector<Duration> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -47,7 +47,7 @@ QuorumRounds::QuorumRounds(std::uint32_t places, const CloseOptions& close)
   STRETTO_CHECK(close.backups == 0 || places % (close.backups + 1) == 0);
 }
 
-// Of backups, one that gives the same data.
+// With backups: one of the places with the same data has contributed.
 bool QuorumRounds::same_share_came(Place place) const {
   const std::uint32_t shares = places_ / (close_.backups + 1);
   for (Place other = place % shares; other < places_; other += shares) {
@@ -87,13 +87,13 @@ bool QuorumRounds::enough() const {
 }
 
 Time QuorumRounds::closes_at() const {
-  // Of all: what a place sends may overtake what it sent before.
+  // From all: a place's later message may overtake its earlier one.
   const bool any_far_behind = std::ranges::any_of(
       known_, [this](const Known& known) { return known.upto + kMostBehind < open_; });
   if (any_far_behind) return Time::max();
   if (came_.full()) return Time::min();
   if (!enough()) return Time::max();
-  bool all_behind = true;  // They have yet to come to the round before, and so are late already.
+  bool all_behind = true;  // Late in the round before, and so here.
   for (Place place = 0; place < places_; ++place) {
     const Known& known = known_[place];
     if (came_.contains(place)) continue;

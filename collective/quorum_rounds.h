@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuorumRounds: the rounds of one part at the place that all contributions to it come to, where a
-// round may close before all have. It is told what comes and when, and says what counts in which
-// round, and when the open one may close. Bytes and links are its owner's.
+// QuorumRounds: the rounds of one part at the place that collects all its contributions, where a
+// round may close before all have arrived. Input: arrivals with times. Output: the round in which
+// each counts, and when the open one may close. The caller owns bytes and links.
 //
-// Nobody's constant is in it: a contribution is late when it comes after the quorum's usual time by
-// more than the quorum's own scatter allows.
+// No fixed deadline is configured: a contribution is late after the quorum's usual time plus a
+// margin from the quorum's own scatter.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,16 @@
 
 namespace stretto::collective {
 
-/// Rounds that a place's contributions may be behind those that have closed. More are waited for.
+/// Rounds that a place may lag behind the last closed one. Beyond that, rounds wait for it.
 inline constexpr std::uint64_t kMostBehind = 3;
 
-/// When a quorum has usually come, after a round's first contribution, and how that scatters.
-/// Thread: loop.
+/// The usual arrival of a quorum after a round's first contribution, and its scatter. Thread: loop.
 class UsualArrivals {
  public:
-  /// One of a quorum has come so much after the first.
+  /// A member of a quorum has contributed this long after the first.
   void add(Duration after_first);
-  /// From when on, after a round's first contribution, others are late; Duration::max() while too
-  /// little is known.
+  /// The time after a round's first contribution from which others are late; Duration::max() while
+  /// there are too few samples.
   Duration limit() const { return limit_; }
 
  private:
@@ -40,33 +39,33 @@ class QuorumRounds {
  public:
   using Place = std::uint32_t;
 
-  /// What a contribution is used for: it is added to the open round's sum, or not at all.
+  /// The use of a contribution: added to the open round's sum, or dropped.
   enum class Use : std::uint8_t { kAdd, kDrop };
 
-  /// `close` has a quorum of at most so many places, or backups that divide them.
+  /// `close` has a quorum of at most `places`, or backups that divide that.
   QuorumRounds(std::uint32_t places, const CloseOptions& close);
 
-  /// A place's contribution to the open round, or to one that has closed. kMalformed, without
-  /// effect, if that has come before, or is of a round that has not begun.
+  /// A place's contribution to the open round, or to a closed one. kMalformed, without effect, for
+  /// a duplicate or a round that has not begun.
   Result<Use> come(Place place, std::uint64_t round, Time now);
 
-  /// When the open round may close, by what has come; Time::max(): others must come first.
+  /// When the open round may close, by current arrivals; Time::max(): it needs more of them.
   Time closes_at() const;
-  /// It closes, and the next one opens.
+  /// Closes the open round, and opens the next one.
   void close();
 
   /// From 1.
   std::uint64_t open() const { return open_; }
-  /// Whose contributions count in the open round, those that are late from others left out.
+  /// The contributors of the open round's own contributions, without late ones of earlier rounds.
   const IndexSet& in() const { return in_; }
-  /// Who has not contributed to the open round, or lacks one before it.
+  /// Places without a contribution to the open round, or too far behind.
   std::vector<Place> awaited() const;
 
  private:
   struct Known {
-    std::uint64_t upto = 0;    // All rounds to here have come from it,
+    std::uint64_t upto = 0;    // All rounds up to this have come from it,
     std::uint64_t ahead = 0;   // and those with a bit here, from upto + 1 on.
-    std::uint64_t missed = 0;  // Rounds that have closed without it, one after the other.
+    std::uint64_t missed = 0;  // Consecutive rounds that closed without it.
     bool has(std::uint64_t round) const {
       return round <= upto || (ahead >> (round - upto - 1) & 1) != 0;
     }
@@ -83,7 +82,7 @@ class QuorumRounds {
   IndexSet in_;
   IndexSet came_;  // To the open round, counted or not.
   std::vector<Known> known_;
-  Time first_ = {};  // When the first of them came.
+  Time first_ = {};  // Time of the open round's first contribution.
   UsualArrivals usual_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collecting, sent, done: up the tree as sets, down it as one value.
+// States: collecting, sent, done; sets go up the tree, and one value goes down.
 #include "collective/reduction.h"
 
 #include <fmt/core.h>
@@ -77,11 +77,11 @@ Result<Effects> Reduction::partial(Place child, const IndexSet& from, Given give
   if (Status status = check_partial(child, from, given); !status.ok()) return status;
   const auto at = std::ranges::find(node_.children, child) - node_.children.begin() + 1;
   const IndexSet& below = node_.below[static_cast<std::size_t>(at - 1)];
-  if (here_.contains_all(given == Given::kValue ? below : from)) return Effects();  // Once more.
+  if (here_.contains_all(given == Given::kValue ? below : from)) return Effects();  // Duplicate.
   return take(static_cast<std::size_t>(at), from, given);
 }
 
-// Of what is new here.
+// For new contributions.
 Effects Reduction::take(std::size_t at, const IndexSet& from, Given given) {
   STRETTO_CHECK(state_ == State::kCollecting);
   Effects effects;
@@ -140,7 +140,7 @@ Result<Effects> Reduction::value(Place parent, const IndexSet& from) {
     return Status(Code::kMalformed, fmt::format("a value from place {} {}", parent, why));
   };
   if (node_.is_root() || parent != node_.parent) return malformed("came, which is no parent here");
-  if (state_ == State::kDone) return Effects();  // Once more.
+  if (state_ == State::kDone) return Effects();  // Duplicate.
   if (state_ != State::kSent) return malformed("came before its sum was whole");
   if (from.limit() != here_.limit() || !from.contains_all(node_.all)) {
     return malformed("lacks contributions that it was sent");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts and children, sorted by how far behind oneself they are.
+// Sorts parts and children by their distance after this place.
 #include "collective/send_order.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parents by primitive. Positions are those in a list of members; trees are over places.
+// Parents by primitive. Positions index a list of members; trees are over places.
 #include "collective/strategies.h"
 
 #include <fmt/core.h>
@@ -26,7 +26,7 @@ Status check_members(const Places& members) {
   return {};
 }
 
-// A tree over the members from one over positions: where each position's parent is.
+// A tree over the members from each position's parent.
 template <typename ParentOf>
 Result<Tree> tree_of(const Places& members, ParentOf parent_of, const Places& relays = {}) {
   Places parents(*std::ranges::max_element(members) + 1, kNobody);
@@ -36,7 +36,7 @@ Result<Tree> tree_of(const Places& members, ParentOf parent_of, const Places& re
   return Tree::of(std::move(parents), relays);
 }
 
-// A class for each of the first `roots` positions; `parent_of` takes the root's and one's own.
+// A class for each of the first `roots` positions; `parent_of` takes the root's and the member's.
 template <typename ParentOf>
 Result<Strategy> with_roots(Primitive primitive, const Places& members, std::size_t roots,
                             ParentOf parent_of) {
@@ -49,7 +49,7 @@ Result<Strategy> with_roots(Primitive primitive, const Places& members, std::siz
   return Strategy::of(primitive, std::move(classes));
 }
 
-// In a binomial tree whose root is 0.
+// The parent in a binomial tree with root 0.
 std::size_t without_highest_bit(std::size_t number) {
   return number == 0 ? 0 : number - std::bit_floor(number);
 }
@@ -98,7 +98,7 @@ Result<Strategy> binary_trees(const Places& order, std::size_t count) {
   }
   const std::size_t members = order.size();
   return with_roots(Primitive::kTree, order, count, [=](std::size_t tree, std::size_t at) {
-    const std::size_t first = tree * members / count;  // Where the rotation has its root.
+    const std::size_t first = tree * members / count;  // The rotation's root.
     const std::size_t in_tree = (at + members - first) % members;
     return in_tree == 0 ? at : ((in_tree - 1) / 2 + first) % members;
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts are dealt to classes like a processor's time to tasks that run at fixed rates (Baruah et
-// al., "Proportionate progress", Algorithmica 1996): the k-th part of a class has a window in which
-// it must be dealt, and of those whose window is open the one that ends first is taken.
+// Parts are dealt to classes like processor time to tasks that run at fixed rates (Baruah et al.,
+// "Proportionate progress", Algorithmica 1996). The k-th part of a class has a window in which it
+// must be dealt; of the open windows the one with the earliest end is taken.
 #include "collective/strategy.h"
 
 #include <fmt/core.h>

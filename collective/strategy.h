@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategy: how the parts of tensors are reduced among members, as data that can be checked, sent
-// and compared. Each part belongs to a class, and goes by that class's tree; a class has as many of
-// the parts as its weight says.
+// and compared. Each part belongs to a class and uses that class's tree; the weight of a class sets
+// its fraction of the parts.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace stretto::collective {
 
-/// What a strategy is known as; `direct`, `ring` and so on are users' names of them.
+/// The kind of a strategy; users select it by name, such as `direct` or `ring`.
 enum class Primitive : std::uint8_t {
   kServers,       ///< A shard is the root, and contributes nothing.
   kDirect,        ///< Stars: each member owns parts, to which all others send.
-  kRing,          ///< Chains, one from each member on.
+  kRing,          ///< Chains, one that starts at each member.
   kHalving,       ///< Binomial trees: recursive halving, then doubling.
   kTree,          ///< Binary trees.
-  kHierarchical,  ///< Groups first (of a host, of a rack), then among these.
+  kHierarchical,  ///< First within groups (a host, a rack), then among them.
 };
 std::string_view name_of(Primitive primitive);
 
-/// Parts that go by the same tree.
+/// Parts that use the same tree.
 struct RootClass {
   Tree tree;
-  std::uint32_t weight = 1;  ///< Parts are in proportion to it; 0: none.
+  std::uint32_t weight = 1;  ///< Proportional to its number of parts; 0: none.
 };
 
 inline constexpr std::size_t kMostClasses = 4096;
@@ -36,7 +36,7 @@ inline constexpr std::uint32_t kMostWeight = 1U << 20;
 /// Never changes. Thread: any.
 class Strategy {
  public:
-  /// kInvalidArgument unless some class has a weight, and the same members contribute to all.
+  /// kInvalidArgument unless a class has a weight, and all classes have the same contributors.
   static Result<Strategy> of(Primitive primitive, std::vector<RootClass> classes);
 
   Primitive primitive() const { return primitive_; }
@@ -44,9 +44,8 @@ class Strategy {
   const IndexSet& contributors() const { return classes_.front().tree.contributors(); }
   std::uint32_t limit() const { return classes_.front().tree.limit(); }
 
-  /// The class of each of so many parts, at most 2^24. Of the first k parts, whatever k, a class
-  /// has its proportion to less than one part: so all roots are busy from the first part to the
-  /// last.
+  /// The class of each of `parts` parts, at most 2^24. Of every prefix a class has its proportion
+  /// to within one part, so all roots are busy from the first part to the last.
   std::vector<std::uint16_t> deal(std::size_t parts) const;
 
   /// "ring of 4" and so on, with weights if they differ.
@@ -60,8 +59,8 @@ class Strategy {
   std::uint64_t total_ = 0;  // Of weights.
 };
 
-/// Proportions as weights of classes. None is below 0, and some is above; what is above 0 by less
-/// than the smallest weight gets none.
+/// Proportions as weights of classes. None is negative, and at least one is above 0; a proportion
+/// below the smallest weight gets none.
 std::vector<std::uint32_t> weights_of(const std::vector<double>& proportions);
 
 }  // namespace stretto::collective

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The candidates, cheapest in hops first; one that comes later must be clearly faster.
+// The candidates, fewest hops first; a later one must be clearly faster to win.
 #include "collective/strategy_chooser.h"
 
 #include <fmt/format.h>
@@ -17,12 +17,12 @@
 namespace stretto::collective {
 namespace {
 
-constexpr double kUnknownRate = 125e6;  // 1 Gbit/s: only how rates compare with start-ups matters.
+constexpr double kUnknownRate = 125e6;  // 1 Gbit/s: only its ratio to start-ups matters.
 constexpr double kStartSeconds = 100e-6;
-constexpr double kFrameSeconds = 5e-6;  // Measured costs differ by machine; these are of its order.
+constexpr double kFrameSeconds = 5e-6;  // Order of magnitude; measured costs differ by machine.
 constexpr double kByteSeconds = 0.5e-9;
 constexpr double kAlike = 0.9;    // Rates within a tenth are equal,
-constexpr double kWorthIt = 0.9;  // and so much of the current one's time is worth a change.
+constexpr double kWorthIt = 0.9;  // and a change must save a tenth of the current time.
 constexpr double kClearly = 0.97;
 constexpr std::uint32_t kWeightOfMost = 64;
 
@@ -44,7 +44,7 @@ Places first_places(std::size_t count) {
   return places;
 }
 
-// Contiguous by machine, so that a ring leaves and enters each once.
+// Contiguous by machine, so that a ring enters and leaves each once.
 Places by_machine(const std::vector<std::uint32_t>& machines) {
   Places places;
   for (const Places& group : groups_of(machines)) {
@@ -71,7 +71,7 @@ Status check_weights(const StrategyPlan& plan, std::size_t wanted) {
   return {};
 }
 
-// Each machine's rate, with the median for those that are not known, and alike ones made equal.
+// Each machine's rate, the median if unknown, with similar rates made equal.
 std::vector<double> settled(std::vector<double> rates, std::size_t machines) {
   rates.resize(machines);
   std::vector<double> known;
@@ -87,7 +87,7 @@ std::vector<double> settled(std::vector<double> rates, std::size_t machines) {
   return rates;
 }
 
-// Weights for machines, or members, with these rates. Empty: they are alike, or two.
+// Weights for machines or members with these rates. Empty if they are equal, or fewer than three.
 std::vector<std::uint32_t> weights_for(const std::vector<double>& rates) {
   const auto [least, most] = std::ranges::minmax(rates);
   if (rates.size() < 3 || least == most) return {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooser: which strategy a tensor should be reduced by, from where its members are and what their
-// links carry. It compares what CostModel predicts for each that there is; the same links
-// give the same choice.
+// Chooser: selects the strategy for a tensor from its members' machines and their link rates. It
+// compares CostModel's predictions for all candidates; the same links give the same choice.
 #pragma once
 
 #include <cstdint>
@@ -14,48 +13,47 @@
 
 namespace stretto::collective {
 
-/// A strategy over members 0, 1, ... as few numbers, so that others can be told which one.
+/// A strategy over members 0, 1, ... in compact form, for transmission to other members.
 struct StrategyPlan {
   friend bool operator==(const StrategyPlan&, const StrategyPlan&) = default;
-  /// All but kServers.
+  /// Any but kServers.
   Primitive primitive = Primitive::kDirect;
-  /// How many of the parts each member roots (kDirect), or each machine (kHierarchical), in
-  /// proportion; at most kMostWeight each. Empty: equally many.
+  /// The number of parts rooted at each member (kDirect) or machine (kHierarchical), in proportion;
+  /// at most kMostWeight each. Empty: equal.
   std::vector<std::uint32_t> weights = {};
 
   /// "ring", "direct, weights 4 4 4 1".
   std::string describe() const;
 };
 
-/// The strategy. `machines`: on which one each member is, numbered from 0 in the order of their
-/// first members. kInvalidArgument for weights that are not as many as there are members
-/// (machines), too large, or all 0, and where there must be none; and for what strategies.h
-/// refuses.
+/// Builds the strategy. `machines`: the machine of each member, numbered from 0 in the order of
+/// their first members. kInvalidArgument for weights whose number does not match the members
+/// (machines), that are too large, all 0, or not allowed here; and for the errors of strategies.h.
 Result<Strategy> strategy_of(const StrategyPlan& plan, const std::vector<std::uint32_t>& machines);
 
-/// What is known of members and of their links.
+/// The known machines and link rates of members.
 struct Topology {
   std::vector<std::uint32_t> machines;  ///< As above.
-  /// Of the link of each machine, bytes per second each way; 0: not known. Where none is known all
-  /// are taken for alike; a machine of which nothing is known, for one like the median of the rest.
+  /// Link rate of each machine, bytes per second each way; 0: unknown. If none is known, all count
+  /// as equal; otherwise an unknown one counts as the median of the rest.
   std::vector<double> rates;
 };
 
 struct StrategyChoice {
   StrategyPlan plan;
   Prediction predicted;
-  /// "direct, 12.000 ms: link ...; ring 14.1 ms, tree ...": the choice, and what else there was.
+  /// "direct, 12.000 ms: link ...; ring 14.1 ms, tree ...": the choice and its alternatives.
   std::string why;
 };
 
-/// For rounds of so many bytes, above 0, in parts of at most `part_bytes`. What is `current` stays
-/// unless another one is predicted to take less than nine tenths of its time, and equal rates are
-/// those within a tenth of each other: what was measured is not exact. There is a member.
+/// For rounds of `bytes`, above 0, in parts of at most `part_bytes`. `current` is kept unless
+/// another is predicted to take less than nine tenths of its time. Rates within a tenth of each
+/// other count as equal: measurements are inexact. There must be a member.
 StrategyChoice choose(const Topology& links, std::uint64_t bytes, std::uint64_t part_bytes,
                       const std::optional<StrategyPlan>& current = {});
 
-/// How long a round takes by shards of servers, each of which adds up as many of the parts.
-/// Machines of workers and of shards are numbered together; links are alike.
+/// The time of a round over server shards, each of which adds up an equal number of parts. Workers'
+/// and shards' machines are numbered together; links are equal.
 Prediction predict_servers(const std::vector<std::uint32_t>& workers,
                            const std::vector<std::uint32_t>& shards, std::uint64_t bytes,
                            std::uint64_t part_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of parents is a tree if it has one root and everybody is reached from there.
+// A vector of parents is a tree if it has one root, from which every place is reached.
 #include "collective/tree.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@ namespace {
 
 Status no_tree(const std::string& why) { return {Code::kInvalidArgument, "no tree: " + why}; }
 
-// The root; the only place that is its own parent.
+// The root: the only place that is its own parent.
 Result<Place> root_of(const std::vector<Place>& parents) {
   Place root = kNobody;
   for (Place place = 0; place < parents.size(); ++place) {
@@ -64,7 +64,7 @@ Result<Tree> Tree::of(std::vector<Place> parents, const std::vector<Place>& rela
     if (parents[place] == kNobody || reached[place]) continue;
     return no_tree(fmt::format("place {} does not lead to the root, {}", place, *root));
   }
-  std::vector<bool> passed(parents.size());  // Something goes up from there.
+  std::vector<bool> passed(parents.size());  // Contributions go up from there.
   for (std::size_t left = tree.downwards_.size(); left > 0; --left) {
     const Place next = tree.downwards_[left - 1];
     if (tree.contributors_.contains(next)) passed[next] = true;
@@ -93,7 +93,7 @@ TreeNode Tree::node(Place place, std::uint32_t places) const {
   for (std::size_t left = downwards_.size(); left > 0; --left) {
     const Place next = downwards_[left - 1];
     if (contributors_.contains(next)) below[next].insert(next);
-    if (next == place) break;  // Who comes before it is not below it.
+    if (next == place) break;  // Places before it are not in its subtree.
     below[parents_[next]].insert_all(below[next]);
   }
   node.all = std::move(below[place]);

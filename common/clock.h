@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time comes in by an interface, so that a whole cluster can run in virtual time.
+// Time behind an interface, so that a whole cluster can run in virtual time.
 #pragma once
 
 #include "stretto/types.h"
@@ -11,7 +11,7 @@ constexpr double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// When `limit` will have passed; the end of time if that is later than can be told.
+/// `now + limit`, or Time::max() on overflow.
 constexpr Time after(Time now, Duration limit) {
   return limit > Time::max() - now ? Time::max() : now + limit;
 }
@@ -21,13 +21,13 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Time now() const = 0;
-  /// How long the calling thread has been ready to run and waited for a processor, in all. It may
-  /// stand still: where nobody can tell.
+  /// Total scheduling delay of the calling thread: ready to run without a processor. Constant where
+  /// the system does not report it.
   virtual Duration waited() const { return Duration::zero(); }
 };
 
-/// CLOCK_MONOTONIC, and what Linux's scheduler tells of a thread. Looking at what was waited takes
-/// some microseconds.
+/// CLOCK_MONOTONIC, and Linux's scheduler statistics of the thread. waited() takes some
+/// microseconds.
 class SteadyClock final : public Clock {
  public:
   Time now() const override { return std::chrono::steady_clock::now(); }

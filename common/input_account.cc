@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what each reader counted to what the program demanded, and from one limit to each reader's.
+// Computes a program's demand from its readers' counters, and each reader's limit from one limit.
 #include "common/input_account.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace {
 constexpr Duration kLeastSpan = 100ms;
 constexpr std::uint64_t kLeastLimit = 64 * 1024;
 constexpr std::uint64_t kMostLimit = std::uint64_t{1} << 60;
-constexpr std::uint64_t kMostHeldBack = 16;  // Times fewer bytes in flight than wanted.
-constexpr double kLeastBusy = 1.0 / 32;      // Of the time: so demand is at most 32 times
-                                             // what was, or lately could be, delivered.
+constexpr std::uint64_t kMostHeldBack = 16;  // Most times fewer bytes in flight than requested.
+constexpr double kLeastBusy = 1.0 / 32;      // Of the time: so demand is at most 32 times the
+                                             // recent or possible throughput.
 constexpr double kMostMissed = 1e15;         // Bytes.
 
 }  // namespace
@@ -43,7 +43,7 @@ void InputFeed::wants(std::uint64_t in_flight_bytes, std::uint64_t read_bytes) {
   read_.store(read_bytes, std::memory_order_relaxed);
 }
 
-// Looked at while a wait ends, it may be without that wait, but never has it twice.
+// While a wait ends, the result may lack that wait, but never counts it twice.
 Duration InputFeed::stall(Time now) const {
   const Duration ended(stall_.load(std::memory_order_acquire));
   const Duration::rep since = waits_since_.load(std::memory_order_acquire);
@@ -59,7 +59,7 @@ std::shared_ptr<InputFeed> InputAccount::open(Time now) {
   MutexLock lock(mutex_);
   if (!opened_) totals_.at = now;
   opened_ = true;
-  if (now - totals_.at >= kLeastSpan) settle(now);  // Forgets those that are gone.
+  if (now - totals_.at >= kLeastSpan) settle(now);  // Drops destroyed readers.
   entries_.push_back(entry);
   share_limit();
   return entry.feed;
@@ -102,7 +102,7 @@ void InputAccount::settle(Time now) {
     in_flight += feed.in_flight_.load(std::memory_order_relaxed);
     read = std::max(read, feed.read_.load(std::memory_order_relaxed));
   }
-  // Several consumers may wait at once; the program does so once.
+  // Several consumers may wait at once; the program's wait counts once.
   const Duration length = now - totals_.at;
   stall = std::min(stall, length);
   totals_.at = now;
@@ -111,7 +111,7 @@ void InputAccount::settle(Time now) {
   totals_.stall += stall;
   if (in_flight > 0) {
     totals_.in_flight_bytes = in_flight;
-    totals_.read_bytes = std::min(read, in_flight);  // Both are set while this looks.
+    totals_.read_bytes = std::min(read, in_flight);  // Both may change during this call.
   }
   std::erase_if(entries_, [](const Entry& entry) { return entry.feed.use_count() == 1; });
   share_limit();
@@ -121,11 +121,11 @@ std::uint64_t InputAccount::demand(std::uint64_t delivered, Duration stall, Dura
   const double busy = std::max(seconds(length - stall), kLeastBusy * seconds(length));
   if (delivered > 0 && busy > 0) rate_ = static_cast<double>(delivered) / busy;
   const auto missed = static_cast<std::uint64_t>(std::min(rate_ * seconds(stall), kMostMissed));
-  // Who waits for its very first bytes wants some.
+  // A consumer that waits for its first bytes has some demand.
   return delivered + (stall > Duration::zero() ? std::max<std::uint64_t>(missed, 1) : 0);
 }
 
-// By what each wants; those not in use get as if they were alone, since they take nothing.
+// In proportion to demand. Unused readers get the limit of a single reader, as they take nothing.
 void InputAccount::share_limit() {
   double wanted = 0;
   for (const Entry& entry : entries_) {
@@ -143,7 +143,7 @@ void InputAccount::share_limit() {
 std::shared_ptr<InputAccount> new_input_account() { return std::make_shared<InputAccount>(); }
 
 std::shared_ptr<InputAccount> process_input_account() {
-  static auto* account = new std::shared_ptr(new_input_account());  // Outlives all else.
+  static auto* account = new std::shared_ptr(new_input_account());  // Never destroyed.
   return *account;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LogLimiter: what is wrong again and again is said at once, and then once a minute: a log must not
-// fill a disk with it.
+// LogLimiter: logs a repeated problem at once, and then once a minute, so that the log does not
+// fill a disk.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class LogLimiter {
  public:
   static constexpr Duration kEvery = std::chrono::minutes(1);
 
-  /// It is so now: whether that is to be said.
+  /// The problem occurs now: true if it should be logged.
   bool due(Time now) {
     if (now < next_) return false;
     next_ = now + kEvery;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that came from outside (names of tensors, hosts and programs, errors of others), made fit to
-// be shown: whoever reads a log or a terminal must not take it for anything else.
+// Makes outside text (names of tensors, hosts and programs, errors of others) safe to show, so that
+// no reader of a log or terminal is misled.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace stretto {
 
 enum class Lines : bool { kEscaped, kKept };
 
-/// `text` as UTF-8 without control characters: these, and bytes that are no UTF-8, become \n, \t or
-/// \x1b. So it is one line, unless lines are kept, and no terminal obeys it. Thread: any.
+/// `text` as UTF-8 without control characters: these, and invalid UTF-8, become \n, \t or \x1b. So
+/// it is one line, unless lines are kept, and contains no terminal commands. Thread: any.
 std::string printable(std::string_view text, Lines lines = Lines::kEscaped);
 
-/// Its first `bytes`, and "..." if that is not all.
+/// Its first `bytes`, with "..." if it is longer.
 std::string shortened(std::string_view text, std::size_t bytes);
 
 }  // namespace stretto

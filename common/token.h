@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparing secrets: whoever guesses learns nothing from how long it takes.
+// Compares secrets in constant time, so that timing reveals nothing to an attacker.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace stretto {
 
-/// True if they are equal. Takes as long wherever they differ.
+/// True if equal. The time does not depend on where they differ.
 inline bool same_token(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0U : 1U;
   for (std::size_t i = 0; i < a.size(); ++i) {

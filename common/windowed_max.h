@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowedMax: the largest of the values of late, in two numbers.
+// WindowedMax: the maximum of recent values, in two numbers.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace stretto {
 
-/// The largest of the values seen between one and two `spans` ago and now. Thread: loop.
+/// The maximum of the values of the last one to two `spans`. Thread: loop.
 class WindowedMax {
  public:
   explicit WindowedMax(Duration span) : span_(span) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cut: how a tensor is cut into parts.
+// Cut: how a tensor is divided into parts.
 #pragma once
 
 #include <cstddef>

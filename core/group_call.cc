@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the least bit on: kind 4, reduction 4, root 12, elements 44.
+// Bit layout of packed(), lowest bit first: kind 4, reduction 4, root 12, elements 44.
 #include "core/group_call.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IndexSet: which members of a list, one bit each. What counts contributors is a set, never a
-// number: a worker that comes twice is in it once.
+// IndexSet: a subset of a list's members, one bit each. Contributors are counted by sets, never by
+// a number: a worker that contributes twice is in the set once.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace stretto {
 
-/// A set of indices below a limit that is given once. Thread: loop.
+/// A set of indices below a limit, which is fixed at construction. Thread: loop.
 class IndexSet {
  public:
   IndexSet() = default;
@@ -28,7 +28,7 @@ class IndexSet {
     }
     return found;
   }
-  /// True if it was not there.
+  /// True if the index was not in the set.
   bool insert(std::uint32_t index) {
     if (contains(index)) return false;
     words_[index / 64] |= std::uint64_t{1} << (index % 64);
@@ -39,7 +39,7 @@ class IndexSet {
     std::ranges::fill(words_, std::uint64_t{0});
     size_ = 0;
   }
-  /// Of a set of the same limit, here and below.
+  /// Here and below, `other` has the same limit.
   bool contains_all(const IndexSet& other) const { return other.first_beyond(*this) < 0; }
   bool intersects(const IndexSet& other) const {
     for (std::size_t word = 0; word < words_.size(); ++word) {
@@ -54,7 +54,7 @@ class IndexSet {
       size_ += static_cast<std::uint32_t>(std::popcount(words_[word]));
     }
   }
-  /// The lowest that is here and not in `other`; -1 if there is none.
+  /// The lowest index that is in this set and not in `other`; -1 if there is none.
   std::int64_t first_beyond(const IndexSet& other) const {
     for (std::size_t word = 0; word < words_.size(); ++word) {
       const std::uint64_t rest = words_[word] & ~other.words_[word];

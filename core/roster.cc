@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members are few and looked up seldom, so they lie in a vector.
+// Members are few and lookups are rare, so a vector holds them.
 #include "core/roster.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roster: who is in a job, with ranks and addresses, and the settings that all have from it.
+// Roster: the members of a job, with ranks and addresses, and the job's common settings.
 #pragma once
 
 #include <cstdint>
@@ -11,52 +11,52 @@
 
 namespace stretto {
 
-/// Slots of a job that has servers.
+/// Number of slots in a job with servers.
 inline constexpr std::uint32_t kSlots = 4096;
-/// Workers of a job in which they may call one another; of larger ones rosters tell no addresses.
+/// Largest number of workers that may connect to each other; larger rosters omit addresses.
 inline constexpr std::uint32_t kMostCalledWorkers = 1024;
 
-/// Who is in the job. Grows an epoch with each change.
+/// A member of the job. Each change of a member increments the epoch.
 struct Member {
   NodeId node = 0;
   Role role = Role::kWorker;
   Rank rank = 0;
   std::uint32_t shard = 0;
-  std::string address;  ///< Empty: it cannot be called.
+  std::string address;  ///< Empty: it accepts no connections.
   bool left = false;
-  bool lost = false;  ///< It left, and not in order.
-  Rank moved_up = 0;  ///< By how much its rank is less than its number.
-  /// It has come to a job that runs and is not in yet: it makes no rounds, and its rank is above
-  /// those of all who are in.
+  bool lost = false;  ///< It left ungracefully.
+  Rank moved_up = 0;  ///< Its member id minus its rank.
+  /// It joins a running job and is not admitted yet: it contributes to no round, and its rank is
+  /// above those of all admitted workers.
   bool joining = false;
-  std::uint64_t from_step = 0;  ///< It is in from this step on; 0: from the begin.
-  std::uint64_t machine = 0;    ///< Where it runs (common/network/machine.h); 0: not known.
-  bool standby = false;  ///< A server that serves nobody, and has what the one of its rank has.
+  std::uint64_t from_step = 0;  ///< Its first step as a member; 0: the start of the job.
+  std::uint64_t machine = 0;    ///< Host that it runs on (common/network/machine.h); 0: unknown.
+  bool standby = false;         ///< A standby of the primary of its rank: serves no worker.
 
-  /// What messages name it by as long as it lives. No two workers of a job have one, and their
-  /// order is that of ranks. Ranks of an elastic job close up; at first both are the same. Of
-  /// servers the ranks are places: that of two with one rank one stands by, or has.
+  /// The member id: names the member in messages for its whole life. Ids of a job's workers are
+  /// unique and in the order of ranks. Both are equal at first; ranks of an elastic job close gaps.
+  /// A server's rank names its replica set: of two servers with one rank one is or was the standby.
   Rank number() const { return rank + moved_up; }
-  /// By its number: "worker 3", "server 0", "server 0 shard 2".
+  /// By its member id: "worker 3", "server 0", "server 0 shard 2".
   std::string describe() const;
 };
 
 struct Roster {
   std::uint32_t epoch = 0;
   std::uint32_t fence = 0;
-  std::uint32_t workers = 0;  ///< That are in: without those who are joining.
+  std::uint32_t workers = 0;  ///< Admitted workers, without joining ones.
   std::uint32_t servers = 0;
   std::uint32_t slots = 0;
-  std::uint32_t since = 0;     ///< The members are those that changed after this epoch; 0: all.
-  std::uint64_t question = 0;  ///< The last one that has its answer (control::AtStep),
-  std::uint64_t step = 0;      ///< and that: newcomers come in before this step.
+  std::uint32_t since = 0;     ///< `members` are those changed after this epoch; 0: all.
+  std::uint64_t question = 0;  ///< The last answered question (control::AtStep),
+  std::uint64_t step = 0;      ///< and the answer: joining workers are admitted before this step.
   std::vector<Member> members = {};
   JobSettings settings = {};
 
   const Member* find(NodeId node) const;
-  /// The one that came last; 0 of none.
+  /// The member that was added last; 0: none.
   NodeId newest() const;
-  /// Servers that are lost may come back: each has one shard.
+  /// Failed servers may be restarted: each has one shard.
   bool servers_return() const;
 };
 

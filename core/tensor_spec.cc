@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule on what a tensor may be is here, once, with the words that a user is told.
+// Each rule on valid tensors is here, once, with the error text for the user.
 #include "core/tensor_spec.h"
 
 #include <fmt/core.h>
@@ -13,8 +13,8 @@ namespace {
 
 Status invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-// Eager values are used before our own latest share is in them, so the worker must be able to add
-// it by itself: w + f(share), f without memory of w.
+// A worker uses eager values before its own latest contribution is in them, so the worker must be
+// able to apply that itself: w + f(contribution), where f is independent of w.
 Status check_eager(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
   if (!is_eager(options.mode)) return {};
@@ -35,7 +35,7 @@ Status check_eager(const TensorSpec& spec) {
   return {};
 }
 
-// Sums of encoded shares are made in f32; and an eager worker adds its own share to values that
+// Encoded contributions are summed in f32. An eager worker adds its own contribution to values that
 // lack it, so it would have to add what the servers decode.
 Status check_codec(const TensorSpec& spec) {
   if (!spec.options.codec) return {};
@@ -76,7 +76,7 @@ Status check_exchange(const TensorSpec& spec) {
   return goes_among_workers(spec);
 }
 
-// Only where one worker sees each contribution by itself it can tell which are in a sum.
+// Only a worker that receives each contribution separately can tell which are in a sum.
 Status check_close(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
   const CloseOptions& close = options.close;
@@ -119,7 +119,7 @@ Status check_close(const TensorSpec& spec) {
 
 }  // namespace
 
-// They add up in the tensor's own type, which a mean of the smaller ones does not bear.
+// Contributions are summed in the tensor's own type, which is too narrow for means of small types.
 Status goes_among_workers(const TensorSpec& spec) {
   const TensorOptions& options = spec.options;
   const auto refused = [&spec, &options](std::string_view wanted, std::string_view found) {
@@ -170,7 +170,7 @@ std::string TensorSpec::describe() const {
 }
 
 Status DescriptionBudget::take(const TensorSpec& spec) {
-  constexpr std::size_t kBesides = 960;  // Options, where the parts are, who has declared it.
+  constexpr std::size_t kBesides = 960;  // Options, the parts' owners, the declaring workers.
   const std::size_t needed = spec.name.size() + spec.options.shape.size() + kBesides;
   if (tensors_ >= kMaxTensors || bytes_ + needed > kBytes) {
     return {Code::kResource,

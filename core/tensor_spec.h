@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tensor is, and whether it can be: what workers, servers and scheduler must agree on.
+// TensorSpec: the description of a tensor, on which workers, servers and scheduler must agree.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-/// What a tensor is, as everybody must agree on it.
+/// The agreed description of a tensor.
 struct TensorSpec {
   std::string name;
   Dtype dtype = Dtype::kF32;
@@ -27,18 +27,18 @@ struct TensorSpec {
 inline constexpr std::size_t kMaxNameBytes = 1024;
 inline constexpr std::size_t kMaxShapeBytes = 256;
 inline constexpr std::uint64_t kMaxTensorBytes = std::uint64_t{1} << 42;
-/// Parts of one tensor, at most. The scheduler refuses what would be cut into more.
+/// Largest number of parts of one tensor. The scheduler rejects a tensor with more.
 inline constexpr std::uint64_t kMaxParts = std::uint64_t{1} << 24;
-/// Tensors of one job, at most.
+/// Largest number of tensors in one job.
 inline constexpr std::size_t kMaxTensors = 1 << 20;
 
-/// What names and descriptions of a job's tensors may take at one endpoint. A description is
-/// counted with what goes with it: 262,144 tensors with names of 64 bytes fit.
+/// Memory budget of one endpoint for names and descriptions of a job's tensors. A description
+/// counts with its overhead: 262,144 tensors with names of 64 bytes fit.
 /// Thread: loop.
 class DescriptionBudget {
  public:
   static constexpr std::size_t kBytes = std::size_t{256} << 20;
-  /// Room for one more; kResource if there is none.
+  /// Reserves memory for one more; kResource if the budget is exhausted.
   Status take(const TensorSpec& spec);
 
  private:
@@ -46,14 +46,14 @@ class DescriptionBudget {
   std::size_t bytes_ = 0;
 };
 
-/// The same, with what the mode, the rule and the codec do not use as it is by default: two who
-/// differ in that alone want the same.
+/// The same tensor with defaults for all options that its mode, rule and codec do not use. Specs
+/// that differ only in those are equivalent.
 TensorSpec canonical(TensorSpec spec);
 
-/// Why this cannot be declared, or ok: name, dtype, size, mode and rule. Users and the wire meet
-/// the same check.
+/// Whether it can be declared, by name, dtype, size, mode and rule. The API and the wire decoder
+/// use the same check.
 Status check(const TensorSpec& spec);
-/// Why it cannot be exchanged among workers, or ok; kInvalidArgument, with what can.
+/// Whether workers can exchange it directly; kInvalidArgument names the supported tensors.
 Status goes_among_workers(const TensorSpec& spec);
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The invariants of views: production asserts them whenever a view is published, and the simulator
+// The invariants of views. Production code asserts them whenever a view is published; the simulator
 // and the property tests check them by the same functions.
 #include "core/view.h"
 
@@ -39,7 +39,7 @@ std::string violation_of_newcomers(const View& view) {
 }
 
 std::string violation_of_slots(const View& view) {
-  NodeId known = 0;  // Most neighbours have few owners: one look for each change.
+  NodeId known = 0;  // Neighbours often share an owner: one lookup for each change.
   for (std::uint32_t slot = 0; slot < view.slots.size(); ++slot) {
     const NodeId owner = view.slots.owner(slot);
     if (owner == known) continue;

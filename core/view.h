@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// View: the members of a job by identity, and what follows from who they are: who owns which slot,
-// and whose contributions make a round. Each epoch has one view. Pure.
+// View: the members of a job by node id, the owner of each slot, and the contributors of a round.
+// Each epoch has one view. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct SlotRun {
   NodeId owner = 0;
 };
 
-/// The one owner of each slot.
+/// The owner of each slot.
 class SlotMap {
  public:
   SlotMap() = default;
-  /// So many slots, given to the shards in turn; none where there are no shards.
+  /// Assigns `slots` slots to the shards in turn; none if there are no shards.
   SlotMap(std::uint32_t slots, const std::vector<NodeId>& shards);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(owners_.size()); }
   NodeId owner(std::uint32_t slot) const { return owners_[slot]; }
   void give(std::uint32_t slot, NodeId owner);
-  /// The owners of `count` slots from `first` on, each slot once; after the last slot comes slot 0.
+  /// The owners of `count` slots from `first` on, each slot once; slot 0 follows the last slot.
   std::vector<SlotRun> runs(std::uint32_t first, std::uint32_t count) const;
   const std::vector<NodeId>& owners() const { return owners_; }
 
@@ -40,39 +40,39 @@ class SlotMap {
   std::vector<NodeId> owners_;  // By slot.
 };
 
-/// Who is in the job in one epoch.
+/// The members of the job in one epoch.
 struct View {
-  /// Whose contributions make a round, from this round on.
+  /// The workers whose contributions make up a round, from this round on.
   struct Contributors {
     std::uint64_t from_round = 1;
     std::set<NodeId> nodes = {};
     bool operator==(const Contributors&) const = default;
   };
 
-  std::uint32_t epoch = 0;  ///< 0: the members still gather.
-  std::uint32_t fence = 0;  ///< Data frames of epochs before this one are refused.
-  /// A job whose size is fixed keeps those that have left, with their ranks.
+  std::uint32_t epoch = 0;  ///< 0: the job is still forming.
+  std::uint32_t fence = 0;  ///< Data frames of epochs before this one are rejected.
+  /// A job of fixed size keeps members that have left, with their ranks.
   std::map<NodeId, Member> members = {};
   SlotMap slots = {};
   Contributors contributors = {};
-  std::set<NodeId> caught_up = {};  ///< Servers that stand by, and have all that is to be had.
+  std::set<NodeId> caught_up = {};  ///< Standbys that are in sync.
   std::uint64_t question = 0;       ///< Roster::question,
   std::uint64_t step = 0;           ///< and Roster::step.
 
   const Member* find(NodeId node) const;
-  /// How many ranks a role has, without those who are joining.
+  /// The number of ranks of a role, without joining members.
   std::uint32_t ranks(Role role) const;
-  /// True if a member with this role is in, and has not left; who is joining is not in.
+  /// True if an admitted member with this role has not left.
   bool any(Role role) const;
 };
 
-/// The invariant of a view that does not hold, in words; empty if all hold: ranks of a role are 0
-/// to n - 1 (so rank 0 exists while anybody does), each slot has an owner that is a server,
-/// there are slots if there are servers, contributors are workers in the view that are in, those
-/// who are joining have the last ranks, and the fence is not ahead of the epoch.
+/// The violated invariant of a view, in words; empty if all hold. Ranks of a role are 0 to n - 1;
+/// each slot has an owner that is a server; there are slots if there are servers. Contributors are
+/// admitted workers of the view, joining workers have the last ranks, and the fence is not ahead of
+/// the epoch.
 std::string violation(const View& view);
-/// The same for two views of which one follows the other: the epoch grows by one, fence and round
-/// never go back, and an identity means one process for ever.
+/// The violated invariant of two successive views: the epoch grows by one, fence and round never
+/// decrease, and a node id means one process for ever.
 std::string violation(const View& before, const View& after);
 
 }  // namespace stretto

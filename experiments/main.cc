@@ -23,7 +23,7 @@ int refuse_arguments(const Status& status) {
   return kUsageStatus;
 }
 
-/// The exit status; prints an error line.
+/// Prints an error line; returns the exit status.
 int ended(Status status, std::string_view operation) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n",
@@ -47,7 +47,7 @@ int experiment(std::span<const std::string> words) {
     std::printf("stretto-experiment %s\n", build_version().c_str());
     return 0;
   }
-  // What run_replay starts this program as.
+  // The role in which run_replay starts this program.
   if (name == "worker-role" && words.size() > 1 && words[1] == "replay") {
     return exit_status(run_replay_worker(words.subspan(2)));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flags each experiment has, what they may say, and what --help prints of them.
+// The flags of each experiment, their limits, and the output of --help.
 #include "experiments/settings.h"
 
 #include <fmt/core.h>

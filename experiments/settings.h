@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of an experiment: what the command line asks for, read and checked.
+// Settings of an experiment: the command line, parsed and checked.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct Settings {
   IoSettings io;
 };
 
-/// `words` come after the experiment's name.
+/// `words` follow the experiment's name.
 Result<Settings> read_settings(Experiment experiment, std::span<const std::string> words);
 
-/// What --help prints.
+/// The output of --help.
 std::string help_text();
 
 }  // namespace stretto::bench::experiments

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which codec does what; sizes and checks.
+// Dispatches to codecs; computes sizes and checks.
 #include "ops/codec.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::uint64_t stream_of(std::uint64_t seed, std::uint64_t tensor, std::uint64_t 
   return stream;
 }
 
-// FNV-1a: names are short, and nobody gains by two that collide.
+// FNV-1a: names are short, and collisions benefit no attacker.
 std::uint64_t name_hash(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char letter : name) {
@@ -49,7 +49,7 @@ std::size_t kept_of(const CodecSpec& spec, std::size_t count) {
 
 namespace {
 
-/// As the codec makes them, which may be more than the elements'.
+/// The codec's own size, possibly more than that of the elements.
 std::size_t coded_bytes(const CodecSpec& spec, std::size_t count) {
   switch (spec.codec) {
     case Codec::kNone:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of dithering: levels by chance, what they stand for, and how they are packed. Part of
-// codec_loops.h, which says what holds for all of them.
+// Loops of dithering: random levels, their values, and their packing. Part of codec_loops.h, whose
+// comments apply to all of them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace stretto::ops {
 
-/// Every element by itself, its chance by its index.
+/// Each element separately, with randomness from its index.
 template <class Machine>
 class DitherLoops : FloatBits<Machine> {
  public:
@@ -32,14 +32,14 @@ class DitherLoops : FloatBits<Machine> {
     }
   }
 
-  /// Levels are 2^(level - levels). A size between two powers of two is raised to the upper one by
-  /// adding chance to its fraction; below the least one it becomes that or nothing.
+  /// Levels are 2^(level - levels). Adding a random number to the fraction rounds a size to a power
+  /// of two with the right probability; below the smallest level it becomes that level or 0.
   static void dither_natural(std::int8_t* __restrict out, const float* __restrict in,
                              const Dither& how, std::size_t first, std::size_t n) {
     const Chance chance = how.chance;
     const float inverse = how.inverse_norm;
     const std::uint32_t levels = how.levels;
-    const std::uint32_t below = 127 - levels;  // The exponent of level 0, were it one.
+    const std::uint32_t below = 127 - levels;  // The exponent that level 0 would have.
     const float least = float_of((below + 1) << 23);
     const auto start = static_cast<std::uint32_t>(first);
     for (std::size_t i = 0; i < n; ++i) {
@@ -83,7 +83,7 @@ class DitherLoops : FloatBits<Machine> {
   using FloatBits<Machine>::float_of;
   using FloatBits<Machine>::kMagnitude;
 
-  /// A hash in the manner of Wellons' lowbias32, keyed at both rounds.
+  /// A hash similar to Wellons' lowbias32, keyed at both rounds.
   static std::uint32_t chance_of(const Chance& chance, std::uint32_t index) {
     std::uint32_t x = index * 0x9e3779b9U + chance.first;
     x ^= x >> 16;
@@ -98,7 +98,7 @@ class DitherLoops : FloatBits<Machine> {
   }
 };
 
-/// Levels in few bits each, and back.
+/// Packs levels into few bits each, and unpacks them.
 template <class Machine>
 class LevelPacking {
  public:
@@ -115,7 +115,7 @@ class LevelPacking {
   }
 
  private:
-  /// `bits` a level: whole bytes, then what is left.
+  /// `bits` per level: whole bytes, then the remainder.
   template <unsigned bits>
   static void pack_by(std::byte* __restrict out, const std::int8_t* __restrict in, std::size_t n) {
     constexpr std::size_t kEach = 8 / bits;

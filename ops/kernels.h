@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kernels that each processor level fills in, and who fills it. Private to ops/: sum.h
-// and convert.h are the doors. A level that this build lacks is a stub, so nobody needs an #ifdef.
+// The table of kernels for each processor level. Private to ops/: sum.h and convert.h are the
+// interface. A level that this build lacks is a stub, so callers need no #ifdef.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace stretto::ops {
 
-/// The kernels of one level. Any alignment; `out` may be `a`, and overlaps no input otherwise.
+/// The kernels of one level. Any alignment; `out` may be `a`, and otherwise overlaps no input.
 struct Kernels {
   using Reduce = void (*)(std::byte* out, const std::byte* a, const std::byte* b,
                           std::size_t bytes);
   using Convert = void (*)(std::byte* out, const std::byte* in, std::size_t out_bytes);
 
-  /// One reduction, for each element type; null where it is not defined.
+  /// One reduction, for each element type; null if undefined.
   struct ByDtype {
     Reduce f32, f64, f16, bf16, i8, u8, i32, i64;
   };
@@ -38,8 +38,8 @@ const Kernels& portable_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
 
-/// The best level that there are kernels for in this build and that the processor and the operating
-/// system can run. Asks the processor each time; best_level() remembers.
+/// The best level with kernels in this build that the processor and the operating system support.
+/// Queries the processor each time; best_level() caches the result.
 Level processor_level();
 
 /// The table of `level`, which must not be above best_level().

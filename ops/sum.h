@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of arrays, and what else is made of two: the least, the greatest, the product, and of
-// integers the bits that both, either or just one of them has. One kernel for each element type and
-// processor level, chosen at run time. Every level gives the same bits, so a result does not tell
-// which machine made it: IEEE 754 with rounding to nearest even, subnormals, -0 and Inf as they
-// should be. One exception: where a result is NaN it is NaN at every level, but its sign and
-// payload may differ, as IEEE 754 leaves open which operand's they are. (Threads must have the
-// default floating-point environment: nobody may have told the processor to round otherwise or to
-// flush subnormals to zero.)
+// Reductions of two arrays: sum, minimum, maximum, product, and bitwise operations on integers. One
+// kernel for each element type and processor level, chosen at run time. Every level gives the same
+// bits, so results do not depend on the machine: IEEE 754 with rounding to nearest even, and
+// correct subnormals, -0 and Inf. One exception: a NaN result is NaN at every level, but its sign
+// and payload may differ, as IEEE 754 does not specify them. (Threads must have the default
+// floating-point environment: round to nearest, and no flushing of subnormals to zero.)
 #pragma once
 
 #include <cstddef>
@@ -19,8 +17,8 @@
 
 namespace stretto::ops {
 
-/// Instruction sets that there are kernels for, least first. kAvx2 needs F16C too; kAvx512 needs
-/// F, BW, VL and DQ.
+/// Instruction sets with kernels, least first. kAvx2 needs F16C too; kAvx512 needs F, BW, VL and
+/// DQ.
 enum class Level : std::uint8_t { kPortable, kAvx2, kAvx512 };
 
 /// "portable", "avx2", "avx512".
@@ -30,12 +28,12 @@ Level best_level();
 
 using stretto::name_of;
 using stretto::ReduceOp;
-/// Whether numbers of this type can be reduced by it.
+/// Whether the reduction is defined for the type.
 bool is_defined(ReduceOp op, Dtype dtype);
 
 /// target[i] += source[i]. Equal sizes in bytes, a multiple of the element's; any alignment; source
-/// is target itself or does not overlap it. f16 and bf16 are widened to f32, added, and rounded to
-/// nearest even; integers wrap around. Thread: any.
+/// is target or does not overlap it. f16 and bf16 are widened to f32, added, and rounded to nearest
+/// even; integers wrap around. Thread: any.
 void sum_into(Dtype dtype, std::span<std::byte> target, std::span<const std::byte> source);
 /// The same with the kernels of one level, which must not be above best_level(): for tests.
 void sum_into(Level level, Dtype dtype, std::span<std::byte> target,
@@ -47,16 +45,16 @@ void sum_to(Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
 void sum_to(Level level, Dtype dtype, std::span<std::byte> out, std::span<const std::byte> a,
             std::span<const std::byte> b);
 
-/// target[i] = reduction of target[i] and source[i]: as sum_into, which it is for kSum and
-/// kAverage. Products of f16 and bf16 are rounded like sums, and those of integers wrap around. It
-/// is defined for the type. Thread: any.
+/// target[i] = reduction of target[i] and source[i]: sum_into() for kSum and kAverage. Products of
+/// f16 and bf16 are rounded like sums, and those of integers wrap around. The reduction must be
+/// defined for the type. Thread: any.
 void reduce_into(ReduceOp reduction, Dtype dtype, std::span<std::byte> target,
                  std::span<const std::byte> source);
 void reduce_into(Level level, ReduceOp reduction, Dtype dtype, std::span<std::byte> target,
                  std::span<const std::byte> source);
 
-/// What is left to do once so many have been reduced: an average is divided, as divide() does.
-/// (Where the sum may be out of the type's range: mean.h.) Thread: any.
+/// The last step after `contributors` reductions: divides an average, as divide() does. (If the sum
+/// may exceed the type's range: mean.h.) Thread: any.
 void finish(ReduceOp op, Dtype dtype, std::span<std::byte> target, std::uint32_t contributors);
 
 /// target[i] /= divisor, which is > 0. f16 and bf16 are widened to f32, divided, and rounded to

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Update rules: how a share, or a round's sum, changes parameters that live at the server.
-// Arithmetic and memory are f64 for f64 parameters and f32 for all other floating ones; only the
-// parameters are rounded to f16 or bf16, once an update. No operation is fused, so the bits are the
-// same everywhere.
+// Update rules: how a contribution, or a round's sum, changes parameters at the server. Arithmetic
+// and state are f64 for f64 parameters and f32 for all other floating types. Only the parameters
+// are rounded to f16 or bf16, once per update. No operation is fused, so the bits are equal
+// everywhere.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace stretto::ops {
 
-/// The rule for one part, with whatever it remembers of it (velocity, moments, step count).
+/// The rule for one part, with its state (velocity, moments, step count).
 /// With w the parameters, and g = gradient * scale + weight_decay * w:
 ///   kSum, kMean  w += gradient * scale  (kMean: the caller's scale is 1 / workers)
 ///   kSgd         w -= rate * g  (Robbins and Monro, Ann. Math. Statist. 22, 1951)
@@ -34,34 +34,33 @@ namespace stretto::ops {
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
-  /// True if updates commute and add (eager pull needs that): w += f(g), f without memory of w. So
-  /// are kSum, kMean, and kSgd without weight decay.
+  /// True if updates commute and add, as eager pull needs: w += f(g), with f independent of w.
+  /// These are kSum, kMean, and kSgd without weight decay.
   virtual bool additive() const = 0;
-  /// Changes `parameters` in place by `gradient * scale`. Both hold the elements that the rule was
-  /// made for, each of its own type; any alignment; they do not overlap. Integers: scale 1 only.
+  /// Changes `parameters` in place by `gradient * scale`. Both contain the rule's elements, each in
+  /// its own type; any alignment; they do not overlap. Integers: scale 1 only.
   virtual void apply(std::span<std::byte> parameters, std::span<const std::byte> gradient,
                      double scale) = 0;
-  /// Forgets velocity, moments and step count: called when the parameters are set anew.
+  /// Resets velocity, moments and step count: called when the parameters are set again.
   virtual void reset() = 0;
-  /// What it remembers between updates, piece by piece, always the same pieces in the same order:
-  /// to be kept, and to be set again in a rule made for the same options, types and elements (the
-  /// rate may differ). Any bytes make sense. Empty for a rule without memory.
+  /// The state between updates, as pieces in a fixed order. A caller can save it, and restore it
+  /// into a rule with the same options, types and elements (the rate may differ). Any bytes are
+  /// valid. Empty for a stateless rule.
   virtual std::vector<std::span<std::byte>> memory() = 0;
 };
 
-/// The rule that `options` names, for a part of `elements`. Refused with the reason: numbers that
-/// make no sense (a rate that is not finite, momentum outside [0, 1), ...) if the rule uses them,
-/// and numbers that are neither Rule nor Dtype (kInvalidArgument); optimizers' rules for integer
-/// types, and kMin, kMax and kProduct, which change no parameters (kUnsupported); more elements
-/// than there is memory for (kResource). Takes one array of state for kMomentum and kAdagrad, two
-/// for kAdam.
+/// The rule that `options` names, for a part of `elements`. Errors with the cause: kInvalidArgument
+/// for invalid numbers that the rule uses (a rate that is not finite, momentum outside [0, 1),
+/// ...), and for unknown Rule or Dtype numbers. kUnsupported for optimizers on integer types, and
+/// for kMin, kMax and kProduct, which change no parameters. kResource if there is too little
+/// memory. Allocates one array of state for kMomentum and kAdagrad, two for kAdam.
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      std::size_t elements);
-/// The same for gradients of another type than the parameters': f32, for parameters of f16 or bf16.
+/// As above for gradients of another type than the parameters': f32, for parameters of f16 or bf16.
 Result<std::unique_ptr<UpdateRule>> make_update_rule(const RuleOptions& options, Dtype dtype,
                                                      Dtype gradients, std::size_t elements);
 
-/// How many bytes such a rule's memory() has, without making it; 0 for what is no rule.
+/// The size of such a rule's memory(), without creating it; 0 for an unknown rule.
 std::uint64_t remembered_bytes(const RuleOptions& options, Dtype dtype, std::size_t elements);
 
 }  // namespace stretto::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has come is answered once, and as urgently as its caller wants.
+// Each call is answered once, with its caller's urgency.
 #include "rpc/callee.h"
 
 #include <fmt/core.h>
@@ -13,12 +13,12 @@
 namespace stretto::rpc {
 namespace {
 
-// Calls beyond the limit are answered, with an error. Who makes so many more does not take answers.
+// Calls beyond the limit get an error. A peer with kPatience times as many reads no answers.
 constexpr std::size_t kPatience = 4;
 
 Status closing() { return {Code::kCancelled, "the endpoint that was called is closing"}; }
 
-// What travels instead of an answer.
+// The error that is sent if the answer cannot be.
 Status sendable(const Result<Message>& outcome) {
   if (!outcome.ok() || outcome->size() <= kMaxMessageBytes) return outcome.status();
   return {Code::kInvalidArgument, fmt::format("the answer has {} bytes, at most {} can be sent",
@@ -81,7 +81,7 @@ Status Callee::on_call(LinkId id, const wire::Header& header, Buffer payload) {
                   .deadline = call.urgency.deadline};
   try {
     method->handler(std::move(request), Reply(call.reply));
-  } catch (const std::exception& thrown) {  // It is the user's. Its reply has answered, if it died.
+  } catch (const std::exception& thrown) {  // From user code; its reply may be dropped.
     log(Level::kWarning, "the handler of '{}' threw: {}", method->name,
         std::string_view(thrown.what()).substr(0, kMaxErrorBytes));
   }
@@ -120,12 +120,12 @@ void Callee::steer(LinkId id, const control::Steer& steer) {
   const auto found = links_.find(id);
   if (found == links_.end()) return;
   const auto known = found->second.calls.find(steer.call);
-  if (known == found->second.calls.end()) return;  // Its answer has left.
+  if (known == found->second.calls.end()) return;  // Its answer has been sent.
   InFlight& call = known->second;
   if (steer.cancelled) {
     call.cancelled = true;
     if (call.reply != nullptr) call.reply->release();
-    if (!call.answered) return;  // It counts until its handler has done with it.
+    if (!call.answered) return;  // It counts until its handler has released it.
     van_.queue().cancel(call.tag);
     leaving_.erase(call.tag);
     found->second.end(known);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callee: the calls of others, from their coming until their answers have left.
+// Callee: calls from peers, from their arrival until their answers have been sent.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ class Callee {
  public:
   struct Limits {
     std::uint32_t max_calls = 0;       ///< For each link.
-    std::uint64_t max_held_bytes = 0;  ///< Of its messages until they are answered, and then of
-                                       ///< the answers until they have left.
+    std::uint64_t max_held_bytes = 0;  ///< Of its messages until they are answered, and then of the
+                                       ///< answers until they are sent.
   };
   Callee(Van& van, const Methods& methods, const Limits& limits)
       : van_(van), methods_(methods), limits_(limits) {}
@@ -29,24 +29,23 @@ class Callee {
   void add_link(LinkId link) { links_[link]; }
   void lose_link(LinkId link);
 
-  /// Hands the call to its handler, or answers it with an error. An error here is to end the link.
+  /// Passes the call to its handler, or answers it with an error. On an error here, end the link.
   Status on_call(LinkId link, const wire::Header& header, Buffer payload);
-  /// The caller's change of mind.
+  /// The caller changes or cancels the call.
   void steer(LinkId link, const control::Steer& steer);
   /// Answers a call that is in flight and has not been answered.
   void answer(LinkId link, std::uint64_t number, const Result<Message>& outcome);
-  /// An answer has been sent as a whole.
+  /// An answer has been sent completely.
   void on_left(std::uint64_t tag);
 
-  /// Answers what is in flight with an error, and from now on every call. Answers that are paused
-  /// go on.
+  /// Answers calls in flight, and all later calls, with an error. Paused answers are resumed.
   void close();
 
  private:
   struct InFlight {
     std::uint64_t tag = 0;
     Urgency urgency;
-    std::size_t held_bytes = 0;  // By its message, and then by its answer.
+    std::size_t held_bytes = 0;  // Of its message, and then of its answer.
     bool paused = false;
     bool answered = false;
     bool cancelled = false;
@@ -76,7 +75,7 @@ class Callee {
   std::uint64_t last_tag_ = 0;  // Even.
   bool closed_ = false;
   std::map<LinkId, Link> links_;
-  std::map<std::uint64_t, std::pair<LinkId, std::uint64_t>> leaving_;  // Answers that wait, by tag.
+  std::map<std::uint64_t, std::pair<LinkId, std::uint64_t>> leaving_;  // Queued answers, by tag.
 };
 
 }  // namespace stretto::rpc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call waits in the queue, leaves, and is answered; it may be given up in each of these states.
+// A call is queued, sent, and answered; it may be given up in each of these states.
 #include "rpc/caller.h"
 
 #include <fmt/core.h>
@@ -46,8 +46,8 @@ void Caller::start(const CallState& call, LinkId id) {
             {.tag = call->tag, .deadline = call->urgency.deadline});
 }
 
-// As long as the call has not left as a whole it is changed where it waits, and its last slice
-// tells the far end. After that a message follows it, which cannot overtake it.
+// Until the call has been sent completely it is changed in the queue, and its last slice tells the
+// peer. After that a message follows it, which cannot overtake it.
 void Caller::steer(const CallState& call, const detail::Change& change) {
   using Kind = detail::Change::Kind;
   const auto found = calls_.find(call->tag);
@@ -101,7 +101,7 @@ Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) 
             fmt::format("an answer to call {} came, {} were made", number, found->second.issued)};
   }
   const auto known = found->second.calls.find(number);
-  if (known == found->second.calls.end()) return {};  // We gave it up.
+  if (known == found->second.calls.end()) return {};  // The call was given up.
   const std::uint64_t tag = known->second;
   if (!calls_.at(tag).left) {
     return {Code::kMalformed, fmt::format("an answer to call {} came before it had left", number)};
@@ -116,7 +116,7 @@ Status Caller::on_answer(LinkId id, const wire::Header& header, Buffer payload) 
   }
   std::string text(reinterpret_cast<const char*>(payload.data()),
                    std::min(payload.size(), kMaxErrorBytes));
-  if (text.starts_with(kNoMethod)) {  // The callee knows the hash of the name only.
+  if (text.starts_with(kNoMethod)) {  // The callee knows only the hash of the name.
     text = fmt::format("'{}' cannot be called: {}", calls_.at(tag).state->method, text);
   }
   end(tag, control::status_from(frame.error, text, {}));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caller: the calls of ours that are in flight, over all links, from the queueing of the call to
-// its answer.
+// Caller: this endpoint's calls in flight over all links, from queueing to the answer.
 #pragma once
 
 #include <map>
@@ -15,7 +14,7 @@
 
 namespace stretto::rpc {
 
-/// Thread: loop. Ends every call that it was given, once.
+/// Thread: loop. Ends each started call exactly once.
 class Caller {
  public:
   using CallState = std::shared_ptr<detail::CallState>;
@@ -23,23 +22,23 @@ class Caller {
   Caller(Van& van, const Clock& clock, std::uint32_t max_calls)
       : van_(van), clock_(clock), max_calls_(max_calls) {}
 
-  /// `name` is for errors.
+  /// `name` appears in errors.
   void add_link(LinkId link, std::string name) { links_[link].name = std::move(name); }
   /// Ends the link's calls with kPeerLost.
   void lose_link(LinkId link, const Status& why);
 
-  /// Begins a call, or ends it at once with an error.
+  /// Starts a call, or ends it at once with an error.
   void start(const CallState& call, LinkId link);
   void steer(const CallState& call, const detail::Change& change);
-  /// An error is to end the link: it is not an answer to anything.
+  /// On an error, end the link: the message answers no call.
   Status on_answer(LinkId link, const wire::Header& header, Buffer payload);
-  /// The call has been sent as a whole.
+  /// The call has been sent completely.
   void on_left(std::uint64_t tag);
 
-  /// Ends what is past its timeout.
+  /// Ends calls whose timeout has expired.
   void tick();
   Time next_due() const { return expiries_.empty() ? Time::max() : expiries_.begin()->first; }
-  /// Ends all calls, and from now on every call that is begun.
+  /// Ends all calls, and each call that is started later.
   void close(const Status& why);
   std::size_t in_flight() const { return calls_.size(); }
 
@@ -54,7 +53,7 @@ class Caller {
   struct Link {
     std::string name;
     std::uint64_t issued = 0;                      // Numbers of calls so far.
-    std::map<std::uint64_t, std::uint64_t> calls;  // Tags, by number.
+    std::map<std::uint64_t, std::uint64_t> calls;  // Number of calls so far.
   };
 
   void tell(const InFlight& call, bool cancelled);
@@ -64,7 +63,7 @@ class Caller {
   Van& van_;
   const Clock& clock_;
   const std::uint32_t max_calls_;
-  Status closed_;               // Ok: it is not.
+  Status closed_;               // Ok: not closed.
   std::uint64_t last_tag_ = 1;  // Odd.
   std::map<LinkId, Link> links_;
   std::map<std::uint64_t, InFlight> calls_;  // By tag.

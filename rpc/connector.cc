@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts: begun, broken, begun again, and ended.
+// Connection attempts: started, broken, retried, and ended.
 #include "rpc/connector.h"
 
 #include <fmt/core.h>
@@ -70,7 +70,7 @@ void Connector::on_broken(LinkId link, const Status& why) {
   if (attempt == attempts_.end()) return;
   attempt->link = 0;
   attempt->last_break = why;
-  if (why.code() == Code::kResource) finish(attempt, why);  // As where it is known at once.
+  if (why.code() == Code::kResource) finish(attempt, why);  // No retry, as in start().
 }
 
 void Connector::tick() {

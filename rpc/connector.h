@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connector: the attempts of this endpoint to be let in elsewhere, each tried again and again until
-// the far end answers or its time is over.
+// Connector: this endpoint's attempts to connect to peers, each retried until the peer answers or
+// its timeout expires.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace stretto::rpc {
 
-/// Thread: loop. Ends every attempt once, by calling what came with it.
+/// Thread: loop. Ends each attempt exactly once, by a call of its `done`.
 class Connector {
  public:
   using Connected = std::function<void(const Result<Peer>&)>;
@@ -21,18 +21,18 @@ class Connector {
   Connector(Van& van, const Clock& clock, std::string token)
       : van_(van), clock_(clock), token_(std::move(token)) {}
 
-  /// `done` hears once of the link or of why there is none.
+  /// `done` gets the link or the error, once.
   void connect(const std::string& address, Duration timeout, Connected done);
-  /// True while the far end of `link` has not answered.
+  /// True until the peer of `link` has answered.
   bool awaits(LinkId link) { return find(link) != attempts_.end(); }
-  /// Of a link that is awaited: the address that it leads to.
+  /// The address of a pending link's peer.
   const std::string& address_of(LinkId link);
-  /// The far end of a link that is awaited has answered, with this.
+  /// The peer of a pending link has answered with this outcome.
   void end(LinkId link, const Result<Peer>& outcome);
-  /// The link has ended; it is tried again if it was awaited.
+  /// The link has ended; a pending one is retried.
   void on_broken(LinkId link, const Status& why);
 
-  /// Tries again what is due, and ends what is past its timeout.
+  /// Retries attempts that are due, and ends those whose timeout has expired.
   void tick();
   Time next_due() const;
   void end_all(const Status& why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public API over the loop: checks what the user gave, hands it over, waits for answers.
+// The public API over the loop: checks arguments, posts requests to the loop, waits for answers.
 #include <fmt/core.h>
 
 #include <mutex>
@@ -37,7 +37,7 @@ class LoopExecutor final : public NodeExecutor {
   const std::shared_ptr<Loop::Handle> door_;
 };
 
-// Why a call that waits can't be made here.
+// Why a blocking call cannot be made on this thread.
 Status refusal(const Loop& loop, std::string_view what) {
   if (loop.is_forked()) return used_after_fork("Endpoint", what);
   if (!loop.is_here()) return {};
@@ -47,7 +47,7 @@ Status refusal(const Loop& loop, std::string_view what) {
                       what)};
 }
 
-// Windows and the like; an endpoint is in no job, so what is said of one is no concern of its.
+// Windows and the like. An endpoint belongs to no job, so variables of a job are ignored.
 Environment environment_of_endpoints() {
   return [all = process_environment()](const std::string& name) -> std::optional<std::string> {
     for (const char* known :
@@ -99,7 +99,7 @@ Status check_call(std::string_view method, const Message& message, const CallOpt
 
 namespace detail {
 
-/// The node, its loop, and what they are told. Thread: any.
+/// The node, its loop, and its configuration. Thread: any.
 class EndpointImpl {
  public:
   EndpointImpl(Config config, const Options& options, std::unique_ptr<Transport> transport)
@@ -156,7 +156,7 @@ class EndpointImpl {
 
 namespace {
 
-// In a forked child its end would wait for threads that are not there.
+// In a forked child the destructor would wait for threads that do not exist.
 void end_or_forget(std::unique_ptr<detail::EndpointImpl> impl) {
   if (impl != nullptr && impl->loop().is_forked()) (void)impl.release();  // NOLINT: it leaks.
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles ask the loop, and are told by it.
+// Handles post requests to the loop, which completes them.
 #include "rpc/handles.h"
 
 #include <fmt/core.h>
@@ -10,7 +10,7 @@
 namespace stretto::rpc {
 namespace detail {
 
-// The loop cannot bring the answer while it waits for it.
+// A wait on the loop's own thread would never end.
 Status CallState::blocked() {
   if (completion_.done()) return {};
   if (executor_->is_forked()) {
@@ -36,7 +36,7 @@ Result<Message> CallState::wait_for(Duration limit) {
   return outcome(completion_.status());
 }
 
-// The state is held: the outcome must be there when the callback runs.
+// The callback holds the state: the outcome must exist when it runs.
 void CallState::on_done(std::function<void(const Result<Message>&)> then) {
   completion_.on_done(
       [self = this, then = std::move(then)](const Status& status) { then(self->outcome(status)); });

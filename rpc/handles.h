@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Call and a Reply point to: the halves of a call that other threads hold, and that may
+// The states behind Call and Reply: the halves of a call that other threads hold, and that may
 // outlive the endpoint.
 #pragma once
 
@@ -17,19 +17,19 @@ namespace stretto::rpc {
 
 class EndpointNode;
 
-/// The way from handles to the loop. Thread: any.
+/// Posts requests from handles to the loop. Thread: any.
 class NodeExecutor {
  public:
   virtual ~NodeExecutor() = default;
-  /// Runs on the loop in its next turn, after what was posted before. Not at all if it has ended.
+  /// Runs on the loop in its next iteration, after earlier requests. Dropped if the loop has ended.
   virtual void post(std::function<void(EndpointNode&)> request) = 0;
-  /// The same, but at once if that is here.
+  /// Like post(), but runs at once if this thread drives the loop.
   virtual void run(std::function<void(EndpointNode&)> request) = 0;
-  /// True where the loop is driven.
+  /// True on the thread that drives the loop.
   virtual bool is_here() = 0;
-  /// True in a child made by fork, where nothing comes of it.
+  /// True in a child made by fork, where requests have no effect.
   virtual bool is_forked() { return false; }
-  /// Waits for what the loop does, and may drive it meanwhile.
+  /// Waits for a result of the loop, and may drive the loop meanwhile.
   virtual void wait_until(Awaited& awaited, Time deadline) { park_until_done(awaited, deadline); }
 };
 
@@ -37,7 +37,7 @@ namespace detail {
 
 using stretto::detail::Change;
 
-/// Thread: any, but for what is said to be the loop's.
+/// Thread: any, except where a comment says the loop.
 class CallState : public std::enable_shared_from_this<CallState> {
  public:
   CallState(std::string_view name, Message body, const CallOptions& options,
@@ -54,10 +54,10 @@ class CallState : public std::enable_shared_from_this<CallState> {
   void on_done(std::function<void(const Result<Message>&)> then);
   void steer(const Change& change);
 
-  /// Once. Says which call it was.
+  /// Ends the call, once. Adds the method's name to an error.
   void end(Status status, Message answer = {});
 
-  // The loop's.
+  // Used by the loop only.
   const std::string method;
   Message message;  ///< Until it is queued.
   const Duration timeout;
@@ -80,11 +80,11 @@ class ReplyState {
              std::string method)
       : executor_(std::move(way)), link_(link), number_(number), method_(std::move(method)) {}
 
-  /// The first one counts.
+  /// Only the first answer counts.
   void answer(Result<Message> outcome);
   void drop();
   bool wanted() const { return wanted_.load(std::memory_order_acquire); }
-  /// Nobody is interested any more, or an answer has been given by the loop itself.
+  /// The caller has given the call up, or the loop itself has answered.
   void release() { wanted_.store(false, std::memory_order_release); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who keeps a message's bytes.
+// Ownership of a message's bytes.
 #include "rpc/message.h"
 
 #include <fmt/core.h>

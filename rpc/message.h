@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages to and from the leases that the Van carries. No bytes are copied.
+// Conversion between messages and the Van's buffers, without copies.
 #pragma once
 
 #include <string_view>
@@ -9,12 +9,12 @@
 
 namespace stretto::rpc {
 
-/// Where an answer of kUnsupported begins so, the callee has no method of that name.
+/// An answer of kUnsupported that begins so means: the callee has no method of that name.
 inline constexpr std::string_view kNoMethod = "no method of this name is registered there";
 
 Buffer to_buffer(const Message& message);
 Message to_message(Buffer buffer);
-/// Why there is nothing of a message of that size: the Van had no room to put it together.
+/// The error for a message of that size for which the Van had no reassembly memory.
 Status dropped_message(std::size_t bytes);
 
 }  // namespace stretto::rpc

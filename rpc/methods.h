@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods: what an endpoint answers. On the wire a method is the hash of its name.
+// Methods: the methods that an endpoint answers. On the wire a method is the hash of its name.
 #pragma once
 
 #include <map>

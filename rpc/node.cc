@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links: who greets whom, and how they end.
+// Links: handshakes, and how links end.
 #include "rpc/node.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@
 namespace stretto::rpc {
 namespace {
 
-constexpr std::uint64_t kLargestSlice = 256 << 10;  // What every endpoint takes.
+constexpr std::uint64_t kLargestSlice = 256 << 10;  // Each endpoint accepts slices of this size.
 
 Status closed() { return {Code::kCancelled, "the endpoint is closed"}; }
 
@@ -36,7 +36,7 @@ EndpointNode::EndpointNode(Settings settings, const Methods& methods,
   van_.set_dead_after(settings_.dead_after);
 }
 
-// ---- what others ask of us
+// ---- requests of this process
 
 Result<std::string> EndpointNode::listen(std::string_view address) {
   owner_.check();
@@ -70,7 +70,7 @@ Callee& EndpointNode::callee() {
   return callee_;
 }
 
-// ---- what comes
+// ---- events of the van
 
 void EndpointNode::on_control(LinkId link, const control::Message& message) {
   const bool awaited = connector_.awaits(link);
@@ -119,7 +119,7 @@ void EndpointNode::on_hello(LinkId link, const control::Hello& hello) {
   van_.send_control(link, control::Welcome{});
 }
 
-// Endpoints have no identity that somebody gave them: the link is all that is known.
+// Endpoints have no configured identity: the link identifies the peer.
 void EndpointNode::let_in(LinkId link, const std::string& name) {
   van_.links().admit(link, 0);
   peers_[link] = name;
@@ -140,7 +140,7 @@ void EndpointNode::on_data(LinkId link, const wire::Header& header, Buffer paylo
   if (!status.ok()) turn_out(link, status);
 }
 
-// The far end may be slow to see it, so our calls do not wait for that.
+// The peer may be slow to see the refusal, so our calls to it end at once.
 void EndpointNode::turn_out(LinkId link, const Status& why) {
   van_.links().refuse(link, why);
   lose(link, {Code::kPeerLost, "it was turned out for what it sent: " + why.cause()});

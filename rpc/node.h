@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// EndpointNode: an endpoint's links and its one loop: who is let in, and what becomes of what they
-// send. What is called is its Caller's and its Callee's business, how one gets in elsewhere its
-// Connector's, and how long the end may take its Shutdown's.
+// EndpointNode: an endpoint's links and its loop: admits peers and dispatches their messages.
+// Caller and Callee keep the calls, Connector the outgoing connections, and Shutdown the phases of
+// the end.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@
 
 namespace stretto::rpc {
 
-/// Thread: loop. After it is over any thread may call it, and is only told so.
+/// Thread: loop. Once over() it may be called on any thread, and only returns errors.
 class EndpointNode final : public LoopTask, private Van::Handler {
  public:
   struct Settings {
@@ -38,15 +38,15 @@ class EndpointNode final : public LoopTask, private Van::Handler {
   EndpointNode(Settings settings, const Methods& methods, std::unique_ptr<Transport> transport,
                const Clock& clock);
 
-  /// How replies come back. Before the first step.
+  /// The path of replies to the loop. Before the first step.
   void set_executor(std::shared_ptr<NodeExecutor> way) { callee_.set_executor(std::move(way)); }
 
   Result<std::string> listen(std::string_view address);
-  /// `done` hears once of the link or of why there is none.
+  /// `done` gets the link or the error, once.
   void connect(const std::string& address, Duration timeout, Connected done);
   void disconnect(Peer peer);
-  /// Ends all calls; it is over when the answers have left, or five seconds have passed,
-  /// and the far ends have heard of it.
+  /// Ends all calls. over() is true once the answers have been sent, or five seconds have passed,
+  /// and the peers have been notified.
   void close();
   /// Ends everything at once.
   void abandon();
@@ -54,13 +54,13 @@ class EndpointNode final : public LoopTask, private Van::Handler {
   void step(Duration wait) override;
   Time next_due() const override;
   bool over() const override { return shutdown_.phase() == Shutdown::Phase::kOver; }
-  /// Nobody waits for us, nor we for anybody.
+  /// No caller waits for an answer of ours, and we wait for none.
   bool idle() const { return caller_.in_flight() == 0 && guests_.empty() && van_.queue().idle(); }
 
   const Van& van() const { return van_; }
-  /// Our calls,
+  /// Outgoing calls,
   Caller& caller();
-  /// and those of others.
+  /// and incoming ones.
   Callee& callee();
 
  private:
@@ -82,7 +82,7 @@ class EndpointNode final : public LoopTask, private Van::Handler {
   Caller caller_;
   Callee callee_;
   std::map<LinkId, std::string> peers_;
-  std::set<LinkId> guests_;  // Those that connected to us.
+  std::set<LinkId> guests_;  // Peers that connected to us.
   Connector connector_;
   Shutdown shutdown_;
   LoopOwner owner_;

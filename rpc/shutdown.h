@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shutdown: the phases of an endpoint's end, and how long each may last. Pure: the time and the
-// van's state in, the phase out.
+// Shutdown: the phases of an endpoint's end, each with a time limit. Pure: the time and the van's
+// state in, the phase out.
 //
-//   open --begin()--> draining --answers have left, or late--> lingering --far ends know, or
-//   late--> over
+//   open --begin()--> draining --answers sent, or timeout--> lingering --peers notified,
+//   or timeout--> over
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace stretto::rpc {
 class Shutdown {
  public:
   enum class Phase : std::uint8_t { kOpen, kDraining, kLingering, kOver };
-  static constexpr Duration kLongestDrain = std::chrono::seconds(5);   ///< For answers to leave.
-  static constexpr Duration kLongestLinger = std::chrono::seconds(2);  ///< For far ends to hear.
+  static constexpr Duration kLongestDrain = std::chrono::seconds(5);   ///< To send answers.
+  static constexpr Duration kLongestLinger = std::chrono::seconds(2);  ///< To notify peers.
 
   Phase phase() const { return phase_; }
   bool begun() const { return phase_ != Phase::kOpen; }
@@ -29,17 +29,17 @@ class Shutdown {
     STRETTO_CHECK(phase_ == Phase::kOpen);
     enter(Phase::kDraining, now + kLongestDrain);
   }
-  /// True once while draining: all links are to be closed now. `idle`: nothing waits to be sent.
+  /// True once while draining: close all links now. `idle`: the send queue is empty.
   bool take_drained(bool idle, Time now) {
     if (phase_ != Phase::kDraining || (!idle && now < until_)) return false;
     enter(Phase::kLingering, now + kLongestLinger);
     return true;
   }
-  /// `lingers`: some far end has yet to hear that its link is closed.
+  /// `lingers`: a peer has not been notified yet that its link is closed.
   void on_links_closed(bool lingers, Time now) {
     if (phase_ == Phase::kLingering && (!lingers || now >= until_)) abandon();
   }
-  /// At once.
+  /// Skips the remaining phases.
   void abandon() { enter(Phase::kOver, Time::max()); }
 
   /// When the phase ends at the latest.

@@ -70,7 +70,7 @@ Result<std::string> listen_address(const Config& config) {
   return HostPort{config.bind_host, address->port}.text();
 }
 
-// A job does not fail because its page cannot be served: that is said.
+// The job runs even if its page cannot be served: the error is logged.
 std::unique_ptr<Page> page_if_wanted(const Config& config,
                                      const std::shared_ptr<PageSnapshots>& board) {
   if (config.page_address.empty()) return nullptr;
@@ -83,7 +83,7 @@ std::unique_ptr<Page> page_if_wanted(const Config& config,
   return std::move(*page);
 }
 
-// A launcher that waits for the address writes the job down itself, where the launcher is.
+// A launcher that waits for the address records the job itself, on its own host.
 void write_down(JobFile& file, const Config& config, const std::string& address) {
   if (FLAGS_ready_fd >= 0) return;
   const KnownJob job{.name = "stretto-scheduler",
@@ -101,7 +101,7 @@ void write_down(JobFile& file, const Config& config, const std::string& address)
   }
 }
 
-// Workers that are in and that the launcher has not started: those have numbers below.
+// Current workers that the launcher has not started: its own have lower numbers.
 std::uint32_t guests_in(const View& view, const Config& config) {
   const Rank started = config.workers + config.restarts;
   return static_cast<std::uint32_t>(std::ranges::count_if(view.members, [&](const auto& item) {
@@ -110,7 +110,7 @@ std::uint32_t guests_in(const View& view, const Config& config) {
   }));
 }
 
-// Workers that are in and that the launcher has started for others.
+// Current workers that the launcher has started as replacements.
 std::vector<Rank> replacements_in(const View& view, const Config& config) {
   std::vector<Rank> numbers;
   for (const auto& [node, member] : view.members) {
@@ -127,7 +127,7 @@ std::string this_process() {
   return fmt::format("the job whose scheduler is process {} on {}", ::getpid(), host.data());
 }
 
-// Who has forgotten to call it finds out before it is needed.
+// Reveals a forgotten call before a checkpoint is needed.
 void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
   const bool none =
       !config.checkpoint.folder.empty() && !scheduler.watch().saved() && config.job.restored == 0;
@@ -140,7 +140,7 @@ void warn_of_no_checkpoint(const Scheduler& scheduler, const Config& config) {
       config.checkpoint.folder);
 }
 
-// In the folder to which the job saves.
+// In the folder of the job's new checkpoints.
 std::optional<SavedCheckpoint> newest_saved(const Scheduler& scheduler, const Config& config) {
   const bool is_here = config.job.restored != 0 && config.checkpoint.source.empty();
   if (scheduler.watch().saved() || !is_here) return scheduler.watch().saved();
@@ -176,7 +176,7 @@ StatusPipe::Changes changes_told(const Scheduler& scheduler, const Config& confi
   return changes;
 }
 
-// Only the first one looks for a checkpoint to go on from: there may be newer ones since.
+// Only the first scheduler looks for a checkpoint to restore: there may be newer ones since.
 Result<RecoveredState> past_of_job(Config& config, Disk& disk, std::set<std::string>& restored) {
   Result<RecoveredState> past = past_of(config, disk, restored);
   if (!past.ok() || !past->records.empty()) return past;
@@ -188,7 +188,7 @@ std::uint64_t most_nodes(const Config& config) {
   return config.most_workers() + std::uint64_t{config.server_processes()} * config.shards;
 }
 
-// For the metrics' file, which may lie on a disk that checkpoints must not wait for; null: none.
+// For the metrics file, whose disk must not delay checkpoints; null: none.
 Result<std::unique_ptr<checkpoint::ThreadDiskExecutor>> thread_for_metrics(const Config& config) {
   if (config.metrics_file.empty()) return std::unique_ptr<checkpoint::ThreadDiskExecutor>();
   return checkpoint::ThreadDiskExecutor::start();
@@ -232,7 +232,7 @@ Status serve() {
   if (!records.empty()) {
     if (Status status = scheduler.recover(records); !status.ok()) return status;
   }
-  // Ends before what it wakes.
+  // Destroyed before the objects that it wakes.
   const SignalWatcher signals(block, [&stop, &wakeable](int) {
     stop.store(true, std::memory_order_release);
     wakeable.wake();

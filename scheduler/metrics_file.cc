@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job does not end because its metrics cannot be written: that is said once.
+// The job runs even if its metrics cannot be written: the error is logged once.
 #include "scheduler/metrics_file.h"
 
 #include <fmt/core.h>
@@ -34,7 +34,7 @@ void MetricsFile::step(Duration wait) {
 }
 
 Time MetricsFile::next_due() const {
-  const bool waits = path_.empty() || write_;  // A loop looks around once a second.
+  const bool waits = path_.empty() || write_;  // The loop runs at least once a second.
   return waits ? agent_.next_due() : std::min(agent_.next_due(), next_write_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MetricsFile: writes the scheduler's metrics to a file once a second, for Prometheus's textfile
-// collector, or for cat. The file is replaced as a whole, so a reader never sees half of one.
+// collector, or for cat. Replaces the file as a whole, so readers never see an incomplete one.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace stretto {
 
-/// Steps another agent, and has files written beside it: a slow disk delays the file, not the
+/// Steps another agent, and writes files on another thread: a slow disk delays the file, not the
 /// agent. Thread: loop.
 class MetricsFile final : public LoopTask {
  public:
@@ -37,12 +37,12 @@ class MetricsFile final : public LoopTask {
   Time next_due() const override;
   bool over() const override { return agent_.over(); }
 
-  /// Of the last file that was written; an error says which file and why.
+  /// Of the last written file; an error names the file and the cause.
   const Status& status() const { return status_; }
 
  private:
   struct Write {
-    Status status;  // Of the thread that writes, until `ended`.
+    Status status;  // Owned by the writing thread, until `ended`.
     std::atomic<bool> ended{false};
   };
 
@@ -56,7 +56,7 @@ class MetricsFile final : public LoopTask {
   Metrics metrics_;
   const Clock& clock_;
   Time next_write_ = {};
-  std::shared_ptr<Write> write_;  // The one in flight: there is no second.
+  std::shared_ptr<Write> write_;  // The only write in flight.
   Status status_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages become events, and orders become messages.
+// Converts messages to events, and orders to messages.
 #include "scheduler/scheduler.h"
 
 #include <fmt/core.h>
@@ -27,8 +27,8 @@ void sort_by_place(std::vector<Member>& members) {
   });
 }
 
-// To all who are in: after that they go, and their links with them. Who has just been lost hears
-// that instead.
+// Sends members a last message, after which their links may end. Members that have just failed get
+// the failure instead.
 void say_farewell(Van& van, const NodeLinks& links, const View& view,
                   const control::Message& message) {
   const Buffer bytes = control::encode(message);
@@ -40,9 +40,8 @@ void say_farewell(Van& van, const NodeLinks& links, const View& view,
   }
 }
 
-// A member whose process has died has lost all its links. One whose link to here has ended, and of
-// which nobody says so, is waited for; as is one that has made another one anew. Where a launcher
-// tells of the deaths of those that it has started nobody need guess.
+// A member whose process has died has lost all its links. After the end of its link or a reconnect
+// the scheduler waits for the member, unless its launcher reports exits.
 void hope_by(const control::LinkReport& report, const ExitNotices* launcher, const Config& config,
              const View& view, Van& van, const NodeLinks& links) {
   const Member* subject = view.find(report.node);
@@ -62,7 +61,7 @@ void tell_of_all(const View& view, const Config& config) {
       config.job.replicated() ? ", and as many that stand by" : "");
 }
 
-// Others go on without them. One that still lives hears why, and that ends it.
+// The job continues without them. A member that is still running gets the reason, and exits.
 void part_with_lost(const Publish& order, const View& view, Van& van, const NodeLinks& links,
                     JobMonitor& watch) {
   for (const Publish::Loss& loss : order.lost) {
@@ -83,7 +82,7 @@ Suspicion suspicion_of(const Member& reporter, const control::LinkReport& report
   return {.reporter = reporter.node, .subject = report.node, .cause = report.cause};
 }
 
-// Who has yet to come again has no link whose end would follow.
+// A member that has yet to re-register has no link whose end would follow.
 ViewEvent loss_by_silence(NodeId node, Duration lasts, const NodeLinks& links) {
   std::string cause =
       fmt::format("nothing heard of it for {:.1f} s on its link to the scheduler", seconds(lasts));
@@ -91,7 +90,7 @@ ViewEvent loss_by_silence(NodeId node, Duration lasts, const NodeLinks& links) {
   return Lost{.node = node, .cause = std::move(cause)};
 }
 
-// It was lost, though nobody here may have seen that yet.
+// The member's earlier process has failed, though the scheduler may not know yet.
 bool comes_for_itself(const Join& join, const View& view, const Config& config) {
   const Member* former = view.find(join.former);
   return config.job.elastic() && former != nullptr && former->role == Role::kWorker &&
@@ -113,7 +112,7 @@ void refuse(Van& van, JoinQueue& waiting, LoggedCount& refused, LinkId link, con
   van.links().refuse(link, why);
 }
 
-// All outlive what is returned.
+// All arguments outlive the result.
 CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
                                            const ViewMachine& machine, Coordination& agreements,
                                            JobMonitor& watch, MembershipJournal& chronicle) {
@@ -132,7 +131,7 @@ CheckpointKeeper::Ways ways_of_checkpoints(Van& van, const NodeLinks& links,
               [&machine, &links] {
                 const std::set<NodeId>& nodes = machine.next_view().contributors.nodes;
                 const bool runs = machine.phase() == ViewMachine::Phase::kRunning;
-                // Who has yet to come again would not hear it, and hold up those who have.
+                // A member yet to re-register would miss the query, and block the other workers.
                 return runs && links.expected() == 0
                            ? std::vector<NodeId>(nodes.begin(), nodes.end())
                            : std::vector<NodeId>();
@@ -223,7 +222,7 @@ Status Scheduler::recover(const std::vector<JournalRecord>& records) {
   return {};
 }
 
-// Nobody hears of what would be forgotten; and everybody that this one can be lost, if so.
+// No node may learn of unrecorded decisions. If recording fails, tells all of the risk.
 void Scheduler::before_sending() {
   const bool newly_lost = chronicle_.commit();
   if (newly_lost && machine_.phase() == ViewMachine::Phase::kRunning) happened(Republish{});
@@ -232,7 +231,7 @@ void Scheduler::before_sending() {
 Result<std::string> Scheduler::listen(std::string_view address) { return van_.listen(address); }
 
 void Scheduler::step(Duration wait) {
-  // Before anybody comes in the place of one whose process has ended.
+  // Before a replacement of an exited process joins.
   if (ends_ != nullptr) {
     const std::vector<MemberExit> ends = missing_.note_ends(moves_.note_ends(ends_->take()));
     missing_.await_again(ends, machine_, watch_,
@@ -262,7 +261,7 @@ JobFormation gathering_of(const ViewMachine& machine) {
   return machine.admission().has_worker() ? JobFormation::kAwaited : JobFormation::kUnawaited;
 }
 
-// ---- what nodes say
+// ---- messages of nodes
 
 void Scheduler::on_control(LinkId link, const control::Message& message) {
   if (const auto* hello = std::get_if<control::Hello>(&message)) {
@@ -286,7 +285,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     watch_.heard(member, *beat, now);
     comebacks_.heard(member.node);
     happened(Alive{member.node});
-    // After a farewell nothing is said that would not be heard any more.
+    // A member that leaves would not read an answer.
     const bool goes = member.left || machine_.phase() > ViewMachine::Phase::kRunning;
     return goes ? void() : van_.send_control(link, watch_.answer(member, *beat));
   }
@@ -299,7 +298,7 @@ void Scheduler::on_control(LinkId link, const control::Message& message) {
     van_.links().await(link, Return::kUnlessEnded);
     if (!member.left) {
       watch_.left(member);
-      chronicle_.opened(agreements_.opened());  // Who goes will not tell it.
+      chronicle_.opened(agreements_.opened());  // A leaving worker will not report it.
     }
     happened(Left{.node = member.node});
   }
@@ -338,7 +337,7 @@ void Scheduler::on_data(LinkId link, const wire::Header&, Buffer) {
   van_.links().refuse(link, {Code::kMalformed, "the scheduler takes no data frames"});
 }
 
-// ---- those who look on
+// ---- observers
 
 Status Scheduler::start_trace(std::uint32_t iterations, std::uint32_t seconds) {
   return watch_.trace().start(members_of(machine_), iterations, seconds, clock_.now());
@@ -412,7 +411,7 @@ void Scheduler::on_broken(LinkId link, const Status& why) {
   happened(Disconnected{.node = node, .cause = why.cause()});
 }
 
-// ---- what the machine orders
+// ---- orders of the machine
 
 void Scheduler::happened(const ViewEvent& event) {
   for (const ViewOrder& order : chronicle_.on(machine_, event, clock_.now())) {
@@ -430,7 +429,7 @@ void Scheduler::happened(const ViewEvent& event) {
   }
 }
 
-// To all who are still in.
+// Sends the view to all current members.
 void Scheduler::publish(const Publish& order) {
   const View& view = machine_.view();
   Roster roster = comebacks_.head();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduler: carries what nodes say to those who decide (the view machine who is in, Agreements on
-// tensors and barriers), and what they decide to the nodes. It never sees a tensor's bytes.
+// Scheduler: passes nodes' messages to the components that decide, ViewMachine on membership and
+// Coordination on tensors and barriers, and their decisions to nodes. It never sees tensor data.
 #pragma once
 
 #include <map>
@@ -29,18 +29,18 @@
 
 namespace stretto {
 
-/// How far the job has come together.
+/// How far the job has formed.
 JobFormation gathering_of(const ViewMachine& machine);
 
 /// Thread: loop.
 class Scheduler final : public LoopTask, private Van::Handler {
  public:
-  /// `ends`: who tells of processes' ends, outlives this; null: nobody does. So do the files.
+  /// `ends`: source of exit reports, outlives this; null: none. The files outlive this, too.
   Scheduler(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
             ExitNotices* ends = nullptr, const CheckpointKeeper::Files& files = {},
             RecoveredState past = {});
 
-  /// In the place of a scheduler before this one: goes on where its journal ends. Before listen().
+  /// Takes over from a previous scheduler, from the end of its journal. Call before listen().
   Status recover(const std::vector<JournalRecord>& records);
 
   Result<std::string> listen(std::string_view address);
@@ -48,9 +48,9 @@ class Scheduler final : public LoopTask, private Van::Handler {
   Time next_due() const override;
   bool over() const override { return machine_.phase() == ViewMachine::Phase::kOver; }
 
-  /// Ok after an orderly end; else what every node was told.
+  /// Ok after an orderly end; else the failure sent to every node.
   const Status& status() const { return machine_.status(); }
-  /// Ends the job with an error, told to everybody. For signals.
+  /// Ends the job with an error, sent to all nodes. For signals.
   void stop(Status why) { happened(Stop{std::move(why)}); }
   const Van& van() const { return van_; }
   const JobMonitor& watch() const { return watch_; }
@@ -58,7 +58,7 @@ class Scheduler final : public LoopTask, private Van::Handler {
   const View& view() const { return machine_.view(); }
   const ViewMachine& machine() const { return machine_; }
   std::string_view phase() const { return name_of(machine_.phase()); }
-  /// Begins a trace, for the live page.
+  /// Starts a trace, for the live page.
   Status start_trace(std::uint32_t iterations, std::uint32_t seconds);
   std::map<std::uint32_t, std::string> tensor_names() const;
 
@@ -91,7 +91,7 @@ class Scheduler final : public LoopTask, private Van::Handler {
   JoinQueue waiting_;
   MissingMembers missing_;
   ReplacementEnds replacements_;
-  std::uint32_t waited_in_ = 0;  // The view in which those were last asked for.
+  std::uint32_t waited_in_ = 0;  // The view in which waiting workers were last retried.
   SuspendDetector wakefulness_;
   Comebacks comebacks_;
   LoggedCount refused_;

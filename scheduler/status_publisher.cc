@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots for those who look at a job from outside.
+// Snapshots for observers outside the job.
 #include "scheduler/status_publisher.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Time StatusPublisher::next_due() const {
 
 void StatusPublisher::show() {
   if (const auto wish = page_->take_wish()) {
-    // Refused if one is in flight: then that one is what the page shows.
+    // Refused while a trace is active: then the page shows that trace.
     static_cast<void>(scheduler_.start_trace(wish->iterations, wish->seconds));
   }
   const Snapshot& snapshot = scheduler_.watch().snapshot();

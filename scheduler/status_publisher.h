@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusPublisher: shows the scheduler to the world: twice a second it leaves its numbers on the
-// metrics' board and its snapshot on the page's, and it takes the page's wishes.
+// StatusPublisher: publishes the scheduler's state twice a second, its metrics and its snapshot for
+// the live page, and takes the page's requests for traces.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace stretto {
 
-/// Steps a scheduler, and looks beside it. Thread: loop.
+/// Steps a scheduler, and publishes its state. Thread: loop.
 class StatusPublisher final : public LoopTask {
  public:
-  /// All outlive this. Null boards are left alone.
+  /// All outlive this. Null stores are skipped.
   StatusPublisher(Scheduler& scheduler, metrics::MetricsSnapshots* board, PageSnapshots* page,
                   const Clock& clock)
       : scheduler_(scheduler), page_(page), clock_(clock) {
@@ -39,7 +39,7 @@ class StatusPublisher final : public LoopTask {
   std::uint64_t shown_trace_ = 0;
 };
 
-/// The scheduler's numbers for Prometheus: of its Van, of each node, of its trace.
+/// The scheduler's metrics for Prometheus: of its Van, of each node, of its trace.
 metrics::Metrics metrics_of(const Scheduler& scheduler, Time now);
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-server: the program: one thread and one endpoint a shard.
+// stretto-server: the main program, with one thread and one endpoint per shard.
 #include <fmt/core.h>
 #include <gflags/gflags.h>
 
@@ -38,7 +38,7 @@ DEFINE_string(transport, "",
 namespace stretto {
 namespace {
 
-constexpr Duration kSecondSignal = 1s;  // A later one is not the first one again.
+constexpr Duration kSecondSignal = 1s;  // A later one is a new request.
 
 constexpr char kUsage[] =
     "usage: stretto-server [FLAG]...\n\n"
@@ -94,7 +94,7 @@ class Server {
     std::list<std::jthread> threads;
     for (Shard& shard : shards_) threads.emplace_back([this, &shard] { run_one(shard); });
     threads.clear();  // Joins.
-    // A shard that was stopped because another one had ended does not know why.
+    // A shard that was stopped because another one had ended does not know the cause.
     Status found;
     for (const Shard& shard : shards_) {
       const bool knows_more = found.ok() || found.code() == Code::kInterrupted;
@@ -103,8 +103,8 @@ class Server {
     return found;
   }
 
-  /// It is to end, by this signal: for SIGTERM another has its place before, if that can be, and if
-  /// no other signal follows. Some send the first one twice. Thread: the signals'.
+  /// Stops the server. On SIGTERM it hands off first, if possible and unless another signal
+  /// follows; some senders repeat the first one. Thread: the signals'.
   void stop(int signal) {
     const Time now = clock_.now();
     const bool first = !stop_.load(std::memory_order_acquire);
@@ -134,7 +134,7 @@ class Server {
       drive(shard, std::atomic<bool>(false));
     }
     if (shard.status().ok()) return;
-    at_once_.store(true, std::memory_order_release);  // One shard's error is the server's.
+    at_once_.store(true, std::memory_order_release);  // An error of one shard ends the server.
     wake(stop_);
   }
 
@@ -148,7 +148,7 @@ class Server {
   RealDisk disk_;
   std::list<Shard> shards_;
   std::unique_ptr<checkpoint::ThreadDiskExecutor>
-      disk_thread_;  // Ends first: its work is the shards'.
+      disk_thread_;  // Destroyed first: its jobs refer to shards.
   std::vector<Transport*> wakeable_;
   const std::shared_ptr<metrics::MetricsSnapshots> board_ =
       std::make_shared<metrics::MetricsSnapshots>();
@@ -156,7 +156,7 @@ class Server {
   std::atomic<bool> stop_{false};
   std::atomic<bool> hands_over_{false};
   std::atomic<bool> at_once_{false};
-  Time asked_at_ = {};  // By the first signal.
+  Time asked_at_ = {};  // Time of the first signal.
 };
 
 Status serve() {

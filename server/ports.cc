@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting ports.
+// Consecutive ports of shards.
 #include "server/ports.h"
 
 #include <fmt/core.h>

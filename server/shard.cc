@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shard does with each frame.
+// The handling of each frame.
 #include "server/shard.h"
 
 #include <fmt/core.h>
@@ -18,8 +18,8 @@
 namespace stretto {
 namespace {
 
-constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each part: faults, greetings.
-constexpr std::size_t kSpareStates = 64;     // The same, for answers with a piece of state.
+constexpr std::size_t kSpareAnswers = 4096;  // Beyond two for each part: faults, hellos.
+constexpr std::size_t kSpareStates = 64;     // The same limit for answers with a piece of state.
 
 Status too_many_waits() {
   return {Code::kResource, "this worker waits for one part more than twice at a time"};
@@ -29,13 +29,13 @@ Status too_many_answers() {
   return {Code::kResource, "too many answers wait: this worker does not take them"};
 }
 
-// A worker waits for a part's round, and in a pull for its value: twice at most.
+// A worker waits for a part's round, and in a pull for its value: at most twice.
 bool waits_too_often(const Part& part, NodeId worker) {
   return part.waiting.size() > 2 * part.collector.rounds().group()->size() &&
          part.waiting.count_of(worker) > 2;
 }
 
-// By the part's rounds: a worker that came later counts its own from 1.
+// By the part's rounds: a worker that joined later counts its own from 1.
 PushId id_of(const wire::PushFrame& push, NodeId worker, const Part& part) {
   return {worker, push.key, part.collector.rounds().rounds_before(worker) + push.round};
 }
@@ -65,7 +65,7 @@ Waiter waiter_of(WorkerLinks::Worker worker, const wire::Header& header,
           .since = since};
 }
 
-// Of a share that has counted: true if its sender is to hear what came of it, and waits for that.
+// For a counted contribution: true if its sender waits again for the outcome.
 bool waits_again(Part& part, WorkerLinks::Worker worker, const wire::Header& header, bool owed,
                  const Clock& clock) {
   const auto push = wire::PushFrame::of(header);
@@ -78,14 +78,14 @@ bool waits_again(Part& part, WorkerLinks::Worker worker, const wire::Header& hea
   return true;
 }
 
-// It cannot be called.
+// The connection to it failed.
 void report_other(MembershipClient& membership, const Member* other, const Status& why) {
   if (other != nullptr) membership.report_broken(other->node, why, why);
 }
 
 void report_link(MembershipClient& membership, const Member& member, const Status& why) {
   const std::string who = member.describe();
-  if (why.code() == Code::kResource) {  // What ran out is this process's own.
+  if (why.code() == Code::kResource) {  // This process is out of some resource.
     return membership.resign({why.code(), fmt::format("the link to {}: {}", who, why.cause())});
   }
   membership.report_broken(
@@ -109,7 +109,7 @@ void note_share(TraceAgent& trace, Van& van, const NotedShare& share, const Cloc
   tracer.note(TraceNote{record, van.trace().take_arrival()});
 }
 
-// Nobody is left who could make its open round.
+// True if no worker remains that could complete its open round.
 bool ends_in_vain(Part& part, const PausedWorkers& sitting_out, ReplySender& announcer) {
   const Status why = sitting_out.in_vain(part.collector.rounds(), part.spec.options.mode);
   if (why.ok()) return false;
@@ -133,7 +133,7 @@ OwnedSlots::Job job_of(const Roster& roster, const WorkerLinks& workers,
           .restore = std::move(restore)};
 }
 
-// Of all parts, as they are told of by who had this place.
+// The contributors of all parts, as the previous primary reported them.
 std::set<NodeId> makers_in(const OwnedSlots& slots) {
   std::set<NodeId> makers;
   slots.for_each_part([&makers](const Part& part) {
@@ -152,8 +152,8 @@ void look_for_stalls(StallWatchdog& stalls, OwnedSlots& slots, MembershipClient&
   membership.heartbeats().set_long_waits(waits.told());
 }
 
-// What a change of who makes rounds completes is released as all else; parts whose open round
-// cannot be made any more fail.
+// Updates that a change of contributors completes are released like others; parts whose open round
+// cannot continue fail.
 ContributorChanges::Ways ways_of(Replication& replication, ReplySender& announcer) {
   return {
       .append = [&replication](const OwnedSlots::Place& place,
@@ -166,7 +166,7 @@ ContributorChanges::Ways ways_of(Replication& replication, ReplySender& announce
           }};
 }
 
-// A worker has no part in a tensor's rounds any more, and says why: neither have others.
+// A worker has failed a tensor, with the reason: it fails for all workers.
 void doom(OwnedSlots& slots, ReplySender& announcer, const control::Fault& said, Rank number) {
   const Status why = Status(said.why).with_peer(fmt::format("worker {}", number));
   if (!slots.doom(said.tensor, why)) return;
@@ -230,7 +230,7 @@ Status Shard::start(std::string_view address, const std::string& advertised_host
 void Shard::step(Duration wait) {
   van_.step(*this, wait);
   membership_->heartbeats().set_rounds(ended_waits_.rounds());
-  // Who comes again to a scheduler has said what it has to say before it shows a sign of life.
+  // A re-registering member must send its reports before its first heartbeat.
   tell_scheduler(van_, *membership_, replication_.step(membership_->scheduler().id()));
   membership_->tick();
   trace_.tick(*membership_, index_, 0);
@@ -253,7 +253,7 @@ Time Shard::next_due() const {
                    handing_over_.next_due()});
 }
 
-// ---- who talks to us
+// ---- control messages
 
 void Shard::on_control(LinkId link, const control::Message& message) {
   if (membership_->scheduler().is(link)) {
@@ -273,7 +273,7 @@ void Shard::on_control(LinkId link, const control::Message& message) {
   } else if (control::is<control::Leave>(message)) {
     workers_.leave(link);
   } else if (!replication_.serves()) {
-    return;  // There is nothing else to be said to who stands by.
+    return;  // Other messages are not for standbys.
   } else if (const auto* open = std::get_if<control::Open>(&message)) {
     on_open(link, *open);
   } else if (const auto* request = std::get_if<control::StateRequest>(&message)) {
@@ -289,9 +289,9 @@ void Shard::on_control(LinkId link, const control::Message& message) {
   }
 }
 
-// All who make rounds say it before they share anything of that step, and when nothing is left of
-// the steps before. So no round is open that the newcomers are not to be in, and none is done that
-// they are to be in.
+// Each contributor reports the join before its first contribution of that step, and after all its
+// earlier rounds. So no open round excludes the joining workers, and no finished round should have
+// included them.
 void Shard::on_take_in(LinkId link, const control::TakeIn& said) {
   if (!membership_->roster()) return;
   if (!workers_.take_in(link, said, *membership_->roster())) return;
@@ -317,18 +317,18 @@ void Shard::follow_roster() {
   if (!followed.called.ok()) report_other(*membership_, replication_.other(), followed.called);
   const WorkerLinks::Departures gone = workers_.follow(roster, replication_.serves());
   if (followed.promoted) slots_.restore_by(archive_.restorer(resign));
-  // There were others in this place before, who may not have known all of it either.
+  // Other servers had this rank before, and even they may have had incomplete state.
   const bool comes = followed.promoted || (first && replication_.serves() && roster.epoch > 1);
   if (comes && roster.servers_return()) taking_over_.begin(slots_, followed.lacking);
   if (first) {
     if (Status status = archive_.open(roster.settings); !status.ok()) resign(status);
     held_.resize(roster.workers);
-    // All others of its size are there from the first one on.
+    // The first roster of a fixed-size job names all of its members.
     slots_.begin(
         job_of(roster, workers_, replication_.serves() ? archive_.restorer(resign) : nullptr));
   }
   const bool elastic = roster.settings.elastic();
-  // Who stands by goes by what it is told, which may be ahead of its roster, or behind.
+  // A standby follows the replication stream, which may be ahead of its roster, or behind.
   if (elastic && !replication_.serves()) return;
   if (elastic && followed.promoted) workers_.take_over(makers_in(slots_), roster);
   if (elastic && (followed.promoted || !gone.empty())) changes_.apply(workers_.group(), gone.lost);
@@ -345,7 +345,7 @@ void Shard::on_broken(LinkId link, const Status& why) {
   const std::optional<WorkerLinks::Worker> lost = workers_.lose(link);
   if (!other && (!lost || workers_.left().contains(lost->node))) return;
   const Member* member = membership_->roster()->find(other ? other->node : lost->node);
-  if (member != nullptr) report_link(*membership_, *member, why);  // Else it is known.
+  if (member != nullptr) report_link(*membership_, *member, why);  // Else the failure is known.
 }
 
 void Shard::on_open(LinkId link, const control::Open& open) {
@@ -370,14 +370,14 @@ void Shard::on_state_request(LinkId link, const control::StateRequest& request) 
   replication_.changed(*place, link, answer_to(request, place->part->store));
 }
 
-// ---- shares and values
+// ---- contributions and values
 
 void Shard::on_data(LinkId link, const wire::Header& header, Buffer payload) {
   if (replication_.is_other(link)) return replication_.on_data(link, header, payload);
   if (held_messages_.takes(link, header, payload)) return;
   const WorkerLinks::Worker* worker = workers_.find(link);
   if (worker == nullptr) return;
-  // A worker has one operation a part in flight: it can be owed no more than this.
+  // A worker has one operation per part in flight, which bounds its pending answers.
   if (van_.queue().waiting(link) > 2 * slots_.parts() + kSpareAnswers) {
     van_.links().refuse(link, too_many_answers());
   } else if (!taking_over_.takes(link, worker->node, header, payload) &&
@@ -413,11 +413,11 @@ void Shard::on_push(LinkId link, Worker worker, const wire::Header& header, Buff
   replication_.meet(*place);
   const Slot::Verdict verdict =
       place->slot->admit(part, id_of(push, worker.node, part), header.epoch);
-  // Slots stay with who owned them at the first roster's fence, before which nothing comes here.
+  // Slots stay with their owners of the first roster's fence, before which no frame is accepted.
   STRETTO_CHECK(verdict != Slot::Verdict::kMoved);
   if (verdict == Slot::Verdict::kApply) {
     count(link, worker, header, std::move(payload), *place);
-  } else {  // It counted once, and that is enough.
+  } else {  // It has counted before.
     const bool owed = taking_over_.take_owed(push.key, worker.node, push.round);
     const bool waits = waits_again(part, worker, header, owed, clock_);
     replication_.ack(part, link, header.push_sequence, !waits || !push.wants_value);

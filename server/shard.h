@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shard: one server thread with its own endpoint. It owns slots and dispatches what comes: shares
-// to the slot of their key, values to those who wait for them. Receive, sum and send are one call
-// chain; there is no queue and no lock between them.
+// Shard: one server thread with its own endpoint. It owns slots and dispatches messages:
+// contributions to the slot of their key, values to their waiters. Receive, sum and send are one
+// call chain, without queues or locks between them.
 #pragma once
 
 #include <optional>
@@ -33,11 +33,11 @@ namespace stretto {
 /// Thread: loop.
 class Shard final : public LoopTask, private Van::Handler {
  public:
-  /// `files` outlive this.
+  /// `files` must outlive this.
   Shard(const Config& config, std::uint32_t index, std::unique_ptr<Transport> transport,
         const Clock& clock, const ShardPersistence::Files& files = {});
 
-  /// Listens at `address` and goes to the scheduler. Others are told `advertised_host`, if not
+  /// Listens at `address` and registers with the scheduler. Peers get `advertised_host`, if not
   /// empty, and the port.
   Status start(std::string_view address, const std::string& advertised_host);
 
@@ -45,16 +45,16 @@ class Shard final : public LoopTask, private Van::Handler {
   Time next_due() const override;
   bool over() const override { return membership_ && membership_->over(); }
 
-  /// Ok after an orderly end; else why the job failed.
+  /// Ok after a graceful end; else why the job failed.
   const Status& status() const { return membership_->status(); }
-  /// The scheduler is told why, if it is there: over a moment later.
+  /// Reports the reason to the scheduler, if it is reachable; over() soon afterwards.
   void stop(Status why) { membership_->resign(std::move(why)); }
-  /// It is to go: another is to have its place, if that can be. Over once it has.
+  /// Drains: hands off to another server, if possible. over() afterwards.
   void hand_over() { handing_over_.begin(*membership_, clock_.now(), config_.drain); }
   const Van& van() const { return van_; }
-  /// Numbers go to this board now and then. Before the loop starts.
+  /// Publishes metrics to this store periodically. Call before the loop starts.
   void set_board(metrics::MetricsSnapshots* board) { pen_.set_board(board, index_); }
-  /// What it owns, for checkers in tests too.
+  /// The slots that it owns; tests check them too.
   const OwnedSlots& slots() const { return slots_; }
 
  private:

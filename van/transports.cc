@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of a transport.
+// Selects a transport.
 #include "van/transports.h"
 
 #include <fmt/core.h>
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Transport>> over_tcp(std::size_t part_bytes) {
   return make_tcp_transport(options);
 }
 
-// A job without a token, which only loopback reaches, has no key.
+// A job without a token is reachable only over loopback, and has no key.
 Result<std::unique_ptr<Transport>> over_zmq(std::size_t part_bytes, const LinkSettings& links) {
   ZmqOptions options;
   options.max_payload_bytes = max_payload(part_bytes);
@@ -74,8 +74,7 @@ Result<Way> shared_memory(const Config& config) {
   return shm_way(options);
 }
 
-// libfabric has a port of its own, where names are exchanged; it is at the host that others are
-// told.
+// libfabric uses another port, where addresses are exchanged; the host is the advertised one.
 Result<Way> fabric(const Config& config) {
   FabricOptions options;
   options.provider = config.fabric_provider;

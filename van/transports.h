@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a role gets a transport without knowing which kinds there are.
+// Creates a role's transport; the role needs no knowledge of the kinds.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,21 @@
 
 namespace stretto {
 
-/// What links between hosts are made of, and what guards them.
+/// Transport and encryption of links between hosts.
 struct LinkSettings {
-  bool zmq = false;       ///< By libzmq; else by sockets of our own.
+  bool zmq = false;       ///< By libzmq; else by own sockets.
   bool encrypts = false;  ///< By libzmq's CURVE.
   std::string token;      ///< The job's. Over libzmq it authenticates.
 };
 LinkSettings link_settings(const Config& config);
-/// "tcp, the default between hosts": which transport links between hosts use, and why.
+/// "tcp, the default between hosts": the transport of links between hosts, and the reason.
 std::string link_choice(const Config& config);
 
-/// The transport for servers and workers, as `config.transport` says: TCP or libzmq, and shared
-/// memory towards endpoints of this host that offer it. Frames with a larger payload than a control
-/// message or a part end their link: until somebody has been admitted, that is all the memory that
-/// a connection can take.
+/// The transport of servers and workers, as `config.transport` says: TCP or libzmq, and shared
+/// memory to endpoints of this host that offer it. Frames with a larger payload than a control
+/// message or a part end their link, which bounds the memory of a pending connection.
 Result<std::unique_ptr<Transport>> make_transport(const Config& config);
-/// What leads to all hosts alone, for a role that has only control to send, or for parts of
+/// Only the transport to all hosts, for a role that sends only control messages, or for parts of
 /// `part_bytes`.
 Result<std::unique_ptr<Transport>> make_transport(std::size_t part_bytes,
                                                   const LinkSettings& links = {});

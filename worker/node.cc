@@ -16,7 +16,7 @@ namespace {
 void report_broken(MembershipClient& membership, const Member& member, Code code,
                    const Status& why) {
   const std::string who = member.describe();
-  if (why.code() == Code::kResource) {  // What ran out is this process's own.
+  if (why.code() == Code::kResource) {  // This process lacks a resource.
     return membership.resign(
         Status(why.code(), fmt::format("the link to {}: {}", who, why.cause())));
   }
@@ -30,7 +30,7 @@ void report_missed(const std::vector<StandbyLinks::Unreachable>& standbys,
                    MembershipClient& membership) {
   if (membership.state() == MembershipClient::State::kLeaving) return;
   for (const StandbyLinks::Unreachable& missed : standbys) {
-    // This worker can do without it until it has a place, whatever it lacks itself.
+    // A standby is not needed before its promotion, even if this process lacks a resource.
     const Status why(Code::kLinkBroken, missed.why.cause());
     report_broken(membership, missed.member, Code::kServerLost, why);
   }
@@ -83,13 +83,13 @@ void WorkerNode::abandon() {
 void WorkerNode::go_if_free() {
   const bool may_go = membership_.state() == MembershipClient::State::kMember && work_.idle();
   if (leaving_.empty() || !may_go) return;
-  // Values that others wait for may be on the way to them, and go with the links. Who says for so
-  // long that nothing has come is lost.
+  // Values for other workers may be in flight, and are lost with the links. A peer that does not
+  // acknowledge them within `dead_after` is lost anyway.
   ExchangeDispatcher& exchange = work_.exchange();
   const Time now = clock_.now();
-  const bool waits = farewell_until_ || heard_until_;  // Not longer, though frames are sent again.
+  const bool waits = farewell_until_ || heard_until_;  // Retransmitted frames do not delay it.
   if (!waits && !exchange.peers().have_sent_all()) return;
-  // By another link of a pair a farewell would overtake them.
+  // On another link of the same pair the leave would overtake them.
   if (!farewell_until_ && membership_.settings().worker_links > 1) {
     if (!heard_until_) heard_until_ = now + membership_.settings().dead_after;
     if (now < *heard_until_ && !exchange.peers().have_heard_all()) return;
@@ -104,7 +104,7 @@ void WorkerNode::go_if_free() {
   membership_.leave();
 }
 
-// ---- what comes
+// ---- incoming
 
 void WorkerNode::on_control(LinkId link, const control::Message& message) {
   if (membership_.scheduler().is(link)) {
@@ -112,7 +112,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     if (!taken) return work_.on_scheduler(message);
     const bool is_back = membership_.roster() && membership_.scheduler().id() != 0;
     if (is_back && control::is<control::Welcome>(message)) work_.on_scheduler(message);
-    // Before anybody hears of a tensor that lies at a shard that has just come.
+    // Before this worker learns of a tensor on a shard that has just joined.
     if (!control::is<Roster>(message)) return;
     follow_servers(shards_, membership_, clock_.now());
     for (const auto& [from, said] : shards_.standbys().take_said()) on_control(from, said);
@@ -128,7 +128,7 @@ void WorkerNode::on_control(LinkId link, const control::Message& message) {
     work_.steps().on_taken_in(shards_.place_of(shard->node), *taken);
   } else if (fault != nullptr && fault->tensor == 0) {
     if (membership_.state() == MembershipClient::State::kLeaving)
-      return;  // It may be known as gone.
+      return;  // The shard may know the leave.
     membership_.fail(Status(fault->why).with_peer(shard->describe()),
                      MembershipClient::State::kCutOff);
   } else {
@@ -144,7 +144,7 @@ void WorkerNode::on_broken(LinkId link, const Status& why) {
   if (shard != nullptr && !shards_.call_again(link, membership_.hello(), clock_.now())) {
     report_broken(membership_, *shard, Code::kServerLost, why);
   }
-  // Who has heard our farewell, the last that it hears of us, keeps no session for us.
+  // A peer that has received this worker's leave, its last message, keeps no session for it.
   if (peer != nullptr && !farewell_until_) report_broken(membership_, *peer, Code::kPeerLost, why);
 }
 
@@ -204,7 +204,7 @@ void WorkerNode::tick() {
   if (Status silence = work_.exchange().peers().silence(now, excused); !silence.ok()) {
     membership_.fail(std::move(silence).with_operation("declare"));
   }
-  // The link of a member whose loss is not decided yet holds memory, too.
+  // The link of a suspected member that is not expelled yet holds memory, too.
   if (!exchange.operations().stuck()) stuck_since_.reset();
   if (exchange.operations().stuck() && !stuck_since_) stuck_since_ = now;
   if (stuck_since_ && now - *stuck_since_ > 2 * membership_.settings().dead_after) {
@@ -222,8 +222,8 @@ Time WorkerNode::next_due() const {
                    is_in ? farewell : Time::max()});
 }
 
-// The membership is over: everything that anybody waits for ends now. Tickets end when nobody reads
-// their memory, and so after the transport.
+// The membership is over: all pending calls end now. Tickets end after the transport, once the
+// users' memory is not read any more.
 void WorkerNode::finish() {
   if (std::exchange(ended_, true)) return;
   input_.limit(0);

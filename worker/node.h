@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerNode: a worker's life on its loop: join, links to every shard, leaving, and the end when
-// somebody is lost. What the program asks for is RequestDispatcher's.
+// WorkerNode: a worker's life cycle on its loop: it joins, connects to every shard, leaves, and
+// fails when a member is lost. RequestDispatcher has the program's requests.
 #pragma once
 
 #include <functional>
@@ -29,41 +29,41 @@ class WorkerNode final : public LoopTask, private Van::Handler {
   using Done = RequestDispatcher::Done;
   using Declared = RequestDispatcher::Declared;
 
-  /// `coder` is where codecs run; `on_place` hears in step() where it stands, at each view.
+  /// `coder` runs the codecs. step() calls `on_place` with each new view of this worker.
   WorkerNode(const Config& config, std::unique_ptr<Transport> transport, const Clock& clock,
              std::unique_ptr<CodecExecutor> coder = std::make_unique<CodecExecutor>(),
              ViewListener::Then on_place = nullptr);
 
-  /// `done` hears when there are links to every shard, if the job has any; of one that joins a job
-  /// that runs, when it takes part. Other workers are told `address`, where the transport listens;
-  /// empty: they cannot call.
+  /// `done` is called once there are links to every shard, if the job has any; for a worker that
+  /// joins a running job, once it takes part. Other workers receive `address`, where the transport
+  /// listens; if it is empty, they cannot connect.
   void join(Done done, std::string address = {});
-  /// What is asked of this worker; refused once it leaves.
+  /// The program's requests; refused once this worker leaves.
   RequestDispatcher& work() { return work_; }
-  /// Leaves when nothing is in flight any more. Who asks again while that takes hears the same.
+  /// Leaves once no operation is in flight. A repeated call meanwhile gets the same outcome.
   void leave(Done done);
-  /// Ends everything at once, without leaving: others will see this worker lost.
+  /// Ends everything at once, without leaving: other members see this worker lost.
   void abandon();
 
   void step(Duration wait) override;
   Time next_due() const override;
-  /// True once it has left or failed: every ticket has ended, and nobody reads the users' memory.
+  /// True once it has left or failed: every ticket has ended, and users' memory is free.
   bool over() const override { return ended_; }
 
-  /// Nothing of this worker's own is in flight.
+  /// True if no operation of this worker is in flight.
   bool idle() const { return work_.idle(); }
   /// True once there are links to every shard.
   bool joined() const { return shards_.complete(); }
   const MembershipClient& membership() const { return membership_; }
   const Van& van() const { return van_; }
-  /// Numbers go to this board now and then. Before the loop starts.
+  /// Publishes metrics to this board periodically. Call before the loop starts.
   void set_board(metrics::MetricsSnapshots* board) { pen_.set_board(board, 0); }
-  /// Heartbeats tell what this process's readers did, and these are told the scheduler's limit. It
-  /// outlives this. Before the loop starts.
+  /// Heartbeats report the work of this process's readers, and the readers get the scheduler's
+  /// limit. `input` outlives this. Call before the loop starts.
   void set_input(InputAccount* input) { input_.set_account(input); }
-  /// What heartbeats take along of the program.
+  /// What heartbeats report of the program's activity.
   ActivityReport& activity() { return activity_; }
-  /// For spans of the user's own; whether it is on any thread may ask.
+  /// For spans of the user's own; any thread may ask whether tracing is on.
   Tracer& tracer() { return trace_.tracer(); }
 
  private:
@@ -92,10 +92,10 @@ class WorkerNode final : public LoopTask, private Van::Handler {
   RequestDispatcher work_;
   Done joining_;
   ViewListener places_;
-  std::vector<Done> leaving_;           // Who waits for that.
-  std::optional<Time> farewell_until_;  // Other workers have been told that this one leaves.
-  std::optional<Time> heard_until_;     // Before that, they are waited for to have heard all.
-  std::optional<Time> stuck_since_;     // Links have held memory of ended operations for too long.
+  std::vector<Done> leaving_;           // Callers that wait for that.
+  std::optional<Time> farewell_until_;  // Other workers have received this worker's leave.
+  std::optional<Time> heard_until_;     // Before that, their acknowledgements are awaited.
+  std::optional<Time> stuck_since_;     // Since when memory of ended operations is held too long.
   bool ended_ = false;
   Time without_memory_until_ = Time::max();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be begun, who is told, and whose answer it is.
+// Admits requests, sends them out, and assigns answers to them.
 #include "worker/request_dispatcher.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ Time long_ago(const Clock& clock, const MembershipClient& membership) {
   return clock.now() - membership.settings().heartbeat;
 }
 
-// A shard has come in the place of another one, with this link.
+// A shard has replaced another one, with this link.
 void settle(const ShardLinks::Moved& moved, Van& van, Tensors& tensors, EmptyContributor& stand_in,
             OptimizerStateTransfer& states, ServerExchange& servers,
             const std::vector<control::TakeIn>& newcomers) {
@@ -30,7 +30,7 @@ void settle(const ShardLinks::Moved& moved, Van& van, Tensors& tensors, EmptyCon
   for (const std::uint32_t id : ids) servers.send_again(*tensors.find(id), moved.to);
 }
 
-// All outlive what is returned.
+// The arguments outlive the result.
 CheckpointCalls::Ways ways_of_checkpoints(BarrierCalls& barriers, Van& van,
                                           const MembershipClient& membership) {
   return {.enter = [&barriers](
@@ -108,7 +108,7 @@ RequestDispatcher::RequestDispatcher(const Config& config, const Clock& clock, V
                        .tell_shards =
                            [this, &shards](const control::TakeIn& said) {
                              shards.tell_all(said);
-                             // None of its rounds is made without those who come in.
+                             // All of its rounds include the joining workers.
                              exchange_.members().follow(*membership_.roster(),
                                                         {membership_.node(), said.step});
                            },
@@ -169,7 +169,7 @@ void RequestDispatcher::barrier(const Done& done) {
   barriers_.barrier([done](const Result<Rank>& last) { done(last.status()); });
 }
 
-// The others may go on for as long as they like; if one of them is lost, we hear of that.
+// The other workers may continue without limit; the loss of one of them is reported.
 void RequestDispatcher::sit_out(BarrierCalls::Done done) {
   if (!refusal_.ok()) return done(Status(refusal_).with_operation("sit_out"));
   if (exchange_.members().has_tensors()) {
@@ -181,11 +181,11 @@ void RequestDispatcher::sit_out(BarrierCalls::Done done) {
   barriers_.sit_out(std::move(done));
 }
 
-// ---- what comes
+// ---- incoming
 
 void RequestDispatcher::on_scheduler(const control::Message& message) {
   if (const auto* declared = std::get_if<control::Declared>(&message)) {
-    if (!membership_.roster()) return;  // Nothing can have been asked yet.
+    if (!membership_.roster()) return;  // No request can have been sent yet.
     declarations_.on_declared(*declared, *membership_.roster(), membership_.number());
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     on_fault(*fault, "scheduler");
@@ -194,7 +194,7 @@ void RequestDispatcher::on_scheduler(const control::Message& message) {
     barriers_.on_open(*barrier);
   } else if (const auto* cut = std::get_if<control::CheckpointCut>(&message)) {
     checkpoints_.on_cut(*cut);
-  } else if (control::is<control::Welcome>(message)) {  // Of another, in its place.
+  } else if (control::is<control::Welcome>(message)) {  // Of a restarted one.
     barriers_.tell_again();
     checkpoints_.tell_again();
     declarations_.tell_again();
@@ -210,7 +210,7 @@ void RequestDispatcher::on_scheduler(const control::Message& message) {
 void RequestDispatcher::on_shard(LinkId link, const control::Message& message,
                                  const Member& shard) {
   if (const auto* welcome = std::get_if<control::Welcome>(&message)) {
-    // It had been said before it served, as another one will say.
+    // A standby's; it sends another one on its promotion.
     if (welcome->stands_by) return van_.links().admit(link, shard.node);
     const std::optional<ShardLinks::Moved> moved = shards_.welcome(link);
     if (!moved) return;
@@ -257,7 +257,7 @@ void RequestDispatcher::tick(bool others_pause) {
   }
   exchange_.tick();
   if (membership_.roster()) {
-    // What was before in a job that goes on from a checkpoint makes nothing stale.
+    // In a job that resumed from a checkpoint earlier versions make no value stale.
     if (membership_.settings().restored != 0 && !std::exchange(goes_on_, true))
       tensors_.come_late();
     if (membership_.roster()->servers_return()) exchange_.servers().recalls().begin();
@@ -284,8 +284,8 @@ Time RequestDispatcher::next_due() const {
                    barriers_.next_due(), checkpoints_.next_due(), steps_.next_due()});
 }
 
-// Where a place may change hands a share of an open round has to be here for as long as it may be
-// asked for.
+// If servers may be replaced, a contribution to an open round stays here for as long as a
+// replacement may ask for it.
 bool RequestDispatcher::idle() const {
   if (membership_.settings().servers_replaced() && !tensors_.settled()) return false;
   return exchange_.operations().idle() && states_.idle() && declarations_.idle() &&

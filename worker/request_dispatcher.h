@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestDispatcher: what the program has asked of this worker and has not got yet: names of
+// RequestDispatcher: the program's requests that this worker has not completed yet: names of
 // tensors, operations, states, barriers. Links and membership are WorkerNode's.
 #pragma once
 
@@ -25,58 +25,58 @@
 
 namespace stretto {
 
-/// Thread: loop. Every callback is called exactly once, inside tick(), end_all(), what has come or
-/// the call it was given to.
+/// Thread: loop. Every callback is called exactly once, inside tick(), end_all(), a message handler
+/// or the call that it was given to.
 class RequestDispatcher {
  public:
   using Done = std::function<void(const Status&)>;
   using Declared = Declarations::Declared;
 
-  /// All but the coder, which is where codecs run, outlive this.
+  /// All but the coder, which runs the codecs, outlive this.
   RequestDispatcher(const Config& config, const Clock& clock, Van& van,
                     const MembershipClient& membership, ShardLinks& shards, TraceAgent& trace,
                     std::unique_ptr<CodecExecutor> coder);
 
   void declare(TensorSpec spec, Declared done, std::vector<Rank> group = {});
   void start(const OperationPtr& operation);
-  /// Changes what is wanted of an operation that was started, unless it has ended.
+  /// Applies a change to an operation that was started, unless it has ended.
   void steer(const OperationPtr& operation, const detail::Change& change) {
     exchange_.steer(operation, change);
   }
-  /// What the servers' update rule remembers of a tensor, and back; worker.h says what of it
-  /// counts.
+  /// Saves and loads what the servers' update rule remembers of a tensor; worker.h has the
+  /// contract.
   void save_state(const Tensor& tensor, OptimizerStateTransfer::Saved done);
   void load_state(const Tensor& tensor, std::span<const std::byte> state, const Done& done);
   void barrier(const Done& done);
-  /// A barrier until which this worker's shares are empty ones, made as rounds want them. Its
-  /// result is the rank of who came last. Nothing else may be begun meanwhile.
+  /// A barrier until which this worker contributes empty to rounds that want it. Its result is the
+  /// rank of the last worker to arrive. No other call may begin meanwhile.
   void sit_out(BarrierCalls::Done done);
 
   CheckpointCalls& checkpoints() { return checkpoints_; }
-  /// Where its steps begin.
+  /// The steps of the program.
   StepTracker& steps() { return steps_; }
 
-  /// From now on nothing is begun, for this reason.
+  /// Refuses every later call, for this reason.
   void refuse(const Status& why) { refusal_ = why; }
   const Status& refusal() const { return refusal_; }
-  /// Ends everything. The Van must have been shut before.
+  /// Ends all calls. The Van must have been shut before.
   void end_all(const Status& why);
 
   void on_scheduler(const control::Message& message);
   void on_shard(LinkId link, const control::Message& message, const Member& shard);
   ExchangeDispatcher& exchange() { return exchange_; }
 
-  /// `others_pause`: Patience::excuse, for all calls that wait for other workers.
+  /// `others_pause`: calls Patience::excuse for all calls that wait for other workers.
   void tick(bool others_pause = false);
   Time next_due() const;
   bool idle() const;
-  /// What heartbeats tell of it: how far it is, and what it has waited in for one or longer. Of the
-  /// activity all that it knows.
+  /// What heartbeats report: the progress, and the call in which it has waited for a heartbeat or
+  /// longer. The activity has what is known here.
   Heartbeats::Progress progress() const;
-  /// When that was begun which it has waited in for so long; Time(): it waits in nothing.
+  /// When the call began in which it has waited for that long; Time(): there is none.
   Time waits_since() const;
-  /// Why a job that ended now with this error did: who else heard of a disagreement about a tensor
-  /// may have gone because of it, before we could be told.
+  /// The root cause if the job ended now with this error: a member may have left because of a
+  /// disagreement about a tensor, before this worker was told of that.
   Status cause_of(const Status& error) const;
 
  private:
@@ -96,9 +96,9 @@ class RequestDispatcher {
   BarrierCalls barriers_;
   CheckpointCalls checkpoints_;
   StepTracker steps_;
-  bool goes_on_ = false;  // From a checkpoint, and tensors know it.
+  bool goes_on_ = false;  // The job resumed from a checkpoint, and tensors know it.
   Status refusal_;
-  Status disagreement_;  // The last about a tensor, and when we were told.
+  Status disagreement_;  // The last about a tensor, and when it was reported.
   Time disagreed_at_ = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From names and texts to a checked Config. Pure: the environment comes in as a function.
+// Parses and checks variables into a Config. Pure: the environment is passed in as a function.
 #include "common/config/config.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ Status wrong(const std::string& name, std::string_view found, std::string_view w
   return {Code::kInvalidArgument, fmt::format("{} is '{}', wanted {}", name, found, wanted)};
 }
 
-// Reads variables and remembers the first error, so that the caller reads like a list.
+// Reads variables and remembers the first error, so that callers need no error checks.
 class ConfigReader {
  public:
   explicit ConfigReader(const Environment& environment) : environment_(environment) {}
@@ -122,7 +122,7 @@ void read_scheduler(ConfigReader& reader, Config& config) {
   const auto host = reader.text({"DMLC_PS_ROOT_URI"});
   const auto port = reader.text({"DMLC_PS_ROOT_PORT"});
   if (!address && (!host || !port)) return;
-  // Digits of IPv6 come without brackets there.
+  // There IPv6 addresses have no brackets.
   const bool bare_ipv6 = host && host->find(':') != std::string::npos && host->front() != '[';
   config.scheduler = address     ? *address
                      : bare_ipv6 ? fmt::format("[{}]:{}", *host, *port)
@@ -130,7 +130,7 @@ void read_scheduler(ConfigReader& reader, Config& config) {
   const Result<HostPort> named = parse_host_port(config.scheduler);
   if (named.ok() && named->host == "::1") config.bind_host = named->host;
   if (!named.ok() || is_loopback(named->host)) return;
-  // Under DMLC names a root elsewhere than loopback says that the job spans hosts.
+  // Under DMLC names a root outside loopback means that the job spans hosts.
   if (config.role == Role::kScheduler) config.bind_host = named->host;
   const bool over_ipv6 = named->host.find(':') != std::string::npos;
   if (config.role != Role::kScheduler && !address) config.bind_host = over_ipv6 ? "::" : "0.0.0.0";
@@ -246,7 +246,7 @@ void read_checksums(ConfigReader& reader, bool encrypts, Checksums& checksums) {
   } else if (word != "auto") {
     reader.fail(wrong("STRETTO_CHECKSUMS", word, "auto, off, hosts or all"));
   }
-  // CURVE does not notice messages that are left out: a payload could follow another's header.
+  // CURVE does not detect dropped messages: a payload could follow another's header.
   if (encrypts && checksums == Checksums::kNone) checksums = Checksums::kBetweenHosts;
 }
 
@@ -265,7 +265,7 @@ void read_balance(ConfigReader& reader, bool& balance_input) {
   }
 }
 
-// Below 64 KiB a codec saves less than its frame costs; BytePS has the same bound.
+// Below 64 KiB a codec saves less than its frame costs; BytePS has the same limit.
 void read_codecs(ConfigReader& reader, CodecPolicy& codecs) {
   std::uint64_t min_bytes = 65536;
   reader.number({"STRETTO_CODEC_MIN_BYTES", "BYTEPS_MIN_COMPRESS_BYTES"}, min_bytes, 0, kMost);
@@ -308,13 +308,13 @@ void read_trace(ConfigReader& reader, TraceSettings& trace) {
   }
 }
 
-// Ports of one host are counted on from the scheduler's: it, the servers, the workers.
+// Ports on one host count up from the scheduler's: scheduler, servers, workers.
 void read_addresses(ConfigReader& reader, Config& config) {
   for (auto [name, into] : {std::pair{"STRETTO_METRICS_ADDRESS", &config.metrics_address},
                             std::pair{"STRETTO_PAGE_ADDRESS", &config.page_address}}) {
     const auto found = reader.text({name});
     if (!found) continue;
-    // A port alone is one of loopback's.
+    // A port without a host belongs to loopback.
     *into = found->find(':') == std::string::npos ? "127.0.0.1:" + *found : *found;
     Result<HostPort> address = parse_host_port(*into);
     if (!address.ok()) {
@@ -358,7 +358,7 @@ Environment overlay(std::map<std::string, std::string> set, Environment base) {
   };
 }
 
-// A table in place of libisal would take longer than the network.
+// Without libisal the table would take longer than the network.
 Checksums automatic_checksums() {
   return crc32c_is_fast() ? Checksums::kBetweenHosts : Checksums::kNone;
 }
@@ -415,7 +415,7 @@ std::uint32_t Config::most_workers() const {
   return workers_are_hosts ? std::min(workers * kMostOfAHost, kMaxNodes) : workers;
 }
 
-// A worker that is called by all others at once is to have room for all of their links.
+// A worker that all others connect to at once must have room for all of their links.
 Status check_worker_links(const Config& config) {
   constexpr std::uint64_t kMostLinks = 1024;
   const std::uint64_t links = std::uint64_t{config.most_workers()} * config.job.worker_links;
@@ -435,7 +435,7 @@ Status check_replicas(const Config& config) {
                       job.replicas)};
 }
 
-// What a job without servers cannot have.
+// Rejects settings that need servers in a job without servers.
 Status check_without_servers(const Config& config) {
   if (config.servers != 0) return {};
   if (config.role == Role::kServer) {

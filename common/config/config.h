@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process is told about its job: from STRETTO_* variables, or DMLC_* where those are
-// missing. The one place that reads the environment; docs/CONFIGURATION.md lists the names.
+// Config: a process's settings for its job, from STRETTO_* variables, or DMLC_* if those are
+// missing. Only this code reads the environment; docs/CONFIGURATION.md lists the names.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace stretto {
 
-/// The wire's numbers. An endpoint is one of RPC, outside of any job; an observer looks at a job
-/// and is no member.
+/// Wire numbers. An endpoint is an RPC peer outside of any job; an observer watches a job and is no
+/// member.
 enum class Role : std::uint8_t {
   kScheduler = 1,
   kServer = 2,
@@ -28,30 +28,30 @@ enum class Role : std::uint8_t {
   kObserver = 5
 };
 
-/// Workers and shards of one job, at most: their roster fits a control message.
+/// Maximum of workers and shards in a job: their roster fits a control message.
 inline constexpr std::uint32_t kMaxNodes = 4096;
 
 /// "scheduler", "server", "worker", "endpoint", "observer".
 std::string_view name_of(Role role);
 
-/// How servers and workers reach one another. kAuto takes shared memory within a host, and TCP or,
-/// in an encrypted job, libzmq elsewhere; kShm and kFabric make it an error if that cannot be had.
+/// Transport between servers and workers. kAuto selects shared memory within a host, and TCP or, in
+/// an encrypted job, libzmq elsewhere; kShm and kFabric fail if unavailable.
 enum class TransportChoice : std::uint8_t { kAuto, kTcp, kShm, kFabric, kZmq };
-/// As STRETTO_TRANSPORT has it: "auto", "tcp", "shm", "fabric", "zmq".
+/// As in STRETTO_TRANSPORT: "auto", "tcp", "shm", "fabric", "zmq".
 std::string_view name_of(TransportChoice choice);
 
-/// How the processes of a host divide its way out to other hosts.
+/// How the processes of a host share its bandwidth to other hosts.
 enum class HostPolicy : std::uint8_t {
-  kNone,   ///< Each has a window of its own.
-  kFair,   ///< One window; equal parts over the jobs that have something to send.
-  kUrgent  ///< The same, and within a job what is urgent in one process goes before all others'.
+  kNone,   ///< A send window per process.
+  kFair,   ///< One window; equal parts for the jobs with data to send.
+  kUrgent  ///< As kFair; within a job urgent data of any process goes first.
 };
 
 /// Which frames carry a checksum.
 enum class Checksums : std::uint8_t {
   kNone,
   kBetweenHosts,
-  kAll  ///< Within a host too, where bytes do not leave its memory: for tests and comparisons.
+  kAll  ///< Within a host too, where bytes stay in memory: for tests and comparisons.
 };
 /// kBetweenHosts if they cost little in this build, else kNone.
 Checksums automatic_checksums();
@@ -60,51 +60,51 @@ Checksums automatic_checksums();
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 /// The process's own environment.
 Environment process_environment();
-/// `base`, with some variables set otherwise: how flags take precedence.
+/// `base` with the variables in `set` replaced: gives flags precedence.
 Environment overlay(std::map<std::string, std::string> set, Environment base);
 
-/// Numbers that hold for the whole job. The scheduler's are told to everybody in the roster.
+/// Settings of the whole job. The scheduler sends its own in the roster.
 struct JobSettings {
   std::uint32_t part_bytes = 256 * 1024;  ///< Unit of pipelining and of preemption.
-  /// Bytes that one link, and one endpoint in all, may have submitted and not yet taken by the
-  /// far end. Bounded submission is what lets an urgent frame overtake.
+  /// Bytes in flight that one link, and one endpoint in total, may have submitted without the peer
+  /// having taken them. The limit lets an urgent frame overtake.
   std::uint64_t link_window_bytes = 1024 * 1024;
   std::uint64_t total_window_bytes = 8 * 1024 * 1024;
   Duration heartbeat = 500ms;
   Duration dead_after = 5s;     ///< Silence after which a node is lost.
   Duration stall_error = 300s;  ///< Age of an unfinished round at which its waiters get an error.
-  /// The job is elastic: it goes on without workers that are lost, as long as so many are in or
-  /// have finished. 0: its size is fixed, and who is lost ends it.
+  /// Elastic job: it continues after worker losses while at least this many workers are in or have
+  /// finished. 0: fixed size, and a lost worker ends the job.
   std::uint32_t min_workers = 0;
-  /// Links between each two workers on different machines; the parts of tensors share them.
+  /// Connections between two workers on different machines; the parts of tensors share them.
   std::uint32_t worker_links = 1;
   static constexpr std::uint32_t kMostWorkerLinks = 16;
-  /// The checkpoint that the job goes on from, and its step; 0: it begins anew. The scheduler's.
+  /// The checkpoint that the job resumes from, and its step; 0: none. The scheduler's.
   std::uint64_t restored = 0;
   std::uint64_t restored_step = 0;
-  /// Places of servers may move, and so many servers that are lost in all may be replaced, in a job
-  /// of fixed size, as long as all that they hold are sums of rounds, and each has one shard.
+  /// Servers may migrate, and this many lost servers may be replaced. Replacement needs a job of
+  /// fixed size, one shard per server, and servers that hold only sums of rounds.
   std::uint32_t server_restarts = 0;
-  /// Servers that have each slot: who serves it, and those that stand by with all that it has.
+  /// Servers per server rank: the primary and its standbys, which hold the same data.
   std::uint32_t replicas = 1;
   static constexpr std::uint32_t kMostReplicas = 2;
-  /// A scheduler that is lost is awaited so long; zero: its loss ends the job. The scheduler's.
+  /// How long members wait for a lost scheduler; zero: its loss ends the job. The scheduler's.
   Duration scheduler_absence{};
   bool elastic() const { return min_workers != 0; }
   bool replicated() const { return replicas > 1; }
-  /// Servers hand their places over to processes that are started for that.
+  /// Servers can migrate to replacement processes.
   bool servers_move() const { return server_restarts != 0 && !replicated(); }
-  /// Those that are lost come back, if each has one shard. Workers keep each part's last value.
+  /// Lost servers with one shard are restarted. Workers retain each part's last value.
   bool servers_return() const { return servers_move() && !elastic(); }
-  /// Another may have a server's place: of one that is lost, or that goes.
+  /// Another server may replace a lost or draining server.
   bool servers_replaced() const { return servers_move() || replicated(); }
 };
 
-/// What is traced from the start, without being asked for while the job runs.
+/// Tracing from the start of the process.
 struct TraceSettings {
-  std::string folder;               ///< A file of each process goes there; empty: none.
-  std::uint64_t records = 1 << 17;  ///< Room of a loop's ring.
-  /// As BytePS does: a worker's rounds from `first_step` to `last_step`, in
+  std::string folder;               ///< For a file per process; empty: none.
+  std::uint64_t records = 1 << 17;  ///< Capacity of a loop's ring.
+  /// As in BytePS: a worker's rounds from `first_step` to `last_step`, in
   /// `byteps_folder`/`local_rank`/comm.json.
   bool byteps = false;
   std::string byteps_folder = ".";
@@ -113,32 +113,32 @@ struct TraceSettings {
   std::uint32_t local_rank = 0;
 };
 
-/// What is known of a job's failures: of which it begins again from a checkpoint.
+/// Failure history of a job that restarts from checkpoints.
 struct FailureHistory {
-  Duration prior = std::chrono::hours(4);  ///< Between them, before any was seen.
-  std::uint32_t failures = 0;              ///< Of the attempts before this one,
-  Duration ran{};                          ///< which ran so long in all.
+  Duration prior = std::chrono::hours(4);  ///< Expected time between failures, before any was seen.
+  std::uint32_t failures = 0;              ///< Of earlier attempts,
+  Duration ran{};                          ///< and their total duration.
 };
 
-/// How a scheduler that is lost comes back; its launcher's word.
+/// Restart of a lost scheduler; set by its launcher.
 struct SchedulerReturnSettings {
-  std::string journal;         ///< Where it writes down what it decides; empty: it does not return.
-  std::uint32_t life = 1;      ///< The how many-eth process of this scheduler it is.
-  std::uint32_t restarts = 0;  ///< So often more it may be started again.
-  Duration absence = std::chrono::seconds(120);  ///< JobSettings::scheduler_absence, where it may.
+  std::string journal;         ///< Path of its journal; empty: it is not restarted.
+  std::uint32_t life = 1;      ///< Incarnation of this scheduler.
+  std::uint32_t restarts = 0;  ///< Restarts left.
+  Duration absence = std::chrono::seconds(120);  ///< For JobSettings::scheduler_absence.
 };
 
-/// Where a job's checkpoints lie.
+/// Location and schedule of a job's checkpoints.
 struct CheckpointSettings {
-  std::string folder;   ///< The same on all hosts; empty: the job keeps none.
-  bool resumes = true;  ///< The job goes on from one, if there is one.
-  /// One, or a folder of them, that it goes on from; empty: the newest complete one in `folder`.
+  std::string folder;   ///< The same on all hosts; empty: no checkpoints.
+  bool resumes = true;  ///< The job resumes from a checkpoint, if any.
+  /// Checkpoint or folder to resume from; empty: the newest complete one in `folder`.
   std::string source = {};
-  Duration every = std::chrono::seconds(60);  ///< When one is due again. The scheduler's.
-  bool chooses_every = false;                 ///< By what the last one cost; `every` is the first.
+  Duration every = std::chrono::seconds(60);  ///< Checkpoint interval. The scheduler's.
+  bool chooses_every = false;                 ///< By the last one's cost; `every` is the first.
   FailureHistory failures = {};
-  /// Number of the newest one that attempts of this job before this one left in `folder`; 0: none.
-  /// The scheduler's: it begins from that one or a newer one.
+  /// Number of the newest checkpoint that earlier attempts of this job left in `folder`; 0: none.
+  /// The scheduler's: it resumes from that one or a newer one.
   std::uint64_t made = 0;
 };
 
@@ -146,37 +146,37 @@ struct Config {
   Role role = Role::kWorker;
   std::int64_t rank = -1;
   std::uint32_t workers = 1;
-  /// `workers` are hosts of as many workers each as these will say (DMLC_NUM_WORKER without
+  /// `workers` counts hosts, whose worker counts are known later (DMLC_NUM_WORKER without
   /// BYTEPS_LOCAL_SIZE, for a scheduler or a server).
   bool workers_are_hosts = false;
-  /// What to be prepared for.
+  /// Maximum number of workers in the job.
   std::uint32_t most_workers() const;
-  /// With those that stand by: server `n` stands by for server `n - servers`, if there is one.
+  /// Including standbys: server `n` is the standby of server `n - servers`, if there is one.
   std::uint32_t server_processes() const { return servers * job.replicas; }
-  /// Servers may be numbered so far: where a place may change hands, `n` and `n + servers` have it,
-  /// and the next two numbers of it those that have been started elsewhere than the others.
+  /// Upper bound of server ids. If servers are replaceable, `n` and `n + servers` belong to server
+  /// rank `n`, as do the next two ids, for external servers.
   std::uint32_t server_numbers() const {
     return servers * (job.servers_replaced() ? 2 * JobSettings::kMostReplicas : 1);
   }
-  /// The launcher of the job has not started the server of this number.
+  /// An external server has this id: the job's launcher has not started it.
   bool is_guest_server(Rank number) const { return number >= servers * JobSettings::kMostReplicas; }
-  std::uint32_t restarts = 0;  ///< Workers that may come for others: they have the next ranks.
-  std::uint64_t machine = 0;   ///< Where it is said to run; 0: as common/network/machine.h has it.
-  NodeId former = 0;           ///< Of a worker that comes again to the job that has lost it.
-  std::uint32_t servers = 1;   ///< 0: workers exchange among themselves alone.
-  std::uint32_t shards = 1;    ///< Shards of each server.
-  std::string scheduler;       ///< host:port; empty at a scheduler that may choose its port.
-  std::string bind_host = "127.0.0.1";  ///< Address that this node listens at.
-  std::string fabric_provider;          ///< libfabric's name of one; empty: chosen.
-  std::string node_host;                ///< Address that others are told; empty: found out.
+  std::uint32_t restarts = 0;           ///< Replacement workers allowed: they get the next ranks.
+  std::uint64_t machine = 0;            ///< Id of its machine; 0: see common/network/machine.h.
+  NodeId former = 0;                    ///< Previous incarnation of a rejoining worker.
+  std::uint32_t servers = 1;            ///< 0: workers exchange only with one another.
+  std::uint32_t shards = 1;             ///< Shards of each server.
+  std::string scheduler;                ///< host:port; empty at a scheduler with a free port.
+  std::string bind_host = "127.0.0.1";  ///< Bind address of this node.
+  std::string fabric_provider;          ///< Name of a libfabric provider; empty: automatic.
+  std::string node_host;                ///< Address for other hosts; empty: detected.
   std::string token;
-  std::string starter;    ///< Starter's name of who has started this process; empty: not known.
-  bool encrypts = false;  ///< Links to other hosts, by keys made of the token.
-  /// Links between hosts are libzmq's; else they are of our own sockets.
+  std::string starter;    ///< ParentProcess name of the launcher; empty: unknown.
+  bool encrypts = false;  ///< Connections to other hosts, with keys from the token.
+  /// Connections between hosts use libzmq, not our own sockets.
   bool links_by_zmq() const { return encrypts || transport == TransportChoice::kZmq; }
   Duration rendezvous_timeout = 60s;
-  Duration operation_timeout = 310s;     ///< Servers give up first, and know who is missing.
-  Duration drain = 20s;                  ///< A server that is to go: for another to have its place.
+  Duration operation_timeout = 310s;     ///< Servers time out first, and name missing workers.
+  Duration drain = 20s;                  ///< For a replacement of a draining server.
   std::uint64_t memory_limit_bytes = 0;  ///< Per server, for declared tensors; 0: no limit.
   std::string log_level = "info";
   std::string metrics_file;     ///< The scheduler's; empty: none.
@@ -186,28 +186,27 @@ struct Config {
   CheckpointSettings checkpoint;
   SchedulerReturnSettings scheduler_return;  ///< Of the scheduler itself.
   TransportChoice transport = TransportChoice::kAuto;
-  /// Links that end are made anew (van/session/reconnect_timeouts.h). No variable sets it: it is
-  /// for comparisons.
+  /// Links reconnect (van/session/reconnect_timeouts.h). No variable sets this: it is for
+  /// comparisons.
   bool remakes_links = true;
-  /// Frames leave whole and windows are the settings', towards other hosts too: for comparisons.
+  /// Frames are sent whole, with the configured windows, to other hosts too: for comparisons.
   bool whole_frames = false;
-  /// The environment's are the automatic ones unless it says otherwise.
+  /// From the environment, automatic_checksums() by default.
   Checksums checksums = Checksums::kNone;
-  /// The environment's is kUrgent unless it says otherwise.
+  /// From the environment, kUrgent by default.
   HostPolicy host_policy = HostPolicy::kNone;
-  /// For how long a loop looks again before it sleeps, at most. The environment's is 50 us unless
-  /// it says otherwise.
+  /// Maximum time that a loop spins before it sleeps. From the environment, 50 us by default.
   Duration look_ahead{};
-  /// Whether the scheduler limits what workers read that take others' share of a storage.
+  /// The scheduler throttles workers that read more than their fair part of a storage's bandwidth.
   bool balance_input = true;
-  NonFinite non_finite = NonFinite::kPass;  ///< Of a worker's tensors that do not say it.
-  CodecPolicy codecs;  ///< Which of a worker's tensors get a codec, where the program says nothing.
+  NonFinite non_finite = NonFinite::kPass;  ///< For a worker's tensors that do not set it.
+  CodecPolicy codecs;  ///< Codecs of a worker's tensors, unless the program sets them.
   JobSettings job;
 };
 
-/// Reads and checks everything for `role`. Errors name the variable, its value and what is wanted.
+/// Reads and checks everything for `role`. Errors name the variable, its value and valid values.
 Result<Config> config_from(const Environment& environment, Role role);
-/// What config_from checks of the whole: addresses, that other hosts need a token, ranks.
+/// The cross-field checks of config_from: addresses, a token for other hosts, ranks.
 Status check(const Config& config);
 
 }  // namespace stretto

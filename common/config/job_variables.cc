@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Config back to names and texts.
+// Converts a Config back to variables.
 #include "common/config/job_variables.h"
 
 #include <fmt/core.h>
@@ -42,7 +42,7 @@ bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Where nobody has chosen, each host does.
+// "auto" lets each host choose for itself.
 std::string_view name_of(Checksums checksums) {
   if (checksums == automatic_checksums()) return "auto";
   if (checksums == Checksums::kAll) return "all";

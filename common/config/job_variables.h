@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server that joins a job is told of it: the variables by which the launcher of the job has
-// told the others, as the job's scheduler knows them. Who starts it has to know nothing of the job.
+// Variables for a server that joins a job: those that the job's launcher has set for the others, as
+// the scheduler knows them. So the server's starter needs no knowledge of the job.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@
 
 namespace stretto {
 
-/// By name. The token is not among them. `workers`: of the job, as they are.
+/// By name, without the token. `workers`: the job's current number.
 std::map<std::string, std::string> told_variables(const Config& config, std::uint32_t workers);
 
-/// A line NAME=VALUE for each, and back. Errors: Malformed, for any other name than those above, or
-/// a value that is none.
+/// A line NAME=VALUE for each, and back. Errors: Malformed, for an unknown name or an invalid
+/// value.
 std::string lines_of(const std::map<std::string, std::string>& variables);
 Result<std::map<std::string, std::string>> variables_in(std::string_view lines);
 
-/// Those of them that are the same for all of a job. Of the others each host may have a value of
-/// its own: what is set there goes before what is told.
+/// The variables that must be equal in the whole job. The others may differ by host: values set
+/// there take precedence.
 std::span<const std::string_view> variables_of_all();
 
 }  // namespace stretto

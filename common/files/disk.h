@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disk: files behind an interface, so that what must survive a crash also runs in the simulator, on
-// a disk that loses and tears what was not synced, fills up and fails. RealDisk is the operating
-// system's.
+// Disk: files behind an interface, so that crash-safe code also runs in the simulator, on a disk
+// that loses and tears unsynced data, fills up and fails. RealDisk is the operating system's.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +16,14 @@
 namespace stretto {
 
 enum class Open : std::uint8_t {
-  kRead,    ///< A file that is there, to be read.
-  kWrite,   ///< A file that is there, to be read and written.
-  kCreate,  ///< A file that is not there, to be read and written.
+  kRead,    ///< An existing file, for reading.
+  kWrite,   ///< An existing file, for reading and writing.
+  kCreate,  ///< A new file, for reading and writing.
 };
 
-/// An open file; it is closed with its object. Bytes have offsets, there is no current position.
-/// Errors name the path, the system's reason and what to do. Thread: any, one at a time; calls
-/// block, see Disk.
+/// An open file, which its destructor closes. Access is by offset; there is no current position.
+/// Errors name the path, the system's reason and a remedy. Thread: any, one at a time; calls block,
+/// see Disk.
 class File {
  public:
   explicit File(std::string path) : path_(std::move(path)) {}
@@ -32,26 +31,24 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  /// Fills `into` from `offset` on; returns how many bytes there were: fewer only at the file's
-  /// end.
+  /// Fills `into` from `offset` on; returns the number of bytes read: fewer only at the file's end.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into);
-  /// Writes all of it, or an error says after how many bytes it stopped (a full disk takes some).
-  /// What it left behind the file's end is zero. Until sync() a crash of the machine may lose any
-  /// sector of it, and keep others.
+  /// Writes all of it; an error reports how many bytes were written (a full disk takes some). A gap
+  /// behind the file's end reads as zeros. Until sync() a crash of the machine may lose any of its
+  /// sectors, and keep others.
   Status write(std::uint64_t offset, std::span<const std::byte> bytes);
-  /// These bytes will be read soon: the device may begin. It returns at once, and cannot fail.
+  /// Prefetch hint for these bytes. Returns at once, and cannot fail.
   void will_read(std::uint64_t offset, std::uint64_t bytes) { fetch(offset, bytes); }
-  /// What was written is on the device, and the file's size with it; not its name: see
-  /// Disk::sync_folder. Once this has failed the file is of no more use, and every later call
-  /// repeats the error: the kernel may have dropped the pages that it could not write and would
-  /// report success the next time. What the file held since its last sync has to be written anew,
-  /// under another name.
+  /// Flushes written bytes and the file's size to the device; for its name see Disk::sync_folder.
+  /// After an error the file is unusable, and every later call repeats the error: the kernel may
+  /// have dropped the pages that it could not write, and would report success the next time. The
+  /// caller must rewrite all data since the last sync, under another name.
   Status sync();
   Result<std::uint64_t> size();
 
  protected:
-  /// What came of one system call: bytes, or an error of <errno.h>. It may do less than it was
-  /// asked to, or be interrupted; this class goes on.
+  /// Result of one system call: bytes, or an error of <errno.h>. It may be partial or interrupted;
+  /// this class continues.
   struct Done {
     std::size_t bytes = 0;
     int error = 0;
@@ -66,10 +63,10 @@ class File {
   virtual Result<std::uint64_t> size_now() = 0;
 
   const std::string path_;
-  Status dead_;  // Why nothing more is done with it, once a sync has failed.
+  Status dead_;  // The cause of a failed sync, after which no call proceeds.
 };
 
-/// Nobody else holds the file as long as this is there, and its process. Thread: any.
+/// An exclusive lock on a file while this object and its process exist. Thread: any.
 class FileHold {
  public:
   FileHold() = default;
@@ -78,68 +75,65 @@ class FileHold {
   FileHold& operator=(const FileHold&) = delete;
 };
 
-/// Of a file system, as far as this user may use it. Quotas are not in it: they show when something
-/// is written.
+/// Space of a file system that this user may use. Quotas are not included: they show up as write
+/// errors.
 struct Space {
   std::uint64_t available_bytes = 0;
   std::uint64_t total_bytes = 0;
 };
 
-/// Files and folders by their paths. Changes of names (creating, renaming, removing) are seen at
-/// once, survive the end of this process, and survive a crash of the machine once their folder has
-/// been synced; until then each may be lost, though never half done, and two that concern one name
-/// are not exchanged.
-/// Errors: InvalidArgument where the path cannot be used so (nothing is there, or something else),
-/// Resource where the system failed (no space, quota, device, descriptors).
-/// Thread: any. Calls block: a sync for seconds, a write too once the kernel has taken as much as
-/// it will. A loop that moves tensors calls nothing but small writes and renames; whatever syncs
-/// has a thread of its own.
+/// Files and folders by path. Changes of names (create, rename, remove) are visible at once,
+/// survive the end of this process, and survive a crash of the machine after sync_folder() of their
+/// folder. Until then each may be lost as a whole, and two changes of one name keep their order.
+/// Errors: InvalidArgument if the path cannot be used so (missing, or of another kind), Resource if
+/// the system failed (no space, quota, device, descriptors).
+/// Thread: any. Calls block: a sync for seconds, and a write once the kernel's buffers are full. A
+/// loop that moves tensors may only do small writes and renames; syncs need a thread of their own.
 class Disk {
  public:
   virtual ~Disk() = default;
 
   virtual Result<std::unique_ptr<File>> open(const std::string& path, Open how) = 0;
-  /// Gives a file or folder another name in the same folder, in one step; a file of that name is
-  /// replaced. Within a folder only, so that one sync_folder() covers it.
+  /// Renames a file or folder within one folder, atomically; replaces a file of the new name. One
+  /// sync_folder() covers the change.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  /// Removes a file or an empty folder. Ok if there is none. Open files can be used to their end.
+  /// Removes a file or an empty folder. Ok if there is none. Open files remain usable.
   virtual Status remove(const std::string& path) = 0;
-  /// Makes a folder. Ok if it is there; the one that it is in must be.
+  /// Creates a folder. Ok if it exists; its parent must exist.
   virtual Status make_folder(const std::string& path) = 0;
-  /// The names in this folder are on the device, what was removed or renamed is too. Not what the
-  /// files hold: sync them first.
+  /// Flushes this folder's names to the device, including removals and renames. Not the files'
+  /// content: sync them first.
   virtual Status sync_folder(const std::string& path) = 0;
-  /// The names in a folder, sorted. More than `most` are an error.
+  /// The names in a folder, sorted. More than `most` names are an error.
   virtual Result<std::vector<std::string>> list(const std::string& path, std::size_t most) = 0;
   virtual Result<bool> exists(const std::string& path) = 0;
   virtual Result<Space> space(const std::string& path) = 0;
-  /// Holds a file, which is made if it is not there, against all who hold it too, on any host that
-  /// sees it; its bytes are read and written by others as ever. Null: somebody else holds it.
-  /// Unsupported where the file system has no locks.
+  /// Locks a file against other holders on any host that sees it; creates it if it does not exist.
+  /// Its bytes stay readable and writable. Null: another process holds it. Unsupported if the file
+  /// system has no locks.
   virtual Result<std::unique_ptr<FileHold>> hold(const std::string& path) = 0;
 };
 
-/// What a file must survive that is replaced as a whole.
+/// The failure that a replaced file must survive.
 enum class Durability : std::uint8_t {
   kProcess,  ///< The end of this process. Does not wait for the device.
   kMachine,  ///< A crash of the machine.
 };
 
-/// Replaces a file, or makes it: whatever crashes in between, the file then holds all of its old
-/// content or all of the new; once this has returned ok, the new. At an error it holds either (if
-/// syncing the folder failed, which one after a crash is open). One caller a path at a time:
-/// `path`.new is written first.
+/// Replaces or creates a file: after a crash it has the complete old or the complete new content;
+/// after ok, the new. After an error it has either (if only syncing the folder failed, a later
+/// crash decides). One caller per path at a time: `path`.new is written first.
 Status replace_file(Disk& disk, const std::string& path, std::span<const std::byte> bytes,
                     Durability durability);
 
 /// The folder that a path lies in: "." for a name alone.
 std::string folder_of(const std::string& path);
 
-/// "cannot WHAT 'PATH': why; what to do", of an error of <errno.h>; for implementations of Disk.
+/// "cannot WHAT 'PATH': why; what to do", for an error of <errno.h>; for implementations of Disk.
 Status disk_error(std::string_view what, const std::string& path, int error);
 /// For list().
 Status too_many(const std::string& path, std::size_t most);
-/// For rename(): why these two names cannot be one file's, one after the other.
+/// For rename(): why a file cannot be renamed between these two.
 Status check_rename(const std::string& from, const std::string& to);
 
 }  // namespace stretto

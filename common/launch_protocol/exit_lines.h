@@ -11,7 +11,7 @@
 
 namespace stretto {
 
-/// The launcher's first line: it will tell of every end, so who is not told of lives.
+/// The launcher's first line: it reports every exit, so all other members live.
 inline constexpr std::string_view kEndsAreTold = "ends are told";
 
 /// The same: no time limit was given for members to join, so each has as long as its process runs.

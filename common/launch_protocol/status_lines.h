@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a job has come together, in the words by which its scheduler tells its launcher: a line
-// each, after the line that says where it listens.
+// Lines in which a scheduler reports its job's formation and losses to its launcher, after the line
+// with its address.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace stretto {
 
 enum class JobFormation : std::uint8_t {
-  kUnawaited,  ///< Nobody would mind if it never came together: no worker has come.
-  kAwaited,    ///< Some worker has come, and waits for others.
-  kComplete    ///< All are here. That is so from then on.
+  kUnawaited,  ///< No worker has joined, so none waits for the job.
+  kAwaited,    ///< Some worker has joined, and waits for others.
+  kComplete    ///< All members have joined; this state is final.
 };
 
 inline constexpr std::string_view kGatheringLines[] = {"no worker waits", "workers wait",
@@ -25,7 +25,7 @@ constexpr std::string_view line_of(JobFormation gathering) {
   return kGatheringLines[static_cast<std::size_t>(gathering)];
 }
 
-/// None: those are no words of a scheduler's.
+/// None: not such a line.
 constexpr std::optional<JobFormation> gathering_named(std::string_view line) {
   for (const JobFormation one :
        {JobFormation::kUnawaited, JobFormation::kAwaited, JobFormation::kComplete}) {
@@ -34,26 +34,26 @@ constexpr std::optional<JobFormation> gathering_named(std::string_view line) {
   return std::nullopt;
 }
 
-/// And of an elastic job, after all have come: it goes on without this worker; or its process,
-/// which has lived on, comes to the job again.
+/// Of an elastic job, once complete: it continues without this worker; or the worker's process
+/// still ran, and rejoins.
 inline constexpr std::string_view kLossBegin = "the job goes on without worker ";
 inline constexpr std::string_view kReturnBegin = "again there comes worker ";
-/// Of a job of fixed size: this server is lost, and the job goes on if another comes in its place.
+/// Of a job of fixed size: this server is lost, and the job continues once it is replaced.
 inline constexpr std::string_view kAwaitedBegin = "another comes for server ";
-/// The same of one that was to have another's place, which keeps it.
+/// The same for a server that should have replaced another, which stays primary.
 inline constexpr std::string_view kDroppedBegin = "the job goes on without server ";
-/// Of a scheduler that may come back: it does not stand still. Said again and again.
+/// Heartbeat of a restartable scheduler, repeated.
 inline constexpr std::string_view kLifeLine = "the scheduler is at work";
-/// How many are in that its launcher has not started; said again and again while there are any.
+/// Number of external workers in the job; repeated while there are any.
 inline constexpr std::string_view kGuestsEnd = " workers are in that have joined by themselves";
 
-/// A worker has joined the job after all had come, as a replacement does.
+/// A worker has joined the complete job, as a replacement does.
 inline constexpr std::string_view kJoinedBegin = "worker ";
 inline constexpr std::string_view kJoinedEnd = " has joined";
-/// A worker has left an elastic job in order: nothing is missing if its process fails afterwards.
+/// A worker has left an elastic job: a later failure of its process is harmless.
 inline constexpr std::string_view kLeftEnd = " has left in order";
 
-/// None: those are no digits, or not only.
+/// None: not only digits.
 template <typename Number = std::uint32_t>
 std::optional<Number> whole_number(std::string_view digits) {
   Number number = 0;
@@ -64,9 +64,9 @@ std::optional<Number> whole_number(std::string_view digits) {
 
 struct LossReport {
   std::uint32_t number = 0;  ///< Of a worker, or a server.
-  bool is_back = false;      ///< It was lost before. Workers only.
+  bool is_back = false;      ///< It was lost before, and has rejoined. Workers only.
   bool server = false;
-  bool dropped = false;  ///< A server that nobody comes for. Servers only.
+  bool dropped = false;  ///< A server that is not replaced. Servers only.
 };
 
 inline std::string_view begin_of(const LossReport& news) {
@@ -74,7 +74,7 @@ inline std::string_view begin_of(const LossReport& news) {
   return news.is_back ? kReturnBegin : kLossBegin;
 }
 
-/// What a line says of a lost member; none: it says nothing like that.
+/// The report in a line about a lost member; none: not such a line.
 inline std::optional<LossReport> loss_news_in(std::string_view line) {
   for (LossReport news : {LossReport{}, LossReport{.is_back = true}, LossReport{.server = true},
                           LossReport{.server = true, .dropped = true}}) {
@@ -88,11 +88,11 @@ inline std::optional<LossReport> loss_news_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// A checkpoint in the folder to which the job saves. Another attempt must find it, or a newer one.
+/// A checkpoint in the job's own folder. Another attempt must find it, or a newer one.
 struct SavedCheckpoint {
   std::uint64_t number = 0;
   std::uint64_t step = 0;  ///< Of the program.
-  bool is_made = true;     ///< By this attempt; false: the attempt goes on from it.
+  bool is_made = true;     ///< By this attempt; false: the attempt resumes from it.
 
   friend bool operator==(const SavedCheckpoint&, const SavedCheckpoint&) = default;
 };
@@ -101,7 +101,7 @@ inline constexpr std::string_view kSavedBegin = "a checkpoint is complete, of st
 inline constexpr std::string_view kRestoredBegin = "the job goes on from the checkpoint of step ";
 inline constexpr std::string_view kSavedNumber = ", number ";
 
-/// The checkpoint that a line names; none: the line says nothing like that.
+/// The checkpoint in a line; none: not such a line.
 inline std::optional<SavedCheckpoint> saved_in(std::string_view line) {
   const bool is_made = line.starts_with(kSavedBegin);
   if (!is_made && !line.starts_with(kRestoredBegin)) return std::nullopt;
@@ -114,34 +114,33 @@ inline std::optional<SavedCheckpoint> saved_in(std::string_view line) {
   return SavedCheckpoint{.number = *number, .step = *step, .is_made = is_made};
 }
 
-/// The number in "worker N" and then `end`; none: the line does not read so.
+/// The number in "worker N" and then `end`; none: not such a line.
 inline std::optional<std::uint32_t> worker_before(std::string_view end, std::string_view line) {
   if (!line.starts_with(kJoinedBegin) || !line.ends_with(end)) return std::nullopt;
   line.remove_suffix(end.size());
   return whole_number(line.substr(std::min(kJoinedBegin.size(), line.size())));
 }
 
-/// The number of the worker that a line says has joined; none: it says nothing like that.
+/// The rank of a worker that has joined; none: not such a line.
 inline std::optional<std::uint32_t> joined_in(std::string_view line) {
   return worker_before(kJoinedEnd, line);
 }
 
-/// An elastic job that has not come together awaits another process for this worker, whose process
-/// has ended.
+/// A forming elastic job awaits another process for this worker, whose process has ended.
 inline constexpr std::string_view kMissedBegin = "another is awaited for worker ";
 
-/// The number of that worker; none: the line says nothing like that.
+/// The rank of that worker; none: not such a line.
 inline std::optional<std::uint32_t> missed_in(std::string_view line) {
   if (!line.starts_with(kMissedBegin)) return std::nullopt;
   return whole_number(line.substr(kMissedBegin.size()));
 }
 
-/// The number of the worker that a line says has left; none: it says nothing like that.
+/// The rank of a worker that has left; none: not such a line.
 inline std::optional<std::uint32_t> left_in(std::string_view line) {
   return worker_before(kLeftEnd, line);
 }
 
-/// How many a line says have joined; none: it says nothing like that.
+/// The number of external workers; none: not such a line.
 inline std::optional<std::uint32_t> guests_named(std::string_view line) {
   if (!line.ends_with(kGuestsEnd)) return std::nullopt;
   return whole_number(line.substr(0, line.size() - kGuestsEnd.size()));

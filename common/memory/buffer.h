@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffer: a counted lease on bytes that travel. Whoever holds one may read the bytes; when the last
-// lease ends the owner is told, once. A share, a value and a user's tensor all travel as leases, so
-// nothing is copied only to be kept alive.
+// Buffer: a reference-counted lease on bytes in transit. Every holder may read the bytes; when the
+// last lease ends, the owner is notified once. Contributions, values and user tensors all are
+// leases, so no byte is copied only to extend its lifetime.
 #pragma once
 
 #include <atomic>
@@ -37,12 +37,12 @@ class Buffer {
   /// A copy of `bytes` in new memory.
   static Buffer copy_of(std::span<const std::byte> bytes);
 
-  /// What the owner of lent memory says of it: that a lease should end with the call that brought
-  /// it, or that it may be kept for as long as other processes take, and nobody changes the bytes.
+  /// Lending period, set by the owner of lent memory. kForNow: leases should end with the current
+  /// call; kLasting: leases may last as long as other processes take, and the bytes do not change.
   enum class Lending : std::uint8_t { kForNow, kLasting };
 
-  /// Somebody's memory, read-only for us. `release()` runs once, when the last lease ends, on
-  /// whatever thread ends it; it must not block.
+  /// Borrowed memory, read-only. `release()` runs once, when the last lease ends, on that lease's
+  /// thread; it must not block.
   template <typename Release>
   static Buffer borrow(std::span<const std::byte> bytes, Release release,
                        Lending lending = Lending::kForNow) {
@@ -51,7 +51,7 @@ class Buffer {
     made.block_->lasting = lending == Lending::kLasting;
     return made;
   }
-  /// Memory given to us: we may write to it while we hold the only lease.
+  /// Transferred memory: writable while this is the only lease.
   template <typename Release>
   static Buffer adopt(std::span<std::byte> bytes, Release release) {
     return Buffer(new Owned<Release>(std::move(release)), bytes.data(), bytes.size(), true);
@@ -76,7 +76,7 @@ class Buffer {
     return block_ != nullptr && block_->writable &&
            block_->leases.load(std::memory_order_acquire) == 1;
   }
-  /// True for lent memory that may be kept.
+  /// True for lent memory with kLasting.
   bool lasting() const { return block_ != nullptr && block_->lasting; }
   /// The bytes for writing. Only while exclusive().
   std::span<std::byte> writable() {
@@ -92,7 +92,7 @@ class Buffer {
     bool lasting = false;
   };
 
-  struct OwnThread;  // A block and its bytes in one piece of memory.
+  struct OwnThread;  // A block and its bytes in one allocation.
 
   template <typename Release>
   struct Owned : Block {
@@ -122,10 +122,9 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// The same bytes for longer than the call that brought them: a copy of what is lent for that call
-/// only. Thread: any.
+/// The same bytes beyond the current call: copies bytes that are lent kForNow. Thread: any.
 Buffer to_keep(const Buffer& payload);
-/// The same for any time: a copy of all that is lent, as a link has little of such memory.
+/// The same without any time limit: copies all lent bytes, as a link has little lent memory.
 Buffer to_own(const Buffer& payload);
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC32C by libisal, at the speed of memory. It counts in int, so long inputs go in pieces.
+// CRC32C by libisal, at memory speed. Long inputs are split, as the library's length is an int.
 #include <isa-l/crc.h>
 
 #if defined(__x86_64__)
@@ -13,8 +13,8 @@
 namespace stretto {
 namespace {
 
-// The library leaves the upper halves of wide registers in use, and from then on each SSE
-// instruction of this thread, such as those of the user's program, would wait for them.
+// The library leaves the upper halves of wide registers dirty, which would slow each later SSE
+// instruction of this thread, including those of the user's program.
 #if defined(__x86_64__)
 __attribute__((target("avx"))) void leave_wide_registers() { _mm256_zeroupper(); }
 void tidy_up() {

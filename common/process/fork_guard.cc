@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the forks of this process's line of descent.
+// Counts the forks among this process's ancestors.
 #include "common/process/fork_guard.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ void note_fork() { count().fetch_add(1, std::memory_order_relaxed); }
 }  // namespace
 
 std::uint32_t ForkGuard::forks() {
-  // If there is no memory for it, children are not told; nothing else depends on it.
+  // Without memory for the handler, children do not detect the fork; this is its only effect.
   [[maybe_unused]] static const int kRegistered = ::pthread_atfork(nullptr, nullptr, note_fork);
   return count().load(std::memory_order_relaxed);
 }

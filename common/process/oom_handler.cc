@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing here asks for memory: it is what there is none of.
+// No code here allocates, since memory has run out.
 #include "common/process/oom_handler.h"
 
 #include <signal.h>
@@ -22,9 +22,9 @@
 namespace stretto {
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{8} << 20;  // Of a thread, as Linux has it.
+constexpr std::size_t kStackBytes = std::size_t{8} << 20;  // Thread stack size on Linux.
 
-constexpr std::int64_t kLinkedSeconds = 2;  // Between a lack of memory and what it brings about.
+constexpr std::int64_t kLinkedSeconds = 2;  // From a failed allocation to a consequence.
 
 constexpr const char* kMemory = "out of memory";
 
@@ -46,10 +46,10 @@ void on_no_memory() {
   next_new_handler();
 }
 
-// Once in a process's life: an exception that nobody caught also aborts.
+// Only once per process: an uncaught exception also aborts.
 void say(const char* lack, const char* cause) {
   if (said.exchange(true)) return;
-  const Identity who = log_identity();  // Roles are short words, which need no memory.
+  const Identity who = log_identity();  // Role names are short and need no allocation.
   char rank[24] = "-";
   if (who.rank >= 0) std::snprintf(rank, sizeof rank, "%lld", static_cast<long long>(who.rank));
   char at_hand[256];
@@ -61,7 +61,7 @@ void say(const char* lack, const char* cause) {
   if (bytes > 0) (void)!::write(STDERR_FILENO, line, static_cast<std::size_t>(bytes));
 }
 
-// What it was of, if it was of memory.
+// Prints the cause if the exception means a lack of memory.
 void say_if_for_memory(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -71,9 +71,9 @@ void say_if_for_memory(const std::exception_ptr& thrown) {
     say(kMemory, wanted);
   } catch (const std::bad_alloc&) {
     say(kMemory, "");
-  } catch (const std::system_error& refused) {  // A thread's.
+  } catch (const std::system_error& refused) {  // From starting a thread.
     if (refused.code() != std::errc::resource_unavailable_try_again) return;
-    if (memory_is_short()) {  // There is no room for its stack.
+    if (memory_is_short()) {  // No room for the thread's stack.
       say(kMemory, "a thread could not be started; ");
     } else {
       say("no more threads",
@@ -90,8 +90,8 @@ void on_terminate() {
   std::abort();  // A handler may not return.
 }
 
-// Raises the signal again, which has its default action by now: kill() from another process ends
-// this one as abort() does. The signal stays blocked until this returns.
+// Raises the signal again, now with its default action: kill() from another process ends this
+// process as abort() does. The signal stays blocked until this returns.
 void on_abort(int) {
   const bool just_now = steady_seconds() - asked_in_vain_at.load() <= kLinkedSeconds;
   if (just_now || memory_is_short()) say(kMemory, "it could not go on; ");
@@ -111,7 +111,7 @@ bool memory_is_short() {
 void promise_last_words() {
   static std::once_flag once;
   std::call_once(once, [] {
-    (void)log_identity();  // Makes what it needs.
+    (void)log_identity();  // Allocates what it needs.
     next_new_handler = std::set_new_handler(on_no_memory);
     next_terminate_handler = std::set_terminate(on_terminate);
     struct sigaction now{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoopOwner: the assert that an object of the loop is only called where its loop is driven.
+// LoopOwner: asserts that an object of a loop is only called by that loop's thread.
 #pragma once
 
 #include "common/check.h"
@@ -7,8 +7,8 @@
 
 namespace stretto {
 
-/// Thread: loop. Owned by nobody until the first check(), and by the loop that is driven there from
-/// then on, or by that thread if it drives none: who makes an object may be another thread.
+/// Thread: loop. The first check() sets the owner: the loop that the thread runs, or the thread
+/// itself if it runs none. Another thread may construct the object.
 class LoopOwner {
  public:
   void check() {
@@ -17,11 +17,11 @@ class LoopOwner {
     if (owner_ == nullptr) owner_ = here;
     STRETTO_CHECK(owner_ == here);
   }
-  /// The same, but nobody owns it yet: who makes an object may use it before its loop begins.
+  /// The same, but passes without an owner: the constructing thread may use the object before.
   void check_if_owned() const {
     STRETTO_CHECK(over_ || owner_ == nullptr || owner_ == CurrentLoop::or_thread());
   }
-  /// The loop is over: any thread may call the object now, one at a time.
+  /// The loop is over: any thread may now call the object, one at a time.
   void end() { over_ = true; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A futex: the word says whether somebody sleeps, and whether a wake is owed.
+// A futex: its word records whether a thread sleeps, and whether a wake-up is pending.
 #include "common/threads/parker.h"
 
 #include <linux/futex.h>
@@ -21,7 +21,7 @@ std::uint32_t* word_of(std::atomic<std::uint32_t>& state) {
 void Parker::park_until(Time deadline) {
   std::uint32_t awake = kAwake;
   if (state_.compare_exchange_strong(awake, kAsleep, std::memory_order_acquire)) {
-    // steady_clock is CLOCK_MONOTONIC, by which a bit set's deadline is told.
+    // steady_clock is CLOCK_MONOTONIC, the clock of FUTEX_WAIT_BITSET deadlines.
     const auto since = deadline.time_since_epoch();
     const auto whole = std::chrono::floor<std::chrono::seconds>(since);
     const timespec until{.tv_sec = whole.count(), .tv_nsec = Duration(since - whole).count()};

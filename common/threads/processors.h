@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processors: how many of them this process may use, and how many threads want one just now. Who
-// spends time on a processor without work must know both.
+// Processors: how many of them this process may use, and how many threads currently compete for
+// them. A thread must know both before it spins.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,11 @@
 
 namespace stretto {
 
-/// Threads of the host that run or are ready to, from /proc/loadavg; none if it says something
-/// else.
+/// Running and runnable threads of the host, from /proc/loadavg; none if malformed.
 std::optional<int> runnable_in(std::string_view loadavg);
-/// Processors that a cgroup's quota leaves, from its cpu.max; none if it leaves them all.
+/// Processors within a cgroup's quota, from its cpu.max; none without a quota.
 std::optional<double> quota_in(std::string_view cpu_max);
-/// The same of version 1: cpu.cfs_quota_us and cpu.cfs_period_us.
+/// As above, for cgroups version 1: cpu.cfs_quota_us and cpu.cfs_period_us.
 std::optional<double> quota_in(std::string_view quota_us, std::string_view period_us);
 
 /// Thread: its owner's, one at a time.
@@ -23,10 +22,10 @@ class Processors {
  public:
   Processors();
 
-  /// That the calling thread may run on, and that the quotas of this process's cgroup and those
-  /// above it leave. Quotas, and what the host has, are read once.
+  /// Processors for the calling thread, within the quotas of this process's cgroup and its
+  /// ancestors. Quotas and the host's total are read once.
   double usable() const;
-  /// No thread of the host waits for a processor, as far as can be told. Some microseconds.
+  /// No thread of the host has to wait for a processor, as far as known. Takes some microseconds.
   bool suffice() const;
 
  private:

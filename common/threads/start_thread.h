@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a thread where there may be no room for one: an error, and no exception.
+// Starts a thread, with an error instead of an exception if resources are lacking.
 #pragma once
 
 #include <system_error>
@@ -10,7 +10,7 @@
 
 namespace stretto {
 
-/// `run` goes on there. kResource if the system lets this user have no more.
+/// Runs `run` on a new thread. kResource if the system refuses another thread to this user.
 template <typename ReadRun>
 Status start_thread(std::jthread& thread, ReadRun run) {
   try {

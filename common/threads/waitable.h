@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Awaited: what a thread may wait for, whoever brings it about.
+// Awaited: an event that a thread may wait for.
 #pragma once
 
 #include "common/threads/parker.h"
@@ -11,14 +11,14 @@ namespace stretto {
 class Awaited {
  public:
   virtual ~Awaited() = default;
-  /// Once true it stays so.
+  /// Once true, stays true.
   virtual bool done() = 0;
-  /// It is unparked at the end, until unwatch(). False if that has come: then it is not.
+  /// Unparks `parker` when the event occurs, until unwatch(). False, without unpark, if done().
   virtual bool watch(Parker& parker) = 0;
   virtual void unwatch(Parker& parker) = 0;
 };
 
-/// Sleeps until it is done, or the deadline has come.
+/// Sleeps until the event is done, or the deadline has passed.
 inline void park_until_done(Awaited& awaited, Time deadline) {
   Parker parker;
   if (!awaited.watch(parker)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaitingThreads: which threads of the program wait in calls of a loop's owner. It is counted in
-// every wait, so it reads no clock and takes no lock; who looks compares with the look before.
+// WaitingThreads: which threads of the program wait in calls of a loop's owner. Every wait is
+// counted, so this takes no clock and no lock; a caller compares consecutive look() results.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace stretto {
 /// Thread: any.
 class WaitingThreads {
  public:
-  /// A thread waits for as long as this lives.
+  /// Marks a waiting thread during its lifetime.
   class Wait {
    public:
     explicit Wait(WaitingThreads& threads) : threads_(threads) {
@@ -30,9 +30,9 @@ class WaitingThreads {
   };
 
   struct Look {
-    std::uint64_t waits = 0;  ///< Begun so far.
-    bool any = false;         ///< Some have not ended.
-    pid_t last = 0;           ///< The thread that began the last; 0: none has.
+    std::uint64_t waits = 0;  ///< Started so far.
+    bool any = false;         ///< Some thread waits now.
+    pid_t last = 0;           ///< The last thread that started to wait; 0: none.
   };
   Look look() const {
     const std::uint64_t ended = ended_.load(std::memory_order_relaxed);

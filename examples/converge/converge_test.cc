@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs no network: the gradient of every task against finite differences, minibatches, and
+// Tests without a network: the gradient of every task against finite differences, minibatches, and
 // that each task can be learnt.
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace converge {
 namespace {
 
-// Weights of a tensor that are varied, besides its last ones.
+// Weights of a tensor that are varied, in addition to its last ones.
 #ifdef STRETTO_SANITIZED
 constexpr std::size_t kLookedAt = 50;
 #else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handwritten digits: reading them, the fixed split into training and test samples, and the
-// minibatches that one worker draws from its shard. Knows of no network.
+// minibatches of one worker's shard. Independent of any network.
 #pragma once
 
 #include <array>
@@ -29,30 +29,30 @@ struct Dataset {
   std::vector<Sample> test;  ///< Every fifth sample of the file: its 5th, 10th, 15th and so on.
 };
 
-/// Each line of `text` is a sample: 64 pixels from 0 to 16, then the label, with commas between.
-/// kMalformed, with the line and what was found there, if it is anything else.
+/// Each line of `text` is a sample: 64 pixels from 0 to 16, then the label, separated by commas.
+/// kMalformed, with the line and the text found, otherwise.
 stretto::Result<Dataset> parse_digits(std::string_view text);
 
 /// The same from a file; errors begin with its path.
 stretto::Result<Dataset> read_digits(const std::string& path);
 
-/// Worker `rank`'s share of the samples: those at rank, rank + workers, rank + 2 * workers...
+/// Worker `rank`'s part of the samples: those at rank, rank + workers, rank + 2 * workers...
 std::vector<Sample> shard(std::span<const Sample> samples, std::size_t rank, std::size_t workers);
 
-/// The picture, further right and down by so many pixels (left and up: below 0), and blank behind.
+/// The picture, moved `right` and `down` by pixels (negative: left and up), with blank margins.
 Sample moved(const Sample& sample, int right, int down);
 
-/// Half of the time the picture itself, else moved by one pixel in a random direction: with so few
-/// of them, that is what makes the model tell digits that it never saw.
+/// The picture itself with probability 1/2, otherwise moved by one pixel in a random direction.
+/// With few samples this lets the model recognise unseen digits.
 Sample perhaps_moved(const Sample& sample, std::mt19937_64& random);
 
-/// Endless minibatches over one worker's samples, which are shuffled anew for every pass; what is
-/// left at its end and fills no batch is skipped. The pictures are perhaps_moved().
+/// Endless minibatches over one worker's samples, reshuffled for every pass. An incomplete last
+/// batch of a pass is skipped. The pictures are perhaps_moved().
 class Batches {
  public:
   /// `batch` is from 1 to samples.size().
   Batches(std::vector<Sample> samples, std::size_t batch, std::uint64_t seed);
-  /// Holds until the next call.
+  /// Valid until the next call.
   std::span<const Sample> next();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a classifier of handwritten digits on several workers at once. Each has its own shard of
-// the samples; how they wait for one another is one flag (--mode). Read main first.
+// Trains a classifier of handwritten digits on several workers. Each worker has its own shard of
+// the samples; --mode selects how workers wait for one another. Read main first.
 #include <fmt/core.h>
 #include <stretto/checkpoints.h>
 #include <stretto/parameters.h>
@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 constexpr double kMomentum = 0.9;
 constexpr Clock::duration kBetweenLines = 250ms;
 
-/// Everybody's parameters, which begin as those of worker 0.
+/// The common parameters, initialised from worker 0.
 Result<Parameters> open(stretto::Worker& worker, const digits::Settings& settings) {
   const Tensors initial =
       digits::initial_parameters(settings.hidden, settings.seed + worker.rank());
@@ -55,8 +55,8 @@ Views values_of(const Parameters& parameters) {
   return all;
 }
 
-/// The learning rate falls to 0 linearly. Where every worker's step moves the parameters by itself,
-/// and not the mean of all, each gets its share of it.
+/// The learning rate falls to 0 linearly. If every worker's step changes the parameters separately,
+/// instead of the mean of all, it is divided by the number of workers.
 double rate_at(std::size_t step, std::size_t steps, std::uint32_t workers,
                const digits::Settings& settings) {
   const bool alone = !stretto::has_rounds(settings.parameters.mode);
@@ -64,7 +64,7 @@ double rate_at(std::size_t step, std::size_t steps, std::uint32_t workers,
   return rate * static_cast<double>(steps - step + 1) / static_cast<double>(steps);
 }
 
-/// What worker 0 tells while it trains: now and then a line about the steps since the last one.
+/// Output of worker 0 during training: periodically a line about the last steps.
 class Progress {
  public:
   explicit Progress(std::size_t bytes_per_step) : bytes_per_step_(bytes_per_step) {}
@@ -102,11 +102,11 @@ std::size_t bytes_of(const Parameters& parameters) {
   return bytes;
 }
 
-/// Gives the next minibatch each time.
+/// Returns the next minibatch.
 using NextBatch = std::function<Result<std::span<const digits::Sample>>()>;
 
 /// This worker's minibatches: of samples in memory, or, with --records, of a file that is written
-/// now and read while training.
+/// first and read during training.
 Result<NextBatch> batches(const stretto::Worker& worker, const digits::Settings& settings,
                           const digits::Dataset& dataset, std::size_t batch) {
   if (settings.records.empty()) {
@@ -125,8 +125,8 @@ Result<NextBatch> batches(const stretto::Worker& worker, const digits::Settings&
   return NextBatch([source] { return source->next(); });
 }
 
-/// Saves the job under `stretto-launch --checkpoint DIR` whenever a checkpoint is due by the clock.
-/// A checkpoint that cannot be written is a warning, and training goes on.
+/// Saves the job under `stretto-launch --checkpoint DIR` whenever a checkpoint is due. A failed
+/// checkpoint is a warning, and training continues.
 Status save_if_due(stretto::Checkpoints& checkpoints, std::uint64_t step, Parameters& parameters) {
   const Result<bool> due = checkpoints.due(step);
   if (!due.ok()) return due.status();
@@ -185,8 +185,8 @@ Status train(stretto::Worker& worker, const digits::Settings& settings,
   return parameters.finish();
 }
 
-/// An error unless all workers have the same parameters, to the bit. Each puts a checksum in its
-/// own place and 0 in the others', so that the sum shows them all.
+/// An error unless all workers have bit-identical parameters. Each puts a checksum in its own
+/// element and 0 in the others', so that the sum contains all checksums.
 Status check_same(stretto::Worker& worker, const Views& parameters) {
   std::vector<std::int64_t> mine(worker.size());
   std::vector<std::int64_t> all(worker.size());
@@ -211,7 +211,7 @@ Status check_same(stretto::Worker& worker, const Views& parameters) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Lines come as they are printed, through pipes too.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Line-buffered, through pipes too.
   const int status = stretto::flags::start_with_flags_only(argc, argv, "digits", digits::kUsage);
   if (status >= 0) return status;
   const digits::Settings settings = digits::settings_from_flags().or_exit();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classifier: 64 pixels, one hidden layer of rectified linear units, 10 classes by softmax; and
-// the gradient of its cross-entropy by backpropagation. Knows of no network.
+// the gradient of its cross-entropy by backpropagation. Independent of any network.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, kTensors> kTensorNames = {
 
 /// Parameters, or a gradient, which has the same shapes: weights are [from][to], row by row.
 using Tensors = std::array<std::vector<float>, kTensors>;
-/// Parameters that somebody else keeps.
+/// Parameters owned by the caller.
 using Views = std::array<std::span<const float>, kTensors>;
 Views views(const Tensors& tensors);
 
@@ -31,10 +31,10 @@ Tensors initial_parameters(std::size_t hidden_units, std::uint64_t seed);
 /// The mean cross-entropy over `batch`, which is not empty; `gradient` becomes its gradient.
 double loss_and_gradient(const Views& parameters, std::span<const Sample> batch, Tensors& gradient);
 
-/// Share of the samples whose digit is told right, from 0 to 1.
+/// Fraction of correctly classified samples, from 0 to 1.
 double accuracy(const Views& parameters, std::span<const Sample> samples);
 
-/// A number that differs, but for a freak of chance, when any bit of the parameters does (FNV-1a).
+/// A checksum that almost surely differs if any bit of the parameters differs (FNV-1a).
 std::uint64_t checksum(const Views& parameters);
 
 }  // namespace digits

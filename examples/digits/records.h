@@ -27,7 +27,7 @@ stretto::Result<std::string> write_records(std::span<const Sample> samples,
 /// used.
 class RecordBatches {
  public:
-  /// Worker `rank` of `workers`, who all must give the same seed.
+  /// Worker `rank` of `workers`, which all must pass the same seed.
   static stretto::Result<RecordBatches> open(const std::string& path, std::size_t magnify,
                                              std::size_t batch, std::uint64_t seed,
                                              std::uint32_t rank, std::uint32_t workers);

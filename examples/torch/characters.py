@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small transformer to foretell the next character of a text.
+"""Trains a small transformer to predict the next character of a text.
 
     stretto-launch -n 2 -s 2 -- python3 examples/torch/characters.py
 
 The text is the GNU General Public License, which every Debian has, or that of --text. The last
 line of rank 0 is `bits_per_character=B seconds=S workers=N with=W mode=M`, on a tenth of the text
-that was kept for testing. Who knows nothing needs log2 of how many different characters there are.
+that is reserved for testing. An untrained model needs log2 of the number of distinct characters.
 """
 
 import argparse

@@ -46,7 +46,7 @@ def build():
 
 def batches(count, size, epoch, framework, seed):
     """This worker's indices for each step. All workers draw the same order, and each takes its
-    part of every batch: so many are as alike as they can be, and all have the same number."""
+    part of every batch: parts differ as little as possible, and their number is equal."""
     order = torch.randperm(count, generator=torch.Generator().manual_seed(seed * 1000 + epoch))
     for first in range(0, count - size + 1, size):
         yield order[first:first + size][framework.rank::framework.size]

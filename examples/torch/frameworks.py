@@ -28,23 +28,23 @@ class Framework:
         """After training: everybody's parameters are the same after it, if they were not."""
 
     def restore(self, **attached):
-        """The epoch that this job goes on from, if it goes on from a checkpoint; else 0. What is
-        attached is in the checkpoints, and gets its state back."""
+        """The epoch of the checkpoint that this job resumes from; else 0. `attached` objects are
+        saved in checkpoints, and get their state back."""
         return 0
 
     def checkpoint(self, epoch):
-        """Makes a checkpoint after so many epochs, if the job has a folder for it."""
+        """Makes a checkpoint after epoch `epoch`, if the job has a folder for it."""
 
     def mean(self, value):
         """The mean of a number over all workers."""
         return value
 
     def close(self):
-        """The end of exchanging anything."""
+        """Ends the exchange."""
 
 
 class Stretto(Framework):
-    """stretto.torch: BytePS's calls, and modes besides."""
+    """stretto.torch: BytePS's API, with additional modes."""
 
     def __init__(self, mode="sync", layerwise=False, compressor=None):
         import stretto.torch as st
@@ -129,7 +129,7 @@ class Ddp(Framework):
 
 
 class Alone(Framework):
-    """No exchange: each worker trains a model of its own. What a step costs by itself."""
+    """No exchange: each worker trains its own model. Measures the cost of a step alone."""
 
     def __init__(self):
         self.rank = int(os.environ.get("RANK", "0"))

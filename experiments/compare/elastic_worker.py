@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of experiments/compare/elastic: trains a model of some task, in an elastic job of
-Stretto or under torchrun with checkpoints, as users of each do. What it has processed it notes in
-a file of its own, in which all is there that was there before it was killed."""
+"""A worker of experiments/compare/elastic: trains a model of one task, in an elastic job of Stretto
+or under torchrun with checkpoints, as users of each do. It records each step in its own file, which
+stays complete when the worker is killed."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ _FIRST_GROUP = 100_000
 
 
 class Digits:
-    """Handwritten ones, and a convolutional net."""
+    """Handwritten digits, and a convolutional net."""
 
     batch = 16
     rate = 0.05
@@ -78,7 +78,7 @@ class Characters:
 
 
 class ResNet:
-    """Made pictures of ten kinds, and torchvision's ResNet-18."""
+    """Synthetic pictures of ten kinds, and torchvision's ResNet-18."""
 
     batch = 8
     rate = 0.02
@@ -110,7 +110,7 @@ TASKS = {"digits": Digits, "characters": Characters, "resnet18": ResNet}
 
 
 class Account:
-    """What this process has done, a line for each step."""
+    """The record of this process, a line for each step."""
 
     def __init__(self, folder):
         path = pathlib.Path(folder) / f"steps-{os.getpid()}"
@@ -124,13 +124,13 @@ class Account:
 
 
 def rate_of(task, steps, arguments):
-    """Falls to a twentieth over the epochs."""
+    """The learning rate: falls to a twentieth over the epochs."""
     all_steps = arguments.epochs * task.samples / (task.batch * WORKERS)
     return task.rate * max(0.05, 1 - steps / all_steps)
 
 
 def make_step(task, model, optimizer, chosen, rate):
-    """One, in place."""
+    """Makes one step, in place."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad()
@@ -139,14 +139,14 @@ def make_step(task, model, optimizer, chosen, rate):
 
 
 def tell(task, model, account, steps):
-    """The end: what came of it."""
+    """Records the result at the end."""
     model.eval()
     with torch.no_grad():
         account.note(loss=task.test(model), steps=steps)
 
 
 def by_stretto(task, arguments, account):
-    """As docs/ELASTIC.md has it, with steps of as many samples whoever is in."""
+    """As docs/ELASTIC.md describes, with the same samples a step for any number of workers."""
     import stretto.torch as st  # pylint: disable=import-outside-toplevel
     st.init()
     model = task.build()
@@ -181,8 +181,8 @@ def by_stretto(task, arguments, account):
 
 
 def by_torchrun(task, arguments, account):
-    """DistributedDataParallel; rank 0 writes a checkpoint every so many steps, and all begin from
-    it whenever torchrun has started them again."""
+    """DistributedDataParallel; rank 0 writes a checkpoint periodically, from which all workers
+    continue after a restart by torchrun."""
     import torch.distributed as dist  # pylint: disable=import-outside-toplevel
     dist.init_process_group("gloo")
     model = torch.nn.parallel.DistributedDataParallel(task.build())
@@ -223,7 +223,7 @@ def main():
     parser.add_argument("--folder", required=True)
     arguments = parser.parse_args()
     if os.geteuid() == 0:
-        os.setgid(_FIRST_GROUP + os.getpid())  # By which rules for packets tell it from others.
+        os.setgid(_FIRST_GROUP + os.getpid())  # Packet filter rules identify it by its group.
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
     by = {"stretto": by_stretto, "torchrun": by_torchrun}[arguments.by]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.distributed's all_reduce over gloo for some seconds, with some tensors in flight at a time:
-one of several ranks. Rank 0 prints one line of JSON. Started by experiments/compare/run.
+"""One rank of torch.distributed's all_reduce over gloo, for SECONDS, with INFLIGHT tensors at a
+time. Rank 0 prints one line of JSON. Started by experiments/compare/run.
 
 usage: gloo_allreduce.py RANK SIZE FILE BYTES SECONDS INFLIGHT
-One tensor is the blocking call, several are calls with async_op=True that are waited for in order.
+One tensor uses the blocking call; several use async_op=True and are waited for in order.
 """
 
 import collections
@@ -19,7 +19,7 @@ TRIAL = 8
 
 
 def exchange(tensors, rounds):
-    """So many all_reduce, len(tensors) in flight; the seconds of each, from its call to its end."""
+    """Runs all_reduce with len(tensors) in flight; returns the seconds of each, call to end."""
     times = []
     if len(tensors) == 1:
         for _ in range(rounds):
@@ -40,8 +40,8 @@ def exchange(tensors, rounds):
 
 
 def agreed_rounds(tensors, seconds):
-    """How many rounds take so long, as rank 0 sees it. To ask it meanwhile whether it is enough
-    costs more than a small all_reduce."""
+    """Returns how many rounds take `seconds`, as rank 0 measures it. To ask rank 0 in between would
+    cost more than a small all_reduce."""
     rounds = torch.tensor([AT_LEAST])
     spent = sum(exchange(tensors[:1], TRIAL)) / TRIAL
     rounds[0] = max(AT_LEAST, int(seconds / spent))
@@ -59,7 +59,7 @@ def main():
     if not all(bool((tensor == size * (size + 1) / 2).all()) for tensor in tensors):
         sys.exit("wrong sum")
     for tensor in tensors:
-        tensor.zero_()  # What is added stays what it is.
+        tensor.zero_()  # Sums of zeros stay zero.
     rounds = agreed_rounds(tensors, seconds)
     dist.barrier()
     before = time.process_time()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts around a switch, each with a shaped link of its own: network namespaces, as `stretto-bench
---lab_mbit` makes them (tools/bench/support/lab_plan.cc), for programs that are not ours."""
+"""Hosts around a switch, each with its own shaped link: network namespaces, as `stretto-bench
+--lab_mbit` makes them (tools/bench/support/lab_plan.cc), for external programs."""
 
 import os
 import pathlib
@@ -18,9 +18,9 @@ def run(*command):
 
 
 class Star:
-    """So many hosts with links of this rate; they end with close(). With a delay what each of them
-    sends is that long on its way: a process of stretto-bench carries it
-    (tools/bench/support/lab_delay.h), since not every kernel has netem."""
+    """`hosts` hosts with links of this rate, until close(). With a delay, packets from each host
+    take that long: a process of stretto-bench carries them (tools/bench/support/lab_delay.h), since
+    not every kernel has netem."""
 
     def __init__(self, hosts, rate_mbit, delay_s=0.0):
         self.carrier = None
@@ -58,7 +58,7 @@ class Star:
                 "cubic")
 
     def lengthen(self, delay_s):
-        """Puts a tap in the place of each host's cable at the switch."""
+        """Puts a tap in place of each host's cable at the switch."""
         cables = []
         for number in range(len(self.names)):
             port, tap = f"port{number}", f"tap{number}"
@@ -74,7 +74,7 @@ class Star:
             sys.exit("compare: the links' delays could not be made; what went wrong is said above")
 
     def at(self, number):
-        """What runs a command at this host."""
+        """Returns the prefix of a command that runs on this host."""
         return [*OPEN, self.names[number]]
 
     def close(self):

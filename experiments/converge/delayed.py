@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What mode delayed costs in steps: a perceptron (64-32-10) learns the digits by several workers,
-in mode sync, in mode eager, and in mode delayed with each approximation. Every worker of a job runs
-this; rank 0 adds a line for each run to the CSV, and what is there is not run again.
+"""What mode delayed costs in steps: several workers train a perceptron (64-32-10) on the digits, in
+mode sync, in mode eager, and in mode delayed with each approximation. Every worker of a job runs
+this; rank 0 adds a line for each run to the CSV, and runs that the CSV has are skipped.
 
   PYTHONPATH=build/python build/bin/stretto-launch -n 4 -s 2 -- \\
       python3 experiments/converge/delayed.py runs.csv --seeds 5
   python3 experiments/converge/delayed.py runs.csv --table
 
-Accuracy is that of rank 0 on the test digits, every 10 steps, in mode delayed of the committed
-weights: those after k steps lack the k-th mean of what is late. A run ends at the first such step
-that reaches the target; the table has the median of those that did, and how many did not.
+Accuracy is measured at rank 0 on the test digits, every 10 steps, in mode delayed with the
+committed weights: after k steps these lack the k-th mean of the delayed tensors. A run ends at the
+first such step that reaches the target; the table has the median of those runs, and their number.
 """
 
 import argparse
@@ -66,14 +66,14 @@ def parse():
 
 
 def cells(arguments):
-    """(optimizer, rate, data, scheme, seed) of all runs."""
+    """Yields (optimizer, rate, data, scheme, seed) of all runs."""
     for optimizer in arguments.optimizers.split(","):
         yield from itertools.product([optimizer], RATES[optimizer], arguments.data.split(","),
                                      SCHEMES, range(1, arguments.seeds + 1))
 
 
 def read(path):
-    """The rows that there are."""
+    """Returns the existing rows."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8") as file:
@@ -81,7 +81,7 @@ def read(path):
 
 
 def reaches(model, optimizer, target, test):
-    """Whether the weights of rank 0 do; the same at all workers."""
+    """Whether rank 0's weights reach the target; the same at all workers."""
     committed = getattr(optimizer, "committed", contextlib.nullcontext)
     right = torch.zeros(1)
     if st.rank() == 0:
@@ -91,7 +91,7 @@ def reaches(model, optimizer, target, test):
 
 
 def run(cell, arguments, train, test):
-    """One training: the step that reached the target; None: none did."""
+    """Runs one training; returns the step that reached the target, or None."""
     kind, rate, data, scheme, seed = cell
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
@@ -112,7 +112,7 @@ def run(cell, arguments, train, test):
 
 
 def main():
-    """Runs what is not there yet."""
+    """Runs what the CSV does not have yet."""
     arguments = parse()
     if arguments.table:
         table(read(arguments.runs))
@@ -136,7 +136,7 @@ def main():
 
 
 def table(rows):
-    """Steps to the target: the median of the seeds that reached it, and how many did not."""
+    """Prints steps to the target: the median of the seeds that reached it, and how many did not."""
     found = {}
     for row in rows:
         key = row["data"], row["optimizer"], float(row["rate"])

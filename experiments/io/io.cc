@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modelled devices: the grid, the tuner and what it is compared with, as rows.
+// Modelled devices: one row each for the tuner's choices beside the best of the grid.
 #include "experiments/io/io.h"
 
 #include <fmt/core.h>
@@ -17,11 +17,11 @@ using input::TunerLimits;
 
 // ---- modelled devices
 
-/// Tuning one kind of device, from many seeds.
+/// The results of tuning one kind of device, from many seeds.
 struct Outcome {
-  std::vector<double> shares;  // Of the best.
+  std::vector<double> shares;  // Of the best rate.
   std::vector<double> probes;
-  GridCell typical;  // Of the choice that was made most often.
+  GridCell typical;  // The most frequent choice.
 };
 
 Outcome outcome_of(const DeviceModel& model, const TunerLimits& limits, double best,
@@ -78,7 +78,7 @@ void run_models(const IoSettings& io, Output& output) {
   std::vector<DeviceModel> kinds = io.kinds;
   if (kinds.empty()) kinds.assign(device_models().begin(), device_models().end());
   TunerLimits limits;
-  limits.window = 50ms;  // Virtual time: the device has no more noise in short windows.
+  limits.window = 50ms;  // Virtual time: short windows of this device have no extra noise.
   output.title(fmt::format("io: modelled devices in virtual time, {} seeds each", io.seeds));
   output.columns({"kind", "depth", "read_bytes", "gb_per_s", "p95_ms", "probes", "tuned_gb_per_s",
                   "best_grid_gb_per_s", "ratio_to_best", "ratio_min", "below_95"});

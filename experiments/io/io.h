@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How near the input tuner comes to the best setting of a device.
+// Measures how close the input tuner comes to a device's best setting.
 #pragma once
 
 #include "experiments/io/io_settings.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events by time: a request reaches the device, has been read there, has arrived; a client that had
-// enough goes on. Channels are first come, first served, so a request's time at them is known when
-// it comes.
+// Events by time: a request reaches the device, has been read there, has arrived; a client with
+// enough data continues. Channels are first come, first served, so a request's channel time is
+// known on arrival.
 #include "experiments/io/io_device.h"
 
 #include <algorithm>
@@ -30,20 +30,20 @@ struct DeviceEvent {
   }
 };
 
-/// A client, and what happened to it in the window.
+/// A client and its measurements in the window.
 struct DeviceReader {
   IoClient client;
   std::uint32_t in_flight = 0;
   std::uint64_t bytes_in_flight = 0;
-  double bucket = 0;    // When the tokens that were used will have come.
+  double bucket = 0;    // When the used tokens will have been refilled.
   double buffered = 0;  // Bytes that have arrived and that the consumer has not taken.
-  double settled = 0;   // Until when the consumer has been looked after.
-  bool rests = false;   // An event will let it go on.
+  double settled = 0;   // The time up to which the consumer is simulated.
+  bool rests = false;   // An event will resume it.
   std::uint64_t delivered = 0;
   double stall = 0;
   std::vector<double> latencies;
 
-  // A read-ahead of twice what is in flight: enough to ride out what comes in bursts.
+  // A read-ahead of twice the bytes in flight: enough to absorb bursts.
   double room() const {
     return 2 * static_cast<double>(std::uint64_t{client.knobs.depth} * client.knobs.read_bytes) -
            buffered - static_cast<double>(bytes_in_flight);
@@ -151,7 +151,7 @@ class IoDevice::Simulation {
     }
   }
 
-  // Until the consumer has made room; an arrival may be sooner.
+  // Waits until the consumer has made room; an arrival may be sooner.
   void rest(std::size_t index, double bytes) {
     DeviceReader& reader = readers_[index];
     if (reader.rests) return;
@@ -168,7 +168,7 @@ class IoDevice::Simulation {
     return std::max(now_, reader.bucket - reader.client.burst_bytes / rate);
   }
 
-  // When all pieces will have been read.
+  // The time at which all pieces will have been read.
   double read(std::uint32_t bytes) {
     ++at_device_;
     const double crowd = std::max(at_device_ / model_.comfortable - 1, 0.0);
@@ -176,7 +176,7 @@ class IoDevice::Simulation {
     if (model_.jitter > 0) slowness *= std::exp(model_.jitter * normal_(random_));
     const std::uint64_t pieces = (bytes + model_.piece_bytes - 1) / model_.piece_bytes;
     const auto count = static_cast<double>(pieces);
-    // More pieces than channels go over all of these in rounds.
+    // More pieces than channels take several rounds over all channels.
     const std::uint64_t used = std::min<std::uint64_t>(pieces, free_.size());
     const double rounds = count / static_cast<double>(used);
     const double service =
@@ -206,7 +206,7 @@ class IoDevice::Simulation {
   std::uniform_real_distribution<double> uniform_;
   std::vector<DeviceReader> readers_;
   std::priority_queue<DeviceEvent, std::vector<DeviceEvent>, std::greater<>> events_;
-  std::vector<double> free_;  // When each channel is.
+  std::vector<double> free_;  // The time at which each channel is free.
   double link_free_ = 0;
   double at_device_ = 0;
   double now_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IoDevice: a modelled storage device in virtual time, of which everything is known: what a tuner
-// finds on it can be held against what there is to find. Pure: discrete events from a seed.
+// IoDevice: a fully known storage device model in virtual time: a tuner's result can be compared
+// with the optimum. Pure: discrete events from a seed.
 //
 // A request waits for its client's token bucket, travels half a round trip, and is cut into pieces;
 // each takes the channel that is free first, for a fixed time and a time by its size. When all
@@ -25,32 +25,32 @@ struct DeviceModel {
   std::string_view name = "unnamed";
   std::uint32_t channels = 1;
   std::uint64_t piece_bytes = std::uint64_t{1} << 40;
-  double piece_s = 0;  ///< Of each piece, whatever its size.
+  double piece_s = 0;  ///< Per piece, whatever its size.
   double channel_bytes_per_s = 1e9;
   double link_bytes_per_s = 1e9;
   double round_trip_s = 0;
   double jitter = 0;       ///< Standard deviation of the logarithm of a request's service time.
-  double spike_share = 0;  ///< Of the requests; each takes spike_s longer.
+  double spike_share = 0;  ///< Fraction of requests that take spike_s longer.
   double spike_s = 0;
   double wander = 0;       ///< Standard deviation of the logarithm of the speed,
-  double wander_s = 0.05;  ///< which is drawn anew so often.
-  double comfortable = std::numeric_limits<double>::infinity();  ///< Requests at the device;
-  double crowding = 0;  ///< with twice as many service takes so much longer, as a share.
+  double wander_s = 0.05;  ///< redrawn at this interval.
+  double comfortable = std::numeric_limits<double>::infinity();  ///< Requests in service;
+  double crowding = 0;  ///< twice as many slow service by this fraction.
 };
 
 /// "sata", "nvme", "network", "one_channel", "noisy", "saturating", "cloud", "shared".
 std::span<const DeviceModel> device_models();
 Result<DeviceModel> find_device_model(std::string_view name);
-/// The same kind of device, but each rate and time multiplied by up to `most` or divided by it.
+/// The same kind of device, with each rate and time multiplied or divided by up to `most`.
 DeviceModel varied(const DeviceModel& model, double most, std::uint64_t seed);
 
-/// Who reads: keeps so many requests in flight, unless nobody wants the data.
+/// A reader: keeps `knobs.depth` requests in flight, unless its consumer wants no data.
 struct IoClient {
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   input::Knobs knobs{.depth = 8, .read_bytes = 256 * 1024};
-  double demand_bytes_per_s = kUnlimited;  ///< What its consumer takes.
-  double limit_bytes_per_s = kUnlimited;   ///< Of its token bucket,
-  double burst_bytes = 0;                  ///< which holds so much.
+  double demand_bytes_per_s = kUnlimited;  ///< The rate of its consumer.
+  double limit_bytes_per_s = kUnlimited;   ///< The rate of its token bucket,
+  double burst_bytes = 0;                  ///< and the bucket's size.
 };
 
 /// Thread: one at a time.
@@ -61,12 +61,12 @@ class IoDevice {
   IoDevice(const IoDevice&) = delete;
   IoDevice& operator=(const IoDevice&) = delete;
 
-  /// From now on; requests in flight are served as they were.
+  /// Changes the model. Requests in flight are served by the old one.
   void become(const DeviceModel& model);
   void set_client(std::size_t index, const IoClient& client);
   const IoClient& client(std::size_t index) const;
   Time now() const;
-  /// Lets time pass; what each client saw in it.
+  /// Advances virtual time; returns what each client observed.
   std::vector<input::Window> run(Duration time);
 
  private:

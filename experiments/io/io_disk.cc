@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps reads in flight, and counts.
+// Keeps reads in flight and counts bytes and latencies.
 #include "experiments/io/io_disk.h"
 
 #include <fmt/core.h>
@@ -76,14 +76,14 @@ Result<input::Window> IoDisk::run(input::Knobs knobs, Duration time) {
   while (now < end || latencies_.count() == 0) {
     while (in_flight_ < depth) submit(knobs.read_bytes);
     done.clear();
-    // A window without one read would say nothing, so the first may take as long as it likes.
+    // A window without a read is useless, so the first read may take any time.
     backend_->wait(latencies_.count() == 0 ? Time::max() : end, done);
     for (const input::Done& each : done) {
       if (Status status = take(each); !status.ok()) return status;
     }
     now = clock_.now();
   }
-  // Nobody consumes but this: it always waits.
+  // No consumer follows: it counts as always waiting.
   return input::Window{.length = now - begun,
                        .delivered_bytes = delivered_,
                        .p95_latency = latencies_.percentile(0.95),
@@ -126,7 +126,7 @@ Status IoDisk::take(const input::Done& done) {
 
 std::pair<std::size_t, std::uint64_t> IoDisk::next_place(std::uint32_t bytes) {
   if (pattern_ == Pattern::kRandom) {
-    // A file by its share of the bytes; the places in it lie as far apart as reads are long.
+    // Files are drawn in proportion to their bytes; offsets are multiples of the read size.
     std::uint64_t place = std::uniform_int_distribution<std::uint64_t>(0, bytes_ - 1)(random_);
     std::size_t file = 0;
     while (place >= files_[file].bytes) place -= files_[file++].bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IoDisk: real reads of real files with a given number of them in flight, through the reader's own
-// back end and past the page cache, to measure what a setting brings. The bytes go nowhere.
+// IoDisk: reads real files with a given depth, through the reader's own backend and past the page
+// cache, to measure a setting. The bytes are discarded.
 #pragma once
 
 #include <deque>
@@ -19,11 +19,11 @@ namespace stretto::bench::experiments {
 /// Thread: one at a time.
 class IoDisk {
  public:
-  /// A file, or all files in a folder; kInvalidArgument names what cannot be read.
+  /// Opens a file, or all files in a folder; kInvalidArgument names what cannot be read.
   static Result<IoDisk> open(const std::string& path, Pattern pattern);
 
-  /// Reads under these knobs for so long; what was in flight before goes on. An error of the device
-  /// names file and offset.
+  /// Reads with these knobs for `time`; reads in flight continue. A device error names file and
+  /// offset.
   Result<input::Window> run(input::Knobs knobs, Duration time);
   std::string_view method() const { return backend_->name(); }
   std::uint64_t bytes() const { return bytes_; }
@@ -47,18 +47,18 @@ class IoDisk {
   IoDisk() = default;
   void submit(std::uint32_t bytes);
   Status take(const input::Done& done);
-  /// Where the next read begins: a file, and an offset in it.
+  /// The file and offset of the next read.
   std::pair<std::size_t, std::uint64_t> next_place(std::uint32_t bytes);
 
   SteadyClock clock_;
   Pattern pattern_ = Pattern::kSequential;
   std::vector<File> files_;
   std::uint64_t bytes_ = 0;
-  std::vector<std::size_t> order_;  // Of the files, in this round.
-  std::size_t at_ = 0;              // In the order,
+  std::vector<std::size_t> order_;  // The order of files in this round.
+  std::size_t at_ = 0;              // The position in order_,
   std::uint64_t offset_ = 0;        // and in that file.
   std::mt19937_64 random_{1};
-  std::vector<Flight> flights_;  // By tag; before the back end, which must end first.
+  std::vector<Flight> flights_;  // By tag; before the backend, which must end first.
   std::uint32_t in_flight_ = 0;
   std::uint64_t delivered_ = 0;
   input::Latencies latencies_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of modelled devices. Their numbers are of the size that such devices have; none of them
-// is a measurement.
+// The kinds of modelled devices. The numbers have realistic magnitudes, but are not measurements.
 #include <fmt/core.h>
 
 #include <array>
@@ -16,7 +15,7 @@ namespace {
 constexpr std::uint64_t kKiB = 1024;
 
 constexpr std::array kModels{
-    // Flash behind a slow link: 10 dies, of which each request takes one for 64 KiB.
+    // Flash behind a slow link: 10 dies; a request uses one die for each 64 KiB.
     DeviceModel{.name = "sata",
                 .channels = 10,
                 .piece_bytes = 64 * kKiB,
@@ -24,7 +23,7 @@ constexpr std::array kModels{
                 .channel_bytes_per_s = 150e6,
                 .link_bytes_per_s = 540e6,
                 .jitter = 0.1},
-    // Flash behind a fast link: many dies, so much must be in flight.
+    // Flash behind a fast link: many dies, so it needs a high depth.
     DeviceModel{.name = "nvme",
                 .channels = 128,
                 .piece_bytes = 32 * kKiB,
@@ -32,7 +31,7 @@ constexpr std::array kModels{
                 .channel_bytes_per_s = 40e6,
                 .link_bytes_per_s = 3.2e9,
                 .jitter = 0.1},
-    // A file system far away: nothing but bytes in flight fills the link.
+    // A remote file system: only bytes in flight fill the link.
     DeviceModel{.name = "network",
                 .channels = 64,
                 .piece_s = 1e-3,
@@ -40,13 +39,13 @@ constexpr std::array kModels{
                 .link_bytes_per_s = 1.2e9,
                 .round_trip_s = 20e-3,
                 .jitter = 0.2},
-    // A disk: each request moves the arm, and only their size helps.
+    // A disk: each request moves the arm, so only larger requests help.
     DeviceModel{.name = "one_channel",
                 .piece_s = 6e-3,
                 .channel_bytes_per_s = 180e6,
                 .link_bytes_per_s = 600e6,
                 .jitter = 0.15},
-    // Shared storage: like nvme, but others use it too.
+    // Shared storage: like nvme, with load from other users.
     DeviceModel{.name = "noisy",
                 .channels = 64,
                 .piece_bytes = 64 * kKiB,
@@ -57,7 +56,7 @@ constexpr std::array kModels{
                 .spike_share = 0.002,
                 .spike_s = 20e-3,
                 .wander = 0.12},
-    // A file server that slows down when asked for too much at a time.
+    // A file server that slows down under many requests.
     DeviceModel{.name = "saturating",
                 .channels = 16,
                 .piece_s = 1.5e-3,
@@ -67,7 +66,7 @@ constexpr std::array kModels{
                 .jitter = 0.2,
                 .comfortable = 24,
                 .crowding = 0.5},
-    // A volume of a cloud: a long way, few requests a second, and a rate that is paid for.
+    // A cloud volume: a long round trip, few requests a second, and a provisioned rate.
     DeviceModel{.name = "cloud",
                 .channels = 8,
                 .piece_bytes = 256 * kKiB,
@@ -77,7 +76,7 @@ constexpr std::array kModels{
                 .round_trip_s = 2e-3,
                 .jitter = 0.25,
                 .wander = 0.03},
-    // A volume whose host serves others too: some seconds fast, some seconds slow.
+    // A volume on a shared host: fast for some seconds, slow for others.
     DeviceModel{.name = "shared",
                 .channels = 12,
                 .piece_bytes = 1024 * kKiB,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that others use too is faster at some times than at others. So each setting of the grid is
-// measured next to one that stays the same, and counted relative to it; and what is compared in the
-// end takes turns.
+// A shared disk varies in speed over time. So each setting of the grid is measured next to a
+// constant setting, and counted relative to it; the final comparison alternates.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ constexpr std::uint32_t kMostWindows = 2000;
 constexpr int kRounds = 7;
 constexpr Knobs kDefault{1, 128 * 1024};
 
-/// One setting at a time, each after a ramp.
+/// Measures one setting at a time, each after a ramp.
 class Gauge {
  public:
   Gauge(IoDisk& disk, Duration time) : disk_(disk), time_(time) {}
@@ -50,7 +49,7 @@ Status tune_disk(IoDisk& disk, input::Tuner& tuner) {
   return {};
 }
 
-// The rates are as if the disk had been as fast all the time as it was in the middle.
+// Rates are normalised to the median speed of the disk.
 Result<std::vector<GridCell>> measure_grid(Gauge& gauge, const TunerLimits& limits,
                                            std::uint32_t repeats) {
   const input::Grid grid(limits);
@@ -79,7 +78,7 @@ Result<std::vector<GridCell>> measure_grid(Gauge& gauge, const TunerLimits& limi
   return cells;
 }
 
-/// What is compared: rates of each round.
+/// The compared rates, by round.
 struct Turns {
   std::vector<double> tuned;
   std::vector<double> best;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `io` asks for.
+// The command line of `io`.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ enum class Pattern : std::uint8_t { kSequential, kRandom, kFiles };
 
 struct IoSettings {
   bool real = false;
-  std::string path;  ///< Of the real device: a file, or a folder of files.
+  std::string path;  ///< The real device: a file, or a folder of files.
   Pattern pattern = Pattern::kSequential;
-  std::vector<DeviceModel> kinds;  ///< Of the modelled one; empty: all.
+  std::vector<DeviceModel> kinds;  ///< Modelled devices; empty: all.
   std::uint32_t seeds = 100;
   std::uint32_t repeats = 1;
-  double seconds = 0.25;  ///< Of a window on the real device.
+  double seconds = 0.25;  ///< The length of a window on the real device.
 };
 
 std::vector<Flag> io_flags(IoSettings& settings);
-/// What no flag can tell alone.
+/// The checks across several flags.
 Status check_io(const IoSettings& settings);
 std::string_view name_of(Pattern pattern);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner on a device that is asked by windows, and every setting in the long run.
+// The tuner on a device that is read in windows, and every setting in the long run.
 #include "experiments/io/io_tuning.h"
 
 #include <algorithm>

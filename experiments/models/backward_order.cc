@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// List scheduling on the reversed graph: a layer's two halves, `passed on` and `of weights`, both
-// need what all layers that use its output have passed on.
+// List scheduling on the reversed graph: both halves of a layer, `passed on` and `of weights`, need
+// the passed-on gradients of all layers that use its output.
 #include "experiments/models/backward_order.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ByBytes {
       for (const std::uint32_t tensor : model.layers[i].tensors) {
         bytes_[i] += 4 * model.tensors[tensor].elements;
       }
-      passed_on_[i] = model.layers[i].inputs.empty();  // Nobody waits for it.
+      passed_on_[i] = model.layers[i].inputs.empty();  // No layer waits for it.
     }
   }
 
@@ -49,7 +49,7 @@ class ByBytes {
   }
 
  private:
-  // A layer with one half takes all of its time for it.
+  // A layer with only one half spends all of its time on that half.
   Duration half(std::uint32_t layer) const {
     const Model::Layer& its = model_.layers[layer];
     return its.tensors.empty() || its.inputs.empty() ? times_[layer] : times_[layer] / 2;
@@ -60,7 +60,7 @@ class ByBytes {
     steps_.push_back({layer, half(layer), false});
   }
 
-  // What must be passed on before a layer's gradients can be computed, later layers first.
+  // Layers to pass on before this layer's gradients can be computed, later layers first.
   std::vector<std::uint32_t> needed_by(std::uint32_t layer) const {
     std::vector<std::uint32_t> needed;
     std::vector<bool> seen(model_.layers.size());

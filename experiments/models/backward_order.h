@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order a backward pass computes, and which gradients that brings when. Pure.
+// The compute order of a backward pass, and when its gradients are ready. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace stretto::bench::experiments {
 
-/// A piece of a backward pass.
+/// A step of a backward pass.
 struct BackwardStep {
   friend bool operator==(const BackwardStep&, const BackwardStep&) = default;
   std::uint32_t layer = 0;
   Duration time{};
-  bool brings_gradients = false;  ///< Those of all tensors of the layer, at its end.
+  bool brings_gradients = false;  ///< Of all tensors of the layer, at its end.
 };
 
-/// As PyTorch's engine computes: layers from the last to the first, each at once. `times`: of each
+/// The order of PyTorch's engine: layers from last to first, each as a whole. `times`: of each
 /// layer.
 std::vector<BackwardStep> backward_by_layers(const std::vector<Duration>& times);
 
-/// By the graph, where gradients of weights may be computed apart from those that earlier layers
-/// wait for: next what brings the most bytes for the computing that it still needs. Each half of a
-/// layer takes half of its time; a layer without tensors has one half, and so has one whose input
-/// is the model's. A reconstruction of what Caramel does by its transfers' windows (Hashemi et al.,
-/// 2020): its code is not published.
+/// The order by the graph, where weight gradients can be computed separately from the gradients for
+/// earlier layers. Next is always the layer with the most bytes per remaining compute time. Each
+/// half of a layer takes half of its time; a layer without tensors has one half, as does one whose
+/// input is the model's. A reconstruction of Caramel (Hashemi et al., 2020), whose code is not
+/// published.
 std::vector<BackwardStep> backward_by_bytes(const Model& model, const std::vector<Duration>& times);
 
 }  // namespace stretto::bench::experiments

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers by formula, as the parts that convolutional networks are made of. Pure.
+// Layers by formula: the building blocks of convolutional networks. Pure.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 
 namespace stretto::bench::experiments {
 
-/// What a layer gives to the next: who made it, and its shape.
+/// The output of a layer: its producers and its shape.
 struct Activation {
   std::vector<std::uint32_t> layers;  ///< Empty: the model's input.
   std::uint64_t channels = 0;
@@ -20,7 +20,7 @@ struct Activation {
   std::uint64_t width = 0;
 };
 
-/// A filter, and the area of what comes out of it; the kernel is k x k unless it has a width.
+/// A filter, and its output's area; the kernel is k x k unless it has a width.
 struct Filter {
   std::uint64_t channels = 0;
   std::uint64_t kernel = 1;
@@ -51,7 +51,7 @@ class ModelBuilder {
     return static_cast<std::uint32_t>(model_.layers.size() - 1);
   }
 
-  /// A convolution, without bias where batch normalisation follows.
+  /// A convolution, without bias if batch normalisation follows.
   Activation conv(const std::string& name, const Activation& input, const Filter& filter,
                   bool bias) {
     const std::uint64_t wide = filter.kernel_width != 0 ? filter.kernel_width : filter.kernel;
@@ -67,7 +67,7 @@ class ModelBuilder {
     return out;
   }
 
-  /// Two numbers a channel that are learnt; two operations an element.
+  /// Two parameters a channel; two operations an element.
   Activation norm(const std::string& name, const Activation& input) {
     Activation out = input;
     const double flops = 2.0 * static_cast<double>(input.channels * input.height * input.width);
@@ -95,7 +95,7 @@ class ModelBuilder {
   Model model_;
 };
 
-/// Pooling has nothing to learn, and its time is not counted.
+/// Pooling has no parameters, and its time is not counted.
 inline Activation pooled(Activation input, std::uint64_t kernel, std::uint64_t stride,
                          std::uint64_t padding) {
   input.height = (input.height + 2 * padding - kernel) / stride + 1;
@@ -103,7 +103,7 @@ inline Activation pooled(Activation input, std::uint64_t kernel, std::uint64_t s
   return input;
 }
 
-/// Branches side by side: all of their channels.
+/// Parallel branches: all of their channels.
 inline Activation joined(const std::vector<Activation>& branches) {
   Activation all = branches.front();
   for (std::size_t i = 1; i < branches.size(); ++i) {

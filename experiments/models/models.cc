@@ -53,7 +53,7 @@ Model vgg16() {
   return build.take();
 }
 
-// 1x1, 3x3 (with the stride), 1x1, and what came in added: as it is, or through a 1x1 of its own.
+// 1x1, 3x3 (with the stride), 1x1, and the input added, directly or through a 1x1 of its own.
 Activation bottleneck(ModelBuilder& build, const std::string& name, const Activation& input,
                       std::uint64_t middle, std::uint64_t stride, bool first) {
   Activation at = build.conv_norm(name + ".1", input, {.channels = middle});
@@ -90,8 +90,8 @@ constexpr std::uint64_t kHidden = 768;
 constexpr std::uint64_t kInner = 3072;
 constexpr double kWords = 128;
 
-// Sequences of 128 words, which matters only for how the time is shared out: a layer's flops are
-// 24 b s H^2 + 4 b s^2 H.
+// Sequences of 128 words, which affects only the distribution of time: a layer's flops are 24 b s
+// H^2 + 4 b s^2 H.
 Model bert_base() {
   ModelBuilder build("bert_base", {},
                      "no published profile was found: as much compute as one-way transfer, unless "
@@ -114,7 +114,7 @@ Model bert_base() {
     const std::uint32_t query = dense(name + ".query", at, kHidden, kHidden, 0);
     const std::uint32_t key = dense(name + ".key", at, kHidden, kHidden, 0);
     const std::uint32_t value = dense(name + ".value", at, kHidden, kHidden, 0);
-    // The products of queries, keys and values come before it, and are counted here.
+    // Includes the products of queries, keys and values, which precede it.
     std::uint32_t out = dense(name + ".attended", query, kHidden, kHidden,
                               4 * kWords * kWords * static_cast<double>(kHidden));
     out = norm(name + ".norm1", {out, key, value, at});

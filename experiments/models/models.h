@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models that replay exchanges: which tensors their layers have, what a layer costs, and which
-// layer needs which. Derived by formula from their architectures. Pure.
+// The models for replay: the tensors, the cost and the inputs of each layer, derived by formula
+// from their architectures. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct Model {
     std::string name;
     std::vector<std::uint32_t> inputs;   ///< Earlier layers.
     std::vector<std::uint32_t> tensors;  ///< Of this layer alone.
-    double flops = 0;                    ///< Forward, of one sample: shares of the time only.
+    double flops = 0;                    ///< Forward, for one sample; used as a fraction only.
   };
-  /// Where the time of an iteration is from. Both 0: nobody has published one for this model.
+  /// The times of an iteration. Both 0: no published time exists for this model.
   struct Times {
     double forward_s = 0;
     double backward_s = 0;
@@ -34,7 +34,7 @@ struct Model {
   std::vector<TensorShape> tensors;
   std::vector<Layer> layers;  ///< In the order of the forward pass.
   Times times;
-  std::string source;  ///< Of the times, in words.
+  std::string source;  ///< The source of the times.
 
   std::uint64_t parameters() const;
   std::uint64_t bytes() const { return 4 * parameters(); }
@@ -45,11 +45,11 @@ struct Model {
 Result<Model> find_model(std::string_view name);
 std::vector<std::string_view> model_names();
 
-/// The forward pass in which every tensor is a transfer. Each layer takes its share of
-/// `forward_s`; a transfer takes its bytes / `bytes_per_second`.
+/// The forward pass in which every tensor is a transfer. Each layer takes its part of `forward_s`;
+/// a transfer takes its bytes / `bytes_per_second`.
 ModelGraph graph_of(const Model& model, double forward_s, double bytes_per_second);
 
-/// What part of the whole each layer takes: by its flops, forward and backward alike.
+/// The fraction of the total time of each layer: by its flops, forward and backward alike.
 std::vector<double> shares_of(const Model& model);
 
 }  // namespace stretto::bench::experiments

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the lab, then measures in turns: the link, every scheme, and again; so that what else the
-// machine does meanwhile meets all alike.
+// Makes the lab, then measures alternately the link and every scheme, in rounds, so that other load
+// on the machine affects all alike.
 #include "experiments/replay/replay.h"
 
 #include <fmt/format.h>
@@ -23,13 +23,13 @@
 namespace stretto::bench::experiments {
 namespace {
 
-/// What was found of one scheme, of all rounds and workers.
+/// The results of one scheme, from all rounds and workers.
 struct Found {
   Scheme scheme;
   std::vector<Report> iterations;
 };
 
-// Each worker tells its own share.
+// Each worker reports its own fraction.
 double cpu_used_of(const std::vector<Report>& reports) {
   std::map<std::uint32_t, std::vector<double>> shares;
   for (const Report& report : reports) shares[report.rank].push_back(report.cpu_s);
@@ -68,7 +68,7 @@ class Replay {
   Load load_by(const Scheme& scheme) const {
     return load_of(wanted_, model_, links(), scheme.exchange);
   }
-  // All are measured in each round; the last may measure a few more than were asked for.
+  // Each round measures all; the last may measure a few more than requested.
   std::uint32_t iterations_each() const {
     return (wanted_.iterations + wanted_.repeats - 1) / wanted_.repeats;
   }
@@ -133,7 +133,7 @@ LabJob Replay::job_of(const Found& found) const {
 
 Status Replay::measure(Found& found) {
   const double iterations = iterations_each() + wanted_.warm_up + 4;
-  // One exchange after the other takes some round trips for each tensor.
+  // One exchange at a time takes some round trips for each tensor.
   const double waits_s =
       4.0 * wanted_.workers * static_cast<double>(model_.tensors.size()) * (wanted_.delay_s + 1e-3);
   const Duration time =

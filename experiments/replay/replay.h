@@ -11,13 +11,13 @@
 
 namespace stretto::bench::experiments {
 
-/// A model's training iterations, with one schedule of its transfers after another.
+/// Replays a model's training iterations under one schedule of transfers after another.
 Status run_replay(const ReplaySettings& settings, Output& output);
 
-/// `worker-role replay FLAG...`, a worker of the job that run_replay starts: reports every measured
-/// iteration, its seconds, and in every report the share of all processors that was used (cpu_s;
-/// the first worker's has what servers and kernel used) and the sleeps' lateness (p50_us, p99_us)
-/// of all of them.
+/// `worker-role replay FLAG...`, a worker of the job that run_replay starts. It reports the seconds
+/// of every measured iteration. Each report also has the used fraction of all processors (cpu_s;
+/// the first worker includes servers and kernel) and the sleeps' lateness (p50_us, p99_us) of the
+/// whole run.
 Status run_replay_worker(std::span<const std::string> words);
 
 }  // namespace stretto::bench::experiments

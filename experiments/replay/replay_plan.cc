@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the original's rates and times to the lab's.
+// Scales the original's rates and times to the lab.
 #include "experiments/replay/replay_plan.h"
 
 #include <fmt/core.h>
@@ -34,7 +34,7 @@ double original_seconds(const ReplaySettings& settings) {
 
 Compute compute_of(const ReplaySettings& settings, const Model& model) {
   Compute original{model.times.forward_s, model.times.backward_s};
-  if (original.total_s() == 0) {  // As much as a transfer takes; backward costs twice forward.
+  if (original.total_s() == 0) {  // Equal to the transfer time; backward costs twice forward.
     const double transfer_s =
         8.0 * static_cast<double>(model.bytes()) / (1e6 * static_cast<double>(settings.rate_mbit));
     original = {transfer_s / 3, 2 * transfer_s / 3};

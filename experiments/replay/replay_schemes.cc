@@ -12,7 +12,7 @@
 namespace stretto::bench::experiments {
 namespace {
 
-// Enough to keep a link busy between two messages, little enough that the queue before it decides.
+// Enough to keep a link busy between two messages, but so little that the queue decides.
 constexpr std::uint64_t kNarrow = 256 << 10;
 
 constexpr std::array kSchemes = {
@@ -65,7 +65,7 @@ constexpr std::array kLadder = {
                           .exchange = Exchange::kAuto,
                           .fusing = Fusing::kByModel,
                           .backward_by_bytes = true}),
-    // No rung: what overlapping exchanges do without fusing.
+    // Not part of the ladder: overlapping exchanges without fusing.
     rung("auto-unfused", {.order = "layer", .exchange = Exchange::kAuto}),
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of replay, and the limits of what they may say.
+// The flags of replay, and their limits.
 #include "experiments/replay/replay_settings.h"
 
 #include <fmt/core.h>
@@ -26,7 +26,7 @@ Status read_order(const std::string& text, std::string& order) {
 }  // namespace
 
 std::vector<Flag> replay_flags(ReplaySettings& settings) {
-  // Each worker and server has a host of a lab.
+  // Each worker and server has its own lab host.
   return {whole_flag("workers", 1, kMaxLabPeers / 2, settings.workers),
           whole_flag("servers", 1, kMaxLabPeers / 2, settings.servers),
           whole_flag("repeats", 1, 1000, settings.repeats),

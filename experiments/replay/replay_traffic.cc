@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor that travels by itself lies where it is computed; one that travels with others is copied
-// there and back, as in programs that fuse.
+// A tensor sent alone stays where it is computed; fused tensors are copied in and out, as in
+// programs that fuse.
 #include "experiments/replay/replay_traffic.h"
 
 #include <fmt/core.h>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::uint64_t kFewElements = 16;
 constexpr int kAtOnce = 64;
-constexpr int kStarts = 15;  // Measured, of which the first third is not counted.
+constexpr int kStarts = 15;  // Measured; the first third is discarded.
 
 }  // namespace
 
-// ---- one after the other
+// ---- one at a time
 
 void InTurn::add(Begin begin) {
   {
@@ -39,7 +39,7 @@ void InTurn::begin_next() {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) {
       busy_ = false;
-      ended_.notify_all();  // Under the lock: whoever drained may destroy it then.
+      ended_.notify_all();  // Under the lock: the caller of drain() may destroy it then.
       return;
     }
     begin = std::move(waiting_.front());
@@ -49,7 +49,7 @@ void InTurn::begin_next() {
     {
       const std::lock_guard lock(mutex_);
       if (error_.ok()) error_ = status;
-      if (!status.ok()) waiting_.clear();  // Perhaps the worker is being ended.
+      if (!status.ok()) waiting_.clear();  // The worker may be shutting down.
     }
     begin_next();
   });
@@ -61,7 +61,7 @@ Status InTurn::drain() {
   return std::exchange(error_, {});
 }
 
-// ---- what travels
+// ---- declaration
 
 ReplayTraffic::ReplayTraffic(const ReplaySettings& settings, const Scheme& scheme,
                              const Model& model, Worker worker)
@@ -104,8 +104,8 @@ Status ReplayTraffic::declare(const std::vector<std::uint32_t>& order,
   return {};
 }
 
-// Where they overlap an exchange holds others up by its frames alone, and not by its way: one is
-// compared with many at once.
+// If exchanges overlap, an exchange delays others only by its frames, not by its latency. So this
+// compares one exchange with many simultaneous ones.
 Result<double> ReplayTraffic::measure_start() {
   std::vector<Tensor> tensors;
   for (int i = 0; i < kAtOnce; ++i) {
@@ -129,7 +129,7 @@ Result<double> ReplayTraffic::measure_start() {
   return static_cast<double>(numbers[0].front()) / worker_.size();
 }
 
-// The median.
+// Returns the median.
 Result<double> ReplayTraffic::time_of(std::span<const Tensor> tensors,
                                       std::vector<std::vector<float>>& numbers) {
   std::vector<double> took;
@@ -232,7 +232,7 @@ void ReplayTraffic::push_all() {
   for (Unit& unit : units_) unit.ticket = worker_.push(unit.tensor, unit.source, unit.priority);
 }
 
-// Submitted most urgent first, too: the first may leave before the last is there to be compared.
+// Submits the most urgent first, too: the first may leave before the last is queued.
 void ReplayTraffic::pull_all() {
   std::vector<std::size_t> order(units_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -253,7 +253,7 @@ void ReplayTraffic::push_pull_all() {
 
 Status ReplayTraffic::check_values(float salt) {
   for (Unit& unit : units_) std::fill(unit.source.begin(), unit.source.end(), salt);
-  const bool among = scheme_.exchange != Exchange::kServers;  // There nothing is kept to be pulled.
+  const bool among = scheme_.exchange != Exchange::kServers;  // These keep nothing to pull.
   among ? push_pull_all() : push_all();
   Status status = wait_for_all();
   if (status.ok()) status = worker_.barrier();

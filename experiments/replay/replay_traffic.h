@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replayed iteration sends: real tensors through the public API, each by itself or several
-// together, all at once or one after the other.
+// The traffic of a replayed iteration: real tensors through the public API, single or fused, all at
+// the same time or one at a time.
 #pragma once
 
 #include <condition_variable>
@@ -16,13 +16,12 @@
 
 namespace stretto::bench::experiments {
 
-/// Exchanges that begin when the one before has ended. Thread: any; ended by drain() before it is
-/// destroyed.
+/// Exchanges that run one at a time. Thread: any. The owner must call drain() before destruction.
 class InTurn {
  public:
   using Begin = std::function<Ticket()>;
   void add(Begin begin);
-  /// Waits until all have ended; the first error since the last call.
+  /// Waits until all have ended; returns the first error since the last call.
   Status drain();
 
  private:
@@ -35,25 +34,26 @@ class InTurn {
   Status error_;
 };
 
-/// The tensors of a model, of which so many elements travel as the settings' scale leaves; by what
-/// a scheme says. Errors are those of the worker's operations. Thread: one at a time.
+/// The tensors of a model, scaled down by the settings and sent as the scheme says. Errors are
+/// those of the worker's operations. Thread: one at a time.
 class ReplayTraffic {
  public:
   ReplayTraffic(const ReplaySettings& settings, const Scheme& scheme, const Model& model,
                 Worker worker);
 
-  /// `order`: in which the tensors' gradients come; `groups`: how many of them travel together.
+  /// `order`: the order in which gradients become ready; `groups`: the sizes of consecutive fused
+  /// `order`: of the gradients as they become ready; `groups`: sizes of consecutive fused groups.
   Status declare(const std::vector<std::uint32_t>& order, const std::vector<std::size_t>& groups);
-  /// What an exchange of a few bytes takes, in seconds, or adds to others that overlap with it; the
-  /// same number at all workers.
+  /// The seconds that an exchange of a few bytes takes, or adds to others that overlap it; the same
+  /// number at all workers.
   Result<double> measure_start();
-  /// Of each tensor. What travels together has that of the most urgent of it.
+  /// Sets the priority of each tensor. A fused group has its highest priority.
   void set_priorities(const std::vector<int>& priorities);
-  /// Numbers as gradients have them. In mode eager, which keeps adding, zeros: their sums are
+  /// Fills with gradient-like numbers; with zeros in mode eager, which accumulates: the sums are
   /// checked.
   void fill_sources();
 
-  /// A tensor's gradient has come: it leaves once all that travels with it has come too.
+  /// A tensor's gradient is ready: it leaves once its whole group is ready.
   void ready(std::uint32_t tensor);
   /// True if it had to wait.
   Result<bool> wait_for(std::uint32_t tensor);
@@ -64,7 +64,7 @@ class ReplayTraffic {
   void pull_all();
   void push_pull_all();
 
-  /// Everybody adds `salt` to tensors that nobody has added anything to since the last check.
+  /// Every worker adds `salt`; requires that the tensors are unchanged since the last check.
   Status check_values(float salt);
 
   std::size_t transfers() const { return units_.size(); }
@@ -77,11 +77,11 @@ class ReplayTraffic {
     std::vector<float> source;
     std::vector<float> target;
     std::size_t members = 0;
-    std::size_t missing = 0;  // Of their gradients, in this iteration.
+    std::size_t missing = 0;  // Gradients not ready in this iteration.
     int priority = 0;
-    Ticket ticket;  // What the next use of it waits for.
+    Ticket ticket;  // Waited for before the next use.
   };
-  /// Where a tensor of the model is.
+  /// The position of a model's tensor.
   struct Place {
     std::size_t unit = 0;
     std::size_t offset = 0;
@@ -101,9 +101,9 @@ class ReplayTraffic {
   const Model& model_;
   std::vector<Unit> units_;
   std::vector<Place> places_;    // As model_.tensors.
-  std::vector<float> gradient_;  // What is copied to where it travels with others, and back.
+  std::vector<float> gradient_;  // Copied into and out of fused groups.
   InTurn line_;
-  Worker worker_;  // Last: it ends, and with it what is in flight, before the memory.
+  Worker worker_;  // Last: its end completes operations in flight before the memory is freed.
 };
 
 }  // namespace stretto::bench::experiments

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeps where a processor would compute: forward through the layers, each when its tensors are
-// there, and backward, after which each gradient leaves.
+// Sleeps in place of computation: forward through the layers, each when its tensors are complete,
+// then backward, after which each gradient leaves.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -25,11 +25,11 @@ namespace stretto::bench::experiments {
 namespace {
 
 constexpr int kMostUrgent = 1 << 30;
-constexpr double kStartShare = 0.1;  // Of what an exchange takes, where they overlap.
+constexpr double kStartShare = 0.1;  // Of an exchange's time, if exchanges overlap.
 
 struct ReplayTask {
   ReplaySettings settings;
-  double bytes_per_second = 0;  ///< Of the lab's link, as TAC is told.
+  double bytes_per_second = 0;  ///< The lab's link rate, for TAC.
   int report_descriptor = -1;
 };
 
@@ -94,7 +94,7 @@ class ReplayWorker {
   }
   bool sends_by_layer() const { return waits_by_layer() || scheme_.flow == Flow::kInTurn; }
   Worker& worker() { return traffic_.worker(); }
-  // Of this worker; the first also tells that of the servers, and of the kernel's network.
+  // Of this worker; the first includes the servers and the kernel's network.
   double cpu_seconds_told() {
     if (worker().rank() != 0) return cpu_seconds();
     return cpu_seconds() + cpu_seconds_of(servers_of(::getppid())) + interrupt_seconds();
@@ -121,7 +121,7 @@ class ReplayWorker {
   ReplayTraffic traffic_;
 };
 
-// ---- what is known before
+// ---- planning
 
 Status ReplayWorker::plan() {
   for (const Model::TensorShape& tensor : model_.tensors) names_.push_back(tensor.name);
@@ -154,13 +154,13 @@ Result<std::vector<std::size_t>> ReplayWorker::groups_of(const std::vector<std::
   const double byte_s = one_way_among_s(1, task_.bytes_per_second, worker().size());
   const collective::ExchangeCost cost{.start_s = start_s_, .bytes_per_second = 1 / byte_s};
   if (scheme_.flow == Flow::kInTurn) return collective::fuse(gradients, cost, most_bytes);
-  // What overlaps is ordered by its priority, not by when it came: whatever is larger than makes a
-  // start-up small only keeps what is wanted first from going first.
+  // Overlapping exchanges are ordered by priority, not by arrival. Fusing beyond the size that
+  // hides the start-up only delays the urgent tensors.
   const auto worth_it = static_cast<std::uint64_t>(start_s_ / kStartShare / byte_s);
   return collective::fuse_by_bytes(gradients, std::min(most_bytes, worth_it));
 }
 
-// Times from the begin of backward.
+// Times from the start of backward.
 std::vector<collective::Gradient> ReplayWorker::gradients_of(
     const std::vector<std::uint32_t>& order) const {
   std::vector<collective::Gradient> of(model_.tensors.size());
@@ -180,7 +180,7 @@ std::vector<collective::Gradient> ReplayWorker::gradients_of(
 
 // ---- order
 
-// Random orders are different ones in every iteration, that of first use is known after one.
+// Random orders differ in every iteration; the order of first use is known after one.
 Status ReplayWorker::choose_order(std::uint32_t iteration) {
   std::string name = order_name(task_.settings, scheme_);
   const bool by_use = name == "first_use";
@@ -194,7 +194,7 @@ Status ReplayWorker::choose_order(std::uint32_t iteration) {
   if (!order.ok()) return order.status();
   Result<std::vector<int>> priorities = (*order)->priorities(names_);
   if (!priorities.ok()) return priorities.status();
-  // What is late has time until the next backward: all others of its own iteration go first.
+  // Delayed tensors have time until the next backward: all others of their iteration go first.
   const int last = std::ranges::min(*priorities) - 1;
   for (std::size_t i = 0; i < model_.layers.size() && is_late(i); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) (*priorities)[tensor] = last;
@@ -215,7 +215,7 @@ Status ReplayWorker::iterate() {
   for (std::size_t i = 0; i < model_.layers.size(); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
       uses_.used(names_[tensor]);
-      if (is_eager() || is_late(i)) continue;  // They are of the iteration before.
+      if (is_eager() || is_late(i)) continue;  // They belong to the previous iteration.
       if (Status status = wait_for(tensor); !status.ok()) return status;
     }
     pace_.compute(forward_[i]);
@@ -234,7 +234,7 @@ Status ReplayWorker::iterate() {
   return finish_iteration();
 }
 
-// They are wanted before whatever this backward brings.
+// They are needed before this backward's gradients.
 void ReplayWorker::hurry_late() {
   for (std::size_t i = 0; i < model_.layers.size() && is_late(i); ++i) {
     for (const std::uint32_t tensor : model_.layers[i].tensors) {
@@ -259,7 +259,7 @@ Status ReplayWorker::finish_iteration() {
   return traffic_.wait_for_all();
 }
 
-// ---- what comes of it
+// ---- results
 
 Status ReplayWorker::report(const std::vector<double>& times, double cpu_used) {
   const std::vector<double> late = pace_.lateness_us();

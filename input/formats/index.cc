@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are looked at in a few threads: on a cold disk the time goes into waiting for headers.
+// Scans files in several threads: on a cold disk reading headers is mostly waiting.
 #include "input/formats/index.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ constexpr std::size_t kScanners = 8;
 
 Status interrupted() { return {Code::kCancelled, "looking for samples was interrupted"}; }
 
-/// What the scanners work on. An interruption of the caller ends each one after its current read.
+/// Shared by the scanners. An interruption of the caller ends each one after its current read.
 struct IndexScan {
   explicit IndexScan(const Options& wanted)
       : options(wanted),
@@ -87,7 +87,7 @@ Status cannot(const char* what, const std::string& path, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("cannot {} '{}': {}", what, path, why)};
 }
 
-// What somebody may have meant who names a file that is not there.
+// A hint for a missing file that the user may have misnamed.
 std::string hint_for_missing(const std::string& path) {
   if (path.find_first_of("*?[{") != std::string::npos) {
     return "; it looks like a pattern, and patterns are not expanded here: name the files, as "
@@ -96,7 +96,7 @@ std::string hint_for_missing(const std::string& path) {
   return path.starts_with('~') ? "; '~' is not expanded here: write the folder" : "";
 }
 
-// The program that unpacks what begins so; empty: it is not known to be packed.
+// The program that unpacks data with this beginning; empty: no known packed format.
 std::string_view unpacker_of(std::string_view begin) {
   constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
       {"\x1f\x8b\x08", "gunzip"}, {"\x28\xb5\x2f\xfd", "unzstd"}, {"\xfd\x37zXZ", "unxz"}};
@@ -106,8 +106,8 @@ std::string_view unpacker_of(std::string_view begin) {
   return {};
 }
 
-// Records are read where they lie, so that no record of a packed file could be found. A file of
-// TFRecords may begin with any bytes: its name must say so too.
+// Rejects packed files, since records are read in place. A TFRecord file may begin with any bytes:
+// its name must match too.
 Status check_packed(const Options& options, const std::string& path, int descriptor) {
   std::array<char, 8> begin{};
   const ssize_t got = ::pread(descriptor, begin.data(), begin.size(), 0);
@@ -130,7 +130,7 @@ Result<std::vector<Extent>> scan(const IndexScan& all, const std::string& path, 
                                         : scan_tfrecord(source, options.max_sample_bytes);
 }
 
-// By the index that is kept of it, if there is one. What changes while it is looked at is not kept.
+// Uses the file's stored index, if any. A file that changes during the scan gets none.
 Result<std::vector<Extent>> find_records(IndexScan& all, const std::string& path, int descriptor,
                                          const struct stat& about) {
   const Options& options = all.options;
@@ -151,7 +151,7 @@ Result<std::vector<Extent>> find_records(IndexScan& all, const std::string& path
 
 Result<Index::File> look_at(IndexScan& all, const std::string& path) {
   const Options& options = all.options;
-  // Whatever is no file would be waited for, were it opened without O_NONBLOCK.
+  // Without O_NONBLOCK opening a FIFO would block.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) {
     const int error = errno;
@@ -194,8 +194,8 @@ void run_scanner(IndexScan& scan) {
   scan.scanner_ended.notify_all();
 }
 
-// False if an interruption ends the wait before the last scanner ends. The look may run a program's
-// code, so it holds no lock.
+// False if an interruption ends the wait before the last scanner ends. goes_on() may run code of
+// the program, so the lock is not held.
 bool await_scanners(IndexScan& scan) {
   while (Interruptible::goes_on()) {
     const Time look = std::chrono::steady_clock::now() + Interruptible::kBetween;
@@ -208,7 +208,7 @@ bool await_scanners(IndexScan& scan) {
   return false;
 }
 
-// Right in itself, but seldom meant: a shard that was not written yet.
+// Valid, but seldom intended: a shard that was not written yet.
 void warn_of_empty(const std::vector<Index::File>& files, std::uint64_t samples) {
   std::uint64_t empty = 0;
   const Index::File* first_empty = nullptr;
@@ -255,7 +255,7 @@ Result<Index> Index::build(const Options& options, std::vector<Status>& problems
 }
 
 std::uint32_t Index::file_of(std::uint64_t sample) const {
-  // Behind the last of those that begin at it: files without samples come before.
+  // Of the files that begin at this sample the last one: those before it have no samples.
   const auto after = std::ranges::upper_bound(files_, sample, {}, &File::first);
   return static_cast<std::uint32_t>(after - files_.begin() - 1);
 }

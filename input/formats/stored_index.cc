@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mark, key, number of extents, extents, path, CRC32C over all before it; little-endian. A file is
-// written beside its place and renamed, so that nobody sees half of it; what a crash has torn fails
-// by its checksum.
+// Format: mark, key, number of extents, extents, path, CRC32C over all before it; little-endian. A
+// file is written under a temporary name and renamed, so that readers never see an incomplete file.
+// A file torn by a crash fails its checksum.
 #include "input/formats/stored_index.h"
 
 #include <fcntl.h>
@@ -23,14 +23,14 @@
 namespace stretto::input {
 namespace {
 
-// The number grows with what an index consists of, and with the rules that make samples of files.
+// Increment the number when an index's content changes, or the rules that split files into samples.
 constexpr std::string_view kIndexMark = "stretto-index-3\n";
 constexpr std::size_t kCrcBytes = sizeof(std::uint32_t);
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostFraming = std::uint64_t{1} << 20;  // Headers around a sample.
-constexpr std::uint64_t kLeastRecord = sizeof(Extent);          // What frames it, at least.
+constexpr std::uint64_t kLeastRecord = sizeof(Extent);          // Minimum framing of a sample.
 
-/// All but the path, as it stands behind the mark.
+/// All fields but the path, after the mark.
 struct IndexHeader {
   std::uint64_t format = 0;
   std::uint64_t max_sample_bytes = 0;
@@ -114,7 +114,7 @@ bool read_all(int descriptor, std::span<char> into) {
   return true;
 }
 
-// How large the index that begins so has to be; 0 if it is none of that key.
+// The expected size of an index with this beginning; 0 if it has another key.
 std::uint64_t size_told(const IndexKey& key, std::string_view begin) {
   IndexHeader header;
   std::memcpy(&header, begin.data() + kIndexMark.size(), sizeof header);
@@ -125,8 +125,7 @@ std::uint64_t size_told(const IndexKey& key, std::string_view begin) {
   return kFixedBytes + header.path_bytes + header.extents * sizeof(Extent);
 }
 
-// Nothing if there is no such file, or none that could be an index of that: looked at before there
-// is memory for it.
+// None if there is no such file, or it cannot be an index of this key: checked before allocating.
 std::optional<std::string> read_file(const std::string& path, const IndexKey& key) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about{};
@@ -210,7 +209,7 @@ std::optional<std::vector<Extent>> IndexFolder::load(const IndexKey& key) const 
   if (!keeps(key)) return std::nullopt;
   try {
     return load_file(file_of(key), key);
-  } catch (const std::bad_alloc&) {  // It may be as large as the file that it is of.
+  } catch (const std::bad_alloc&) {  // The index may be as large as its file.
     return std::nullopt;
   }
 }

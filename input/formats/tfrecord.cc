@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A length is believed only with its CRC, and a record only if the file has room for it.
+// A length is used only after its CRC matches, and a record only if the file has room for it.
 #include "input/formats/tfrecord.h"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
 
-// A CRC over bytes that contain CRCs is weak, so TFRecord stores it turned and shifted.
+// A CRC over data that contains CRCs is weak, so TFRecord stores it rotated and shifted.
 constexpr std::uint32_t masked(std::uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
 }
@@ -38,7 +38,7 @@ bool fits(std::uint64_t length, std::uint64_t offset, std::uint64_t size) {
   return size - offset >= kTfFrameBytes && length <= size - offset - kTfFrameBytes;
 }
 
-// The next place from `offset` on where a header with a right CRC has room for its record.
+// The next offset from `offset` on with a valid header and room for its record.
 Result<std::uint64_t> find_header(Glimpse& glimpse, std::uint64_t offset) {
   const std::uint64_t size = glimpse.size();
   while (offset + kTfFrameBytes <= size) {
@@ -57,7 +57,7 @@ Result<std::uint64_t> find_header(Glimpse& glimpse, std::uint64_t offset) {
   return size;
 }
 
-// Behind a header that is wrong: where its length leads if another header is there, or the end.
+// Where to continue after an invalid header: behind its length if a header follows, or the end.
 Result<std::uint64_t> after_wrong(Glimpse& glimpse, std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t size = glimpse.size();
   if (fits(length, offset, size)) {
@@ -84,7 +84,7 @@ Result<std::vector<Extent>> scan_tfrecord(Source& source, std::uint64_t max_byte
     const auto length = load<std::uint64_t>(*header);
     const bool right = length_is_right(*header);
     if (right) {
-      if (!fits(length, offset, size)) break;  // The length is to be believed: it was truncated.
+      if (!fits(length, offset, size)) break;  // The length is valid: the record was truncated.
       if (length <= max_bytes) extents.back().bytes = kTfFrameBytes + length;
       offset += kTfFrameBytes + length;
     } else {

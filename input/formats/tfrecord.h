@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TFRecord: length (u64), masked CRC32C of the length (u32), payload, masked CRC32C of the payload
-// (u32); little-endian. Pure; nothing in a file is trusted.
+// (u32); little-endian. Pure; files are untrusted.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ inline constexpr std::size_t kTfHeaderBytes = 12;
 inline constexpr std::size_t kTfFooterBytes = 4;
 inline constexpr std::size_t kTfFrameBytes = kTfHeaderBytes + kTfFooterBytes;
 
-/// Where the records of a file are. A record that cannot be whole or whose length is not to be
-/// trusted is there with its header only, so that reading it gives the error; behind it the next
-/// header with a right CRC is looked for. An error is the source's.
+/// The extents of a file's records. A truncated record, or one with an invalid length, gets an
+/// extent with only its header, so that reading it gives the error; the scan continues at the next
+/// valid header. Errors are the source's.
 Result<std::vector<Extent>> scan_tfrecord(Source& source, std::uint64_t max_bytes);
 
-/// The payload in the bytes of an extent. kMalformed says what is wrong with it.
+/// The payload in the bytes of an extent. kMalformed describes the error.
 Result<std::span<const std::byte>> tfrecord_payload(std::span<const std::byte> record,
                                                     std::uint64_t max_bytes, bool check_crc);
 
-/// A record as it stands in a file.
+/// A record in the file format.
 std::vector<std::byte> make_tfrecord(std::span<const std::byte> payload);
 
 }  // namespace stretto::input

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backend: how bytes come from files into memory, many reads at a time. All of them pass one suite
-// of tests; what is read when is not theirs to decide.
+// Backend: asynchronous reads from files into memory, many at a time. All backends pass one test
+// suite; the engine decides the order of reads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stretto::input {
 
-/// One read. `into` stays until it has ended; past the page cache, it and `offset` are aligned.
+/// One read. `into` must exist until it has ended; with O_DIRECT, it and `offset` are aligned.
 struct ReadRequest {
   std::uint64_t tag = 0;
   std::shared_ptr<OpenFile> file;
@@ -25,34 +25,34 @@ struct ReadRequest {
 /// The end of a read.
 struct Done {
   std::uint64_t tag = 0;
-  int error = 0;  ///< errno; 0: it came well.
+  int error = 0;  ///< errno; 0: success.
   std::size_t bytes =
-      0;  ///< As the system gave them: perhaps fewer than wanted; 0 at the file's end.
+      0;  ///< Possibly fewer than requested, as the system returns; 0 at the file's end.
 };
 
 /// Most reads that may be in flight.
 inline constexpr std::uint32_t kMostDepth = 256;
 
-/// Thread: loop, but wake(), which is for any. Destroying it waits for what is in flight.
+/// Thread: loop; wake(): any. The destructor waits for reads in flight.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  /// Takes a read, which begins at flush() or wait() if not before. At most kMostDepth are under
-  /// way.
+  /// Queues a read, which starts at flush() or wait() at the latest. At most kMostDepth may be in
+  /// flight.
   virtual void submit(ReadRequest request) = 0;
   virtual void flush() {}
-  /// Appends the reads that have ended. Waits for one, for wake() or until the deadline.
+  /// Appends completed reads. Waits for a completion, for wake(), or until the deadline.
   virtual void wait(Time deadline, std::vector<Done>& done) = 0;
-  /// Ends a wait, this one or the next.
+  /// Ends the current wait or the next one.
   virtual void wake() = 0;
 };
 
-/// io_uring; kUnsupported if it is not in this build, or if the kernel or its policy refuse it.
+/// io_uring; kUnsupported if this build lacks it, or if the kernel or its policy refuse it.
 Result<std::unique_ptr<Backend>> open_uring();
 /// pread in a pool of threads.
 std::unique_ptr<Backend> open_threads();
-/// What the method says; kAuto: the first of both that is there.
+/// The backend for the method; kAuto: the first available of the two.
 Result<std::unique_ptr<Backend>> open_backend(Method method);
 
 }  // namespace stretto::input

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that reads go into: aligned for O_DIRECT, and kept for the next read when its last lease
-// ends, since mapping it anew, page by page, costs as much as a fast device's read.
+// Memory for reads: aligned for O_DIRECT, and reused after its last lease ends. Mapping new memory,
+// page by page, would cost as much as a fast device's read.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace stretto::input {
 
-/// Thread: any. One mutex. Leases may outlive the reader: each holds the pool.
+/// Thread: any. One mutex. Leases may outlive the reader: each keeps the pool alive.
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  public:
   explicit MemoryPool(std::size_t most_kept) : most_kept_(most_kept) {}
@@ -25,14 +25,14 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
     for (const Piece& piece : kept_) std::free(piece.memory);
   }
 
-  /// Bytes that a lease on so many takes up.
+  /// Memory taken by a lease on `bytes`.
   static std::size_t rounded(std::size_t bytes) {
-    // Quarters of a power of two: few different sizes, little waste.
+    // Quarters of a power of two: few distinct sizes, little waste.
     const std::size_t step = std::max(kAlignment, std::bit_floor(bytes) / 4);
     return (std::max<std::size_t>(bytes, 1) + step - 1) / step * step;
   }
 
-  /// A lease on writable memory; none if the system has none.
+  /// A lease on writable memory; none if the system has no memory.
   Buffer lease(std::size_t bytes) {
     const std::size_t size = rounded(bytes);
     void* memory = take(size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meter: what a reader did since it was last asked, for whoever turns the knobs.
+// Meter: measurements of a reader for the user and the tuners, since each one's last query.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace stretto::input {
 
-/// Thread: any. One mutex; what the consumer counts for each sample needs none.
+/// Thread: any. One mutex; the consumer's counters per sample need none.
 class Meter {
  public:
-  /// Whoever asks has windows of its own.
+  /// Each asker has separate windows.
   enum Asker : std::size_t { kUser, kTuner, kDecoders, kAskers };
 
-  /// What is counted, others see in `feed`.
+  /// Counts are also visible in `feed`.
   explicit Meter(Time now, std::shared_ptr<InputFeed> feed = std::make_shared<InputFeed>())
       : feed_(std::move(feed)) {
     for (Span& span : spans_) span.begun = now;
@@ -32,7 +32,7 @@ class Meter {
     MutexLock lock(mutex_);
     for (Span& span : spans_) span.latencies.add(latency);
   }
-  /// The consumer's: how much it has taken, and from when to when it waits.
+  /// Called by the consumer: bytes taken, start and end of a wait.
   void delivered(std::uint64_t bytes) { feed_->delivered(bytes); }
   void waits(Time now) { feed_->waits(now); }
   void goes_on(Time now) { feed_->goes_on(now); }
@@ -56,7 +56,7 @@ class Meter {
   struct Span {
     Latencies latencies;
     Time begun;
-    std::uint64_t bytes = 0;  // When it began.
+    std::uint64_t bytes = 0;  // At its start.
     Duration stall{};
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that reads are made from: opened when the first one comes, past the page cache if that is
-// wanted and the file system does it; and the few that stay open.
+// A file for reads: opened on its first read, with O_DIRECT if requested and supported; and the
+// cache of open files.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@
 
 namespace stretto::input {
 
-/// Offsets, lengths and memory of reads past the page cache are multiples of this.
+/// Alignment of offsets, lengths and memory for O_DIRECT reads.
 inline constexpr std::size_t kAlignment = 4096;
 
-/// Thread: any. Whoever opens it first wins; a descriptor that comes second is closed.
+/// Thread: any. The first open wins; a second descriptor is closed.
 class OpenFile {
  public:
   OpenFile(std::string path, bool direct) : path_(std::move(path)), direct_(direct) {}
@@ -29,11 +29,11 @@ class OpenFile {
   int number() const { return number_.load(std::memory_order_acquire); }
   /// Flags to open it with.
   int flags() const;
-  /// Opens it here and now if it is not open. 0, or the error's number.
+  /// Opens it on this thread if it is not open. 0, or an errno.
   int open();
-  /// Takes over a descriptor that somebody opened.
+  /// Takes ownership of an open descriptor.
   void adopt(int number);
-  /// True once if it was direct: from now on it is read through the cache.
+  /// True once if it used O_DIRECT: from now on it is read through the cache.
   bool refuse_direct();
 
  private:
@@ -42,12 +42,12 @@ class OpenFile {
   std::atomic<int> number_{-1};
 };
 
-/// The files used last; others are opened anew. Thread: loop.
+/// The most recently used files; others are reopened. Thread: loop.
 class OpenFiles {
  public:
   OpenFiles(std::size_t most, bool direct) : most_(most), direct_(direct) {}
   std::shared_ptr<OpenFile> get(std::uint32_t file, const std::string& path);
-  /// The next get() opens it anew.
+  /// The next get() opens it again.
   void forget(std::uint32_t file);
 
  private:

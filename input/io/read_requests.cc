@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read that ends early goes on where it ended; one that brings nothing is behind the file's end.
+// Continues incomplete reads; an empty read means the file's end.
 #include "input/io/read_requests.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 namespace stretto::input {
 namespace {
 
-// What the user named wrong, and what the system lacks or broke.
+// User errors, and failures of the system.
 Code code_of(int error) {
   switch (error) {
     case ENOENT:
@@ -59,7 +59,7 @@ void ReadRequests::submit(std::uint32_t depth) {
     waiting_.pop_front();
     piece.begun = clock_.now();
     Range& range = ranges_.at(piece.range);
-    auto* memory = const_cast<std::byte*>(range.buffer.data());  // Ours: nobody reads it yet.
+    auto* memory = const_cast<std::byte*>(range.buffer.data());  // Ours: without readers so far.
     backend_.submit({.tag = next_piece_,
                      .file = range.file,
                      .offset = piece.extent.offset,
@@ -76,7 +76,7 @@ void ReadRequests::wait(Time deadline, std::vector<Fetched>& fetched) {
   done_.clear();
 }
 
-// Whether the piece has to go on, and from where; or why it cannot.
+// Whether the piece must continue, and from where; or why it cannot.
 bool ReadRequests::goes_on(const Range& range, Piece& piece, const Done& done,
                            Status& status) const {
   const std::string& path = range.file->path();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pread in oneTBB's threads. TBB starts as many as there are processors unless more are permitted:
-// these spend their time waiting for a device, so more are.
+// pread in oneTBB's threads. TBB limits these to the number of processors by default. Here they
+// mostly wait for a device, so more are allowed.
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,7 +14,7 @@
 namespace stretto::input {
 namespace {
 
-/// What is to be read, and what has been. Thread: any. One mutex.
+/// Pending and completed reads. Thread: any. One mutex.
 class Queue {
  public:
   void add(ReadRequest request) {
@@ -22,7 +22,7 @@ class Queue {
     waiting_.push_back(std::move(request));
     ++in_flight_;
   }
-  /// One that was added; there is one for each task.
+  /// A pending read; there is one for each task.
   ReadRequest next() {
     MutexLock lock(mutex_);
     ReadRequest request = std::move(waiting_.front());
@@ -33,7 +33,7 @@ class Queue {
     MutexLock lock(mutex_);
     done_.push_back(done);
     --in_flight_;
-    changed_.notify_all();  // Under the lock: whoever waits for the last may destroy this.
+    changed_.notify_all();  // Under the lock: the thread that is woken may destroy this.
   }
   void wake() {
     MutexLock lock(mutex_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One turn: deliver what is ready, begin what may be begun, wait for what ends. The run that the
-// consumer needs next is begun whatever memory is used, so that a full memory cannot stop it all.
+// One iteration: deliver ready samples, start reads, wait for completions. The run that the
+// consumer needs next always starts, whatever memory is used: full memory cannot block progress.
 #include "input/reader/engine.h"
 
 #include <fmt/core.h>
@@ -12,11 +12,11 @@
 namespace stretto::input {
 namespace {
 
-constexpr std::uint64_t kSlotBytes = 1024;     // About what a sample costs besides its bytes.
-constexpr std::size_t kMostOpenFiles = 256;    // Below what a process may have by default.
+constexpr std::uint64_t kSlotBytes = 1024;     // Approximate overhead of a sample.
+constexpr std::size_t kMostOpenFiles = 256;    // Below the default limit of a process.
 constexpr std::uint64_t kMostPlanned = 65536;  // Samples, at once.
 
-/// What a lease keeps.
+/// State that a lease keeps alive.
 struct SampleLease {
   Buffer buffer;
   std::shared_ptr<const std::string> path;
@@ -54,7 +54,7 @@ Engine::~Engine() {
   wake();
   thread_.join();
   decoders_.reset();
-  // Memory and files stay until the kernel has done with them.
+  // Memory and files must exist until the kernel has finished.
   std::vector<Fetched> fetched;
   while (requests_.in_flight() > 0) requests_.wait(Time::max(), fetched);
   around_.controls.stop.store(false);
@@ -72,7 +72,7 @@ void Engine::run() {
     while (requests_.in_flight() < depth && (requests_.any_waiting() || start_run())) {
       requests_.submit(depth);
     }
-    requests_.flush();  // The device is busy before the consumer is woken.
+    requests_.flush();  // Keeps the device busy before waking the consumer.
     collect();          // Ends of epochs, and samples without bytes.
     around_.outlet.put(items_);
     ends_collected_ = 0;
@@ -88,7 +88,7 @@ void Engine::run() {
   }
 }
 
-// So many that some reads of the knobs' size come of them, if they lie side by side.
+// Enough contiguous samples for several reads of the configured size.
 std::uint64_t Engine::wanted_samples() const {
   const std::uint64_t mean = std::max<std::uint64_t>(
       around_.index.bytes() / std::max<std::uint64_t>(around_.index.samples(), 1), 1);
@@ -97,7 +97,7 @@ std::uint64_t Engine::wanted_samples() const {
   return std::clamp<std::uint64_t>(ahead / mean, 1, kMostPlanned);
 }
 
-// False if there is nothing more to plan, now or ever.
+// False if all is planned, or planning is far ahead.
 bool Engine::plan() {
   std::vector<std::uint64_t> samples;
   std::uint64_t epoch = 0;
@@ -129,11 +129,11 @@ bool Engine::needed(const ReadRun& run) const {
   return std::ranges::find(run.wanted, first_tag_) != run.wanted.end();
 }
 
-// False if none can be begun.
+// False if no run can start.
 bool Engine::start_run() {
   if (planned_.empty() && !plan()) return false;
   if (requests_.in_flight() == 0 && !needed(planned_.front())) {
-    // Nothing else will make room, if there is none.
+    // Otherwise no memory would ever become free.
     const auto next =
         std::ranges::find_if(planned_, [this](const ReadRun& run) { return needed(run); });
     if (next != planned_.end()) std::iter_swap(next, planned_.begin());
@@ -177,7 +177,7 @@ void Engine::land(Fetched& fetched) {
   flights_.erase(found);
   const ReadRun& run = flight.run;
   if (!fetched.status.ok()) {
-    files_.forget(run.file);  // Perhaps another file has its name by now.
+    files_.forget(run.file);  // Its name may refer to another file now.
     around_.outlet.use(-static_cast<std::int64_t>(flight.cost));
     if (run.wanted.size() > 1) return split(run);
     return fail(run.wanted.front(), std::move(fetched.status));
@@ -190,7 +190,7 @@ void Engine::land(Fetched& fetched) {
   for (const std::uint64_t tag : run.wanted) check_slot(tag, fetched, lease);
 }
 
-// What failed together is read one by one, so that a fault costs only the sample that has it.
+// Reads a failed run sample by sample, so that a fault costs only one sample.
 void Engine::split(const ReadRun& run) {
   for (auto tag = run.wanted.rbegin(); tag != run.wanted.rend(); ++tag) {
     planned_.push_front({.file = run.file, .extent = slot(*tag).place.extent, .wanted = {*tag}});
@@ -248,7 +248,7 @@ void Engine::take_decoded() {
   }
 }
 
-// Each of the two tuners looks at the time in which the consumer waited for its stage.
+// Each of the two tuners uses the time in which the consumer waited for its stage.
 void Engine::tune() {
   const Time now = around_.clock.now();
   if (now >= around_.tuning.due()) {
@@ -259,7 +259,7 @@ void Engine::tune() {
   decoders_->set_threads(around_.pool_tuning.threads());
 }
 
-// All that is ready from the front of the order on, to be delivered.
+// Collects all ready samples at the front of the order for delivery.
 void Engine::collect() {
   while (!slots_.empty() && slots_.front().state != Slot::State::kWaiting) {
     Slot& front = slots_.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader: the parts put together, and the consumer's side of them.
+// Reader: connects the components, and implements the consumer's side.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 namespace stretto::input {
 namespace {
 
-// Without an account nobody reads what is counted there.
+// Without an account the counts stay private.
 std::shared_ptr<InputFeed> feed_of(const Options& options, Time now) {
   return options.account == nullptr ? std::make_shared<InputFeed>() : options.account->open(now);
 }
@@ -131,7 +131,7 @@ class ReaderState {
   std::vector<Status> problems_;
   std::uint64_t problem_count_;
   std::unique_ptr<SampleQueue> outlet_;
-  std::unique_ptr<Engine> engine_;  // The last: it uses all the others.
+  std::unique_ptr<Engine> engine_;  // Last: it uses all members above.
 };
 
 }  // namespace detail

@@ -22,7 +22,7 @@ void SampleQueue::put(std::vector<Item>& items) {
     std::ranges::move(items, std::back_inserter(ready_));
   }
   items.clear();
-  filled_.notify_all();  // Not under the lock, which who is woken wants first.
+  filled_.notify_all();  // Without the lock, which the woken thread needs first.
 }
 
 bool SampleQueue::room_for(std::uint64_t bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SampleQueue: where samples change hands, from the engine's thread to the consumer's, and where
-// it is counted how much memory waits there.
+// SampleQueue: passes samples from the engine's thread to the consumer's, and accounts for their
+// memory.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@
 
 namespace stretto::input {
 
-/// What the consumer takes: a sample, an error in its place, or an end.
+/// An element for the consumer: a sample, an error in its place, or an end.
 struct Item {
   enum class Kind : std::uint8_t { kSample, kError, kEpochEnd, kOver };
   Kind kind = Kind::kOver;
   Sample sample;
   Status status;
-  std::uint64_t cost = 0;   ///< Of memory, until it is taken.
-  std::uint64_t epoch = 0;  ///< The cursor, once it is taken.
+  std::uint64_t cost = 0;   ///< Memory charged until it is taken.
+  std::uint64_t epoch = 0;  ///< The cursor after it is taken.
   std::uint64_t passed = 0;
 };
 
@@ -33,19 +33,19 @@ class SampleQueue {
   SampleQueue(std::uint64_t most_bytes, const Clock& clock, Meter& meter)
       : most_bytes_(most_bytes), clock_(clock), meter_(meter) {}
 
-  /// Delivers; `items` is empty then.
+  /// Delivers `items`, and empties it.
   void put(std::vector<Item>& items);
-  /// What so much memory waits for. May be negative: what was used is not.
+  /// Charges memory for samples; negative: returns unused memory.
   void use(std::int64_t bytes) { used_.fetch_add(bytes); }
-  /// Whether that much more may be used. If not, `wake` is called once there is room again.
+  /// Whether `bytes` more are available. If not, `wake` is called once there is room.
   bool room_for(std::uint64_t bytes);
   void on_room(std::function<void()> wake) { wake_ = std::move(wake); }
-  /// Whether there are as many ends of epochs that nobody has taken yet, with `planned` more, as
-  /// there may be. If so, `wake` is called as above.
+  /// Whether the ends of epochs not yet taken, plus `planned`, have reached their limit. If so,
+  /// `wake` is called as above.
   bool far_ahead(int planned);
 
-  /// Waits for the next one. Behind kOver there is none. Nothing if an Interruptible of this thread
-  /// ends the wait; what comes later is there for the next call.
+  /// Waits for the next item. There is none after kOver. Nothing if an Interruptible of this thread
+  /// ends the wait; later items stay for the next call.
   std::optional<Item> take();
 
  private:
@@ -62,7 +62,7 @@ class SampleQueue {
   std::atomic<std::int64_t> used_{0};
   std::atomic<int> ends_{0};
   std::atomic<bool> starved_{false};
-  std::deque<Item> taken_;  // The consumer's.
+  std::deque<Item> taken_;  // Used only by the consumer.
   Mutex mutex_;
   Condition filled_;
   std::vector<Item> ready_ GUARDED_BY(mutex_);

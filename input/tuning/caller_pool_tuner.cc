@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search counts what is in flight by Little's law, and takes nothing deeper that is not used. A
-// consumer that decodes by itself is one that is always busy; of a pool, a thread is two of depth.
+// The search counts requests in flight by Little's law, and rejects unused depth. A consumer that
+// decodes its own samples counts as always busy; a pool thread counts as a depth of two.
 #include "input/tuning/caller_pool_tuner.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void CallerPoolTuner::measured(Time now, const CallerWindow& window) {
                         .requests = window.samples});
 }
 
-// The search speaks of depths; what it found out stands behind that.
+// Removes the search's wording about depths from its reasons.
 std::string CallerPoolTuner::log() const {
   std::string lines;
   for (Trial trial : tuner_.trials()) {

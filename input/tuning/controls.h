@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controls: what of a reader is set on one thread and looked at on another.
+// Controls: settings of a reader that one thread writes and another reads.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace stretto::input {
 
-/// The same with at most so many bytes in flight (0: no limit): first reads become smaller, down to
-/// `least_read_bytes`, then fewer. One is always in flight.
+/// The knobs with at most `bytes` in flight (0: no limit): reads become smaller, down to
+/// `least_read_bytes`, then fewer. At least one read stays in flight.
 inline Knobs limited(Knobs knobs, std::uint64_t bytes, std::uint32_t least_read_bytes) {
   if (bytes == 0 || bytes_in_flight(knobs) <= bytes) return knobs;
   while (knobs.read_bytes / 2 >= least_read_bytes && knobs.read_bytes > bytes) {
@@ -22,28 +22,28 @@ inline Knobs limited(Knobs knobs, std::uint64_t bytes, std::uint32_t least_read_
   return knobs;
 }
 
-/// Thread: any. One mutex, of those who turn the knobs.
+/// Thread: any. One mutex for writers of the knobs.
 struct Controls {
   std::atomic<std::uint32_t> depth{8};
   std::atomic<std::uint32_t> read_bytes{1 << 18};
-  std::atomic<bool> tuned{false};             ///< By the tuner, and not by the user.
-  std::atomic<std::uint64_t> limit_bytes{0};  ///< Of others, on what is in flight; 0: none.
+  std::atomic<bool> tuned{false};             ///< By the tuner, not by the user.
+  std::atomic<std::uint64_t> limit_bytes{0};  ///< The scheduler's, on bytes in flight; 0: none.
   std::atomic<bool> stop{false};
 
-  /// By the user: the tuner leaves them alone from then on.
+  /// Set by the user: the tuner leaves the knobs alone from then on.
   void turn(const Knobs& knobs) {
     MutexLock lock(turning);
     tuned.store(false);
     store(knobs);
   }
-  /// By the tuner, as long as the user has not.
+  /// Set by the tuner, unless the user has set them.
   void tune(const Knobs& knobs) {
     MutexLock lock(turning);
     if (tuned.load()) store(knobs);
   }
-  /// As they were turned.
+  /// The knobs before the limit.
   Knobs turned() const { return {depth.load(), read_bytes.load()}; }
-  /// What to read with. The tuner knows of the limit itself.
+  /// The knobs for reads. The tuner knows the limit itself.
   Knobs in_force() const {
     constexpr std::uint32_t kLeastRead = 16 * 1024;
     const std::uint64_t limit = tuned.load() ? 0 : limit_bytes.load();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PoolTuning: the tuner of the decode pool in a reader. It tells for which stage the consumer
-// waited, for the pool while that had something to do and else for the reads; and turns the number
-// of threads, until somebody else turns it.
+// PoolTuning: tunes the decode pool of a reader. It attributes the consumer's wait to a stage: to
+// the pool while that had work, otherwise to the reads. It sets the number of threads until the
+// user does.
 #pragma once
 
 #include <atomic>
@@ -14,27 +14,27 @@
 
 namespace stretto::input {
 
-/// Thread: loop; what says so, any. One mutex.
+/// Thread: loop, unless marked any. One mutex.
 class PoolTuning {
  public:
   PoolTuning(const Options& options, Meter& meter);
 
-  /// How many are to decode. Thread: any.
+  /// Number of decoding threads. Thread: any.
   std::uint32_t threads() const { return threads_.load(); }
-  /// From now on so many, whatever is measured. Thread: any.
+  /// Fixes the number of threads. Thread: any.
   void set_threads(std::uint32_t threads);
-  /// Its diary, a line for each trial. Thread: any.
+  /// Its log, a line for each trial. Thread: any.
   std::string log();
 
-  /// Nothing was decoded for a while: what was measured so far tells nothing.
+  /// Restarts the window after an idle time.
   void begin(Time now);
-  /// The pool has something to do from now on, or has nothing any more.
+  /// The pool has become busy or idle.
   void busy(Time now, bool is);
-  /// A sample has been decoded, well or not, and took so long.
+  /// A sample has been decoded, successfully or not, in time `took`.
   void decoded(Duration took) { latencies_.add(took); }
-  /// When it wants to be stepped; Time::max(): never again.
+  /// When step() is due; Time::max(): never.
   Time due() const { return tuned_.load() ? end_ : Time::max(); }
-  /// If it is due: turns the number of threads.
+  /// If due: sets the number of threads.
   void step(Time now);
   /// How long the consumer has waited for the pool since this was last called.
   Duration take_stall(Time now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReaderTuning: the tuner in a reader. It takes what was measured in each window and turns the
-// knobs, until somebody else turns them.
+// ReaderTuning: the tuner of a reader. It evaluates each window's measurements and sets the knobs
+// until the user does.
 #pragma once
 
 #include <string>
@@ -14,25 +14,25 @@
 
 namespace stretto::input {
 
-/// Between which knobs it is worth to search: reads larger than what lies side by side do nothing.
+/// Useful limits of the knobs: reads larger than contiguous data gain nothing.
 TunerLimits limits_for(const Options& options, const Index& index);
 
-/// Thread: loop, but log(), which is for any. One mutex.
+/// Thread: loop; log(): any. One mutex.
 class ReaderTuning {
  public:
   ReaderTuning(const TunerLimits& limits, Controls& controls, Meter& meter);
 
-  /// When it wants to be stepped; Time::max(): never again.
+  /// When step() is due; Time::max(): never.
   Time due() const;
-  /// If it is due: takes the window and turns the knobs. So much of the time that the consumer has
-  /// waited was for something else than the reads.
+  /// If due: evaluates the window and sets the knobs. `for_others`: the part of the consumer's wait
+  /// that was not for reads.
   void step(Time now, Duration for_others = {});
-  /// Says in the meter's feed what is wanted in flight, and keeps to the limit that stands there,
-  /// whoever turns the knobs.
+  /// Publishes the wanted bytes in flight in the meter's feed, and applies the limit there, for
+  /// tuned and user-set knobs.
   void obey(Time now);
-  /// Nothing was read for a while: what was measured so far tells nothing.
+  /// Restarts the window after an idle time.
   void begin(Time now);
-  /// Its diary, a line for each trial.
+  /// Its log, a line for each trial.
   std::string log();
 
  private:

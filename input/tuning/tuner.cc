@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of tuning: probing one point after another, and watching what was chosen.
+// The states of tuning: probing one point after another, and watching the chosen one.
 #include "input/tuning/tuner.h"
 
 #include <fmt/core.h>
@@ -13,16 +13,16 @@ namespace stretto::input {
 namespace {
 
 constexpr std::size_t kMostWindows = 9;   // Of one probe.
-constexpr std::size_t kMostAgain = 4;     // Of one in a later search, which is to end soon.
-constexpr std::size_t kFirstWindows = 3;  // Of the first: they tell the noise.
-constexpr double kFirstError = 0.02;      // Relative; all that follows is compared with it.
-constexpr double kToldFirst = 0.01;       // Differences that are to be told in the first search,
-constexpr double kToldAgain = 0.03;       // and in later ones.
-constexpr double kStarved = 0.01;         // Share of the time that the consumer may wait.
+constexpr std::size_t kMostAgain = 4;     // Of a probe in a later search, which should be short.
+constexpr std::size_t kFirstWindows = 3;  // Of the first: they measure the noise.
+constexpr double kFirstError = 0.02;      // Relative; later probes are compared with it.
+constexpr double kToldFirst = 0.01;       // Relative difference that the first search resolves,
+constexpr double kToldAgain = 0.03;       // and later searches.
+constexpr double kStarved = 0.01;         // Fraction of time that the consumer may wait.
 constexpr std::uint32_t kExploreEvery = 100;
 constexpr std::uint32_t kStarvedInARow = 3;
 constexpr std::size_t kMostTrials = 1024;
-constexpr double kAnother = 1.5;  // So much in rate or latency is a device of another kind.
+constexpr double kAnother = 1.5;  // A change by this factor means another device.
 
 Duration duration(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
@@ -32,7 +32,7 @@ double stall_of(const Window& window) {
   return seconds(window.consumer_stall) / std::max(seconds(window.length), 1e-9);
 }
 
-// Its best may then lie anywhere, and climbing there would take long.
+// Its best point may be anywhere, and climbing there would take long.
 bool is_another_device(const Estimate& before, const Estimate& now) {
   const auto differ = [](double a, double b) { return a > kAnother * b || b > kAnother * a; };
   return differ(before.rate, now.rate) || differ(before.mean_latency_s, now.mean_latency_s);
@@ -98,7 +98,7 @@ void Tuner::conclude(Time now) {
     const Verdict verdict = search_.tell(probe_);
     note(now, action_, probe_.point, probe_.reason + verdict_on(verdict));
     if (action_ == Action::kExplore && verdict != Verdict::kBetter) {
-      return settle(now, "nothing has changed");  // The watch goes on where it was.
+      return settle(now, "nothing has changed");  // Watching continues where it was.
     }
   }
   go_on(now);
@@ -136,7 +136,7 @@ void Tuner::watch(Time now, const Window& window) {
   plan_window();
   const bool starved = stall_of(window) >= kStarved;
   starved_in_a_row_ = starved ? starved_in_a_row_ + 1 : 0;
-  if (!starved) return;  // What is delivered then is what is asked for.
+  if (!starved) return;  // Otherwise throughput equals demand.
   const bool changed = drift_.add(window);
   if (satisfied_ && starved_in_a_row_ >= kStarvedInARow) {
     return search_again(now, "the consumer waits again");
@@ -145,7 +145,7 @@ void Tuner::watch(Time now, const Window& window) {
   if (++quiet_windows_ >= kExploreEvery && !satisfied_) explore();
 }
 
-// From where it is: the windows that showed the change are the first measurement.
+// Searches from the current point: the windows that showed the change are the first measurement.
 void Tuner::search_again(Time now, std::string reason) {
   const Estimate before = *evidence_.find(chosen_);
   evidence_.forget();
@@ -162,8 +162,8 @@ void Tuner::search_again(Time now, std::string reason) {
   go_on(now);
 }
 
-// Gains may appear that cannot be seen from here: a link that has become wider, while the depth in
-// use does not fill it.
+// Looks for gains that are invisible at the current point, such as a wider link that the current
+// depth does not fill.
 void Tuner::explore() {
   quiet_windows_ = 0;
   const Step step = ++explorations_ % 2 == 1 ? Step{1, 0} : Step{0, 1};
@@ -201,14 +201,14 @@ void Tuner::set_cap(Time now, std::uint64_t bytes) {
 
 // ---- windows and words
 
-// Bytes a second that may be expected of the setting in force; 0 if nothing is known.
+// Expected bytes per second of the current setting; 0 if unknown.
 double Tuner::expected_rate() const {
   const Estimate* estimate = evidence_.find(probe_.point);
   if (estimate == nullptr) estimate = evidence_.find(search_.best());
   return estimate == nullptr ? 0 : estimate->rate;
 }
 
-// The knobs may have changed.
+// Called when the knobs may have changed.
 void Tuner::turn(Knobs before) {
   const bool starts = trials_.empty();
   if (knobs() == before && !starts) return plan_window();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner: chooses how deep and in what sizes a device is read, while it is being read. Measurements
-// go in, knobs come out; it has no threads, no files and no clock of its own. It searches (Search)
-// until no step gains more than the noise, keeps the knee, and then watches (Drift): it searches
-// again, from where it is, when the device has changed or the consumer waits again.
+// Tuner: chooses depth and size of reads from a device during reading. Measurements go in, knobs
+// come out; it has no threads, files or clock. It searches (Search) until no step gains more than
+// the noise, keeps the knee, and then watches (DriftDetector). It searches again, from the current
+// point, when the device has changed or the consumer waits again.
 //
 //   while (reading) {
 //     read for tuner.window() under tuner.knobs(), counting;
 //     tuner.measured(now, window);
 //   }
 //
-// It is slower than the best that it knows only while it probes: a probe is one to nine windows
-// (one, if it is clearly worse), and a search has at most TunerLimits::probes of them.
+// It is slower than the best known setting only during probes: a probe is one to nine windows (one,
+// if it is clearly worse), and a search has at most TunerLimits::probes of them.
 #pragma once
 
 #include <span>
@@ -30,25 +30,24 @@ class Tuner {
   Tuner(const Tuner&) = delete;
   Tuner& operator=(const Tuner&) = delete;
 
-  /// What to read with now.
+  /// The knobs for current reads.
   Knobs knobs() const;
-  /// How long to measure next. After a change of the knobs the first window is a ramp: it is short,
-  /// and what it measured is ignored.
+  /// Length of the next measurement. After a change of the knobs the first window is a ramp: it is
+  /// short, and its measurement is ignored.
   Duration window() const { return plan_.length(); }
-  /// What was measured under knobs() since the last call.
+  /// Measurements under knobs() since the last call.
   void measured(Time now, const Window& window);
 
-  /// At most so many bytes in flight from now on; 0: no such limit. While that binds, nothing is
-  /// searched.
+  /// Limits the bytes in flight; 0: no limit. While the limit binds, no search runs.
   void set_cap(Time now, std::uint64_t bytes);
 
-  /// No search is in flight.
+  /// No search is running.
   bool settled() const { return state_ == State::kSettled; }
-  /// The best that is known: knobs(), but while a probe runs or a cap binds.
+  /// The best known setting: equal to knobs(), except during a probe or under a binding cap.
   Knobs chosen() const;
   /// Settings measured in the latest search.
   std::uint32_t probes() const { return probes_; }
-  /// What was tried and decided; of a long run the latest.
+  /// Trials and decisions; in a long run only the latest.
   std::span<const Trial> trials() const { return trials_; }
 
  private:

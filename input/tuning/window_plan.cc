@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths by rate and latency, within the limits.
+// Computes window lengths from rate and latency, within limits.
 #include "input/tuning/window_plan.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace stretto::input {
 namespace {
 
-constexpr double kRequestsInWindow = 32;  // So that one more or less does not matter.
+constexpr double kRequestsInWindow = 32;  // So that one request more or less does not matter.
 constexpr double kLatenciesInWindow = 8;
 constexpr double kLeastLatenciesInWindow = 3;
 constexpr double kMostOccupancy = 1.15;
 constexpr std::uint32_t kMostRemeasured = 3;
-constexpr double kLongest = 3600;  // Seconds: what can be converted without a thought.
+constexpr double kLongest = 3600;  // In seconds; safe to convert.
 
 Duration length_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
@@ -34,7 +34,7 @@ void WindowPlan::begin_window(const Knobs& knobs, double rate) {
   ramp_ = false;
   length_ = limits_.window;
   if (rate <= 0) return;
-  // By Little's law what is in flight takes so long.
+  // Duration of the requests in flight, by Little's law.
   const double request_s = knobs.read_bytes / rate;
   const double wanted = request_s * std::max(kRequestsInWindow, kLatenciesInWindow * knobs.depth);
   length_ =

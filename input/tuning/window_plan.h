@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowPlan: how long a setting is measured, and whether what was measured tells of it. After a
-// change of the knobs a ramp is thrown away: what was in flight has to come in first. By Little's
-// law rate * latency is what was in flight, which tells windows that hold requests of the setting
-// before.
+// WindowPlan: the length of a measurement, and whether it is representative. After a change of the
+// knobs a ramp is discarded, until earlier requests have completed. By Little's law rate * latency
+// is the amount in flight, which reveals windows with requests of the previous setting.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +11,29 @@
 
 namespace stretto::input {
 
-/// Pure. Thread: one at a time. Rates are bytes a second that may be expected; 0: nothing is known.
+/// Pure. Thread: one at a time. Rates are expected bytes per second; 0: unknown.
 class WindowPlan {
  public:
   explicit WindowPlan(const TunerLimits& limits) : limits_(limits) {}
 
-  /// How long to measure next.
+  /// Length of the next measurement.
   Duration length() const { return length_; }
-  /// What is measured next is to be thrown away.
+  /// The next measurement must be discarded.
   bool is_ramp() const { return ramp_; }
 
-  /// The knobs have been changed, with so many bytes in flight before and after together.
+  /// The knobs have changed; `bytes`: total in flight before and after.
   void begin_ramp(std::uint64_t bytes, double rate);
-  /// A window long enough for the requests of these knobs.
+  /// Starts a window long enough for the requests of these knobs.
   void begin_window(const Knobs& knobs, double rate);
-  /// Whether the window was long enough for its requests, and held no more than these knobs could
-  /// have in flight. If not, the next one is longer; after a few of them any is taken.
+  /// Whether the window was long enough for its requests, and had only what these knobs
+  /// allow in flight. If not, the next one is longer; after a few of them any window is accepted.
   bool is_telling(const Window& window, const Knobs& knobs);
 
  private:
   TunerLimits limits_;
   bool ramp_ = true;
   Duration length_{};
-  std::uint32_t remeasured_ = 0;  // Windows in a row that told nothing.
+  std::uint32_t remeasured_ = 0;  // Consecutive windows that were not representative.
 };
 
 }  // namespace stretto::input

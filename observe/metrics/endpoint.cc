@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// prometheus-cpp's exposer over a board. It reports failure by exceptions, which end here.
+// prometheus-cpp's exposer over MetricsSnapshots. Its exceptions end here.
 #include "observe/metrics/endpoint.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace stretto::metrics {
 namespace {
 
-// A client that has not asked within this keeps one of the threads so long, and no longer.
+// A client without a request blocks one of the threads for this time at most.
 constexpr const char* kThreads = "16";
 constexpr const char* kPatienceMs = "500";
 
@@ -112,7 +112,7 @@ Result<std::unique_ptr<MetricsEndpoint>> serve(const std::string& address,
   try {
     return std::unique_ptr<MetricsEndpoint>(
         std::make_unique<PrometheusEndpoint>(*at, address, std::move(board), token));
-  } catch (const std::exception&) {  // It says "possible problem binding to port".
+  } catch (const std::exception&) {  // Its text is "possible problem binding to port".
     if (at->host.find(':') == std::string::npos) return listening_failure(at->host, at->port);
     return Status(Code::kNetwork,
                   fmt::format("wanted to listen at {}: prometheus-cpp says that it cannot; if its "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetricsSnapshots: where loops leave their numbers now and then, and an endpoint's threads read
-// them. So a loop never waits for whoever looks at it, and nobody looks into a loop.
+// MetricsSnapshots: loops publish their metrics here periodically, and an endpoint's threads read
+// them. So a loop never waits for a reader, and readers never access a loop.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct Metric {
   std::string help;
   Type type = Type::kGauge;
   std::vector<std::pair<std::string, std::string>> labels;
-  double value = 0;  ///< Of a histogram: the sum of what was counted.
-  /// Of a histogram: upper bounds, rising, and how many were at most that; the last bound is
-  /// infinite.
+  double value = 0;  ///< Of a histogram: the sum of all samples.
+  /// Of a histogram: ascending upper bounds, and the number of samples up to each; the last bound
+  /// is infinite.
   std::vector<std::pair<double, std::uint64_t>> buckets;
 };
 using Metrics = std::vector<Metric>;
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// Adds metrics of the same labels to `into`, which outlives it.
+/// Appends metrics with the same labels to `into`, which must outlive this.
 class Adder {
  public:
   Adder(Metrics& into, Labels labels) : into_(into), labels_(std::move(labels)) {}
@@ -51,9 +51,9 @@ class Adder {
 /// Thread: any.
 class MetricsSnapshots {
  public:
-  /// What `source` has to say from now on, instead of before.
+  /// Replaces the metrics of `source`.
   void put(std::size_t source, Metrics metrics);
-  /// Of all sources, and this process's memory.
+  /// Of all sources, with this process's memory.
   Metrics all();
 
  private:
@@ -61,10 +61,10 @@ class MetricsSnapshots {
   std::map<std::size_t, Metrics> by_source_ GUARDED_BY(mutex_);
 };
 
-/// A loop's own hand at a board: says when it is time to put again. Thread: loop.
+/// Publishes a loop's metrics, and tells it when the next update is due. Thread: loop.
 class Publisher {
  public:
-  /// `board` outlives this; null: never.
+  /// `board` must outlive this; null: never.
   void set_board(MetricsSnapshots* board, std::size_t source) {
     board_ = board;
     source_ = source;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over iterations. A cause is judged by its excess: what a piece of the critical path took
-// beyond what the same took the others in that iteration, or, of what goes between workers and
-// servers, what it takes in others: one link may be all there is.
+// Sums over iterations. A cause is judged by its excess: the time of a critical-path segment beyond
+// that of other workers in the same iteration. Segments between workers and servers are compared
+// with other iterations, since there may be only one link.
 #include "observe/trace/analysis.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 std::int64_t median(std::vector<std::int64_t> times) {
   if (times.empty()) return 0;
-  // The lower of two in the middle: with two workers the usual is what the quicker one does.
+  // The lower median: with two workers the faster one is the norm.
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
@@ -22,14 +22,14 @@ std::int64_t median(std::vector<std::int64_t> times) {
 
 using Times = std::array<std::int64_t, kCauses>;
 
-// What is usual in an iteration: the median over workers, or over all that was in flight.
+// Typical times of an iteration: medians over workers, or over all flows.
 Times usual_of(const std::vector<Iteration>& workers) {
   std::array<std::vector<std::int64_t>, kCauses> times;
   const auto add = [&times](Cause cause, std::int64_t time) {
     times[static_cast<std::size_t>(cause)].push_back(std::max<std::int64_t>(time, 0));
   };
   for (const Iteration& iteration : workers) {
-    if (workers.size() > 1) {  // Alone there is nobody to compare with: all of it counts.
+    if (workers.size() > 1) {  // A single worker has no comparison: all of its time counts.
       add(Cause::kCompute, length_of(iteration.compute));
       add(Cause::kInput, length_of(iteration.input));
       add(Cause::kStaging, length_of(iteration.staging));
@@ -45,8 +45,8 @@ Times usual_of(const std::vector<Iteration>& workers) {
   return usual;
 }
 
-// Of all iterations in the middle; of what workers do by themselves there is none: it may differ
-// from one iteration to the next, and does so for all of them.
+// Medians over all iterations; none for workers' own time, which may vary by iteration for all of
+// them.
 Times middle_of(const std::vector<Times>& usual) {
   Times middle;
   middle.fill(std::numeric_limits<std::int64_t>::max());
@@ -89,7 +89,7 @@ IterationReport report_of(const std::vector<Iteration>& workers,
   report.makespan_ns = last.end - last.begin;
   Spans moving;
   for (const Flow* flow : last.flows) {
-    const auto end = flow->came ? flow->came : flow->summed;  // Decoding is no communicating.
+    const auto end = flow->came ? flow->came : flow->summed;  // Decoding is not communication.
     if (flow->sent && end && *flow->sent < *end) moving.push_back({*flow->sent, *end});
   }
   moving = joined(std::move(moving));
@@ -111,7 +111,7 @@ IterationReport report_of(const std::vector<Iteration>& workers,
   return report;
 }
 
-// Frames that left while a more urgent one waited for the same link.
+// Counts frames that were sent while a more urgent frame waited for the same link.
 void count_order(const Node& node, Analysis& analysis) {
   struct Event {
     std::int64_t at;
@@ -126,7 +126,7 @@ void count_order(const Node& node, Analysis& analysis) {
     events.push_back({record.begin_ns, true, record.peer, record.priority});
     events.push_back({record.end_ns, false, record.peer, record.priority});
   }
-  // Of one moment, leaving comes first: what is queued then could not have been chosen.
+  // At equal times sending precedes queueing: a frame queued then could not have been chosen.
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
     return std::tie(a.at, a.queued, b.priority) < std::tie(b.at, b.queued, a.priority);
   });
@@ -144,8 +144,8 @@ void count_order(const Node& node, Analysis& analysis) {
   }
 }
 
-// Iterations that all workers took part in tell who waited for whom: where workers may be ahead of
-// others, the last ones of those ahead lack who they wait for. If there are none, all that are.
+// Iterations of all workers show which worker waited for another. If workers may run ahead, their
+// last iterations lack the stragglers. Without common iterations, all are used.
 std::map<std::uint64_t, std::vector<Iteration>> shared_of(
     std::map<std::uint64_t, std::vector<Iteration>> iterations) {
   std::set<std::size_t> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node heard in one direction only is placed as if its frames took no time.
+// A node with messages in one direction only is placed as if its frames took no time.
 #include "observe/trace/clocks.h"
 
 #include <algorithm>
@@ -13,22 +13,22 @@ namespace {
 constexpr double kOneWayWeight = 1e-3;
 constexpr int kMostSweeps = 2000;
 constexpr double kSettledNs = 0.01;
-constexpr double kMostShiftNs = 0x1p61;  // Twice what a sensible time may be.
+constexpr double kMostShiftNs = 0x1p61;  // Twice the largest plausible time.
 
-using Pair = std::pair<std::size_t, std::size_t>;  // From and to, by place in the trace.
+using Pair = std::pair<std::size_t, std::size_t>;  // From and to, by index in the trace.
 
 struct Difference {
   std::size_t from = 0;
   std::size_t to = 0;
-  double ns = 0;  // Of `to`'s clock from `from`'s.
+  double ns = 0;  // Offset of `to`'s clock from `from`'s.
   double weight = 1;
 };
 
-// The least delay by their own clocks that was seen from one node to another.
+// The least delay, by their own clocks, from each node to another.
 std::map<Pair, double> delays_of(const Trace& trace) {
   std::map<std::uint32_t, std::size_t> places;
   for (std::size_t i = 0; i < trace.nodes.size(); ++i) places[trace.nodes[i].node] = i;
-  std::map<std::pair<FlowKey, std::uint8_t>, Pair> sent;  // By flow and frame: who, which record.
+  std::map<std::pair<FlowKey, std::uint8_t>, Pair> sent;  // By flow and frame: sender, record.
   for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
     const Node& node = trace.nodes[i];
     for (std::size_t r = 0; r < node.records.size(); ++r) {
@@ -45,7 +45,7 @@ std::map<Pair, double> delays_of(const Trace& trace) {
       const auto place = places.find(record.peer);
       if (found == sent.end() || place == places.end()) continue;
       const auto [from, at] = found->second;
-      if (from != place->second || from == i) continue;  // Another's of the same name.
+      if (from != place->second || from == i) continue;  // Another node's of the same name.
       const auto delay =
           static_cast<double>(record.begin_ns - trace.nodes[from].records[at].begin_ns);
       auto [known, is_new] = delays.try_emplace({from, i}, delay);
@@ -72,7 +72,7 @@ std::vector<Difference> differences_of(const std::map<Pair, double>& delays, Clo
   return differences;
 }
 
-// A first guess: from neighbour to neighbour. Nodes that are joined to nobody keep a shift of 0.
+// Initial estimate, from neighbour to neighbour. Unconnected nodes keep a shift of 0.
 void spread(const std::vector<Difference>& differences, std::vector<double>& shifts,
             std::vector<bool>& fixed) {
   std::vector<std::vector<std::size_t>> around(shifts.size());
@@ -102,7 +102,7 @@ void spread(const std::vector<Difference>& differences, std::vector<double>& shi
   }
 }
 
-// Gauss-Seidel on the normal equations: each node in turn where its neighbours want it.
+// Gauss-Seidel on the normal equations: moves each node to its neighbours' estimate.
 void settle(const std::vector<Difference>& differences, std::vector<double>& shifts,
             const std::vector<bool>& fixed) {
   std::vector<std::vector<std::size_t>> around(shifts.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward walk: at every step over the predecessor that finished last. What goes between a
-// worker and a server is the link's doing but for the time in which either did not take or send.
+// The backward walk: each step goes to the predecessor that finished last. The link gets the time
+// between a worker and a server, except while either did not receive or send.
 #include <algorithm>
 
 #include "observe/trace/analysis.h"
@@ -21,7 +21,7 @@ const Flow* last_value(const Iteration& iteration) {
   return last;
 }
 
-// The share of the same round and part that was summed last before `until`: whoever's it was.
+// The contribution to the same round and part that was summed last before `until`, by any worker.
 std::pair<const Flow*, const Iteration*> completes(const Flow& value, std::int64_t until,
                                                    const std::vector<Iteration>& workers) {
   std::pair<const Flow*, const Iteration*> last{nullptr, nullptr};
@@ -37,17 +37,17 @@ std::pair<const Flow*, const Iteration*> completes(const Flow& value, std::int64
   return last;
 }
 
-// Of a share to its server, or of a value from where it was ready, the time in which the server
-// kept it and that in which the worker did; the rest is the link's.
+// Splits the way of a contribution to its server, or of a value back, into the server's time and
+// the worker's time; the rest is the link's.
 struct Leg {
-  Spans whole;  // None if it is not known.
+  Spans whole;  // Empty if unknown.
   Spans server;
   Spans worker;
   Spans link;
 };
 enum class Way { kThere, kBack };
 
-// From when on a server worked without a pause until it took what arrived then.
+// The time since which a server worked without a pause until it processed what arrived then.
 std::int64_t taken_up(const Turning& server, std::int64_t arrived) {
   const auto after =
       std::upper_bound(server.busy.begin(), server.busy.end(), arrived,
@@ -63,7 +63,7 @@ Leg leg_of(const Flow& flow, std::size_t worker, Way way, const std::vector<Turn
   if (!begin || !end || *begin >= *end) return {};
   const Turning& server = turning[flow.server];
   Leg leg{.whole = {{*begin, *end}}, .server = {}, .worker = {}, .link = {}};
-  // Nothing waits at a server before it has left its worker.
+  // The server cannot delay a frame before the worker has sent it.
   const std::int64_t sent = way == Way::kThere ? flow.sent.value_or(*end) : *begin;
   const Spans in_flight = {{std::min(sent, *end), *end}};
   leg.server = common_of(in_flight, server.stalls);
@@ -77,8 +77,8 @@ Leg leg_of(const Flow& flow, std::size_t worker, Way way, const std::vector<Turn
   return leg;
 }
 
-// Whose link is slow if this leg is: the worker's, if what goes between it and other servers is
-// slow too, the server's, if what goes between others and it is; else the one between the two.
+// The node whose link is slow: the worker, if its flows with other servers are slow too; the
+// server, if flows between it and other workers are; else the link between the two.
 std::pair<std::size_t, std::size_t> ends_of(const Flow& slow, std::size_t worker, Way way,
                                             const std::vector<Iteration>& workers,
                                             const std::vector<Turning>& turning) {
@@ -108,7 +108,7 @@ class PathWalk {
     if (begin < at_) path_.push_back({cause, node, kNobody, begin, at_});
     at_ = begin;
   }
-  /// Back over what went between a worker and a server.
+  /// Back along a flow between a worker and a server.
   void add_leg(const Flow& flow, std::size_t worker, Way way, const std::vector<Iteration>& workers,
                const std::vector<Turning>& turning) {
     const Leg leg = leg_of(flow, worker, way, turning);
@@ -124,10 +124,10 @@ class PathWalk {
     const auto [node, peer] = ends_of(flow, worker, way, workers, turning);
     const Cause cause = way == Way::kThere ? Cause::kPush : Cause::kPull;
     give(cause, node, peer, leg.link);
-    give(cause, node, peer, without(open, leg.whole));  // To the slack of what follows.
+    give(cause, node, peer, without(open, leg.whole));  // Counts as slack of the following segment.
     at_ = open.front().begin;
   }
-  /// Back through what the worker did by itself.
+  /// Back through the worker's own work.
   void add_work(const Iteration& worker) {
     Spans rest = {{std::min(worker.begin, at_), at_}};
     const auto give = [&](Cause cause, const Spans& spans) {
@@ -163,7 +163,7 @@ std::vector<Segment> critical_path(const std::vector<Iteration>& workers,
     if (value->decoded) walk.add(Cause::kStaging, last.worker, *value->came);
     walk.add_leg(*value, last.worker, Way::kBack, workers, turning);
   }
-  constexpr std::int64_t kSlackNs = 1000;  // Notes of one moment, in either order.
+  constexpr std::int64_t kSlackNs = 1000;  // Records of one moment, in either order.
   const auto [share, theirs] = completes(*value, walk.at() + kSlackNs, workers);
   if (share == nullptr) return std::move(walk).path();
   walk.add(Cause::kServerQueue, share->server, *share->arrived);

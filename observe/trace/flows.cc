@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration begins where a worker, after its longest pause, pushes again. The tensor before
-// which that pause is says which round it is.
+// An iteration begins where a worker pushes again after its longest pause. The tensor after that
+// pause gives the round's number.
 #include "observe/trace/flows.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Push {
   std::uint64_t round;
 };
 
-// When a worker first queued a part of each tensor's round.
+// The first push of each tensor's round by a worker.
 std::vector<Push> pushes_of(const Flows& flows, std::uint32_t worker) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> first;
   const FlowKey begin{worker, 0, 0, 0};
@@ -65,7 +65,7 @@ std::vector<Push> pushes_of(const Flows& flows, std::uint32_t worker) {
   return pushes;
 }
 
-// The tensor with the longest pause before it, in the middle of its rounds.
+// The tensor with the longest median pause before it.
 std::uint32_t anchor_of(const std::vector<Push>& pushes) {
   std::map<std::uint32_t, std::vector<std::int64_t>> pauses;
   for (std::size_t i = 1; i < pushes.size(); ++i) {
@@ -76,7 +76,7 @@ std::uint32_t anchor_of(const std::vector<Push>& pushes) {
   std::size_t most = 0;
   for (const auto& [tensor, times] : pauses) most = std::max(most, times.size());
   for (auto& [tensor, times] : pauses) {
-    if (times.size() < (most + 1) / 2) continue;  // Not every iteration's, such as a last result.
+    if (times.size() < (most + 1) / 2) continue;  // Not in every iteration: a last result.
     const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
     std::nth_element(times.begin(), middle, times.end());
     if (*middle > longest) {
@@ -87,7 +87,7 @@ std::uint32_t anchor_of(const std::vector<Push>& pushes) {
   return anchor;
 }
 
-// What a worker's user did in all of the trace, by kind: looked through once, not for every
+// Activities of a worker's user thread in the whole trace, by kind: computed once, not for every
 // iteration.
 struct Noted {
   Spans compute;
@@ -114,8 +114,8 @@ Noted noted_of(const Node& node) {
           .codec = all_of(TraceKind::kCodec)};
 }
 
-// What the program did: as it tells, or whenever it did not wait. Without any wait noted, what is
-// known is that it computed until it first pushed.
+// The program's computation: as recorded, or all time outside of waits. Without recorded waits only
+// the time before the first push is known.
 Spans computing_of(const Noted& noted, const Iteration& iteration) {
   const Spans whole = {{iteration.begin, iteration.end}};
   Spans told = common_of(whole, noted.compute);
@@ -128,7 +128,7 @@ Spans computing_of(const Noted& noted, const Iteration& iteration) {
     busy.front().end = std::max(first, iteration.begin);
   }
   busy = without(without(busy, waits), iteration.input);
-  // Whoever waits for a copy waits for no ticket yet.
+  // A thread that waits for a copy does not wait for a ticket.
   return without(busy, common_of(whole, noted.stage));
 }
 
@@ -144,8 +144,8 @@ void add_user(const Noted& noted, Iteration& iteration) {
       without(without(joined(std::move(iteration.staging)), iteration.compute), iteration.input);
 }
 
-// A server that notes something again within this is at work in between: on frames of a size of
-// which it takes ten thousand a second, it has no time to wait.
+// A server with records closer than this works in between: at frame sizes of ten thousand per
+// second it has no time to wait.
 constexpr std::int64_t kPauseNs = 100'000;
 
 Turning turning_of(const Node& node) {
@@ -208,7 +208,7 @@ void add_iterations(const Trace& trace, std::size_t place, std::uint32_t anchor,
     iteration.end = std::max(iteration.end, end.value_or(0));
   }
   const Noted noted = noted_of(node);
-  // The first only tells when the second begins; one that is cut off says nothing.
+  // The first iteration only marks the start of the second; a truncated one is useless.
   for (std::size_t i = 1; i < found.size(); ++i) {
     Iteration& iteration = found[i];
     const bool is_last = i + 1 == found.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that stands still at the end of a trace: what was pushed and not answered tells who is
-// waited for.
+// A job that has stalled at the end of a trace: pushes without a reply show which node is waited
+// for.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -17,7 +17,7 @@ constexpr std::int64_t kTimesUsual = 5;
 
 struct Moments {
   std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-  std::int64_t moved = std::numeric_limits<std::int64_t>::min();  // A push or a value, last.
+  std::int64_t moved = std::numeric_limits<std::int64_t>::min();  // Time of the last push or value.
   std::int64_t end = std::numeric_limits<std::int64_t>::min();
 };
 
@@ -36,7 +36,7 @@ Moments moments_of(const Trace& trace) {
 
 using PartKey = std::pair<std::uint32_t, std::uint32_t>;  // Of a tensor.
 
-// The parts of a trace, and where each worker is on them.
+// The parts of a trace, and each worker's progress on them.
 class Parts {
  public:
   Parts(const Trace& trace, const Flows& flows) {
@@ -55,7 +55,7 @@ class Parts {
   std::vector<Standstill::Wait> waits() const {
     Found found;
     for (const auto& [part, rounds] : shares_) {
-      // Of a tensor that is only pushed nobody waits for a value.
+      // No worker waits for a value of a tensor that is only pushed.
       if (!valued_.empty() && !valued_.contains(part.first)) continue;
       look(part, rounds, found);
     }
@@ -69,13 +69,13 @@ class Parts {
   }
 
  private:
-  using Shares = std::map<std::uint32_t, const Flow*>;  // Of a round, by worker.
+  using Shares = std::map<std::uint32_t, const Flow*>;  // Contributions of a round, by worker.
   using Rounds = std::map<std::uint64_t, Shares>;
   using What = Standstill::What;
   using Wait = std::tuple<What, std::size_t, std::vector<std::size_t>>;
-  using Found = std::map<Wait, std::set<std::uint32_t>>;  // Tensors that wait so.
+  using Found = std::map<Wait, std::set<std::uint32_t>>;  // Tensors that wait this way.
 
-  // The last round of a part tells what is waited for, if anything is.
+  // The last round of a part shows what is missing, if anything.
   void look(const PartKey& part, const Rounds& rounds, Found& found) const {
     const auto& [round, shares] = *rounds.rbegin();
     const auto known = servers_.find(part);
@@ -93,23 +93,23 @@ class Parts {
         who[What::kAnswer].push_back(place);
       }
     }
-    // Who waits for others is no news; without others to wait for, the server is to blame.
+    // Waiting workers are a consequence; if no worker is missing, the server is the cause.
     const bool lacking = who.contains(What::kPush) || who.contains(What::kInFlight);
     if (lacking && !who.contains(What::kAnswer)) who.erase(What::kPush);
     if (lacking) who.erase(What::kAnswer);
     for (const auto& [what, workers] : who) found[{what, server, workers}].insert(part.first);
   }
 
-  // A push of this worker in the last round would be in the trace: it did not come before it.
+  // True if a push of this worker in the last round would be in the trace.
   static bool would_be_seen(std::uint32_t worker, const Rounds& rounds) {
     if (rounds.rbegin()->first <= 1) return true;
     return std::any_of(rounds.begin(), rounds.end(),
                        [worker](const auto& item) { return item.second.contains(worker); });
   }
 
-  std::map<std::uint32_t, std::size_t> workers_;  // Their places, by identity.
+  std::map<std::uint32_t, std::size_t> workers_;  // Their indices, by identity.
   std::map<PartKey, std::size_t> servers_;
-  std::set<std::uint32_t> valued_;  // Tensors of which values came.
+  std::set<std::uint32_t> valued_;  // Tensors with received values.
   std::map<PartKey, Rounds> shares_;
 };
 

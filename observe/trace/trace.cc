@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of what is traced, and the taking end of a ring.
+// Names of trace kinds, and the reading end of a ring.
 #include "observe/trace/trace.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::span<const TraceNote> TraceRing::look() const {
   const std::uint64_t at = taken_.load(std::memory_order_relaxed);
   const std::uint64_t there = put_.load(std::memory_order_acquire) - at;
   const std::uint64_t to_the_end = room() - (at & mask_);
-  // put() has made notes of these bytes.
+  // put() has created notes in these bytes.
   return {reinterpret_cast<const TraceNote*>(place(at)),
           static_cast<std::size_t>(std::min(there, to_the_end))};
 }
@@ -40,7 +40,7 @@ std::span<const TraceNote> TraceRing::look() const {
 void Tracer::start(std::size_t notes) {
   if (ring_ == nullptr) ring_ = std::make_unique<TraceRing>(notes);
   shares_left_ = 0;
-  if (!on()) seen_ = Time();  // What went on while nobody traced is no stall.
+  if (!on()) seen_ = Time();  // Time without tracing is no stall.
   on_.store(true, std::memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs and sums on a GPU: the same bits as ops/codec.h gives, for whole tensors in device memory,
-// part by part in one launch. Built by itself (ops/cuda/CMakeLists.txt); tools/check_cuda builds,
+// Codecs and sums on a GPU: bit-identical to ops/codec.h, for whole tensors in device memory, with
+// all parts in one launch. A separate build (ops/cuda/CMakeLists.txt); tools/check_cuda builds,
 // tests and measures it.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace stretto::ops::cuda {
 
 /// A tensor in device memory, cut into parts of `part_elements`, a multiple of 1,024. The parts'
-/// encodings lie one after the other, each beginning at a multiple of 4 bytes.
+/// encodings are consecutive, each aligned to 4 bytes.
 struct Shape {
   std::size_t elements = 0;
   std::size_t part_elements = 65536;
@@ -21,8 +21,8 @@ struct Shape {
   constexpr std::size_t parts() const { return (elements + part_elements - 1) / part_elements; }
 };
 
-/// A cudaStream_t; null is the default one. Everything below is queued on it and returns at once.
-/// Pointers are to device memory; an error of a launch is kInvalidArgument with CUDA's text.
+/// A cudaStream_t; null is the default stream. All functions below are asynchronous on it. Pointers
+/// are to device memory; a launch error is kInvalidArgument with CUDA's text.
 using Stream = void*;
 
 /// target += source.
@@ -35,12 +35,12 @@ Status widen(Codec codec, float* out, const std::uint16_t* in, std::size_t eleme
 
 /// Bytes from one part's encoding to the next one's.
 std::size_t onebit_stride(const Shape& shape);
-/// `sums` has room for a double for each 1,024 elements of each part.
+/// `sums` needs a double for each 1,024 elements of each part.
 Status encode_onebit(const Shape& shape, bool scaling, const float* in, std::byte* out,
                      double* sums, Stream stream);
 Status decode_add_onebit(const Shape& shape, const std::byte* in, float* target, Stream stream);
 
-/// Dithering by the largest size (DitherNorm::kMax), linear or natural levels. streams[p] is part
+/// Dithering by the maximum norm (DitherNorm::kMax), linear or natural levels. streams[p] is part
 /// p's Encoding::stream.
 std::size_t dithering_stride(const CodecSpec& spec, const Shape& shape);
 Status encode_dithering(const CodecSpec& spec, const Shape& shape, const std::uint64_t* streams,
@@ -48,11 +48,11 @@ Status encode_dithering(const CodecSpec& spec, const Shape& shape, const std::ui
 Status decode_add_dithering(const CodecSpec& spec, const Shape& shape, const std::byte* in,
                             float* target, Stream stream);
 
-/// The k largest of each part, of equals the first (topk.cu).
+/// The k largest of each part, the first ones of equals (topk.cu).
 std::size_t topk_stride(const CodecSpec& spec, const Shape& shape);
 Status encode_topk(const CodecSpec& spec, const Shape& shape, const float* in, std::byte* out,
                    Stream stream);
-/// Places that lie outside are passed over; what comes from the wire is checked on the host.
+/// Indices out of range are skipped; the host checks received data.
 Status decode_add_topk(const CodecSpec& spec, const Shape& shape, const std::byte* in,
                        float* target, Stream stream);
 

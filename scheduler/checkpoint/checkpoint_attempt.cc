@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of a checkpoint, and what has come of it.
+// Messages about a checkpoint, and its collected files.
 #include "scheduler/checkpoint/checkpoint_attempt.h"
 
 #include <fmt/core.h>

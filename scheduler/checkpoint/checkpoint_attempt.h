@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointAttempt: one checkpoint that is being made: of whom it is, who has yet to cut and to
-// write, and what has come.
+// CheckpointAttempt: a checkpoint in progress: its members, which of them have yet to cut and to
+// write, and the collected files.
 #pragma once
 
 #include <memory>
@@ -17,22 +17,22 @@ namespace stretto {
 /// Thread: loop.
 struct CheckpointAttempt {
   enum class Phase : std::uint8_t { kBegins, kIsSaved, kIsCommitted };
-  /// What the disk's thread has done, and what it has come to.
+  /// The work of the disk's thread, and its result.
   struct Work {
     Mutex mutex;
     std::optional<Status> status GUARDED_BY(mutex);
-    // Of the disk's thread until there is a status.
+    // Owned by the disk's thread until `status` is set.
     checkpoint::CheckpointManifest manifest;
   };
 
-  /// As workers are told of it.
+  /// The cut, as sent to workers.
   control::CheckpointCut cut() const;
-  /// One that a scheduler before this one had told of, at this barrier; `settings`: what it is of
-  /// besides. All its files are to be told of again.
+  /// Resumes an attempt that the previous scheduler announced, at this barrier. `settings`: the
+  /// manifest without its files, which all members must report again.
   static CheckpointAttempt again(const control::CheckpointCut& cut, const control::Barrier& barrier,
                                  const std::set<NodeId>& shards,
                                  checkpoint::CheckpointManifest settings);
-  /// A member has written this, or not.
+  /// A member's report that it has written its file, or failed to.
   void add(const control::CheckpointSaved& saved);
 
   Phase phase = Phase::kBegins;

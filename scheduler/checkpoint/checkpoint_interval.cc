@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From costs to an interval.
+// Converts costs to an interval.
 #include "scheduler/checkpoint/checkpoint_interval.h"
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 namespace stretto {
 namespace {
 
-constexpr int kHeldOf = 50;  // Of so much time one part may be held up: 2 %.
+constexpr int kHeldOf = 50;  // A checkpoint may block 1/kHeldOf of the time: 2 %.
 constexpr int kWrittenOf = 2;
-constexpr int kRecent = 4;  // One checkpoint's time wanders, with what else the disk does.
+constexpr int kRecent = 4;  // A single checkpoint's time varies with the disk's load.
 constexpr Duration kLeast = std::chrono::seconds(10);
 constexpr Duration kMost = std::chrono::hours(1);
-constexpr Duration kDay = std::chrono::hours(24);  // Nothing is taken for more.
+constexpr Duration kDay = std::chrono::hours(24);  // Costs are capped at this.
 
 Duration of_seconds(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
@@ -41,7 +41,7 @@ void CheckpointInterval::cut(Time now, const std::vector<NodeId>& workers) {
   written_.reset();
 }
 
-// Who came first has waited for the others, as it does in each step of theirs.
+// The last worker at the barrier counts: earlier ones have waited for others, as in each step.
 void CheckpointInterval::on_held(NodeId worker, Duration held) {
   if (awaited_.erase(worker) == 0) return;
   least_held_ = std::min(held, least_held_.value_or(held));

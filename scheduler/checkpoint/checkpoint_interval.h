@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointInterval: how long after a checkpoint the next one is due, by what the last one cost
-// and how often the job fails: sqrt(2 x cost x time between failures), where what checkpoints cost
-// and what a failure undoes add up to least (J. W. Young, A First Order Approximation to the
-// Optimum Checkpoint Interval, Communications of the ACM 17 (9), 1974; J. T. Daly, A Higher Order
-// Estimate of the Optimum Checkpoint Interval for Restart Dumps, Future Generation Computer Systems
-// 22 (3), 2006). Pure.
+// CheckpointInterval: how long after a checkpoint the next one is due, by the last one's cost and
+// the failure rate: sqrt(2 x cost x time between failures), which minimises the time lost to
+// checkpoints and failures (J. W. Young, A First Order Approximation to the Optimum Checkpoint
+// Interval, Communications of the ACM 17 (9), 1974; J. T. Daly, A Higher Order Estimate of the
+// Optimum Checkpoint Interval for Restart Dumps, Future Generation Computer Systems 22 (3), 2006).
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@
 
 namespace stretto {
 
-/// What one checkpoint took.
+/// The cost of a checkpoint.
 struct CheckpointCost {
-  Duration held{};     ///< Of the steps: so long the program's call held up who came to it last.
-  Duration written{};  ///< From the cut until it was complete; in part beside the steps.
+  Duration held{};     ///< How long the call blocked the last worker at the barrier.
+  Duration written{};  ///< From the cut until completion; partly in parallel with steps.
 };
 
-/// By the failures so far, and one that is taken to have been seen after `prior`: it counts less
-/// the more have been seen, and the longer the job has run.
+/// From the failures so far, and a prior failure after `prior`. The prior weighs less the more
+/// failures were seen, and the longer the job has run.
 Duration time_between_failures(const FailureHistory& history, Duration running);
 
-/// Young's interval, but: no shorter than what keeps the held time at 2 % of it, than twice the
-/// writing, and than 10 s; and no longer than an hour, unless those want it.
+/// Young's interval, with bounds: the held time is at most 2 % of it; it is at least twice the
+/// writing time and 10 s. It is at most an hour, unless those bounds are longer.
 Duration interval_for(const CheckpointCost& cost, Duration between_failures);
 
 /// Thread: loop.
@@ -37,23 +37,23 @@ class CheckpointInterval {
  public:
   struct Choice {
     Duration every{};
-    CheckpointCost cost;  ///< A mean, in which the last one counts a quarter.
+    CheckpointCost cost;  ///< A mean, in which the last one weighs a quarter.
     Duration between_failures{};
-    bool is_news = false;  ///< The first, or twice as much as was said, or half.
+    bool is_news = false;  ///< The first, or twice or half of the last reported.
   };
 
   CheckpointInterval(const FailureHistory& history, Time begun)
       : history_(history), start_(begun) {}
 
-  /// One is cut now, by these workers.
+  /// A checkpoint is cut now, by these workers.
   void cut(Time now, const std::vector<NodeId>& workers);
-  /// This worker's program goes on, after it was held up so long.
+  /// This worker's program continues, after `held` at the barrier.
   void on_held(NodeId worker, Duration held);
-  /// It is not in the job any more: what it has not said is not waited for.
+  /// It is no longer a member: its report is not waited for.
   void on_lost(NodeId worker) { awaited_.erase(worker); }
-  /// It is complete, or has failed.
+  /// The checkpoint is complete, or has failed.
   void ended(Time now, bool complete);
-  /// Once it is known what the last one cost, once.
+  /// The next interval, once after the cost of each checkpoint is known.
   std::optional<Choice> take(Time now);
 
  private:

@@ -25,16 +25,16 @@ bool has_entries(const checkpoint::CheckpointManifest& manifest) {
   return std::ranges::any_of(manifest.files, [](const auto& file) { return file.entries > 0; });
 }
 
-// A checkpoint before this one: this job's own, or what the job goes on from.
+// An earlier checkpoint: this job's own, or the restored one.
 struct Predecessor {
   checkpoint::Folder folder;
-  std::uint64_t number = 0;  // 0: there is none.
+  std::uint64_t number = 0;  // 0: none.
 };
 
-// Newest first. Parts that no worker has used since are the same in each.
+// Newest first. Parts that no worker has used since are the same in all of them.
 struct Predecessors {
   std::vector<Predecessor> all;
-  std::set<std::string> restored;  // The tensors of what the job goes on from.
+  std::set<std::string> restored;  // The tensors of the restored checkpoint.
 };
 
 Status carried_from(Predecessor& last, checkpoint::Folder& folder,
@@ -49,7 +49,7 @@ Status carried_from(Predecessor& last, checkpoint::Folder& folder,
                       last.number, status.cause())};
 }
 
-// From the newest that is there. A user may have removed older checkpoints.
+// Carries parts over from the newest existing one. A user may have removed older checkpoints.
 Result<bool> carried(Predecessors& before, checkpoint::Folder& folder,
                      checkpoint::CheckpointManifest& manifest) {
   for (Predecessor& last : before.all) {
@@ -66,7 +66,7 @@ Result<bool> carried(Predecessors& before, checkpoint::Folder& folder,
   return before.all.empty();
 }
 
-// Of tensors that only a removed checkpoint had.
+// Warns of tensors that only a removed checkpoint had.
 void warn_of_lost(const Predecessors& before, const checkpoint::CheckpointManifest& manifest) {
   std::set<std::string> lost = before.restored;
   for (const TensorSpec& spec : manifest.tensors) lost.erase(spec.name);
@@ -78,8 +78,8 @@ void warn_of_lost(const Predecessors& before, const checkpoint::CheckpointManife
       manifest.origin.number, lost.size(), *lost.begin(), origin.number, origin.folder.path());
 }
 
-// What nobody has touched since the last one is in it too. What the job goes on from stays, if it
-// is here: parts of it may be yet to be loaded.
+// Carries parts over that no worker has used since the last checkpoint. Keeps the restored
+// checkpoint if it is here: parts of it may not have been loaded yet.
 Status carried_and_committed(checkpoint::Folder& folder, Predecessors& before,
                              checkpoint::CheckpointManifest& manifest) {
   const Result<bool> carries = carried(before, folder, manifest);
@@ -105,7 +105,7 @@ Status carried_and_committed(checkpoint::Folder& folder, Predecessors& before,
 
 namespace {
 
-// Not where there was something: it would be pushed out by what is made next.
+// Fails if the folder had checkpoints: new ones would displace them.
 Status begins_anew(const Config& config, const checkpoint::Folder::Found& found) {
   const auto damaged =
       std::ranges::find(found.refused, true, &checkpoint::Folder::Refused::was_complete);
@@ -119,8 +119,8 @@ Status begins_anew(const Config& config, const checkpoint::Folder::Found& found)
                       config.checkpoint.folder, damaged->why.cause())};
 }
 
-// A job that begins again must not lose what an attempt before this one has saved. A damaged
-// checkpoint is passed over, with a warning.
+// A restarted job must not lose the checkpoints of earlier attempts. Damaged checkpoints are
+// skipped with a warning.
 Status has_what_was_made(const Config& config, const checkpoint::ResumeSource& source,
                          const checkpoint::Folder::Found& found) {
   const std::uint64_t made = source.is_named ? 0 : config.checkpoint.made;
@@ -139,7 +139,7 @@ Status has_what_was_made(const Config& config, const checkpoint::ResumeSource& s
                       : std::string())};
 }
 
-// Of a checkpoint that is yet to be made.
+// The manifest of a checkpoint that has not begun.
 checkpoint::CheckpointManifest manifest_of(const Config& config,
                                            const checkpoint::ResumeSource& source,
                                            const std::vector<NodeId>& workers) {
@@ -223,7 +223,7 @@ Status CheckpointKeeper::refusal() const {
           "(STRETTO_CHECKPOINT)"};
 }
 
-// On the disk's thread, with the manifest as it is now.
+// Runs on the disk's thread, with a copy of the current manifest.
 void CheckpointKeeper::post(
     std::function<Status(checkpoint::Folder&, checkpoint::CheckpointManifest&)> job) {
   active_->work = std::make_shared<CheckpointAttempt::Work>();
@@ -264,11 +264,11 @@ void CheckpointKeeper::begin(control::Barrier barrier, std::uint64_t step, const
   tick();
 }
 
-// What workers attach to one of another step would not be in it.
+// Attachments to a checkpoint of another step would not be in it.
 void CheckpointKeeper::join(control::Barrier barrier, std::uint64_t step) {
   const std::uint64_t written = active_->manifest.origin.step;
   barrier.checkpoint = step == written ? active_->barrier.checkpoint : ++attempts_;
-  // Nobody has heard that it opened, as the scheduler was lost just then.
+  // The scheduler failed while the barrier opened, so no worker has learned of it.
   if (barrier.number == active_->barrier.number) {
     for (const NodeId worker : active_->workers) tell_cut(worker, barrier.checkpoint);
   }
@@ -292,7 +292,7 @@ void CheckpointKeeper::have_cut() {
   open_if_cut();
 }
 
-// Workers write what they hold themselves from now on; they go on when they have.
+// Workers write their own state from now on, and continue afterwards.
 void CheckpointKeeper::open_if_cut() {
   if (!active_->to_cut.empty()) return;
   const control::CheckpointCut cut = active_->cut();
@@ -327,7 +327,7 @@ void CheckpointKeeper::on_saved(NodeId node, const control::CheckpointSaved& sav
     return;
   }
   active_->add(saved);
-  if (active_->to_cut.erase(node) != 0) return open_if_cut();  // One that refuses does not cut.
+  if (active_->to_cut.erase(node) != 0) return open_if_cut();  // A shard that refuses does not cut.
   if (active_->to_cut.empty() && active_->to_save.empty()) commit();
 }
 
@@ -386,7 +386,7 @@ void CheckpointKeeper::commit() {
   post([before = std::move(before), why = active_->why](
            checkpoint::Folder& folder, checkpoint::CheckpointManifest& all) mutable {
     Status status = why.ok() ? carried_and_committed(folder, before, all) : why;
-    if (!status.ok()) static_cast<void>(folder.abandon(all.origin.number));  // The first counts.
+    if (!status.ok()) static_cast<void>(folder.abandon(all.origin.number));  // First error counts.
     return status;
   });
   tick();
@@ -429,7 +429,7 @@ void CheckpointKeeper::end(Status why) {
   ways_.tell_workers({.number = attempt, .why = std::move(why)});
 }
 
-// ---- of a scheduler before this one
+// ---- resuming from a previous scheduler
 
 void CheckpointKeeper::go_on_from(std::uint64_t made) {
   made_ = begun_ = made;
@@ -437,7 +437,7 @@ void CheckpointKeeper::go_on_from(std::uint64_t made) {
   active_.reset();
 }
 
-// Its files, and those of workers and shards that have been written, are told of again.
+// All members report their files again, including written ones.
 void CheckpointKeeper::go_on_with(const control::CheckpointCut& cut,
                                   const control::Barrier& barrier, const std::set<NodeId>& shards) {
   begun_ = cut.number;
@@ -468,7 +468,7 @@ void CheckpointKeeper::tell_cut(NodeId node, std::uint64_t attempt) {
 }
 
 void CheckpointKeeper::tell_ended(NodeId worker, std::uint64_t attempt) {
-  if (active_ && active_->barrier.checkpoint == attempt) return;  // It hears with all.
+  if (active_ && active_->barrier.checkpoint == attempt) return;  // It is told with all.
   Status why;
   if (attempt != done_) {
     why = {Code::kCancelled,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question to all, and its answer.
+// A query to all workers, and its answer.
 #include "scheduler/checkpoint/checkpoint_timer.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kAgain = std::chrono::milliseconds(100);  // Where nobody can be asked.
+constexpr Duration kAgain = std::chrono::milliseconds(100);  // While no worker can be asked.
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void CheckpointTimer::follow(Time now, const std::vector<NodeId>& workers) {
   });
   for (const NodeId worker : workers) {
     if (!told_.try_emplace(worker, std::nullopt).second) continue;
-    // Who comes later has let none pass that the others have not.
+    // A worker that joins later has begun no step beyond the others.
     tell_(worker, {.number = question_, .step = from_, .checkpoint = true});
   }
   decide();
@@ -69,7 +69,7 @@ void CheckpointTimer::count_from(Time now) {
   due_ = now + every_;
 }
 
-// None is asked for that has not begun, and what is asked stays asked.
+// Starts no timer before the job has begun, and keeps an open query.
 void CheckpointTimer::set_every(Duration every) {
   if (every_ == Duration::zero()) return;
   every_ = every;

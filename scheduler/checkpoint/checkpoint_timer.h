@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CheckpointTimer: when a checkpoint is due by the clock, and from which step on all workers make
-// it. It asks each of them which it has let pass last; none lets another one pass before it hears
-// the answer, which is one that nobody has let pass yet. Pure.
+// it. It asks each worker for its last step. Workers begin no later step before they get the
+// answer: the first step that no worker has begun. Pure.
 #pragma once
 
 #include <algorithm>
@@ -21,28 +21,28 @@ class CheckpointTimer {
  public:
   using Tell = std::function<void(NodeId, const control::AtStep&)>;
 
-  /// Zero: none is ever due.
+  /// Zero: no checkpoint is ever due.
   CheckpointTimer(Duration every, Tell tell) : every_(every), tell_(std::move(tell)) {}
 
-  /// These are in the job now, and can be told; none before it begins. Asks who has not been asked,
-  /// once it is due.
+  /// Sets the workers that can be asked; empty before the job starts. Asks new workers once a
+  /// checkpoint is due.
   void follow(Time now, const std::vector<NodeId>& workers);
   void on_told(NodeId worker, const control::AtStep& said);
-  /// So long after the last one was begun the next is due, unless it is already.
+  /// Sets the interval from one checkpoint to the next, unless the next is due already.
   void set_every(Duration every);
-  /// The next is due now, if any ever is.
+  /// Makes the next checkpoint due now, unless the interval is zero.
   void hurry(Time now) {
     if (begun_ && every_ != Duration::zero()) due_ = std::min(due_, now);
   }
-  /// The job has begun, and who counted before is lost: the next is due at once, so that one who is
-  /// lost again and again has some made.
+  /// Resumes after a scheduler restart, which lost the timer. The next checkpoint is due at once,
+  /// so that a scheduler that fails repeatedly still makes some.
   void go_on(Time now);
-  /// One is being made, because it was due or since the program wanted it.
+  /// A checkpoint was begun, by the timer or by the program.
   void taken(Time now);
 
-  /// It is due, or the job has not begun: who is in counts.
+  /// A checkpoint is due, or the job has not started: follow() must be called.
   bool is_looking(Time now) const { return !begun_ || now >= due_; }
-  /// When to look next, if nothing happens.
+  /// When to look next, if no event happens.
   Time next_due() const { return is_open_ ? Time::max() : due_; }
 
  private:
@@ -52,12 +52,12 @@ class CheckpointTimer {
   Duration every_;
   const Tell tell_;
   Time due_ = Time::max();
-  Time since_{};  // It counts from then.
+  Time since_{};  // Start of the interval.
   bool begun_ = false;
-  bool is_open_ = false;  // It is due, and not taken yet.
+  bool is_open_ = false;  // A checkpoint is due, and not begun yet.
   std::uint64_t question_ = 0;
-  std::map<NodeId, std::optional<std::uint64_t>> told_;  // Of those who were asked.
-  std::uint64_t from_ = 0;                               // The answer; 0: not yet.
+  std::map<NodeId, std::optional<std::uint64_t>> told_;  // Asked workers.
+  std::uint64_t from_ = 0;                               // The answer; 0: none yet.
 };
 
 }  // namespace stretto

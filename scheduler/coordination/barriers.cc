@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has come to which barrier.
+// The nodes at each barrier.
 #include "scheduler/coordination/barriers.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@ Barriers::Outcome Barriers::enter(std::uint64_t number, NodeId node, std::size_t
   if (number <= completed_) return Outcome::kPast;
   if (number > completed_ + kMostAhead) return Outcome::kOutOfBounds;
   std::set<NodeId>& here = open_[number];
-  here.erase(node);  // It may have given up, and come back otherwise.
+  here.erase(node);  // It may have given up, and returned for another purpose.
   if (here.empty()) purpose_ = purpose;
   if (purpose != purpose_) return Outcome::kMixed;
   here.insert(node);

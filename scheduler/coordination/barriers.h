@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers: sets of who has come, never counters, so that a repeated message counts once. Some are
-// for those who sit out meanwhile: then all must. Pure.
+// Barriers: sets of the nodes at each barrier, never counters, so that a repeated message counts
+// once. At some barriers all workers pause until the last has come. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace stretto {
 
-/// What those who come to a barrier do there: all the same.
+/// The purpose of a barrier, the same for all nodes at it.
 enum class Meeting : std::uint8_t { kBarrier, kSitOut, kCheckpoint };
 struct Purpose {
   Purpose(Meeting what = Meeting::kBarrier, std::uint64_t of = 0) : meeting(what), step(of) {}
 
   Meeting meeting;
-  std::uint64_t step;  ///< Of the program; checkpoints only.
+  std::uint64_t step;  ///< Of the program; only for checkpoints.
   friend bool operator==(const Purpose&, const Purpose&) = default;
 };
 
@@ -28,39 +28,38 @@ class Barriers {
  public:
   enum class Outcome {
     kWaiting,
-    kComplete,     ///< This was the last; all may go.
-    kPast,         ///< It is complete already: only this one need be told.
-    kOutOfBounds,  ///< Nobody can be that far ahead.
-    kMixed,        ///< Others are there for something else: this one has not come.
+    kComplete,     ///< This node was the last; all may continue.
+    kPast,         ///< Already complete: only this node must be told.
+    kOutOfBounds,  ///< No node can be that far ahead.
+    kMixed,        ///< Other nodes are there for another purpose: this one was not added.
   };
 
   /// `node` is at barrier `number` (from 1), of `expected` nodes.
   Outcome enter(std::uint64_t number, NodeId node, std::size_t expected, Purpose purpose = {});
-  /// Of what a scheduler before this one has opened: all up to that, as somebody who was there
-  /// says. Who waits there.
+  /// The previous scheduler has opened all barriers up to this one, as a member reports. Returns
+  /// the nodes that wait there.
   std::set<NodeId> pass(std::uint64_t number);
-  /// It waits there no longer. True if the barrier is complete already.
+  /// The node stops waiting there. True if the barrier is complete already.
   bool withdraw(std::uint64_t number, NodeId node);
-  /// An open barrier at which all are.
+  /// A complete barrier that has not been opened.
   struct Open {
     std::uint64_t number = 0;
     Purpose purpose = {};
-    NodeId last = 0;  ///< Who came last; it may be gone.
+    NodeId last = 0;  ///< The last node that came; it may have left.
   };
-  /// Nobody else is waited for from now on, and nobody else has come. The barrier that is complete
-  /// by that, if one is.
+  /// Waits only for these nodes from now on, and drops all others. Returns the barrier that this
+  /// completes, if any.
   std::optional<Open> expect(const std::set<NodeId>& nodes);
-  /// What is wrong with who came to a mixed one: where others are for something else.
+  /// The error for a node that came to a mixed barrier.
   Status mixed(const Purpose& purpose) const;
-  /// `absent` will not come: whoever waits at an open barrier where it has not been waits there no
-  /// longer. Returns them.
+  /// `absent` will not come: releases the nodes at open barriers without it. Returns these nodes.
   std::set<NodeId> give_up(NodeId absent);
 
  private:
-  static constexpr std::uint64_t kMostAhead = 1;  // A worker is in one barrier at a time.
+  static constexpr std::uint64_t kMostAhead = 1;  // A worker is at a single barrier at a time.
   std::map<std::uint64_t, std::set<NodeId>> open_;
-  NodeId last_ = 0;  // Who came last to any.
-  Purpose purpose_;  // Of the open one; there is one at a time.
+  NodeId last_ = 0;  // The last node at any barrier.
+  Purpose purpose_;  // Of the open barrier; there is a single one at a time.
   std::uint64_t completed_ = 0;
 };
 

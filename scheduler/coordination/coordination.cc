@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers to what workers declare, and to those who come to a barrier.
+// Answers to tensor declarations, and to workers at barriers.
 #include "scheduler/coordination/coordination.h"
 
 #include <fmt/core.h>
@@ -75,7 +75,7 @@ std::uint32_t Coordination::place(const Cut& cut, const TensorSpec& spec) {
       machine_.on(NewTensor{.cut = cut, .kept = keeps ? spec.name : ""}, clock_.now());
   const SlotsAssigned* placed =
       orders.empty() ? nullptr : std::get_if<SlotsAssigned>(&orders.front());
-  STRETTO_CHECK(placed != nullptr);  // Tensors are declared to a job that runs.
+  STRETTO_CHECK(placed != nullptr);  // Tensors are declared to a running job.
   return placed->first_slot;
 }
 
@@ -99,7 +99,7 @@ void Coordination::refuse_tensor(const Member& worker, const std::string& name, 
   van_.send_control(links_.of(worker.node), control::Fault{.why = why, .name = name});
 }
 
-// All who have declared it hear of it, by name and by id; who declares it later hears it then.
+// Tells all workers that have declared it, by name and by id; later declarers learn it then.
 void Coordination::tell_mismatch(const TensorRegistry::Entry& entry) {
   const Buffer bytes = control::encode(mismatch_of(entry));
   for (const auto& [id, member] : machine_.next_view().members) {
@@ -112,7 +112,7 @@ void Coordination::tell_mismatch(const TensorRegistry::Entry& entry) {
 void Coordination::on_barrier(const Member& worker, const control::Barrier& barrier) {
   if (barrier.withdraws) return withdraw(worker, barrier.number);
   if (barrier.opened) return goes_on_ ? opened_before(barrier) : void();
-  if (goes_on_ && barrier.number > 0) barriers_.pass(barrier.number - 1);  // Else it were not here.
+  if (goes_on_ && barrier.number > 0) barriers_.pass(barrier.number - 1);  // Else it had not come.
   follow_members();
   step_ = std::max(step_, barrier.step);
   control::Barrier answer = barrier;
@@ -127,7 +127,7 @@ void Coordination::on_barrier(const Member& worker, const control::Barrier& barr
     case Barriers::Outcome::kComplete:
       return complete(answer, purpose.step);
     case Barriers::Outcome::kPast:
-      if (barrier.number > opened_.number) return;  // It is about to be opened, to all.
+      if (barrier.number > opened_.number) return;  // It is about to be opened for all.
       if (barrier.number == opened_.number && opened_before_) return answer_late(worker.node);
       if (barrier.number == opened_.number) answer = opened_;
       return van_.send_control(links_.of(worker.node), answer);
@@ -139,12 +139,12 @@ void Coordination::on_barrier(const Member& worker, const control::Barrier& barr
       break;
   }
   for (const auto& [id, other] :
-       machine_.next_view().members) {  // Somebody who left will never come.
+       machine_.next_view().members) {  // A worker that has left never comes.
     if (other.role == Role::kWorker && other.left) left(other);
   }
 }
 
-// A newcomer comes to no barrier of the steps before its first.
+// A joining worker comes to no barrier before its first step.
 std::set<NodeId> Coordination::awaited() const {
   const View& view = machine_.next_view();
   std::set<NodeId> nodes = view.contributors.nodes;
@@ -177,7 +177,7 @@ void Coordination::withdraw(const Member& worker, std::uint64_t number) {
   if (complete && number > opened_.number) withdrawn_(number);
 }
 
-// Who did not hear it then.
+// Also answers workers that missed the opening.
 void Coordination::opened_before(const control::Barrier& barrier) {
   step_ = std::max(step_, barrier.step);
   if (barrier.number <= opened_.number) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coordination: what the workers of a job must agree about, and how each hears what came of it:
-// tensors by name, and barriers.
+// Coordination: what the workers of a job must agree on, and the answers to each: tensors by name,
+// and barriers.
 #pragma once
 
 #include <functional>
@@ -20,23 +20,23 @@
 
 namespace stretto {
 
-/// What all workers want who have come to a barrier for a checkpoint.
+/// The checkpoint of a barrier that all workers have come to.
 struct CheckpointCall {
   std::uint64_t step = 0;            ///< Of the program.
   std::vector<NodeId> workers = {};  ///< By rank.
-  bool alike = true;                 ///< What they hold alike, as they say, is.
+  bool alike = true;                 ///< Their replicated attachments agree.
 };
 
 /// Thread: loop.
 class Coordination {
  public:
-  /// Hears of a barrier to which all have come for a checkpoint: it opens it later.
+  /// Called when all workers have come to a barrier for a checkpoint; the callee opens it later.
   using Take = std::function<void(const control::Barrier&, CheckpointCall call)>;
-  /// Hears that a worker has left a barrier that all have come to, and that is not open yet.
+  /// Called when a worker leaves a complete barrier that is not open yet.
   using Withdrawn = std::function<void(std::uint64_t number)>;
 
-  /// Tell a worker that has not heard that a barrier for an attempt at a checkpoint has opened what
-  /// it is to write, before it does, and what has come of that, after it.
+  /// For a worker that missed the opening of a checkpoint's barrier: `cut` sends what it must
+  /// write, before the opening, and `ended` the result, after it.
   struct Late {
     std::function<void(NodeId, std::uint64_t attempt)> cut;
     std::function<void(NodeId, std::uint64_t attempt)> ended;
@@ -57,23 +57,23 @@ class Coordination {
 
   void on_declare(const Member& worker, const control::Declare& declare);
   void on_barrier(const Member& worker, const control::Barrier& barrier);
-  /// In an elastic job: who is in may have changed, and with that who is waited for at a barrier.
+  /// In an elastic job: the members may have changed, and so the nodes awaited at a barrier.
   void follow_members();
-  /// To all workers: all are there.
+  /// Tells all workers that the barrier is open.
   void open(const control::Barrier& barrier);
-  /// It has left: who waits for it at a barrier waits no longer.
+  /// It has left: workers that wait for it at a barrier stop waiting.
   void left(const Member& absent);
 
   void set_late(Late late) { late_ = std::move(late); }
-  /// A scheduler before this one had agreed on it,
+  /// The previous scheduler had registered this tensor,
   void declared_before(Rank worker, const TensorSpec& spec);
-  /// and had opened this. And from now on members tell of what it has.
+  /// and had opened this barrier. From go_on() on, members may report barriers it has opened.
   void opened_before(const control::Barrier& barrier);
   void go_on();
   /// The barrier that was opened last.
   const control::Barrier& opened() const { return opened_; }
 
-  /// The checkpoint that the job goes on from has these tensors. Before it begins.
+  /// The restored checkpoint has these tensors. Call before the job starts.
   void set_restored(std::set<std::string> names) { restored_ = std::move(names); }
   const TensorRegistry& registry() const { return registry_; }
 
@@ -98,12 +98,12 @@ class Coordination {
   Late late_;
   TensorRegistry registry_;
   Barriers barriers_;
-  std::uint64_t step_ = 0;                 // Of who was furthest when it came to a barrier.
-  control::Barrier opened_;                // The last,
-  bool opened_before_ = false;             // by a scheduler before this one.
-  bool goes_on_ = false;                   // In the place of that.
-  std::map<NodeId, std::uint64_t> alike_;  // Digests, of who came for the next checkpoint.
-  std::set<std::string> restored_;         // Tensors of the checkpoint that the job goes on from.
+  std::uint64_t step_ = 0;                 // Highest step of a worker at a barrier.
+  control::Barrier opened_;                // The last opened barrier,
+  bool opened_before_ = false;             // opened by a previous scheduler.
+  bool goes_on_ = false;                   // This scheduler has replaced another one.
+  std::map<NodeId, std::uint64_t> alike_;  // Digests of workers at the next checkpoint.
+  std::set<std::string> restored_;         // Tensors of the restored checkpoint.
 };
 
 }  // namespace stretto

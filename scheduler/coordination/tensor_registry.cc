@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First come, all compared.
+// The first declaration counts; later ones are compared with it.
 #include "scheduler/coordination/tensor_registry.h"
 
 #include <fmt/core.h>
@@ -40,7 +40,7 @@ Result<TensorRegistry::Declaration> TensorRegistry::declare(const TensorSpec& sp
   return Declaration{entry, breaks};
 }
 
-// All are told what concerns who has.
+// Assumes that all workers have declared each tensor, so that all of them are notified.
 void TensorRegistry::forget_declarers(Rank workers) {
   for (Entry& entry : entries_) {
     entry.declared.assign(workers, true);

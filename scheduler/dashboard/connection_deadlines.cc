@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time runs for a visitor from the first look at which all but a few of those before it had gone.
+// A client's time starts at the first check with fewer than `at_once` clients before it.
 #include "scheduler/dashboard/connection_deadlines.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConnectionDeadlines: since when each visitor of the live page is heard, and who is late. The
-// page's server hears some at a time, in the order in which they came; who waits for a turn is not
-// slow.
+// ConnectionDeadlines: the HTTP clients of the live page, since when the server reads each, and
+// which are late. The server reads a limited number of clients at a time, in the order of arrival;
+// a client is not late while it waits for that.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@
 
 namespace stretto {
 
-/// Pure: times are handed in. Thread: its owner's.
+/// Pure: times are passed in. Thread: its owner's.
 class ConnectionDeadlines {
  public:
   struct Patience {
-    Duration ask;           ///< From the turn of a visitor to the end of the request,
+    Duration ask;           ///< From a client's turn to the end of its request,
     Duration answer;        ///< and from there to the end of the answer.
-    std::size_t at_once{};  ///< So many have a turn at a time.
+    std::size_t at_once{};  ///< Clients served at a time.
   };
   explicit ConnectionDeadlines(Patience patience) : patience_(patience) {}
 
-  /// The visitor has asked, and gets an answer from now on.
+  /// The client has sent its request, and its answer begins.
   void asked(const std::string& name, Time now);
-  /// Those who are too late, of all that are here now; who is new is named in the order of coming.
+  /// The late clients of all that are connected; new clients are numbered in the order of `here`.
   std::set<std::string> late(const std::vector<std::string>& here, Time now);
   void clear() { visits_.clear(); }
 
  private:
   struct Visit {
     Time since;
-    std::uint64_t number = 0;  // In the order of coming.
+    std::uint64_t number = 0;  // In the order of arrival.
     bool asked = false;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's descriptors are looked through for sockets whose own port is the page's: the server
-// does not tell which are its clients'.
+// Searches the process's descriptors for sockets with the page's port: the server does not expose
+// the sockets of its clients.
 #include "scheduler/dashboard/connection_reaper.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLookEvery = 100ms;  // While somebody is here.
+constexpr Duration kLookEvery = 100ms;  // While clients are connected.
 
 Time now() { return std::chrono::steady_clock::now(); }
 
@@ -40,8 +40,8 @@ std::string visitor_of(const sockaddr_storage& peer) {
   return visitor_of(text, ntohs(v6.sin6_port));
 }
 
-// Ends the connections accepted at this port of those of whom `is_late` says so. A copy of a
-// descriptor is looked at, which nobody else can close meanwhile and get for something else.
+// Closes the connections at this port for which `is_late` returns true. Works on a copy of each
+// descriptor, which no other thread can close and reuse meanwhile.
 void end_connections(std::uint16_t port, const std::function<bool(const std::string&)>& is_late) {
   std::error_code error;
   std::filesystem::directory_iterator entry("/proc/self/fd", error);
@@ -53,7 +53,7 @@ void end_connections(std::uint16_t port, const std::function<bool(const std::str
     if (fstat(number, &file) != 0 || !S_ISSOCK(file.st_mode)) continue;
     const int copy = fcntl(number, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) continue;
-    sockaddr_storage here{};  // Of either family: the port lies at the same place.
+    sockaddr_storage here{};  // Both families have the port at the same offset.
     socklen_t length = sizeof here;
     sockaddr_storage there{};
     socklen_t there_length = sizeof there;
@@ -111,7 +111,7 @@ void ConnectionReaper::end() {
 
 void ConnectionReaper::end_late(std::uint16_t port) {
   const Time began = now();
-  std::vector<std::string> here;  // Descriptors grow in the order of coming.
+  std::vector<std::string> here;  // Descriptors grow in the order of arrival.
   end_connections(port, [&](const std::string& name) {
     here.push_back(name);
     return false;

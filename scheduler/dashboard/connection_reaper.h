@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConnectionReaper: who is connected to the live page, and for how long. The page's server gives up
-// a client that falls silent, but not one that sends or takes a byte now and then; so their
-// connections are ended from outside.
+// ConnectionReaper: the clients connected to the live page, and for how long. The page's server
+// drops a silent client, but not a slow one that transfers a byte at times; so its connection is
+// closed from outside.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class ConnectionReaper {
   ConnectionReaper(const ConnectionReaper&) = delete;
   ConnectionReaper& operator=(const ConnectionReaper&) = delete;
 
-  /// Their connections are those that are accepted at this port.
+  /// The page accepts connections at this port.
   void watch(std::uint16_t port);
   void came();
   void went();
-  /// The visitor of that address and port has asked, and gets an answer now.
+  /// The client at that address and port has sent its request, and its answer begins.
   void asked(const std::string& address, int port);
-  /// Ends the connections of all.
+  /// Closes all connections.
   void end();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request for each connection, from a stream that counts.
+// A single request for each connection, from a stream that counts bytes.
 #include "scheduler/dashboard/http_server.h"
 
 #ifndef CPPHTTPLIB_MAX_LINE_LENGTH
@@ -19,7 +19,7 @@
 namespace stretto {
 namespace {
 
-// What getsockname and getpeername say.
+// The result of getsockname or getpeername.
 void name_of(int (*ask)(int, sockaddr*, socklen_t*), int socket, std::string& host, int& port) {
   sockaddr_storage at{};
   socklen_t size = sizeof at;
@@ -37,7 +37,7 @@ void name_of(int (*ask)(int, sockaddr*, socklen_t*), int socket, std::string& ho
   host = text.data();
 }
 
-/// A visitor's connection. Waits for it at most the server's times; -1 says that it is over.
+/// A client's connection. Waits at most for the server's timeouts; -1: closed or timed out.
 class VisitorStream final : public httplib::Stream {
  public:
   VisitorStream(int socket, int read_ms, int write_ms)
@@ -83,8 +83,8 @@ class VisitorStream final : public httplib::Stream {
   const int read_ms_;
   const int write_ms_;
   std::array<char, 4096> bytes_{};
-  std::size_t came_ = 0;  // Of bytes_,
-  std::size_t read_ = 0;  // and sent.
+  std::size_t came_ = 0;  // Bytes in bytes_,
+  std::size_t read_ = 0;  // and those read.
   std::size_t heard_ = 0;
 };
 

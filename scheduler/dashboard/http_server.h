@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageServer: cpp-httplib's server, that hears no more of a visitor than a request may have. The
-// library alone reads a line, headers and a body without a length for as long as they come, into
-// memory (until 0.20.1, which bounds them itself).
+// PageServer: cpp-httplib's server with a bound on the size of a request. The library reads a line,
+// headers and a body without a length into memory without limit (until 0.20.1, which bounds them).
 #pragma once
 
 #include <httplib.h>
@@ -17,7 +16,7 @@ using PageServer = httplib::Server;
 /// Thread: user; requests are served by threads of its own.
 class PageServer final : public httplib::Server {
  public:
-  /// Line, headers and body. What comes beyond ends the connection.
+  /// Line, headers and body. A longer request closes the connection.
   static constexpr std::size_t kMostRequest = 32 << 10;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for page.cc where cpp-httplib is absent.
+// Replaces page.cc in builds without cpp-httplib.
 #include "scheduler/dashboard/page.h"
 
 namespace stretto {

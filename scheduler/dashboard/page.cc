@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes, and who may use them. A browser may be led here by a foreign page, so on loopback the
-// request must name a loopback host, and what changes something must carry a header that foreign
-// pages cannot set.
+// Routes, and their access checks. A foreign page may lead a browser here. So on loopback the
+// request must name a loopback host, and a change needs a header that foreign pages cannot set.
 #include "scheduler/dashboard/page.h"
 
 #include <fmt/core.h>
@@ -27,7 +26,7 @@ constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMostBody = 4096;
 constexpr ConnectionDeadlines::Patience kVisitPatience{
     .ask = 1s, .answer = 60s, .at_once = kThreads};
-constexpr int kStandstillSeconds = 2;  // A client that takes nothing for so long is given up.
+constexpr int kStandstillSeconds = 2;  // Timeout of a client that reads nothing.
 constexpr std::uint32_t kMostIterations = 1000;
 constexpr std::uint32_t kTraceSeconds = 30;
 constexpr int kForbidden = 403;
@@ -48,8 +47,8 @@ std::string host_of(const std::string& header) {
   return has_port ? header.substr(0, colon) : header;
 }
 
-// The server's threads. The server shuts them down when it accepts no more connections; a slow
-// client's connection ends then, so that it cannot delay the end of the job.
+// The server's threads. The server shuts them down when it stops accepting connections; that closes
+// slow clients' connections, so that they cannot delay the end of the job.
 class Threads final : public httplib::TaskQueue {
  public:
   explicit Threads(ConnectionReaper& visitors) : visitors_(visitors) {}
@@ -78,7 +77,7 @@ class HttpPage final : public Page {
   HttpPage(const HostPort& at, std::string token, std::shared_ptr<PageSnapshots> board)
       : host_(at.host), token_(std::move(token)), board_(std::move(board)) {
     server_.new_task_queue = [this] { return new Threads(visitors_); };
-    // Its own choice is SO_REUSEPORT, by which two programs may share a port unawares.
+    // The library's default is SO_REUSEPORT, with which two programs may share a port unnoticed.
     server_.set_socket_options([this](socket_t socket) {
       const int yes = 1;
       setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -87,7 +86,7 @@ class HttpPage final : public Page {
     server_.set_payload_max_length(kMostBody);
     server_.set_read_timeout(kStandstillSeconds);
     server_.set_write_timeout(kStandstillSeconds);
-    server_.set_keep_alive_max_count(1);  // A connection that waits for more would keep a thread.
+    server_.set_keep_alive_max_count(1);  // An idle connection would block a thread.
     server_.set_post_routing_handler([this](const httplib::Request& in, httplib::Response&) {
       visitors_.asked(in.remote_addr, in.remote_port);
     });
@@ -100,7 +99,7 @@ class HttpPage final : public Page {
   }
   ~HttpPage() override {
     if (!thread_.joinable()) return;
-    // The server takes no stop before it runs, which it does at once, or fails.
+    // The server cannot be stopped before it runs, which it does at once, or fails.
     while (!server_.is_running() && !ended_.load()) std::this_thread::yield();
     server_.stop();
     thread_.join();
@@ -110,7 +109,7 @@ class HttpPage final : public Page {
     const int bound = port == 0 ? server_.bind_to_any_port(host_)
                                 : (server_.bind_to_port(host_, port) ? port : -1);
     if (bound < 0) return listening_failure(host_, port);
-    listen(socket_, SOMAXCONN);  // It lets five wait, and others come in a second later.
+    listen(socket_, SOMAXCONN);  // The library's backlog of five delays other clients by a second.
     visitors_.watch(static_cast<std::uint16_t>(bound));
     address_ = HostPort{host_, static_cast<std::uint16_t>(bound)}.text();
     thread_ = std::jthread([this] {
@@ -181,7 +180,7 @@ class HttpPage final : public Page {
   const std::string token_;
   const std::shared_ptr<PageSnapshots> board_;
   std::string address_;
-  socket_t socket_ = -1;  // That listens; the server's.
+  socket_t socket_ = -1;  // The listening socket; owned by the server.
   ConnectionReaper visitors_{kVisitPatience};
   PageServer server_;
   std::atomic<bool> ended_{false};

@@ -15,11 +15,11 @@ namespace stretto {
 class Page {
  public:
   virtual ~Page() = default;
-  /// host:port that is bound.
+  /// The bound host:port.
   virtual const std::string& address() const = 0;
 };
 
-/// Serves what `board` shows at config.page_address. Errors: InvalidArgument if that cannot be
+/// Serves the contents of `board` at config.page_address. Errors: InvalidArgument if that cannot be
 /// bound; Unsupported if this was built without cpp-httplib.
 Result<std::unique_ptr<Page>> serve_page(const Config& config,
                                          std::shared_ptr<PageSnapshots> board);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots under one lock; long texts are made outside of it.
+// Snapshots under a common lock; long texts are made outside it.
 #include "scheduler/dashboard/page_snapshots.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ bool is_shown(TraceKind kind) {
   return kind != TraceKind::kExchange && kind != TraceKind::kResume && kind != TraceKind::kTraced;
 }
 
-// While the workers noted: servers go on until they are told to stop.
+// The last record of a worker: servers record until they are told to stop.
 std::int64_t end_of(const trace::Trace& trace) {
   std::int64_t end = 0;
   bool any = false;
@@ -32,7 +32,7 @@ std::int64_t end_of(const trace::Trace& trace) {
   return any ? end : std::int64_t{1} << 62;
 }
 
-// From when on not more than kMostSpans are left.
+// The time after which at most kMostSpans spans begin.
 std::int64_t begin_of(const trace::Trace& trace, std::int64_t end) {
   std::vector<std::int64_t> begins;
   for (const trace::Node& node : trace.nodes) {

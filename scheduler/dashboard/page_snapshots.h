@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PageSnapshots: what the live page shows, left there by the scheduler's loop and read by the
-// page's threads; and the wish for a trace, the other way. Neither waits for the other.
+// PageSnapshots: the contents of the live page, written by the scheduler's loop and read by the
+// page's threads; requests for a trace go the other way. Neither side blocks the other.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,24 @@ class PageSnapshots {
     std::uint32_t seconds = 0;
   };
 
-  // The loop's.
-  /// Pages of who is in, as JSON, the state of the trace, and the last minutes' curves.
+  // For the loop:
+  /// Pages of members, as JSON, the state of the trace, and the last minutes' curves.
   void show(std::vector<std::string> snapshots, std::string trace_state, std::string history);
-  /// The last trace, not aligned yet.
+  /// The last trace, before alignment.
   void show_trace(std::shared_ptr<const trace::Trace> trace);
-  /// A trace's text was made, outside of the lock: it is kept unless there is a later one's.
+  /// Stores a trace's text, made outside the lock, unless a later one is stored; returns it.
   std::string keep(std::uint64_t number, std::string text);
-  /// The newest trace and its number, if nobody has begun to make its text.
+  /// The newest trace and its number, unless a thread is making its text already.
   std::pair<std::shared_ptr<const trace::Trace>, std::uint64_t> take_trace();
   std::optional<TraceWish> take_wish();
 
-  // The page's.
-  /// A page of who is in; the first one if there are fewer.
+  // For the page:
+  /// A page of members; the first page if `page` is too large.
   std::string snapshot(std::size_t page);
   std::string trace_state();
   std::string history();
   /// {"report":{...},"nodes":[{"name","spans":[[kind,begin_us,length_us,tensor,round],...]}...]}:
-  /// at most kMostSpans, of the trace's end. "{}" before there is one. Made once for each trace.
+  /// at most kMostSpans from the end of the trace; "{}" without a trace. Made once for each trace.
   std::string trace();
   void wish(const TraceWish& wish);
 
@@ -52,8 +52,8 @@ class PageSnapshots {
   std::string trace_state_ GUARDED_BY(mutex_) = "{}";
   std::string history_ GUARDED_BY(mutex_) = "{}";
   std::shared_ptr<const trace::Trace> trace_ GUARDED_BY(mutex_);
-  std::uint64_t traces_ GUARDED_BY(mutex_) = 0;  // So many have been left here,
-  std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // and this one is what the text is of.
+  std::uint64_t traces_ GUARDED_BY(mutex_) = 0;  // Number of traces stored here,
+  std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // and the number of the trace in `trace_text_`.
   std::string trace_text_ GUARDED_BY(mutex_) = "{}";
   std::optional<TraceWish> wish_ GUARDED_BY(mutex_);
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A commit on the disk: a head of 20 bytes (a mark, how many bytes follow, the how many-eth it is,
-// the checksum of these two, and that of what follows), and records one after the other. Numbers
-// are little-endian.
+// A commit on the disk: a header of 20 bytes, then consecutive records. The header has a mark, the
+// number of bytes that follow, the commit's number, the checksum of these two, and that of the
+// records. Numbers are little-endian.
 #include "scheduler/journal/journal.h"
 
 #include <fmt/core.h>
@@ -27,7 +27,7 @@ void put(std::string& text, Number number) {
   }
 }
 
-// Takes a number off the front; there are enough bytes.
+// Takes a number off the front; requires enough bytes.
 template <typename Number>
 Number take(std::string_view& text) {
   std::uint64_t number = 0;
@@ -46,7 +46,7 @@ struct CommitHead {
   std::uint32_t checksum = 0;
 };
 
-// None: that is no head.
+// None: that is no header.
 std::optional<CommitHead> head_at(std::string_view text) {
   if (text.size() < kHeadBytes) return std::nullopt;
   const std::uint32_t sum = checksum_of(text.substr(4, 8));
@@ -57,7 +57,7 @@ std::optional<CommitHead> head_at(std::string_view text) {
   return head;
 }
 
-// The records of the commit that begins there; none: it is not whole.
+// The records of the commit that begins there; none: it is incomplete.
 std::optional<std::string_view> commit_at(std::string_view text, const CommitHead& head) {
   if (text.size() - kHeadBytes < head.bytes) return std::nullopt;
   const std::string_view records = text.substr(kHeadBytes, head.bytes);
@@ -147,7 +147,7 @@ Result<Journal::Found> Journal::go_on(Disk& disk, const std::string& path) {
     const std::optional<CommitHead> head = head_at(rest);
     const std::optional<std::string_view> records =
         head ? commit_at(rest, *head) : std::optional<std::string_view>();
-    if (!records) {  // The last that was begun, or damage.
+    if (!records) {  // An incomplete last commit, or damage.
       if (is_any_whole(rest.substr(1))) return damaged(path, at);
       break;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events are written down, and how.
+// Which events are recorded, and how.
 #include "scheduler/journal/membership_journal.h"
 
 #include <fmt/core.h>
@@ -32,7 +32,7 @@ bool changes(const Lost& lost, const View& before) {
   return lost.replacement || is_there(before, lost.node);
 }
 
-// What the event will do to who is in, if it does anything.
+// The record of an event that may change the membership; none: it has no effect.
 std::optional<JournalRecord> record_of(const ViewEvent& event, const View& before) {
   if (const auto* left = std::get_if<Left>(&event); left && is_there(before, left->node)) {
     return JournalRecord{.kind = Kind::kLeft, .number = left->node};
@@ -52,7 +52,7 @@ JournalRecord told_record(const StepReport& told) {
   return {.kind = Kind::kTold, .number = told.node, .text = text_of(said)};
 }
 
-// A journal that ends well is somebody's who went on from it; what it was of is told first.
+// Restores the job's settings. The error of a failed job, or if another scheduler took over.
 Status take_begin(const std::vector<JournalRecord>& records, Config& config,
                   std::set<std::string>& restored, RecoveredState& past) {
   const JournalRecord& first = records.front();
@@ -155,7 +155,7 @@ std::vector<ViewOrder> MembershipJournal::on(ViewMachine& machine, const ViewEve
   return orders;
 }
 
-// Time may bring it about that members are lost, several in one view.
+// A tick may expel members, several in the same view.
 bool MembershipJournal::add_losses(const ViewEvent& event, const std::vector<ViewOrder>& orders) {
   bool any = false;
   if (!std::holds_alternative<Tick>(event)) return any;
@@ -246,7 +246,7 @@ bool MembershipJournal::commit() {
   return true;
 }
 
-// ---- texts
+// ---- text conversion
 
 std::string text_of(const control::Message& message) {
   const Buffer bytes = control::encode(message);

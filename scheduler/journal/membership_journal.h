@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MembershipJournal: writes down what a scheduler decides, before anybody hears of it, so that
-// another one can go on from there. What members can tell again, and the signs of their life, is
-// not in it.
+// MembershipJournal: records a scheduler's decisions before any node learns of them, so that
+// another scheduler can resume from there. It leaves out what members can report again, and their
+// signs of life.
 #pragma once
 
 #include <deque>
@@ -18,16 +18,16 @@
 
 namespace stretto {
 
-/// What the schedulers before this one have left, and where it writes.
+/// The state that previous schedulers have left, and the journal to append to.
 struct RecoveredState {
-  std::unique_ptr<Journal> journal;         ///< Null: this one does not come back.
-  std::vector<JournalRecord> records = {};  ///< Of those before; none: it is the first.
-  std::uint64_t job = 0;                    ///< The number that the first one gave it.
+  std::unique_ptr<Journal> journal;         ///< Null: this scheduler cannot be replaced.
+  std::vector<JournalRecord> records = {};  ///< Of previous schedulers; empty: this is the first.
+  std::uint64_t job = 0;                    ///< The job's number from its first scheduler.
 };
 
-/// Opens the journal, or makes it, as the configuration says; a later scheduler's goes on from the
-/// checkpoint from which the first one did, whose tensors are added to `restored`. Calls block.
-/// Errors: of a later one only. The first does without, and says so in the log.
+/// Opens or creates the journal, as configured. A later scheduler resumes from the first one's
+/// checkpoint, whose tensors are added to `restored`. Blocks. Errors only for a later scheduler:
+/// the first logs them and runs without a journal.
 Result<RecoveredState> past_of(Config& config, Disk& disk, std::set<std::string>& restored);
 
 /// Thread: loop.
@@ -35,17 +35,17 @@ class MembershipJournal {
  public:
   using Event = ViewEvent;
 
-  /// The journal may be null: nothing is written down.
+  /// The journal may be null: nothing is recorded.
   explicit MembershipJournal(std::unique_ptr<Journal> journal) : journal_(std::move(journal)) {}
 
-  /// Another could go on from what has been written.
+  /// Another scheduler could resume from the journal.
   bool is_kept() const { return journal_ != nullptr; }
 
-  /// The first lines.
+  /// Adds the first records.
   void begin(std::uint64_t job, const Config& config, const std::set<std::string>& restored);
-  /// What the machine makes of the event, which is written down if it changes who is in.
+  /// Passes the event to the machine, and records it if it changes the membership.
   std::vector<ViewOrder> on(ViewMachine& machine, const ViewEvent& event, Time now);
-  /// This scheduler goes on in the place of another one.
+  /// This scheduler takes over from another one.
   std::vector<ViewOrder> renew(ViewMachine& machine, std::uint32_t life, Time now);
   void declared(Rank worker, const TensorSpec& spec);
   void opened(const control::Barrier& barrier);
@@ -53,20 +53,20 @@ class MembershipJournal {
   void cut(const control::Barrier& barrier, const control::CheckpointCut& cut);
   void saved(std::uint64_t number, std::uint64_t step);
   void dropped(std::uint64_t attempt);
-  /// A server of this number is not waited for any more.
+  /// A server of this number is not awaited any more.
   void unwanted(Rank server) { add({.kind = JournalRecord::Kind::kUnwanted, .number = server}); }
 
-  /// Before anybody hears of what was written down since. An error is logged, and then nothing more
-  /// is written, and nobody can go on from it. True if that is so from now on.
+  /// Call before any node learns of the records. Logs an error, and then records nothing and
+  /// prevents any resume. True if that happened in this call.
   bool commit();
 
-  /// Members that have left or were lost, and are not in the view any more; the last came last. A
-  /// member that missed more departures than these cannot go on with another scheduler.
+  /// Members that have left or failed, and are not in the view any more, oldest first. A member
+  /// that missed more departures than these cannot continue with another scheduler.
   static constexpr std::size_t kMostDeparted = 1024;
   const std::deque<Member>& departed() const { return departed_; }
-  /// Null if the member is not among these.
+  /// Null if the member is unknown here.
   const Member* departed(NodeId node) const;
-  /// Of a view that was published.
+  /// Notes the departures of a published view.
   void note_departed(const std::vector<ViewOrder>& orders, const View& view);
 
  private:
@@ -81,10 +81,10 @@ class MembershipJournal {
 /// Adds the newest of these members that fit into one message.
 void add_departed(Roster& roster, const std::deque<Member>& departed);
 
-/// What others are told, as a record's text, and back.
+/// Converts a message to a record's text, and back.
 std::string text_of(const control::Message& message);
 Result<control::Message> message_in(const JournalRecord& record);
-/// By which somebody joined.
+/// The hello of this request to join.
 control::Hello hello_of(const Join& join);
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines from a socket that does not block.
+// Lines from a non-blocking socket.
 #include "scheduler/launcher/exit_notices.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ constexpr std::size_t kLongestLine = 256;
 ExitNotices::ExitNotices(int descriptor)
     : descriptor_(descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {}
 
-// A launcher that has gone tells nothing any more, nor does who never was one.
+// A launcher that has exited sends nothing; nor does a descriptor that is no socket.
 void ExitNotices::read() {
   std::array<char, 4096> bytes{};
   while (descriptor_.is_open() && text_.size() <= bytes.size()) {
@@ -42,7 +42,7 @@ std::vector<MemberExit> ExitNotices::take() {
     if (const std::optional<MemberExit> one = member_end_named(line)) ends.push_back(*one);
   }
   text_.erase(0, begin);
-  if (text_.size() > kLongestLine) descriptor_.close();  // Those are no words of a launcher's.
+  if (text_.size() > kLongestLine) descriptor_.close();  // No launcher sends such lines.
   return ends;
 }
 

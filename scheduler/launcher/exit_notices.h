@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExitNotices: what a launcher tells of the members that it has started: that their processes have
-// ended. A connection that ends looks the same if its process has died and if the network has
-// forgotten it; who is told of deaths need not guess.
+// ExitNotices: a launcher's reports of the exits of processes it has started. A connection looks
+// the same whether its peer died or the network failed; these reports tell the difference.
 #pragma once
 
 #include <string>
@@ -17,18 +16,18 @@ namespace stretto {
 /// Thread: loop.
 class ExitNotices {
  public:
-  /// `descriptor` stays its owner's; -1, and one that is no socket: nobody tells anything.
+  /// `descriptor` stays its owner's; -1, or one that is no socket: no reports.
   explicit ExitNotices(int descriptor);
 
-  /// Somebody tells of all ends: who has not been told of lives. As of the last take().
+  /// A launcher reports all exits: other processes are alive. As of the last take().
   bool told() const { return told_; }
   /// Members may join as long as their processes run. As of the last take().
   bool joins_unlimited() const { return joins_unlimited_; }
-  /// Since the last call. Does not wait.
+  /// Reports since the last call. Does not block.
   std::vector<MemberExit> take();
-  /// A checkpoint is wanted, as of the last take(): true once.
+  /// A checkpoint is requested, as of the last take(): true once.
   bool take_wish() { return std::exchange(wishes_, false); }
-  /// Those that could not be started, as of the last take(): once.
+  /// Failed starts of processes, as of the last take(): returned once.
   std::vector<StartRefusal> take_refusals() { return std::exchange(refusals_, {}); }
 
  private:
@@ -36,7 +35,7 @@ class ExitNotices {
 
   Descriptor descriptor_;
   std::vector<StartRefusal> refusals_;
-  std::string text_;  // Of a line that has not come to its end.
+  std::string text_;  // Of an incomplete line.
   bool told_ = false;
   bool joins_unlimited_ = false;
   bool wishes_ = false;

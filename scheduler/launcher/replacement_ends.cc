@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of processes, matched with the members of a view.
+// Matches exits of processes with the members of a view.
 #include "scheduler/launcher/replacement_ends.h"
 
 #include <algorithm>

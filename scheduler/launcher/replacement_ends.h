@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplacementEnds: replacements of lost servers whose processes ended before they joined. No link
-// of such a process breaks, so only its launcher can report its end.
+// ReplacementEnds: replacements of failed servers whose processes exited before they joined. No
+// link of such a process breaks, so only its launcher can report its exit.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,16 @@ namespace stretto {
 /// Thread: loop.
 class ReplacementEnds {
  public:
-  /// The lost servers whose replacements are among these ended processes. A launcher reports the
-  /// end of each process once, and before it starts the next process of that number. So the first
-  /// end after a server of a number joined is that server's own, and each later end is that of a
-  /// replacement.
+  /// The failed servers whose replacements are among these exited processes. A launcher reports
+  /// each exit once, before it starts the next process of that number. So the first exit after a
+  /// server of a number joined is that server's own, and each later exit is that of a replacement.
   std::vector<NodeId> lost_by(const std::vector<MemberExit>& ends, const View& view);
-  /// Each of these is lost once more, and the launcher hears that another process is awaited.
+  /// Reports these servers as failed again, so that the launcher starts another process.
   void end(const std::vector<MemberExit>& ends, const ViewMachine& machine, JobMonitor& watch,
            const std::function<void(const Lost&)>& happened);
 
  private:
-  std::map<Rank, NodeId> ended_;  // By number: the latest member whose own process has ended.
+  std::map<Rank, NodeId> ended_;  // By number: the latest member whose own process has exited.
 };
 
 }  // namespace stretto

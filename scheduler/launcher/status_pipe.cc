@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line for each change, and the end of the descriptor.
+// A line for each change; then the descriptor is closed.
 #include "scheduler/launcher/status_pipe.h"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@ namespace stretto {
 
 Status StatusPipe::tell_address(std::string_view address) {
   if (descriptor_ < 0) return {};
-  // Who reads only the first line must not end us by closing before the second.
+  // A reader that closes after the first line must not kill this process.
   std::signal(SIGPIPE, SIG_IGN);
   if (say(address) == Said::kYes) return {};
   return {Code::kInvalidArgument,
@@ -30,7 +30,7 @@ void StatusPipe::step(Duration wait) {
   if (descriptor_ >= 0 && changes_.missed) tell_missed();
   if (descriptor_ >= 0) tell_gathering();
   if (descriptor_ < 0 || told_ != JobFormation::kComplete) return;
-  // First: a launcher must not end one that has joined when another worker comes again.
+  // First: a launcher must not end a joined worker when another one rejoins.
   if (changes_.replacements) tell_replacements();
   if (descriptor_ >= 0 && changes_.losses) tell_losses();
   if (descriptor_ >= 0 && changes_.moves) tell_moves();
@@ -80,7 +80,7 @@ void StatusPipe::tell_moves() {
 
 void StatusPipe::tell_replacements() {
   const std::vector<Rank> numbers = changes_.replacements();
-  // A launcher may start another process of a number once the one before has ended.
+  // A launcher may start another process of a number once the previous one has ended.
   std::erase_if(told_replacements_,
                 [&](Rank number) { return std::ranges::find(numbers, number) == numbers.end(); });
   for (const Rank number : numbers) {
@@ -118,13 +118,13 @@ void StatusPipe::tell_gathering() {
   if (said == Said::kNever || all_said) close();
 }
 
-// False: it is to be said again, or nobody listens any more.
+// False: retry later, or the reader has gone.
 bool StatusPipe::settles(Said said) {
   if (said == Said::kNever) close();
   return said == Said::kYes;
 }
 
-// A pipe takes a line this short whole, or not at all.
+// A pipe takes such a short line as a whole, or not at all.
 StatusPipe::Said StatusPipe::say(std::string_view text) const {
   const std::string line = fmt::format("{}\n", text);
   const ssize_t written = ::write(descriptor_, line.data(), line.size());
@@ -136,7 +136,7 @@ StatusPipe::Said StatusPipe::say(std::string_view text) const {
 void StatusPipe::close() {
   const int descriptor = std::exchange(descriptor_, -1);
   if (descriptor < 0) return;
-  ::shutdown(descriptor, SHUT_WR);  // A socket is heard by another copy of the descriptor.
+  ::shutdown(descriptor, SHUT_WR);  // A copy of the descriptor may keep a socket open.
   ::close(descriptor);
 }
 

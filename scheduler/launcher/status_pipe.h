@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatusPipe: tells whoever started the scheduler, over a descriptor, where it listens, whether
-// workers wait for others, later that all nodes have come, which step has been saved, and of an
-// elastic job without whom it goes on, and how many are in that have joined by themselves. A
-// launcher needs to know that: a job that has not come together need not be waited for, who has
-// ended is missed while others wait, a job that has saved something may begin again from there, and
-// one whose last worker was started elsewhere is not over.
+// StatusPipe: reports to the starter of the scheduler, over a descriptor. It reports the address,
+// whether workers wait, when all nodes have joined, saved steps, losses of an elastic job, and its
+// number of external workers. A launcher needs these. It need not wait for a job that is still
+// forming, but must replace an exited member that others wait for. It may restart a job from a
+// saved step, and a job with external workers is not over.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +22,21 @@
 
 namespace stretto {
 
-/// Steps another agent, and says beside it how far the job has come together. Thread: loop.
+/// Steps another agent, and reports the job's formation. Thread: loop.
 class StatusPipe final : public LoopTask {
  public:
   using State = std::function<JobFormation()>;
-  /// What may change once all have come; each may be missing.
+  /// Changes after the job is complete; each may be missing.
   struct Changes {
     std::function<const std::vector<LossReport>&()> losses;     ///< In order.
-    std::function<const std::vector<MigrationOrder>&()> moves;  ///< The same.
-    std::function<std::vector<Rank>()> replacements;            ///< That are in, by their numbers.
-    std::function<const std::vector<Rank>&()> leavers;  ///< Workers that have left, in order.
-    std::function<std::uint32_t()> guests;  ///< Workers that are in and have joined by themselves.
+    std::function<const std::vector<MigrationOrder>&()> moves;  ///< In order.
+    std::function<std::vector<Rank>()> replacements;            ///< Members, by their numbers.
+    std::function<const std::vector<Rank>&()> leavers;      ///< Workers that have left, in order.
+    std::function<std::uint32_t()> guests;                  ///< Current external workers.
     std::function<std::optional<SavedCheckpoint>()> saved;  ///< The newest one.
-    std::optional<Duration> life;  ///< That is shown so often, so that who stands still is missed.
+    std::optional<Duration> life;  ///< Interval of signs of life, which reveal a stopped scheduler.
 
-    /// Workers that ended before all had come, and for which others are awaited, in order.
+    /// Workers that exited before the job was complete, in order; replacements are awaited.
     std::function<const std::vector<Rank>&()> missed;
 
     bool none() const {
@@ -45,12 +44,12 @@ class StatusPipe final : public LoopTask {
       return !of_members && !saved && !life;
     }
   };
-  /// Guests are told of at least as often.
+  /// The number of external workers is reported at least this often.
   static constexpr Duration kGuestsEvery = 1s;
   static constexpr Duration kLifeEvery = 1s;
 
-  /// The agent outlives this. `descriptor` becomes ours, and is closed once all is said; -1: none.
-  /// Without `changes` that is when all have come.
+  /// The agent outlives this. Takes over `descriptor`, and closes it once all is reported; -1:
+  /// none. Without `changes` that is when all members have joined.
   StatusPipe(int descriptor, LoopTask& agent, State state, const Clock& clock, Changes changes = {})
       : descriptor_(descriptor),
         agent_(agent),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: the checks in the order in which their answers help most.
+// Admission: the checks, those with the most helpful answers first.
 #include "scheduler/membership/admission.h"
 
 #include <fmt/core.h>
@@ -35,8 +35,8 @@ Status Admission::check(const Join& join) const {
   return {};
 }
 
-// A server may not know how many workers a host has; a worker does, and the first one's word counts
-// if the scheduler does not.
+// A server may not know the number of workers of a host; workers do. If the scheduler does not know
+// it, the first worker's value counts.
 Status Admission::check_workers(const Join& join) const {
   const bool is_worker = join.role == Role::kWorker;
   const bool silent = join.workers == 0 && !is_worker;
@@ -107,7 +107,7 @@ Result<Member> Admission::admit_in_place(const Join& join) {
 }
 
 Member Admission::enter(const Join& join, Rank rank, Rank number) {
-  // Of a job that has no exchange among workers their addresses would only fill the roster.
+  // Without an exchange among workers their addresses would only fill the roster.
   const bool told = join.role == Role::kServer || config_.most_workers() <= kMostCalledWorkers;
   Member member{.node = next_node_++,
                 .role = join.role,
@@ -121,8 +121,7 @@ Member Admission::enter(const Join& join, Rank rank, Rank number) {
   return member;
 }
 
-// Checks of what only a job that can grow must look at; the numbers that its members were told when
-// they were started say nothing any more.
+// Checks for a job that can grow only; the sizes that members got at their start are outdated.
 Status Admission::check_late(const Join& join) const {
   const bool server = join.role == Role::kServer;
   if (join.shard >= (server ? config_.shards : 1)) {
@@ -158,9 +157,9 @@ Result<Member> Admission::admit_late(const Join& join) {
                              name_of(join.role), join.rank, next));
 }
 
-// A number above those that the job began with is what its starter calls it by, and who comes again
-// has its own, unless another has come for it. Others say nothing: they may be what the worker had
-// that it comes for.
+// A number above the initial ones is a new worker's number at its launcher. A rejoining worker
+// keeps its number unless another worker has taken it. Other numbers are ignored: they may be that
+// of the worker it replaces.
 Rank Admission::free_number(const Join& join) const {
   const auto here = [this](Rank number) {
     return std::ranges::any_of(entries_, [number](const auto& item) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission: who has come, who is missing, and whether somebody who asks may join. Pure.
+// Admission: which members have joined, which are missing, and whether a process may join. Pure.
 #pragma once
 
 #include <functional>
@@ -19,32 +19,32 @@ class Admission {
  public:
   explicit Admission(const Config& config) : config_(config) {}
 
-  /// Admits or refuses; every refusal names what was wanted and what was found. Node ids are never
-  /// given twice, so an id is an incarnation.
+  /// Admits or rejects; each rejection names the expected and the actual value. Node ids are never
+  /// reused, so an id is an incarnation.
   Result<Member> admit(const Join& join);
-  /// The same of a server, to a place in a job that runs: by any number that servers may have.
+  /// Like admit(), for a server that joins a running job; it may have any number of a server.
   Result<Member> admit_in_place(const Join& join);
-  /// The same while the job runs and may grow: a worker gets the next rank after the last one.
+  /// Like admit(), while the job runs and may grow: a worker gets the next rank after the last.
   Result<Member> admit_late(const Join& join);
-  /// The same of a worker for a job that is to have no more workers than it began with.
+  /// Like admit_late(), for a worker of a job that may not exceed its initial number of workers.
   Result<Member> admit_newcomer(Join join);
-  /// Forgets a node; its place is free again.
+  /// Forgets a node; its rank is free again.
   void remove(NodeId node);
-  /// Those of this role who are here keep their order, and their ranks are 0 to n - 1 again.
+  /// Renumbers the members of this role from 0 to n - 1, in their order.
   void close_gaps(Role of);
 
-  /// Of the job; 0 as long as nobody has said how many each host has.
+  /// Number of workers of the job; 0 until a member has reported how many each host has.
   std::uint32_t workers() const { return config_.workers_are_hosts ? told_ : config_.workers; }
-  /// An identity for somebody who is no member.
+  /// A node id for a process that is not a member.
   NodeId identity() { return next_node_++; }
 
-  /// There are as many workers as there may be.
+  /// The job has its maximum number of workers.
   bool full() const;
   bool has_worker() const;
   bool complete() const { return missing_count() == 0; }
   /// "worker 2, server 0 shard 1", at most a few by name.
   std::string missing() const;
-  /// The same, with what `said` says of each.
+  /// Like missing(), with the text of `said` for each member.
   std::string missing(const std::function<std::string(const Member&)>& said,
                       std::string_view separator) const;
   std::vector<Member> members() const;
@@ -69,9 +69,9 @@ class Admission {
   std::uint32_t workers_here() const;
 
   const Config& config_;
-  std::uint32_t told_ = 0;  // Workers, by those who are in.
+  std::uint32_t told_ = 0;  // Number of workers, as the members reported it.
   std::map<Place, Entry> entries_;
-  // Of all workers so far: none is given to two at a time, or to another than who had it.
+  // Numbers of all workers so far: only the worker that had a number gets it again.
   std::map<NodeId, Rank> numbers_;
   NodeId next_node_ = 2;  // 1 is the scheduler.
 };

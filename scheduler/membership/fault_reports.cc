@@ -9,10 +9,10 @@
 namespace stretto {
 namespace {
 
-// How long a reported break may wait for its cause, such as that the far end's process has gone:
-// longer than links are hoped for where nobody else would tell (ReconnectTimeouts::brief).
+// How long a reported break may wait for its cause, such as the exit of the peer's process. Longer
+// than ReconnectTimeouts::brief, the wait when no other source reports the exit.
 constexpr Duration kSilentFor = 2s;
-constexpr Duration kProof = 100ms;  // After that a sign of life has been given since the report.
+constexpr Duration kProof = 100ms;  // Signs of life after that were sent after the report.
 
 FaultReports::Link link_of(const Suspicion& report) {
   return std::minmax(report.reporter, report.subject);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FaultReports: links between members of which one end reports that they broke. Mostly one of the
-// two members is lost, and that is known a moment later. Otherwise the member is the cause that
-// several broken links have in common. Pure.
+// FaultReports: reports of broken links between members. Mostly one of the two members has failed,
+// which is known a moment later. Otherwise the cause is the member that several broken links have
+// in common. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,34 +20,34 @@ namespace stretto {
 /// Thread: loop.
 class FaultReports {
  public:
-  /// The members at its ends, the lower identity first.
+  /// The members at both ends, the lower node id first.
   using Link = std::pair<NodeId, NodeId>;
 
-  /// The first report of a link counts, until it is decided. Signs of life that come in the next
-  /// moment may have been on their way. `dead_after`: JobSettings::dead_after. `is_choice`: the job
-  /// could go on without either end, so reports of their other links are waited for.
+  /// Counts the first report of a link until it is decided. Signs of life of the next moment may
+  /// predate the break. `dead_after`: JobSettings::dead_after. `is_choice`: the job could go on
+  /// without either end, so reports of their other links are waited for.
   void add(const Suspicion& report, Time now, Duration dead_after, bool is_choice);
-  /// Links of members that have gone are no faults. Nor are those of a standby that has a place
-  /// now: workers call it again.
+  /// Drops reports about members that have left. Drops those about a promoted standby, too: workers
+  /// connect to it again.
   void follow(const View& before, const View& now);
   /// This member shows a sign of life.
   void alive(NodeId node, Time now);
 
-  /// Links whose cause should be decided: no other cause has shown. The members are alive or have
-  /// been silent for long enough, and reports of their other links have had the time to come.
+  /// Links whose cause should be decided because no other cause has shown. The members are alive or
+  /// have been silent for long enough, and reports of their other links have had time to arrive.
   std::vector<Link> due(Time now) const;
   /// A broken link, and which end is more likely to be the cause.
   struct Fault {
     Suspicion report;
-    NodeId silent = 0;      ///< This end shows no sign of life, and the far end does; 0: neither.
-    NodeId common = 0;      ///< This end has more broken links than the far end; 0: neither.
+    NodeId silent = 0;      ///< This end shows no sign of life, and the peer does; 0: neither.
+    NodeId common = 0;      ///< This end has more broken links than the peer; 0: neither.
     std::size_t links = 1;  ///< How many broken links `common` has.
 
-    /// The silent end, even if the far end has more broken links: it has one for each silent
-    /// member. Else the common end; else the member that came later.
+    /// The silent end, even if the peer has more broken links: it has one for each silent member.
+    /// Else the common end; else the member that joined later.
     NodeId likelier() const;
   };
-  /// It is decided now, and no report any more. Nothing if it has been before.
+  /// Decides the report of this link and removes it. Nothing if the link has no report.
   std::optional<Fault> take(const Link& link);
   /// The members whose links to this one are reported.
   std::vector<NodeId> far_ends_of(NodeId node) const;
@@ -55,10 +55,10 @@ class FaultReports {
  private:
   struct Report {
     Suspicion report;
-    Time proof_from;  // A sign of life since then was given after the break.
-    Time settles;     // If both ends live no more is waited for.
-    Time patience;    // The same if one end does.
-    Time due;         // The same in any case.
+    Time proof_from;  // A sign of life since then was sent after the break.
+    Time settles;     // When the report is due if both ends are alive.
+    Time patience;    // When it is due if one end is alive.
+    Time due;         // When it is due in any case.
   };
   struct End {
     std::set<NodeId> far_ends;
@@ -72,7 +72,7 @@ class FaultReports {
   void remove_all_of(NodeId node);
 
   std::map<Link, Report> reports_;
-  std::map<NodeId, End> ends_;  // Of these links.
+  std::map<NodeId, End> ends_;  // Of the reported links.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and arrivals of servers, in the next view.
+// Failures and arrivals of servers, in the next view.
 #include "scheduler/membership/server_failover.h"
 
 #include <fmt/core.h>
@@ -9,14 +9,14 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kServerReturns = 10s;  // How long another may take to come in a server's place.
+constexpr Duration kServerReturns = 10s;  // How long a replacement may take to join.
 
 Result<Member> admit_as(Rank number, Join join, Admission& admission) {
   join.rank = number;
   return admission.admit_in_place(join);
 }
 
-// In the place of who is lost.
+// Admits a replacement of the failed server.
 Result<Member> admit_for(const Member& lost, const Join& join, Admission& admission) {
   admission.remove(lost.node);
   return admit_as(join.rank < 0 ? lost.number() : static_cast<Rank>(join.rank), join, admission);
@@ -33,7 +33,7 @@ bool ServerFailover::hear(const StandbyCaughtUp& caught, const ViewDraft& draft,
                     server->shard == standby->shard && server->role == Role::kServer;
   if (!fits) return false;
   next.caught_up.insert(caught.standby);
-  published.caught_up.insert(caught.standby);  // Nobody need be told.
+  published.caught_up.insert(caught.standby);  // No notification is needed.
   if (standbys_.are_kept() || standbys_.heir(*server, next) == nullptr) return false;
   hand_over_all(Standbys::shards_of(*server, next), draft);
   return true;
@@ -60,7 +60,7 @@ void ServerFailover::remove(const Member& server, const ViewDraft& draft) {
   draft.next.caught_up.erase(server.node);
   draft.admission.remove(server.node);
   draft.next.members.erase(server.node);
-  draft.linked.erase(server.node);  // It may end when it will.
+  draft.linked.erase(server.node);  // Its end need not be waited for.
   draft.changed.insert(server.node);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerFailover: who has which place among the servers when one is lost, or comes: one that stands
-// by has it at once, or another that comes in time, where all that was there can be made again.
-// Pure.
+// ServerFailover: which server serves which rank when servers fail or join. A standby is promoted
+// at once. Without standbys a replacement takes the rank if all lost state can be recovered. Pure.
 #pragma once
 
 #include <map>
@@ -17,14 +16,14 @@
 
 namespace stretto {
 
-/// The next view, and what of it is news.
+/// The next view, and its changes.
 struct ViewDraft {
   View& next;
   SlotTable& slots;
   Admission& admission;
   std::set<NodeId>& changed;
   std::map<NodeId, std::string>& lost;
-  std::set<NodeId>& linked;  ///< Whose links' ends are waited for.
+  std::set<NodeId>& linked;  ///< Nodes whose links have not ended yet.
 };
 
 /// Thread: loop.
@@ -34,43 +33,43 @@ class ServerFailover {
 
   /// Standbys::placed.
   Member placed(const Member& member) const { return standbys_.placed(member); }
-  /// There is a tensor of which servers keep more than the sum of its last round.
+  /// Servers keep more of this tensor than the sum of its last round.
   void note_kept(const std::string& tensor) { returns_.note_kept(tensor); }
-  /// A server says that this one, which stands by for it, has all. True: its process has the place
-  /// now, as it came for that, and all of its shards have all.
+  /// A server reports that its standby is in sync. True: the standby's process was promoted, as it
+  /// joined for that and all of its shards are in sync.
   bool hear(const StandbyCaughtUp& caught, const ViewDraft& draft, View& published);
 
-  /// Somebody who comes.
+  /// A server that joins.
   struct Entry {
     Result<Member> member;
-    NodeId instead_of = 0;  ///< Who had the place, and has not been in since.
+    NodeId instead_of = 0;  ///< The failed server it replaces; 0: none.
   };
-  /// Who asks to join has the place of who was lost: with its slots, and nothing else of it; or it
-  /// stands by for who has had that place since. Nothing if there is no such place.
+  /// The server takes the rank of a failed server, with its slots and no other state, or becomes
+  /// the standby of the rank's primary. Nothing if there is no such rank.
   std::optional<Entry> admit(const Join& join, const ViewDraft& draft);
 
   enum class Loss {
-    kEnds,      ///< The job cannot go on without it: refusal() says why.
-    kAwaited,   ///< Another is awaited in its place.
-    kReplaced,  ///< Another has it, or it stood by.
+    kEnds,      ///< The job cannot go on without it: refusal() has the reason.
+    kAwaited,   ///< A replacement is awaited.
+    kReplaced,  ///< Its standby was promoted, or it was a standby.
   };
-  /// A server that is in is lost.
+  /// A member server has failed.
   Loss lose(const Member& server, const std::string& cause, Time now, const ViewDraft& draft);
-  /// The process that was started in the place of this awaited server has ended before it joined.
-  /// Another is awaited, unless no more may be. Does nothing for a member that is not awaited.
-  /// Errors: ServerLost, and then the job ends.
+  /// The process started to replace this awaited server has exited before it joined. Waits for
+  /// another one unless the restarts are used up; no effect if the member is not awaited. Errors:
+  /// ServerLost; the job ends.
   Status lose_replacement(const Member& away, const std::string& cause, Time now);
-  /// As an addition to why the job ends.
+  /// Why the server cannot be replaced, to append to the reason of the job's end.
   std::string refusal(const Member& lost, const View& view) const;
-  /// The job goes on at once without this server: it is a standby, or its standby takes its place.
+  /// The job goes on at once without this server: it is a standby, or its standby is promoted.
   bool may_lose(const Member& server, const View& view) const {
     return server.standby || standbys_.heir(server, view) != nullptr;
   }
-  /// Another could come in the place of this member.
+  /// A replacement for this member could join.
   bool may_return(const Member& member) const {
     return member.role == Role::kServer && !member.standby && !returns_.refusal();
   }
-  /// For whom nobody has come in time.
+  /// An error if a replacement has not joined in time.
   Status overdue(Time now) const;
   Time next_due() const { return returns_.next_due(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may be missing for a while, and who comes instead.
+// Which servers can be replaced, and which process replaces them.
 #include "scheduler/membership/server_restarts.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerRestarts: servers that are lost and whose place somebody else may take, since all that they
-// held can be made again. Pure.
+// ServerRestarts: failed servers that can be replaced because all of their state can be recovered.
+// Pure.
 #pragma once
 
 #include <algorithm>
@@ -24,25 +24,25 @@ class ServerRestarts {
         left_(config.job.server_restarts -
               std::min(config.scheduler_return.life - 1, config.job.server_restarts)) {}
 
-  /// There is a tensor of which servers keep more than the sum of its last round.
+  /// Servers keep more of this tensor than the sum of its last round.
   void note_kept(const std::string& tensor) {
     if (kept_.empty()) kept_ = tensor;
   }
-  /// Why the job cannot go on without a server, as an addition to why it ends; none: it can.
+  /// Why no server can be replaced, to append to the reason of the job's end; none: servers can.
   std::optional<std::string> refusal() const;
-  /// It is lost, and another is awaited so long.
+  /// The server has failed; a replacement may join until `until`.
   void await(const Member& lost, const std::string& cause, Time until);
   bool awaits(NodeId lost) const { return away_.contains(lost); }
-  /// Whose place this one takes; null: nobody's.
+  /// The failed server that this one replaces; null: none.
   const Member* place_for(const Join& join) const;
-  /// Somebody is there in its place.
+  /// A replacement has joined.
   void taken(NodeId lost) { away_.erase(lost); }
-  /// For whom nobody has come in time, and why it was lost.
+  /// A failed server whose replacement is overdue, and why it failed.
   std::optional<std::pair<Member, std::string>> overdue(Time now) const;
   Time next_due() const;
 
  private:
-  /// The launcher of the job starts this one where one of others is lost.
+  /// The job's launcher starts this number as the replacement of an external server.
   bool stands_in(std::int64_t number, const Member& away) const {
     return config_.is_guest_server(away.number()) && number >= 0 &&
            !config_.is_guest_server(static_cast<Rank>(number)) &&
@@ -58,8 +58,8 @@ class ServerRestarts {
   const Config& config_;
   const bool wanted_;
   const bool one_shard_;
-  std::uint32_t left_;  // How many more may be replaced.
-  std::string kept_;    // The first such tensor.
+  std::uint32_t left_;  // Remaining replacements.
+  std::string kept_;    // The first tensor passed to note_kept().
   std::map<NodeId, Missing> away_;
 };
 

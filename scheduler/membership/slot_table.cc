@@ -18,7 +18,7 @@ SlotTable::Shard* SlotTable::find(NodeId node) {
   return found == shards_.end() ? nullptr : &*found;
 }
 
-// An empty slot has no frames that know its owner, so another one may have it.
+// No frame addresses the owner of an empty slot, so the owner may change.
 void SlotTable::put(SlotMap& map, std::uint32_t slot, std::uint64_t bytes) {
   if (bytes_[slot] == 0) {
     const auto lightest =

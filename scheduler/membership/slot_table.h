@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlotTable: places tensors in slots. A slot is a bucket of parts that is owned, and moves, as one.
-// An empty slot goes to the shard with the least bytes when its first bytes come, so the servers
-// are balanced by bytes and not by count. Who owns a slot is in the view's SlotMap alone. Pure.
+// SlotTable: assigns tensors to slots. A slot is a bucket of parts that is owned, and moves, as a
+// unit. An empty slot goes to the least loaded shard when its first bytes come, so servers are
+// balanced by bytes, not by count. The owner of a slot is only in the view's SlotMap. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace stretto {
 /// Thread: loop.
 class SlotTable {
  public:
-  /// Shards of equal load: the first one takes first.
+  /// Shards of equal load: the first shard in the list takes first.
   SlotTable(std::uint32_t slots, const std::vector<NodeId>& shards);
 
-  /// Gives consecutive slots to a tensor's parts, and returns the first: part p lies in slot
-  /// (first + p) modulo the slots. Slots that hold bytes keep their owners. There is a shard.
+  /// Gives consecutive slots to a tensor's parts, and returns the first: part p lies in slot (first
+  /// + p) modulo the number of slots. Slots with bytes keep their owners. Requires a shard.
   std::uint32_t place(SlotMap& map, const Cut& cut);
-  /// The slot and its bytes are another shard's from now on.
+  /// Moves the slot and its bytes to another shard.
   void move(SlotMap& map, std::uint32_t slot, NodeId to);
 
   void add(NodeId shard);
-  /// The shard holds no bytes: its slots go to the others in turn.
+  /// Requires that the shard holds no bytes: its slots go to the other shards in turn.
   void remove(SlotMap& map, NodeId shard);
 
-  /// What was one shard's is another's, which is new.
+  /// Moves all slots of `shard` to the new shard `by`.
   void replace(SlotMap& map, NodeId shard, NodeId by);
 
   std::uint64_t load(NodeId shard) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places are ranks: two servers have each, of which one serves.
+// Each server rank has two servers: a primary and a standby.
 #include "scheduler/membership/standbys.h"
 
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ Member Standbys::placed(Member member) const {
 
 std::optional<Rank> Standbys::place_for(const Join& join, const View& view) const {
   if (join.role != Role::kServer || !config_.job.servers_replaced()) return std::nullopt;
-  if (!are_kept() && join.rank < 0) return std::nullopt;  // To have a place, it must be meant.
+  if (!are_kept() && join.rank < 0) return std::nullopt;  // A migration names its server.
   for (Rank number = 0; number < config_.server_numbers(); ++number) {
     if (join.rank >= 0 && join.rank != std::int64_t{number}) continue;
     std::uint32_t here = 0;
@@ -41,7 +41,7 @@ std::optional<Rank> Standbys::place_for(const Join& join, const View& view) cons
   return std::nullopt;
 }
 
-// Numbers that others have given up are free, and places are not.
+// Numbers that members have released are free; ranks are not.
 std::optional<Status> Standbys::turned_away(const Join& join) const {
   if (join.role != Role::kServer || !config_.job.servers_replaced()) return std::nullopt;
   const std::string number = join.rank < 0 ? "a server" : fmt::format("server {}", join.rank);

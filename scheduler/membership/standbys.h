@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standbys: of a job whose servers have others that stand by for them, who does, who can have a
-// place, and which are free. Pure.
+// Standbys: for a job with standby servers, which server is a standby, which can be promoted, and
+// which ranks lack a standby. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,36 +20,35 @@ class Standbys {
  public:
   explicit Standbys(const Config& config) : config_(config) {}
 
-  /// A member that comes while the job gathers: its place, and whether it stands by, follow from
-  /// the number that it has been admitted by.
+  /// A member that joins while the job forms. Its rank, and whether it is a standby, follow from
+  /// its number.
   Member placed(Member member) const;
-  /// Those that stand by do so for as long as the job lasts. False: until they have all, and with
-  /// it the place.
+  /// Standbys stay standbys until the job ends. False: each is promoted as soon as it is in sync.
   bool are_kept() const { return config_.job.replicated(); }
-  /// Who stands by for this server, with all or not; null: nobody.
+  /// The standby of this server, in sync or not; null: none.
   static const Member* of(const Member& server, const View& view);
-  /// It asks to stand by for who serves alone, in a job that runs: by which number; nothing if
-  /// there is no such place, or it asks for another.
+  /// The number under which this server becomes the standby of a primary without one, in a running
+  /// job. Nothing if there is no such rank, or the server asks for another number.
   std::optional<Rank> place_for(const Join& join, const View& view) const;
-  /// Why it comes to nothing if nothing was found for it; nothing: others may say more.
+  /// Why the server is rejected when place_for() found nothing; nothing: other checks decide.
   std::optional<Status> turned_away(const Join& join) const;
-  /// All shards of this one's process, which is lost as a whole.
+  /// All shards of this server's process, which fails as a unit.
   static std::vector<Member> shards_of(const Member& server, const View& view);
-  /// This server is lost: who has its place now, of a process whose shards all have all. Null if
-  /// nobody can.
+  /// This server has failed: the standby to promote, of a process whose shards are all in sync.
+  /// Null if there is none.
   const Member* heir(const Member& lost, const View& view) const;
-  /// Why nobody has the place, as an addition to why the job ends; empty where none stand by.
+  /// Why no standby is promoted, to append to the job's failure; empty without replication.
   std::string refusal(const Member& lost, const View& view) const;
 
  private:
   const Config& config_;
 };
 
-/// A member says that this one has all that who serves its place has: that one itself, or who
-/// stands by, as the other may be lost. Nothing if it is neither.
+/// A server reports that `standby` is in sync: the primary itself, or the standby, as the primary
+/// may have failed. Nothing if `teller` is neither.
 std::optional<StandbyCaughtUp> caught_by(const Member& teller, NodeId standby, const View& view);
 
-/// Who has the place of a server that was lost, in words.
+/// Describes the successor of a failed server.
 std::string successor_of(const Member& lost, const View& view);
 
 }  // namespace stretto

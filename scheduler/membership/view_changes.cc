@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who contributes, who comes in, and what is news.
+// Which workers contribute, which are admitted, and what is published.
 #include "scheduler/membership/view_changes.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ const Member* lost_by(const FaultReports::Fault& fault, const FaultReports& othe
   if (likelier == fault.silent && spares.places.may_return(one)) return &one;
   const bool may_lose_one = spares.may_lose(one);
   if (may_lose_one != spares.may_lose(other)) return may_lose_one ? &one : &other;
-  if (!may_lose_one) {  // The job ends: of an elastic job too few workers are left.
+  if (!may_lose_one) {  // The job ends: too few workers of an elastic job are left.
     for (const Member* member : {&one, &other}) {
       if (spares.elastic && member->role == Role::kWorker) return member;
     }
@@ -42,7 +42,7 @@ const Member* lost_by(const FaultReports::Fault& fault, const FaultReports& othe
   if (one.standby == other.standby) return &one;
   const Member& standby = one.standby ? one : other;
   const Member& needed = one.standby ? other : one;
-  if (needed.joining) return &needed;  // Nobody needs it yet.
+  if (needed.joining) return &needed;  // No member needs it yet.
   const auto has_place = [&spares](NodeId node) {
     const Member* member = spares.next.find(node);
     return is_there(member) && !member->standby;

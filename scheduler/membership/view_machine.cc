@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each event does to the next view. Events come from peers in any order: none of them may
-// break an invariant, and what makes no sense is refused or has no effect.
+// What each event does to the next view. Events come from peers in any order: none may break an
+// invariant, and nonsensical events are rejected or ignored.
 #include "scheduler/membership/view_machine.h"
 
 #include <fmt/core.h>
@@ -15,9 +15,9 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its words to leave.
-// How long servers have to go, at least. Who has heard nothing for less than the dead time has yet
-// to hear that all is well.
+constexpr Duration kFailingLasts = 500ms;  // How long failing waits for its messages to be sent.
+// Minimum time for servers to leave. A server that was unreachable for less than the dead time has
+// yet to learn that the job has ended.
 constexpr Duration kServersLeave = 3s;
 
 constexpr const char* kNobodyTakesIn =
@@ -55,7 +55,7 @@ Status link_broke(const FaultReports::Fault& fault, const View& view) {
       .with_peer(fmt::format("{}, {}", reporter, subject));
 }
 
-// One end of the broken link.
+// The loss of one end of the broken link.
 Lost loss_by(const FaultReports::Fault& fault, const Member& lost, const View& view) {
   const auto& [reporter, subject, cause] = fault.report;
   const std::string far_end = view.find(lost.node == reporter ? subject : reporter)->describe();
@@ -78,8 +78,8 @@ bool is_about_standby(const FaultReports::Link& link, const View& view) {
   return stands_by(link.first) || stands_by(link.second);
 }
 
-// Links of servers that have a place come first: a member that is lost by these is the cause of its
-// broken links to standbys, too.
+// Links of primaries come first: a member expelled because of them explains its broken links to
+// standbys, too.
 std::vector<FaultReports::Link> in_order(std::vector<FaultReports::Link> due, const View& view) {
   std::stable_partition(due.begin(), due.end(), [&view](const FaultReports::Link& link) {
     return !is_about_standby(link, view);
@@ -127,7 +127,7 @@ Time ViewMachine::next_due() const {
   return due;
 }
 
-// ---- those who come
+// ---- members that join
 
 void ViewMachine::take(const Join& join) {
   if (const auto entry = phase_ == Phase::kRunning ? places_.admit(join, draft_) : std::nullopt) {
@@ -136,9 +136,9 @@ void ViewMachine::take(const Join& join) {
       return;
     }
     linked_.insert(entry->member->node);
-    linked_.erase(entry->instead_of);  // Its link may not have ended yet, nobody waits for that.
+    linked_.erase(entry->instead_of);  // Its link may not have ended yet; no caller waits for that.
     orders_.emplace_back(Admit{*entry->member});
-    return publish();  // Before anybody hears of a slot that is its own.
+    return publish();  // Before any member learns of a slot that it owns.
   }
   const bool late = changes_size(sizing_) && phase_ != Phase::kGathering;
   const bool waits = late && sizing_ == Sizing::kWorkers;
@@ -194,7 +194,7 @@ void ViewMachine::take(const StepReport& told) {
   }
 }
 
-// ---- those who go
+// ---- members that leave
 
 void ViewMachine::take(const Left& leave) {
   const Member* member = next_.find(leave.node);
@@ -211,7 +211,7 @@ void ViewMachine::take(const Left& leave) {
   if (!changes_size(sizing_)) return;
   if (worker && !member->joining) ++finished_;
   remove(leave.node, leave.round);
-  if (entrance_.unsettled(next_.contributors.nodes)) disperse();  // Nobody takes them in.
+  if (entrance_.unsettled(next_.contributors.nodes)) disperse();  // None can admit them.
 }
 
 void ViewMachine::take(const Disconnected& gone) {
@@ -255,13 +255,13 @@ void ViewMachine::take(const Lost& lost) {
 }
 
 void ViewMachine::disperse() {
-  if (!lost_.empty()) publish();  // Who is lost hears that, and no farewell.
+  if (!lost_.empty()) publish();  // An expelled member learns of that, and gets no `Leave`.
   phase_ = Phase::kDispersing;
   deadline_ = after(now_, std::max(kServersLeave, config_.job.dead_after));
   orders_.emplace_back(DismissMembers{});
 }
 
-// Those who stay keep their order, and take the ranks 0 to n - 1.
+// Remaining members keep their order, and take the ranks 0 to n - 1.
 void ViewMachine::remove(NodeId node, std::uint64_t round) {
   const Role role = next_.members.at(node).role;
   if (role == Role::kServer) slots_.remove(next_.slots, node);
@@ -315,7 +315,7 @@ void ViewMachine::take(const Moved& moved) {
   fenced_ = true;
 }
 
-// A slot that was empty may change its owner within an epoch: nobody has been told of it.
+// An empty slot may change its owner within an epoch: no member knows the owner.
 void ViewMachine::take(const NewTensor& tensor) {
   if (phase_ != Phase::kRunning || slots_.shards() == 0) {
     orders_.emplace_back(Refuse{{Code::kInvalidArgument, "no server is there that could have it"}});
@@ -337,8 +337,8 @@ void ViewMachine::end(Status why) {
   orders_.emplace_back(EndJob{std::move(why)});
 }
 
-// All that changed in one turn together: when W workers leave at once, a whole view to each of them
-// for each of them would be W^3 entries.
+// Publishes all changes of an iteration together. When W workers leave at once, a whole view for
+// each loss to each worker would take W^3 entries.
 void ViewMachine::take(const EndOfTurn&) {
   if (phase_ == Phase::kRunning) {
     const bool decided = let_in(entrance_, next_, changed_);
@@ -395,7 +395,7 @@ void ViewMachine::take(const Tick& time) {
       faults_.follow(view_, next_);
     }
   }
-  if (phase_ == Phase::kRunning && !changed_.empty()) take(EndOfTurn{});  // As a journal plays it.
+  if (phase_ == Phase::kRunning && !changed_.empty()) take(EndOfTurn{});  // As in a journal replay.
 }
 
 }  // namespace stretto

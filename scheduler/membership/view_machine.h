@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ViewMachine: decides who is in the job, from its begin to its end. Events go in, orders come out;
-// it sends nothing and reads no clock, so the same events give the same views. Pure.
+// ViewMachine: decides the membership of a job from start to end. Events go in, orders come out; it
+// sends nothing and reads no clock, so the same events give the same views. Pure.
 #pragma once
 
 #include <map>
@@ -19,13 +19,13 @@
 
 namespace stretto {
 
-/// What a job's size does.
+/// How a job's size may change.
 enum class Sizing {
-  kFixed,    ///< Members keep their ranks, and who is lost ends the job, unless it is a server in
-             ///< whose place another may come.
-  kWorkers,  ///< Workers that are lost or leave are forgotten, down to JobSettings::min_workers.
-             ///< Others come, and are in from a step on that nobody has begun.
-  kElastic   ///< The same, but from a round on that is told; servers come and go, too.
+  kFixed,    ///< Members keep their ranks. A failure ends the job, except that of a server
+             ///< that can be replaced.
+  kWorkers,  ///< Workers that fail or leave are forgotten, down to JobSettings::min_workers.
+             ///< Other workers join, from a step on that no worker has begun.
+  kElastic   ///< Like kWorkers, but from a published round on; servers join and leave, too.
 };
 
 /// Thread: loop.
@@ -34,29 +34,29 @@ class ViewMachine {
   enum class Phase {
     kGathering,
     kRunning,
-    kDispersing,  ///< All workers have left; the servers are told to go.
-    kFailing,     ///< Everybody is being told.
+    kDispersing,  ///< All workers have left; the servers are told to leave.
+    kFailing,     ///< All members are being told.
     kOver
   };
 
   ViewMachine(const Config& config, Time now, Sizing sizing = Sizing::kFixed);
   ViewMachine(const ViewMachine&) = delete;
 
-  /// A `EndOfTurn` or `Tick` without orders has changed nothing: a journal may leave it out.
+  /// An `EndOfTurn` or `Tick` without orders has changed nothing: a journal may leave it out.
   std::vector<ViewOrder> on(const ViewEvent& event, Time now);
-  /// When a `Tick` is due at the latest; suspicions are looked at by each one.
+  /// When a `Tick` is due at the latest; each tick checks the suspicions.
   Time next_due() const;
 
   Phase phase() const { return phase_; }
-  /// Ok after an orderly end; else what every node is told.
+  /// Ok after an orderly end; else the failure that every node is told.
   const Status& status() const { return status_; }
-  /// As it was last published.
+  /// As last published.
   const View& view() const { return view_; }
-  /// As the next one will be: who has left just now has left here.
+  /// As the next view will be: a member that has just left has left here.
   const View& next_view() const { return next_; }
   const Admission& admission() const { return admission_; }
   const StepAdmission& entrance() const { return entrance_; }
-  /// An identity for somebody who is no member.
+  /// A node id for a process that is not a member.
   NodeId identity() { return admission_.identity(); }
 
  private:
@@ -87,12 +87,12 @@ class ViewMachine {
   SlotTable slots_;
   View view_;
   View next_;
-  std::set<NodeId> changed_;            // From one to the other,
-  std::map<NodeId, std::string> lost_;  // and of them those that were lost, with the cause.
-  bool fenced_ = false;  // Frames that follow the view before must not be taken any more.
+  std::set<NodeId> changed_;            // Members that differ between the two,
+  std::map<NodeId, std::string> lost_;  // and those of them that have failed, with the cause.
+  bool fenced_ = false;                 // Frames of the previous view must be rejected.
   std::set<NodeId> linked_;
   std::map<NodeId, Time> notices_;
-  std::uint32_t finished_ = 0;  // Workers that have left in order, where these are forgotten.
+  std::uint32_t finished_ = 0;  // Workers that have left in order and were forgotten.
   FaultReports faults_;
   StepAdmission entrance_;
   ServerFailover places_;

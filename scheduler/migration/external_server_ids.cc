@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two numbers for each place, and what is remembered of each.
+// Two numbers for each server rank, and the state of each.
 #include "scheduler/migration/external_server_ids.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kRemembered = 60s;
-constexpr std::size_t kMostTold = 64;  // Of one number.
+constexpr std::size_t kMostTold = 64;  // Requesters of a number.
 
 bool is_in(Rank number, const View& view) {
   return std::ranges::any_of(view.members, [number](const auto& item) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExternalServerIds: the numbers of servers that somebody starts elsewhere: who has been told
-// which, and which are given up, so that their processes must not come any more. Pure.
+// ExternalServerIds: the numbers of external servers: which requester has each number, and which
+// numbers are given up, so that their processes are rejected. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,26 @@ class ExternalServerIds {
  public:
   explicit ExternalServerIds(const Config& config) : config_(config) {}
 
-  /// By which one can be started for this place; none: both are in, or given up, and nobody has
-  /// said that their processes have ended.
+  /// A number for a new server of this rank; none: both are members, or given up with no report
+  /// that their processes have exited.
   std::optional<Rank> free(Rank place, const View& view, Time now) const;
-  /// Who has started it, or is to, is `asker`.
+  /// The requester `asker` has started this server, or will.
   void tell(Rank number, std::uint32_t asker);
-  /// Who says that its process has ended has been told this number.
+  /// This requester has been told the number, so it may report the exit of its process.
   bool is_told(Rank number, std::uint32_t asker) const;
-  /// It is not to have its place any more. Its process has been heard of by then to have ended, or
-  /// is about to be killed: that is remembered for a minute at most.
+  /// Rejects this server from now on, for at most a minute. By then its process has reportedly
+  /// exited, or is about to be killed.
   void give_up(Rank number, Time now);
   bool is_given_up(Rank number, Time now) const;
   /// Its process has ended.
   void end(Rank number);
-  /// This one asks no more.
+  /// This requester has gone.
   void forget(std::uint32_t asker);
 
  private:
   const Config& config_;
-  std::map<Rank, std::vector<std::uint32_t>> told_;  // Who, by number.
-  std::map<Rank, Time> given_up_;                    // Until then.
+  std::map<Rank, std::vector<std::uint32_t>> told_;  // Requesters by number.
+  std::map<Rank, Time> given_up_;                    // Until when.
 };
 
 }  // namespace stretto

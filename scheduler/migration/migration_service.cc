@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions, answers and farewells.
+// Requests, answers and dismissals.
 #include "scheduler/migration/migration_service.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostWaiting = 64;
 
-// Which are the same wherever a process stands.
+// Paths that are valid in any working directory.
 std::string absolute(const std::string& path) {
   std::error_code error;
   const std::filesystem::path made = std::filesystem::absolute(path, error);
@@ -41,7 +41,7 @@ Status MigrationService::refusal(const control::Move& wanted) const {
 
 void MigrationService::ask(LinkId link, const control::Move& wanted) {
   if (!wanted.why.ok()) return hear_end(link, wanted.server);
-  // Who has been invited by a scheduler before this one says so meanwhile.
+  // Meanwhile servers that a previous scheduler has invited report themselves.
   const bool waits = links_.expected() != 0 || !waiting_.empty();
   const bool may_wait = waiting_.size() < kMostWaiting && wanted.joining != 0 && wanted.other == 0;
   if (waits && may_wait) {
@@ -72,7 +72,7 @@ void MigrationService::hear_end(LinkId link, Rank server) {
 
 void MigrationService::answer(LinkId link, const control::Move& wanted) {
   const bool is_running = machine_.phase() == ViewMachine::Phase::kRunning;
-  if (wanted.other != 0 && !is_running) return;  // That server hears it itself.
+  if (wanted.other != 0 && !is_running) return;  // That server learns it from its own link.
   Status status = refusal(wanted);
   if (status.ok() && wanted.joining != 0) {
     status = invite(link, wanted);
@@ -129,7 +129,7 @@ std::vector<MemberExit> MigrationService::note_ends(std::vector<MemberExit> ends
   for (const MemberExit& end : ends) {
     if (end.role == Role::kServer) moves_.note_end(end.rank);
   }
-  // Of these it is known: the number may be another's by now.
+  // These were checked when reported: another server may have the number by now.
   ends.insert(ends.end(), guests_ended_.begin(), guests_ended_.end());
   guests_ended_.clear();
   return ends;
@@ -168,10 +168,10 @@ void MigrationService::drop(Rank server) {
   chronicle_.unwanted(server);
 }
 
-// Whoever may still come is not wanted any more.
+// Rejects the server if it still joins.
 void MigrationService::give_up(const MigrationResult& answer) {
   log(Level::kWarning, "a place is not handed over: {}", answer.why.cause());
-  if (answer.guest) return;  // Who has started it hears of it.
+  if (answer.guest) return;  // Its requester is answered.
   drop(answer.server);
 }
 
@@ -201,7 +201,7 @@ void tell_of_standby(const StandbyCaughtUp& caught, const View& view) {
   const Member* server = view.find(caught.server);
   const Member* standby = view.find(caught.standby);
   const bool news = view.epoch > 1 && !view.caught_up.contains(caught.standby);
-  // One that serves by now has been told of as such.
+  // A promoted server has been logged as such.
   if (!news || server == nullptr || standby == nullptr || !standby->standby) return;
   log(Level::kInfo, "{} has all that {} has, and stands by for it", standby->describe(),
       server->describe());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MigrationService: where places of servers are asked for and handed over: what Moves decides,
-// carried out, and the farewell of a server whose place is another's.
+// MigrationService: receives requests for server migrations, carries out the decisions of
+// ServerMigrations, and dismisses servers that have been replaced.
 #pragma once
 
 #include <utility>
@@ -21,7 +21,7 @@ namespace stretto {
 /// Thread: loop.
 class MigrationService {
  public:
-  /// All outlive this. `launcher`: who starts processes; null: somebody who says nothing.
+  /// All outlive this. `launcher`: the process starter; null: none that reports exits.
   MigrationService(const Config& config, const Clock& clock, Van& van, const NodeLinks& links,
                    const ViewMachine& machine, MembershipJournal& chronicle, JobMonitor& watch,
                    ExitNotices* launcher)
@@ -37,26 +37,26 @@ class MigrationService {
         moves_(config, launcher != nullptr),
         farewells_(config) {}
 
-  /// A server asks that another have its place, or a tool that another have that server's.
+  /// A server asks for its own replacement, or a tool for a server's.
   void ask(LinkId link, const control::Move& wanted);
   /// This tool has gone.
   void forget(LinkId link);
-  /// Somebody asks to join: an error if it is a server that is not wanted any more.
+  /// Checks a request to join: an error if it comes from a server that has been given up.
   Result<Join> wanted(Result<Join> join) const;
-  /// It was turned away. One of the launcher's, where somebody else was there before it, is not
-  /// missed, and not started again for that.
+  /// The server was rejected. If the launcher started it and other servers hold the rank, the
+  /// launcher drops it and does not restart it.
   void turned_away(const Join& join);
-  /// The same as ask() of a member for its own place; without effect if that is no server's. False:
-  /// it has none yet, and is to be given up before anybody says that it has all; it is answered.
+  /// Like ask() for a draining member; no effect unless it is a server. False: a standby out of
+  /// sync, already answered; give it up before any report that it is in sync.
   bool ask_for(const Member& member, LinkId link);
-  /// Those that the view has no more, without having lost them, may go.
+  /// Dismisses members that the view no longer has, unless they have failed.
   void part_with_moved(const Publish& order);
-  /// Processes have ended, as their launcher says: these, and those of guests since the last call,
-  /// as who has started them says.
+  /// The launcher reports exits of processes. Returns these, and the exits of external servers
+  /// since the last call, as reported by their requesters.
   std::vector<MemberExit> note_ends(std::vector<MemberExit> ends);
   void tick();
   Time next_due() const { return moves_.next_due(); }
-  /// Processes that are to be started, since the beginning.
+  /// Processes to start, since the beginning of the job.
   const std::vector<MigrationOrder>& orders() const { return moves_.orders(); }
 
  private:
@@ -64,7 +64,7 @@ class MigrationService {
   void answer(LinkId link, const control::Move& wanted);
   void hear_end(LinkId link, Rank server);
   void drop(Rank server);
-  /// Says which servers are to be started by who asks.
+  /// Tells the requester which servers to start.
   Status invite(LinkId link, const control::Move& wanted);
   void give_up(const MigrationResult& answer);
 
@@ -77,17 +77,16 @@ class MigrationService {
   JobMonitor& watch_;
   ExitNotices* const launcher_;
   std::vector<MemberExit> guests_ended_;
-  std::vector<std::pair<LinkId, control::Move>> waiting_;  // For members to come again.
-  const bool are_kept_;  // Those that stand by, for as long as the job lasts.
+  std::vector<std::pair<LinkId, control::Move>> waiting_;  // Until members have re-registered.
+  const bool are_kept_;  // Standbys stay standbys until the job ends.
   ServerMigrations moves_;
   ServerDrains farewells_;
 };
 
-/// Of who has gone, and that view: it is a server whose place another has, without a loss.
+/// True if this server has left the view because another replaced it, without a failure.
 bool has_moved(const Member& gone, const View& view);
 
-/// A line about who stands by from now on; at first nobody has anything, and it may be told again.
-/// Before it has happened.
+/// Logs a new standby. Call it before the event; the first view and repeated reports log nothing.
 void tell_of_standby(const StandbyCaughtUp& caught, const View& view);
 
 }  // namespace stretto

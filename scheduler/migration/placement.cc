@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which are free, and of those the best, one after the other.
+// Which ranks are free, and the best of them in order.
 #include "scheduler/migration/placement.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ std::map<std::uint64_t, std::uint32_t> servers_by_machine(const View& view) {
   return counts;
 }
 
-// Why this place cannot be theirs now; ok: it can.
+// Why this rank cannot move now; ok: it can.
 Status check_free(Rank place, const View& view, const std::map<Rank, Rank>& taken) {
   const Member* serves = who_serves(view, place);
   if (serves == nullptr) {
@@ -38,7 +38,7 @@ Status check_free(Rank place, const View& view, const std::map<Rank, Rank>& take
           fmt::format("{} stands by for {} already", other->describe(), serves->describe())};
 }
 
-// Nothing would be gained; whoever wants it says so.
+// Rejects a move within a machine, which gains nothing; an explicit request allows it.
 Status check_apart(Rank place, const View& view, std::uint64_t machine) {
   const Member* serves = who_serves(view, place);
   if (serves == nullptr || machine == 0 || serves->machine != machine) return {};
@@ -47,7 +47,7 @@ Status check_apart(Rank place, const View& view, std::uint64_t machine) {
                       serves->describe(), place)};
 }
 
-// Of this server.
+// The rank of this server.
 Result<Rank> place_of(Rank server, const Config& config, const View& view,
                       const std::map<Rank, Rank>& taken) {
   const auto has_place = [server](const auto& item) {
@@ -106,7 +106,7 @@ Result<std::vector<Rank>> places_for(const PlacementRequest& wish, const Config&
   const auto merit = [&](Rank place) { return counts[machine_of(place)]; };
   std::vector<Rank> places;
   while (places.size() < wish.count) {
-    const auto best = std::ranges::max_element(free, {}, merit);  // The first of those alike.
+    const auto best = std::ranges::max_element(free, {}, merit);  // The first of equals.
     --counts[machine_of(*best)];
     places.push_back(*best);
     free.erase(best);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlaceChoice: which places of servers those get that somebody starts elsewhere, while the job
-// runs. Pure.
+// Placement: which server ranks external servers take over while the job runs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +13,21 @@
 
 namespace stretto {
 
-/// Somebody starts servers himself, and places are to be theirs.
+/// A request for server ranks by the starter of external servers.
 struct PlacementRequest {
-  std::uint32_t count = 1;            ///< So many places.
-  std::optional<Rank> server = {};    ///< That of this server; none: whichever are best.
-  std::optional<Rank> known_as = {};  ///< A scheduler before this one has let it be this one.
-  std::uint64_t machine = 0;          ///< Where they run.
+  std::uint32_t count = 1;            ///< Number of ranks.
+  std::optional<Rank> server = {};    ///< The rank of this server; none: the best ranks.
+  std::optional<Rank> known_as = {};  ///< A previous scheduler has given it this number.
+  std::uint64_t machine = 0;          ///< Where the new servers run.
 };
 
-/// Who has it; null: nobody for now.
+/// The primary of this rank; null: none for now.
 const Member* who_serves(const View& view, Rank place);
 
-/// In their order. Where others stand by for servers a place is one for which nobody does. They are
-/// taken from the machine that has the most servers at that moment, and of places that are on their
-/// own machine last. `taken`: places that are being handed over, and the number of who is to have
-/// them. Errors, if not all of them can be: InvalidArgument, ServerLost, Refused, with the reason.
+/// The chosen ranks, best first. With replication, only ranks without a standby are eligible.
+/// Prefers the machine with the most servers at that moment; takes ranks on the requester's machine
+/// last. `taken`: ranks in migration, with their new server. Errors, if not all can be had:
+/// InvalidArgument, ServerLost, Refused.
 Result<std::vector<Rank>> places_for(const PlacementRequest& wish, const Config& config,
                                      const View& view, const std::map<Rank, Rank>& taken);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may go, and who has to stay.
+// Which servers may leave, and which have to stay.
 #include "scheduler/migration/server_drains.h"
 
 namespace stretto {
@@ -13,7 +13,7 @@ void ServerDrains::ask(const Member& member, std::uint32_t asker) {
   if (asked_.size() < kMostAsked) asked_.push_back({.member = member, .asker = asker});
 }
 
-// Its whole process goes, whichever shard asks.
+// The whole process leaves, whichever shard asks.
 bool ServerDrains::may_go(const Member& member, const View& view, const Awaited& awaited) const {
   const Member* known = view.find(member.node);
   if (known == nullptr) return true;

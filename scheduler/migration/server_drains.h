@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerDrains: servers that are to go, in a job whose servers have others that stand by for them:
-// each once the other one of its place has all, or at once, if it stands by itself. Of two that are
-// to go one stays until another has come. Pure: views go in.
+// ServerDrains: draining servers of a job with replication. A standby leaves at once, a primary
+// once its standby is in sync. If both servers of a rank drain, the second stays until it has
+// another standby. Pure: views go in.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class ServerDrains {
  public:
   explicit ServerDrains(const Config& config) : config_(config) {}
 
-  /// This member is to go; answered by follow().
+  /// This member drains; follow() returns the answer.
   void ask(const Member& member, std::uint32_t asker);
-  /// Who may go now. Who is awaited has yet to come to this scheduler: the one before it may have
-  /// let it go, so that the other one of its place has to stay.
+  /// The servers that may leave now. `awaited`: the member has yet to re-register. The previous
+  /// scheduler may have let it leave, so the other server of its rank has to stay.
   using Awaited = std::function<bool(NodeId)>;
   std::vector<MigrationResult> follow(const View& view, const Awaited& awaited = {});
 
@@ -37,7 +37,7 @@ class ServerDrains {
 
   const Config& config_;
   std::vector<Farewell> asked_;
-  std::set<NodeId> let_go_;  // They have their answer.
+  std::set<NodeId> let_go_;  // Members that have been answered.
 };
 
 }  // namespace stretto

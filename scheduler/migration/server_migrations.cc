@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests, processes that come or do not, and answers.
+// Requests, processes that join or fail to, and answers.
 #include "scheduler/migration/server_migrations.h"
 
 #include <fmt/core.h>
@@ -14,10 +14,10 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kComes = 10s;         // How long one that is started may take to come.
+constexpr Duration kComes = 10s;         // How long a started process may take to join.
 constexpr Duration kRest = 2s;           // From its first shard to its last, at least.
-constexpr std::uint32_t kMostTries = 3;  // Processes that are started for one move.
-constexpr std::size_t kMostAskers = 64;  // Of one move.
+constexpr std::uint32_t kMostTries = 3;  // Processes started for a migration.
+constexpr std::size_t kMostAskers = 64;  // Requesters of a migration.
 
 Status cannot(std::string cause) { return {Code::kUnsupported, std::move(cause)}; }
 
@@ -38,13 +38,13 @@ const Member* who_comes(const View& view, Rank number) {
   return nullptr;
 }
 
-// One that its launcher starts in the place of this one.
+// The number of the replacement that the launcher starts for this server.
 Rank launchers_number(Rank number, const Config& config) {
   if (config.is_guest_server(number)) return number % config.servers;
   return (number + config.servers) % (config.servers * JobSettings::kMostReplicas);
 }
 
-// In a job in which it is to stand by; else it has the place by then.
+// With replication the new server becomes a standby; otherwise it has been promoted by then.
 bool has_all(Rank number, const Config& config, const View& view) {
   const auto count = std::ranges::count_if(view.members, [&](const auto& item) {
     const Member& member = item.second;
@@ -105,7 +105,7 @@ Status ServerMigrations::begin(Rank server, const std::string& host, std::uint32
   move.order = {.server = launchers_number(serves->number(), config_),
                 .from = serves->number(),
                 .host = host};
-  // One that a scheduler before this one had started may be here already.
+  // A process that a previous scheduler started may have joined already.
   adopt(move, view, now);
   if (move.comes == 0) start(move, now);
   return {};
@@ -121,7 +121,7 @@ void ServerMigrations::adopt(Move& move, const View& view, Time now) const {
   move.owner = 0;
   move.comes = here->node;
   move.ended = move.whole = move.anew = false;
-  move.deadline = now + kComes;  // For the rest of its shards.
+  move.deadline = now + kComes;  // For its remaining shards.
 }
 
 void ServerMigrations::leave_to_launcher(Move& move, const Config& config, Time now) {
@@ -177,7 +177,7 @@ Result<std::vector<ServerMigrations::JoinTicket>> ServerMigrations::go_on_as(
   guests_.tell(number, asker);
   const Rank place = number % config_.servers;
   const Rank from = wish.server.value_or(place);
-  if (is_in(number, config_, view)) {  // Whoever is to have the place after it.
+  if (is_in(number, config_, view)) {  // Whichever server replaces it later.
     if (known_.size() < kMaxNodes)
       known_.push_back({.asker = asker, .server = number, .from = from, .guest = true});
     return std::vector<JoinTicket>();
@@ -280,12 +280,12 @@ bool ServerMigrations::look(Move& move, const View& view, Time now) {
     return true;
   }
   const Member* other = move.guest ? Standbys::of(*from, view) : nullptr;
-  if (other != nullptr) {  // One of the launcher's was there before it.
+  if (other != nullptr) {  // The launcher's server joined first.
     move.why = {Code::kRefused,
                 fmt::format("{} stands by for {} already", other->describe(), from->describe())};
     return true;
   }
-  // Its process ends, or is ended, before another can be started by its number.
+  // Its process exits, or is killed, before another can be started under its number.
   if (move.comes != 0) {
     move.ended = move.ended || !told_;
     move.comes = 0;
@@ -327,7 +327,7 @@ std::vector<MigrationResult> ServerMigrations::follow(const View& view, Time now
         move.askers, [&move](std::uint32_t asker) { return asker != move.owner; });
     const bool goes_on = failed && others && from != nullptr && !from->left;
     for (const std::uint32_t asker : move.askers) {
-      if (goes_on && asker != move.owner) continue;  // The launcher's comes instead.
+      if (goes_on && asker != move.owner) continue;  // The launcher's server replaces it.
       answers.push_back({.asker = asker,
                          .server = move.order.server,
                          .why = move.why,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerMigrations: places of servers that are to be handed over to processes that are started for
-// that, in a job in which nobody stands by otherwise: who is to be started, what has become of it,
-// and what those who asked are to hear. Pure: views and the time go in.
+// ServerMigrations: server ranks that move to newly started processes, in a job without permanent
+// standbys. It decides which processes are started, tracks them, and answers the requesters. Pure:
+// views and the time go in.
 #pragma once
 
 #include <cstdint>
@@ -19,51 +19,51 @@
 
 namespace stretto {
 
-/// To who asked, by its number: server `server` has the place now, or why nobody else has it.
+/// To the requester: `server` has replaced `from`, or why the migration failed.
 struct MigrationResult {
   std::uint32_t asker = 0;
   Rank server = 0;
   Status why = {};
-  Rank from = 0;       ///< Who had it.
-  bool guest = false;  ///< `server` was started by who asked.
+  Rank from = 0;       ///< The previous primary.
+  bool guest = false;  ///< The requester started `server`.
 };
 
 /// Thread: loop.
 class ServerMigrations {
  public:
-  /// `told`: a launcher tells of each process of the job that has ended.
+  /// `told`: a launcher reports the exit of each process of the job.
   ServerMigrations(const Config& config, bool told)
       : config_(config), told_(told), guests_(config) {}
 
-  /// A server that somebody starts elsewhere comes as `server`, to have the place of `from`.
+  /// An external server joins as `server`, to replace `from`.
   struct JoinTicket {
     Rank server = 0;
     Rank from = 0;
   };
 
-  /// The place of this server, or of the one that has the place of this number, is asked for; it
-  /// may be so by several. An error if it cannot be handed over; else an answer follows.
+  /// Requests the replacement of this server or of the primary of this rank; several requesters
+  /// may. An error if it cannot be replaced; else an answer follows.
   Status begin(Rank server, const std::string& host, std::uint32_t asker, const View& view,
                Time now);
-  /// Places are to be others', as places_for() says; answers follow. An error if not all can be.
-  /// Who is known already is not invited again.
+  /// Requests external servers for the ranks of places_for(); answers follow. An error if not all
+  /// ranks can be had. A server known to a previous scheduler is not invited again.
   Result<std::vector<JoinTicket>> invite(const PlacementRequest& wish, std::uint32_t asker,
                                          const View& view, Time now);
   /// The process of this number could not be started.
   void refuse(const StartRefusal& refusal);
   /// The process of this number has ended.
   void note_end(Rank server);
-  /// The same, as this one says: false if it has not been told that number.
+  /// Like note_end(server), from this requester: false if it has not been told that number.
   bool note_end(Rank server, std::uint32_t asker);
-  /// A server of this number has been given up, and is not to come.
+  /// A server of this number has been given up, and is rejected.
   bool is_given_up(Rank server, Time now) const { return guests_.is_given_up(server, now); }
-  /// Who was to have a place, or anybody else, is lost to the job.
+  /// A member has failed: a replacement, or any other node.
   void note_loss(NodeId node, const std::string& cause);
-  /// This one hears no more answers.
+  /// Stops answering this requester.
   void forget(std::uint32_t asker);
-  /// What is to be answered now.
+  /// Returns the answers that are due.
   std::vector<MigrationResult> follow(const View& view, Time now);
-  /// Processes that are to be started, in order, since the beginning.
+  /// Processes to start, in order, since the beginning of the job.
   const std::vector<MigrationOrder>& orders() const { return orders_; }
   Time next_due() const;
 
@@ -73,36 +73,36 @@ class ServerMigrations {
     MigrationOrder order;
     std::vector<std::uint32_t> askers = {};
     std::uint32_t tries = 0;
-    Time deadline = {};       // Of who has not come.
-    NodeId comes = 0;         // It has.
-    bool whole = false;       // With all of its shards.
-    bool ended = false;       // Its process has.
-    bool guest = false;       // It is started by who asked,
-    std::uint32_t owner = 0;  // which is this one, if it has asked this scheduler.
-    bool anew = false;        // The launcher's turn, once nobody stands by.
-    std::string loss = {};    // Why who had come was lost, if the job has lost it.
-    Status why = {};          // It cannot be.
+    Time deadline = {};       // For the new server to join.
+    NodeId comes = 0;         // The new server's node; 0: not joined.
+    bool whole = false;       // All of its shards have joined.
+    bool ended = false;       // Its process has exited.
+    bool guest = false;       // The requester starts it,
+    std::uint32_t owner = 0;  // which is this one; 0: unknown to this scheduler.
+    bool anew = false;        // Start the launcher's once no standby is left.
+    std::string loss = {};    // Why the new server failed, if it has.
+    Status why = {};          // Why the migration failed.
   };
 
   Status refusal(bool guest = false) const;
-  /// One that a scheduler before this one has invited.
+  /// Resumes an invitation of a previous scheduler.
   Result<std::vector<JoinTicket>> go_on_as(Rank number, const PlacementRequest& wish,
                                            std::uint32_t asker, const View& view, Time now);
   void start(Move& move, Time now);
-  /// Another stands by than who is awaited: one that was started before the launcher's, and of whom
-  /// a scheduler before this one knew.
+  /// Replaces the awaited server by the current standby, which was started before the launcher's
+  /// and which a previous scheduler knew.
   void adopt(Move& move, const View& view, Time now) const;
-  /// Who joins has failed, and somebody else wants the place to be another's.
+  /// The external server has failed, but other requesters still want the migration.
   static void leave_to_launcher(Move& move, const Config& config, Time now);
-  /// True once it is decided.
+  /// True once the migration is decided.
   bool look(Move& move, const View& view, Time now);
 
   const Config& config_;
   const bool told_;
-  std::map<Rank, Move> moves_;  // By place.
+  std::map<Rank, Move> moves_;  // By server rank.
   std::vector<MigrationOrder> orders_;
   ExternalServerIds guests_;
-  std::vector<MigrationResult> known_;  // Of what was decided before it was asked for.
+  std::vector<MigrationResult> known_;  // Answers to requests that came after their decision.
 };
 
 }  // namespace stretto

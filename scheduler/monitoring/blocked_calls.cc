@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By call: mostly all wait in one, and what a thousand workers are told costs no more than what two
-// are.
+// Indexed by call: mostly all workers wait in the same call, so a report costs the same for a
+// thousand workers as for two.
 #include "scheduler/monitoring/blocked_calls.h"
 
 #include <fmt/core.h>
@@ -8,8 +8,8 @@
 namespace stretto {
 namespace {
 
-constexpr int kMostCalls = 3;             // That one worker is told of.
-constexpr std::size_t kMostBytes = 1100;  // Of a call: the longest name, and what is done to it.
+constexpr int kMostCalls = 3;             // In the report to a worker.
+constexpr std::size_t kMostBytes = 1100;  // Of a call: the longest name and its operation.
 
 std::string in_words(const std::string& call, const std::set<Rank>& waiters) {
   const Rank first = *waiters.begin();

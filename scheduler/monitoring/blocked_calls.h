@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockedCalls: in which call each worker waits, as heartbeats tell, so that a worker that waits in
-// vain is told of those that wait in another one. Pure: it makes no decision.
+// BlockedCalls: the call in which each worker waits, by its heartbeats. A worker that waits without
+// end learns which workers wait in another call. Pure: it makes no decision.
 #pragma once
 
 #include <map>
@@ -14,17 +14,17 @@ namespace stretto {
 /// Thread: loop.
 class BlockedCalls {
  public:
-  /// What this worker waits in, such as "push_pull 'x'"; empty if it waits in nothing for long.
+  /// The call this worker waits in, such as "push_pull 'x'"; empty without a long wait.
   void heard(Rank rank, const std::string& told);
   void left(Rank rank) { heard(rank, {}); }
 
-  /// Where some are that wait in other calls than this worker, in words: "worker 1 waits in
-  /// broadcast 'y'". Empty if there are none, or if it does not wait itself.
+  /// Describes workers that wait in other calls than this worker: "worker 1 waits in broadcast
+  /// 'y'". Empty if there are none, or if this worker does not wait.
   std::string elsewhere(Rank rank) const;
 
  private:
-  std::map<Rank, std::string> calls_;              // Of those that wait.
-  std::map<std::string, std::set<Rank>> waiters_;  // The same by call.
+  std::map<Rank, std::string> calls_;              // Of waiting workers.
+  std::map<std::string, std::set<Rank>> waiters_;  // The same workers by call.
 };
 
 }  // namespace stretto

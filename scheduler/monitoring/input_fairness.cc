@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of fairness.h, and what counts as much.
+// The rules of input_fairness.h, and their thresholds.
 #include "scheduler/monitoring/input_fairness.h"
 
 #include <fmt/core.h>
@@ -15,14 +15,14 @@ namespace {
 constexpr double kLeastIndex = 0.9;
 constexpr double kGoodIndex = 0.97;
 constexpr double kLeastScore = -3;
-constexpr double kLeastDeviation = 0.03;  // Of shares: workers never get exactly the same.
-constexpr double kLeastGap = 0.15;        // Below the median; less starves nobody.
+constexpr double kLeastDeviation = 0.03;  // Of shares: workers never get exactly equal shares.
+constexpr double kLeastGap = 0.15;        // Below the median; a smaller gap starves no worker.
 constexpr double kSmallGap = 0.05;
 constexpr std::uint32_t kWindows = 3;
-constexpr double kSlow = 2;         // Times the others' latency for each byte.
-constexpr double kGreedy = 1.05;    // Times an equal part of all that was delivered.
-constexpr double kCrowding = 1.25;  // Times the bytes in flight of who is starved.
-constexpr double kMostDemand = 2;   // Times what the fastest gets.
+constexpr double kSlow = 2;         // Times the other workers' latency for each byte.
+constexpr double kGreedy = 1.05;    // Times an equal part of all delivered bytes.
+constexpr double kCrowding = 1.25;  // Times the starved worker's bytes in flight.
+constexpr double kMostDemand = 2;   // Times the rate of the fastest worker.
 constexpr std::uint32_t kQuietWindows = 5;
 constexpr std::uint64_t kLeastLimit = 64 * 1024;
 
@@ -33,8 +33,8 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// A program that does nothing but read would take any amount; what it then "wanted" tells how fast
-// it takes, and nothing of storage. So nobody wants more than twice what the fastest gets.
+// A program that only reads would take any amount: its demand shows its own speed, not the
+// storage's. So demand is capped at twice the rate of the fastest worker.
 double share_of(const InputDelivery& delivery, double most_rate) {
   const double most = kMostDemand * most_rate * seconds(delivery.length);
   const double demanded = std::min(static_cast<double>(delivery.demanded_bytes), most);
@@ -52,16 +52,16 @@ double latency_per_byte(const InputDelivery& delivery) {
          static_cast<double>(std::max<std::uint64_t>(delivery.read_bytes, 1));
 }
 
-// What a worker's share is held against: that of the middle one. Where a few hold down all others,
-// the middle is one of those; then it is the least share of the few.
+// The reference for a worker's share: the median share. If a few workers starve all others, the
+// median worker is starved itself; then it is the least share of the few.
 struct Yardstick {
   double share = 1;
-  std::set<Rank> few;  // Empty: it is the middle one's.
+  std::set<Rank> few;  // Empty: `share` is the median.
 };
 
-// The few lie far above the middle and have more in flight than is usual, and shares are unequal
-// even without those that are far below the middle, for whatever reason. While the few are `known`
-// to hold others down, somewhat above is enough.
+// The few are far above the median and have more in flight than the median worker. Shares are
+// unequal even without the workers far below the median. If the few are `known` to starve others,
+// smaller gaps are enough.
 Yardstick yardstick_of(const std::map<Rank, InputDelivery>& window,
                        const std::map<Rank, double>& shares, double middle, bool known) {
   const double gap = known ? kSmallGap : kLeastGap;
@@ -83,8 +83,8 @@ Yardstick yardstick_of(const std::map<Rank, InputDelivery>& window,
   return yardstick;
 }
 
-// Who takes more than an equal part. Where workers wait for one another all take the same; there it
-// is who has more in flight than the starved one, and itself never waits.
+// Workers that take more than an equal part. If workers wait for one another all take the same;
+// then they are workers that never wait and have more in flight than the starved worker.
 std::set<Rank> greedy_in(const std::map<Rank, InputDelivery>& window, Rank starved,
                          const std::set<Rank>& few) {
   if (!few.empty()) return few;
@@ -191,7 +191,7 @@ InputFairness::Judgement InputFairness::judge(const std::map<Rank, InputDelivery
     const double share = shares[at];
     const bool stands_out = scores[at++] < kLeastScore || latest_.index < kLeastIndex;
     std::uint32_t& windows = starved_windows_[rank];
-    // Once it is known to be starved, that lasts until it has nearly as much as the others.
+    // An alarm lasts until the worker has nearly as much as the others.
     const double gap = windows >= kWindows ? kSmallGap : kLeastGap;
     const Yardstick& usual = middle.share - share > gap ? middle : best;
     const bool starved = usual.share - share > gap && (windows >= kWindows || stands_out);
@@ -228,16 +228,16 @@ void InputFairness::hold_back(const std::map<Rank, InputDelivery>& window,
   }
 }
 
-// Who is starved while it is held back is so for that: to cut the others as well would go on until
-// nobody reads much.
+// The limit of a starved worker is the cause of its starvation: throttling the others as well would
+// go on until all workers read slowly.
 void InputFairness::loosen(Rank rank) {
   Limit& limit = limits_.at(rank);
   limit.bytes += std::max<std::uint64_t>(limit.bytes / 3, 1);
   if (limit.bytes >= limit.lifted_at) limit.bytes = 0;
 }
 
-// One read more after five quiet windows, until the limit does not matter any more; not while the
-// shares already drift apart, or somebody would have to be starved again before that ends.
+// Adds a read after five quiet windows, until the limit has no effect. Not while shares already
+// drift apart: that would end only with another starved worker.
 void InputFairness::let_go(const std::map<Rank, InputDelivery>& window) {
   for (auto& [rank, limit] : limits_) {
     const auto found = window.find(rank);

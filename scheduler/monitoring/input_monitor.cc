@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what workers count in all to windows, and from judgements to words.
+// Converts the workers' totals to windows, and judgements to log messages.
 #include "scheduler/monitoring/input_monitor.h"
 
 #include <fmt/core.h>
@@ -11,10 +11,10 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;  // What is above was not counted.
+constexpr std::uint64_t kMostCount = std::uint64_t{1} << 62;  // Larger values are invalid.
 constexpr std::uint64_t kMostInFlight = std::uint64_t{1} << 44;
 constexpr Duration kMostWindow = Duration(std::int64_t{1} << 48);  // Three days.
-constexpr double kLowDemand = 0.5;                                 // Of the middle one's rate.
+constexpr double kLowDemand = 0.5;                                 // Of the median worker's rate.
 constexpr std::uint32_t kSureWindows = 3;
 
 bool makes_sense(const InputTotals& totals) {
@@ -32,7 +32,7 @@ bool follows(const InputTotals& before, const InputTotals& now) {
          now.requests >= before.requests && now.latency >= before.latency;
 }
 
-// What was done between the two, of which the second follows the first.
+// The difference of two reports, of which `now` follows `before`.
 InputDelivery between(const InputTotals& before, const InputTotals& now) {
   const std::uint64_t delivered = now.delivered_bytes - before.delivered_bytes;
   const std::uint64_t requests = now.requests - before.requests;
@@ -88,8 +88,8 @@ std::vector<InputMonitor::Word> InputMonitor::judge(Time now) {
   return words(windows);
 }
 
-// Who neither took nor wanted anything does not count, nor who was not heard of. The latter goes on
-// with its window, and stays what it was for some more.
+// Leaves out workers without demand, and workers that have not reported. The latter continue their
+// window, and keep their state for up to kMostAbsent windows.
 InputMonitor::Windows InputMonitor::take_windows() {
   Windows windows;
   for (auto& [rank, worker] : workers_) {
@@ -170,7 +170,7 @@ std::string InputMonitor::again(Rank rank, const Said& said) const {
       rank, said.windows * seconds(window_), 100 * views_.at(rank).share);
 }
 
-// It told of a whole window without demand, or of none for a while.
+// The worker reported a whole window without demand, or stopped reporting.
 std::string InputMonitor::over(Rank rank) const {
   const bool told = workers_.at(rank).absent_windows == 0;
   return fmt::format("input: worker {} {} any more", rank,

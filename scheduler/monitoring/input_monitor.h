@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InputMonitor: what the workers' heartbeats tell of their input, window by window: who waits for
-// data, who is starved and why, and what those are held to who take more than their share. Pure:
-// it holds numbers and makes texts.
+// InputMonitor: the workers' input by their heartbeats, window by window: which workers wait for
+// data, which are starved and why, and which are throttled. Pure: it holds numbers and makes texts.
 #pragma once
 
 #include <map>
@@ -19,30 +18,30 @@ namespace stretto {
 /// Thread: loop.
 class InputMonitor {
  public:
-  /// Judges once in `window`, which should have two heartbeats or more. Without `balances` nobody
-  /// is held back.
+  /// Judges once every `window`, which should span two heartbeats or more. Throttles no worker
+  /// unless `balances`.
   InputMonitor(Duration window, bool balances) : window_(window), balances_(balances) {}
 
-  /// What the worker says: not trusted. What contradicts itself, or what it said before, does not
-  /// count, and it is counted anew from what it says next.
+  /// A worker's report, which is not trusted. A report that contradicts itself or an earlier one is
+  /// dropped, and counting restarts with the next report.
   void heard(Rank rank, const InputTotals& totals);
   void left(Rank rank);
 
-  /// Something to be said to people.
+  /// A message for the log.
   struct Word {
     bool alarming = false;
     std::string text;
   };
   bool due(Time now) const { return now >= window_ends_; }
-  /// Judges the window that has ended. Words are of what has begun, of a cause that turns out to
-  /// be another one, and of what is over.
+  /// Judges the window that has ended. Reports new alarms, changed causes, and alarms that are
+  /// over.
   std::vector<Word> judge(Time now);
 
-  /// What the worker may have in flight; 0: no limit.
+  /// Limit of a worker's bytes in flight; 0: no limit.
   std::uint64_t limit_of(Rank rank) const { return balances_ ? fairness_.limit_of(rank) : 0; }
-  /// Of workers that read something in the last window that they told of.
+  /// Workers that read something in the last window they reported.
   const std::map<Rank, InputView>& workers() const { return views_; }
-  /// Jain's index of their shares.
+  /// Jain's index of the workers' shares.
   double index() const { return fairness_.latest().index; }
   /// Since the job began.
   std::uint64_t alarms() const { return alarms_; }
@@ -50,23 +49,23 @@ class InputMonitor {
   std::string metrics() const;
 
  private:
-  static constexpr std::uint32_t kMostAbsent = 3;  // After so many windows it tells nothing.
+  static constexpr std::uint32_t kMostAbsent = 3;  // Windows until a worker counts as silent.
 
   struct Worker {
     std::optional<InputTotals> latest;
-    std::optional<InputTotals> before;           // At the begin of the window.
+    std::optional<InputTotals> before;           // At the start of the window.
     std::uint32_t absent_windows = kMostAbsent;  // In a row.
   };
 
   struct Windows {
-    std::map<Rank, InputDelivery> read;  // Of those that read or wanted something.
-    std::set<Rank> absent;               // Not heard of just now: perhaps a heartbeat comes late.
+    std::map<Rank, InputDelivery> read;  // Workers that read or demanded something.
+    std::set<Rank> absent;               // Not heard in this window: a heartbeat may be late.
   };
 
-  struct Said {  // Of a worker that is starved.
+  struct Said {  // About a starved worker.
     Starvation cause = Starvation::kUnknown;
-    std::uint32_t windows = 0;        // Since then.
-    std::uint32_t other_windows = 0;  // In a row: it seems to be something else.
+    std::uint32_t windows = 0;        // Since the alarm.
+    std::uint32_t other_windows = 0;  // In a row with another cause.
   };
 
   Windows take_windows();

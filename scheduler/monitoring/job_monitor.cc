@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each heartbeat goes to all who keep something of it.
+// Passes each heartbeat to all components that use it.
 #include "scheduler/monitoring/job_monitor.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLeastWindow = 1s;  // Of judging input.
+constexpr Duration kLeastWindow = 1s;  // For judging input.
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void JobMonitor::forget(const Member& member, bool lost) {
 
 void JobMonitor::lost(const Member& member) {
   forget(member, true);
-  if (member.shard != 0) return;  // Its process is told of once.
+  if (member.shard != 0) return;  // Reports its process once.
   loss_news_.push_back({.number = member.number(),
                         .server = member.role == Role::kServer,
                         .dropped = member.standby && !replicated_});
@@ -91,7 +91,7 @@ void JobMonitor::look(Time now) {
 }
 
 bool JobMonitor::comes_again(const Member& member) {
-  if (member.role != Role::kWorker) return false;  // It is another, if it comes.
+  if (member.role != Role::kWorker) return false;  // A server that joins is another one.
   const bool was_lost = std::ranges::any_of(loss_news_, [&](const LossReport& news) {
     return !news.server && news.number == member.number();
   });

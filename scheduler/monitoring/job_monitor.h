@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobMonitor: what the scheduler sees of a job that runs, from heartbeats: how far each worker is,
-// where it waits, what it reads, and the trace. It decides nothing about who is in.
+// JobMonitor: the scheduler's view of a running job, by heartbeats: each worker's progress, waits
+// and input, and the trace. It makes no decision on membership.
 #pragma once
 
 #include <string>
@@ -25,34 +25,34 @@ class JobMonitor {
 
   void set_members(const std::vector<Member>& members) { snapshot_.set_members(members); }
   void heard(const Member& member, const control::Heartbeat& beat, Time now);
-  /// What a member is told in return.
+  /// The answer to a member's heartbeat.
   control::Heartbeat answer(const Member& member, const control::Heartbeat& beat) const;
   void left(const Member& member);
   /// The job goes on without it.
   void lost(const Member& member);
-  /// Another server has its place.
+  /// Another server has replaced it.
   void moved(const Member& member);
-  /// A server of this number that was to have a place is not waited for any more.
+  /// A server of this number is not awaited any more.
   void unwanted(Rank number) {
     loss_news_.push_back({.number = number, .server = true, .dropped = true});
   }
-  /// It comes in. True if it was lost before, by its number.
+  /// The member joins. True if a worker of its number had failed before.
   bool comes_again(const Member& member);
-  /// What has been said of lost workers, in that order.
+  /// Reports of failed members to the launcher, in order.
   const std::vector<LossReport>& loss_news() const { return loss_news_; }
-  /// This worker has ended before all had come, and another process is awaited for it.
+  /// This worker has exited before the job was complete, and a replacement is awaited.
   void missed(Rank worker) { missed_workers_.push_back(worker); }
   const std::vector<Rank>& missed_workers() const { return missed_workers_; }
-  /// The numbers of workers that have left, in that order.
+  /// The numbers of workers that have left, in order.
   const std::vector<Rank>& left_workers() const { return left_workers_; }
   void on_saved(const SavedCheckpoint& saved) { saved_ = saved; }
-  /// The last checkpoint that this job has made.
+  /// The last checkpoint of this job.
   const std::optional<SavedCheckpoint>& saved() const { return saved_; }
-  /// Logs what people should know by now.
+  /// Logs warnings that are due.
   void look(Time now);
 
   const Snapshot& snapshot() const { return snapshot_; }
-  /// What members' threads do, for those who ask.
+  /// Stack traces of members on request.
   StackRequests& stacks() { return stacks_; }
   const InputMonitor& input() const { return input_; }
   const TraceSession& trace() const { return trace_; }

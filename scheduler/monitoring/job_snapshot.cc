@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From heartbeats to rates, over windows of two seconds.
+// Converts heartbeats to rates, over windows of two seconds.
 #include "scheduler/monitoring/job_snapshot.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr Duration kRateWindow = 2s;
 constexpr std::size_t kNodesASnapshotPage = 500;
-constexpr std::size_t kMostReportBytes = 16384;  // Of a page, which has to fit a control message.
+constexpr std::size_t kMostReportBytes = 16384;  // Of a page, which must fit a control message.
 constexpr std::size_t kMostHeld = std::size_t{1} << 18;
 
 Json json_of(const std::optional<InputView>& input) {
@@ -39,7 +39,7 @@ Json json_of(const std::optional<StallDiagnosis>& standstill) {
           {"word", standstill->text}};
 }
 
-// What a node reports, as long as there is room on the page.
+// A node's metrics, up to the room left on the page.
 Json reports_of(const Snapshot::NodeState& node, std::size_t& room) {
   constexpr std::size_t kNumberBytes = 24;
   Json reports = Json::object();
@@ -51,7 +51,7 @@ Json reports_of(const Snapshot::NodeState& node, std::size_t& room) {
   return reports;
 }
 
-// What those chose who are in: all tensors' first member is the same worker mostly.
+// The strategies of current members: the first member of all tensors is mostly the same worker.
 Json chosen_of(const std::map<NodeId, Snapshot::NodeState>& nodes) {
   Json all = Json::array();
   for (const auto& [id, node] : nodes) {
@@ -114,7 +114,7 @@ void Snapshot::heard(NodeId id, const control::Heartbeat& beat, Time now) {
   roll_window(node, now);
 }
 
-// Of those who are in.
+// Of current members.
 std::uint64_t Snapshot::most_progress() const {
   std::uint64_t most = 0;
   for (const auto& [id, node] : nodes_) {
@@ -132,7 +132,7 @@ void Snapshot::note_held(NodeId shard, const control::Held& held) {
   held_[held.rank][shard] = held.time;
 }
 
-// Shards sum up to as many as rounds wait at the same time; the one that waited longest tells.
+// A sum over shards would count simultaneous rounds twice: takes the shard that waited longest.
 Duration Snapshot::held_of(Rank rank) const {
   Duration most{};
   const auto by_shard = held_.find(rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: who is in the job and how each one does, as heartbeats tell: for stretto-top, the live
-// page and metrics. Pure: it holds numbers and makes texts.
+// Snapshot: the members of the job and the state of each by its heartbeats, for stretto-top, the
+// live page and metrics. Pure: it holds numbers and makes texts.
 #pragma once
 
 #include <map>
@@ -20,16 +20,16 @@ class Snapshot {
   void set_members(const std::vector<Member>& members);
   void heard(NodeId node, const control::Heartbeat& beat, Time now);
   void left(NodeId node, bool lost);
-  /// Of the workers that read something.
+  /// For the workers that read something.
   void set_input(const std::map<Rank, InputView>& views);
 
   struct NodeState {
     Member member;
     std::uint64_t heartbeats = 0;
     std::uint64_t rounds = 0;
-    /// Of a worker that joined: what it and the fastest differed by when it had come in.
+    /// For a worker that joined later: the progress of the fastest worker beyond its own by then.
     std::optional<std::uint64_t> missed = {};
-    /// Rounds since the job began, as if it had been there.
+    /// Rounds since the start of the job, as if it had always been a member.
     std::uint64_t progress() const { return rounds + missed.value_or(0); }
     std::uint64_t staleness = 0;
     std::uint64_t bytes_in = 0;
@@ -39,13 +39,13 @@ class Snapshot {
     double in_per_s = 0;  ///< Bytes, over the last seconds.
     double out_per_s = 0;
     double rounds_per_s = 0;
-    double held_share = 0;  ///< Of a worker: of the time, the part in which rounds waited for it.
+    double held_share = 0;  ///< Of a worker: the part of the time in which rounds waited for it.
     Duration held = {};     ///< In all, over all shards.
     std::optional<InputView> input = {};
-    UserMetricValues reports = {};             ///< Of a worker: what its program reports.
-    std::vector<control::Chosen> chosen = {};  ///< Of a worker that chooses exchanges.
+    UserMetricValues reports = {};             ///< Of a worker: its program's metrics.
+    std::vector<control::Chosen> chosen = {};  ///< Of a worker: its selected strategies.
     Time heard;
-    // At the begin of the window that rates are taken over.
+    // At the start of the window of the rates.
     Time window;
     std::uint64_t in_before = 0;
     std::uint64_t out_before = 0;
@@ -53,7 +53,7 @@ class Snapshot {
     Duration held_before = {};
   };
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
-  /// Who holds up a job that stands still; nothing while it goes on.
+  /// The straggler that stalls the job; nothing while the job makes progress.
   void set_standstill(const std::optional<StallDiagnosis>& verdict) { standstill_ = verdict; }
   const std::optional<StallDiagnosis>& standstill() const { return standstill_; }
 
@@ -69,7 +69,7 @@ class Snapshot {
 
   std::map<NodeId, NodeState> nodes_;
   std::map<Rank, std::map<NodeId, Duration>> held_;  // By worker and shard,
-  std::size_t held_count_ = 0;                       // and how many pairs these are.
+  std::size_t held_count_ = 0;                       // Number of pairs in `held_`.
   std::optional<StallDiagnosis> standstill_;
 };
 

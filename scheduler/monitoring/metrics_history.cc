@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From snapshots to samples, and from samples to columns.
+// Converts snapshots to samples, and samples to columns.
 #include "scheduler/monitoring/metrics_history.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Below so many rounds a second a window of rates holds too few of them, and they are timed singly.
+// Below this rate a window of rates holds too few rounds: each round is timed.
 constexpr double kFewRounds = 2;
 
-// Of the worker in the middle.
+// The median over the workers.
 template <typename Get>
 auto middle_worker(const std::vector<const Snapshot::NodeState*>& workers, Get get) {
   std::vector<decltype(get(*workers.front()))> numbers;
@@ -33,7 +33,7 @@ Json number_or_null(const std::optional<double>& value) {
 
 }  // namespace
 
-// The time of a round. While none begins, it has lasted so long at least.
+// The duration of a round; while no new round begins, at least the time since the last one.
 std::optional<double> History::step_of(const std::vector<const Snapshot::NodeState*>& workers,
                                        Time now) {
   if (workers.empty()) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<double> History::step_of(const std::vector<const Snapshot::NodeSta
   const bool first = rounds_ == 0;
   rounds_ = rounds;
   since_ = now;
-  if (first || done == 0) return std::nullopt;  // Nobody knows when the first began.
+  if (first || done == 0) return std::nullopt;  // The first round's start is unknown.
   step_s_ = rate >= kFewRounds ? 1 / rate : passed / static_cast<double>(done);
   return step_s_;
 }
@@ -71,7 +71,7 @@ std::vector<std::optional<History::Spread>> History::reports_of(
       if (!spread) spread = Spread{.mean = 0, .low = value, .high = value};
       spread->low = std::min(spread->low, value);
       spread->high = std::max(spread->high, value);
-      // Kept as it grows: a sum of finite numbers may be none.
+      // Updated incrementally: a sum of finite numbers may overflow.
       spread->mean += (value - spread->mean) / static_cast<double>(++count);
     }
     all.push_back(spread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// History: how the job did in the last minutes, as numbers at equal distances, for the live page's
-// curves: the time of a step, what is pushed, staleness, and what programs report. Memory is
-// bounded by kMostSamples and kMostNames. Pure: it looks at snapshots.
+// History: the job's last minutes as samples at equal intervals, for the live page's curves: the
+// time of a step, pushed bytes, staleness, and program metrics. Memory is bounded by kMostSamples
+// and kMostNames. Pure: it reads snapshots.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class History {
  public:
   static constexpr Duration kEvery = 2s;
   static constexpr std::size_t kMostSamples = 300;  ///< Ten minutes.
-  static constexpr std::size_t kMostNames = 12;     ///< Of what is reported, those that came first.
+  static constexpr std::size_t kMostNames = 12;     ///< Of program metrics, the first reported.
 
-  /// To be called again and again; takes a sample when one is due.
+  /// Call repeatedly; takes a sample when it is due.
   void look(const Snapshot& snapshot, Time now);
   /// {"every_s":2,"age_s":[...],"step_s":[...],"pushed":[...],"staleness":[...],
   /// "reports":{NAME:{"mean":[...],"low":[...],"high":[...]}}}, oldest first; null: not known.
@@ -37,8 +37,8 @@ class History {
     Time at;
     std::optional<double> step_s;
     double pushed_per_s = 0;                     // Bytes, of all workers.
-    std::uint64_t staleness = 0;                 // Of the worker with most.
-    std::vector<std::optional<Spread>> reports;  // By the names' order.
+    std::uint64_t staleness = 0;                 // Of the stalest worker.
+    std::vector<std::optional<Spread>> reports;  // In the order of `names_`.
   };
 
   std::optional<double> step_of(const std::vector<const Snapshot::NodeState*>& workers, Time now);
@@ -47,9 +47,9 @@ class History {
 
   std::deque<Sample> samples_;
   std::vector<std::string> names_;
-  std::uint64_t rounds_ = 0;      // Of the worker in the middle, and
+  std::uint64_t rounds_ = 0;      // Of the median worker, and
   Time since_ = {};               // since when;
-  std::optional<double> step_s_;  // what the last one took that has ended.
+  std::optional<double> step_s_;  // duration of the last complete round.
   Time next_ = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds in a window tell a slow worker apart from one that came late.
+// Rounds in a window tell a slow worker apart from a late joiner.
 #include "scheduler/monitoring/progress_table.h"
 
 #include <fmt/core.h>

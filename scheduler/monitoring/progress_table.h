@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProgressTable: how far each worker is, as its heartbeats tell: for metrics, and for a word about
-// who falls behind. Pure: it holds numbers and makes texts.
+// ProgressTable: each worker's progress by its heartbeats, for metrics and for warnings about
+// stragglers. Pure: it holds numbers and makes texts.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace stretto {
 /// Thread: loop.
 class ProgressTable {
  public:
-  /// A worker has pushed `rounds` rounds of the tensor of which it has pushed most; between the
-  /// last two values that came to it others had made `staleness` updates. Of one that joined the
-  /// others had made `missed` rounds before, which it is not behind by.
+  /// A worker has pushed `rounds` rounds of its most pushed tensor. Other workers made `staleness`
+  /// updates between the last two values it received. `missed`: rounds of other workers before this
+  /// one joined, which do not count as lag.
   void heard(Rank rank, std::uint64_t rounds, std::uint64_t staleness, Time now,
              std::uint64_t missed = 0);
   void left(Rank rank);
 
   /// The numbers in Prometheus's text format, by rank.
   std::string metrics(Time now) const;
-  /// Once every 10 s: who has done less than half as many rounds in them as the middle one of the
-  /// workers; empty if there is nobody, or if that is less than 10 rounds. Only in modes without
-  /// rounds can that be: in the others everybody is as slow as the slowest.
+  /// Once every 10 s: the workers with less than half the rounds of the median worker in that time.
+  /// Empty if there is none, or if the median is below 10 rounds. Only modes without rounds have
+  /// such stragglers: in other modes all workers are as slow as the slowest.
   std::string laggards(Time now);
 
  private:
@@ -35,8 +35,8 @@ class ProgressTable {
     std::uint64_t missed = 0;
     std::uint64_t staleness = 0;
     Time heard;
-    std::uint64_t rounds_before = 0;  // At the begin of the window.
-    bool was_there = false;           // Then.
+    std::uint64_t rounds_before = 0;  // At the start of the window.
+    bool was_there = false;           // At that time.
   };
 
   std::map<Rank, Worker> workers_;

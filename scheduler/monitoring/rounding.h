@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for those who look: as many digits as a table or a curve shows, since a message to them
-// has a limit, and 17 digits are most of it.
+// Rounds numbers to the digits that a table or a curve shows: messages to observers have a size
+// limit, and 17 digits are most of it.
 #pragma once
 
 #include <cmath>

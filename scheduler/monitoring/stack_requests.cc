@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions go when they are answered and old, or given up.
+// Requests are dropped when their answer is old, or after the timeout.
 #include "scheduler/monitoring/stack_requests.h"
 
 #include <fmt/core.h>

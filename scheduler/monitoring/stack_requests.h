@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StackRequests: what members' threads do, which somebody has asked for: wanted with the answer to
-// a member's heartbeat, brought by its next one. Pure.
+// StackRequests: stack traces of members' threads, on an observer's request. The answer to a
+// member's heartbeat requests them, its next heartbeat brings them. Pure.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@ namespace stretto {
 /// Thread: loop.
 class StackRequests {
  public:
-  static constexpr std::size_t kMost = 16;   ///< Members that are asked at a time.
-  static constexpr Duration kPatience = 5s;  ///< Whoever has not answered then is given up.
-  static constexpr Duration kFresh = 2s;     ///< So long an answer serves all who ask.
+  static constexpr std::size_t kMost = 16;   ///< Members asked at a time.
+  static constexpr Duration kPatience = 5s;  ///< Timeout of a member's answer.
+  static constexpr Duration kFresh = 2s;     ///< How long an answer is reused.
 
-  /// Somebody wants it: what there is by now. Empty: it is under way; the member is to be asked
-  /// again. Errors: Timeout, if it has not answered in time; Resource, if too many are asked.
+  /// Returns the latest stack trace. Empty: it is requested; call again. Errors: Timeout, if the
+  /// member has not answered in time; Resource, if too many members are asked.
   Result<std::string> ask(NodeId node, Time now);
-  /// The answer to the member's heartbeat asks for it.
+  /// True if the answer to the member's heartbeat must request its stacks.
   bool wanted(NodeId node) const;
   void heard(NodeId node, const std::string& stack, Time now);
   void left(NodeId node) { asked_.erase(node); }
@@ -29,7 +29,7 @@ class StackRequests {
  private:
   struct Question {
     Time since;
-    std::string answer = {};  // Empty: there is none yet.
+    std::string answer = {};  // Empty: no answer yet.
     Time answered;
   };
   std::map<NodeId, Question> asked_;

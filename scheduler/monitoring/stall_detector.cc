@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A judgement is said when it has lasted, so that news that cross on their way blame nobody.
+// A diagnosis is reported only after it has lasted, so that reports in flight blame no member.
 #include "scheduler/monitoring/stall_detector.h"
 
 #include <fmt/core.h>
@@ -13,18 +13,18 @@ namespace stretto {
 namespace {
 
 constexpr Duration kJudgeEvery = 250ms;
-constexpr Duration kLasts = 500ms;  // A judgement before it is said, and none before it is over.
+constexpr Duration kLasts = 500ms;  // Before a diagnosis is reported, or is over.
 constexpr Duration kActivityWindow = 900ms;
 constexpr Duration kLeastDoubt = 1500ms;
 constexpr int kBeatsDoubted = 3;
 constexpr Duration kLeastSilence = 2500ms;
 constexpr int kBeatsMissed = 5;
 constexpr int kBeatsApart = 2;
-constexpr std::size_t kMostRounds = 200;  // Kept of a shard, whatever it says.
+constexpr std::size_t kMostRounds = 200;  // Limit of a shard, whatever it reports.
 
 }  // namespace
 
-// ---- what is usual
+// ---- the usual wait
 
 void TypicalWait::heard(NodeId node, std::uint64_t rounds,
                         const std::vector<control::EndedWait>& ended) {
@@ -40,7 +40,7 @@ void TypicalWait::heard(NodeId node, std::uint64_t rounds,
   while (shard.longest.size() > kMostRounds) shard.longest.erase(shard.longest.begin());
 }
 
-// One odd wait is no habit: of the last rounds the second longest counts, at each shard.
+// A single long wait is an outlier: takes the second longest of each shard's last rounds.
 Duration TypicalWait::limit() const {
   std::uint64_t rounds = 0;
   Duration usual{};
@@ -59,7 +59,7 @@ Duration TypicalWait::limit() const {
                                                : std::max(floor, kTimesUsual * usual);
 }
 
-// ---- what is heard
+// ---- reports of members
 
 StallDetector::StallDetector(Duration heartbeat)
     : most_apart_(std::max(kActivityWindow, kBeatsApart * heartbeat)) {
@@ -92,7 +92,7 @@ void StallDetector::heard(const Member& member, const control::Heartbeat& beat, 
 }
 
 std::string StallDetector::pause_of_others(NodeId node) const {
-  // Workers that pause and wait must not excuse each other for ever.
+  // Workers that pause and wait must not excuse each other forever.
   const bool pauses_itself = pauses_.contains(node);
   for (const auto& [other, pause] : pauses_) {
     if (other != node && !(pauses_itself && pause.waits)) return pause.what;
@@ -100,7 +100,7 @@ std::string StallDetector::pause_of_others(NodeId node) const {
   return {};
 }
 
-// Time in which nobody was heard, ourselves asleep perhaps, is held against nobody.
+// Time in which no member was heard, perhaps as this process slept, counts against no member.
 void StallDetector::note_life(Time now) {
   const Time before = std::exchange(table_.last_life, now);
   if (table_.rows.empty() || now - before <= most_apart_) return;
@@ -154,7 +154,7 @@ void StallDetector::left(NodeId node) {
   std::erase_if(table_.waits, [&](const auto& wait) { return wait.shard == node; });
 }
 
-// ---- what is said
+// ---- diagnosis
 
 std::optional<StallDetector::Word> StallDetector::look(Time now) {
   if (now < next_look_) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StallDetector: keeps what heartbeats tell of who waits for whom, and says, for as long as the
-// job stands still, who holds it up and by what.
+// StallDetector: records from heartbeats which members wait for which, and reports the straggler
+// and its cause while the job is stalled.
 #pragma once
 
 #include <map>
@@ -12,23 +12,23 @@
 
 namespace stretto {
 
-/// How long rounds usually wait: as shards tell of those that waited long. Thread: loop.
+/// The usual wait of a round, from the shards' reports of long waits. Thread: loop.
 class TypicalWait {
  public:
-  /// No wait that is shorter is a standstill,
+  /// No shorter wait is a stall,
   static constexpr Duration kFloor = 2s;
-  /// none of less than so many times what is usual,
+  /// none below this multiple of the usual wait,
   static constexpr int kTimesUsual = 5;
-  /// and while fewer rounds than this are done, none that is shorter than this.
+  /// and below this number of rounds none that is shorter than kFloorAtFirst.
   static constexpr std::uint64_t kFewRounds = 5;
   static constexpr Duration kFloorAtFirst = 10s;
   static constexpr std::uint64_t kRemembered = 50;  ///< Rounds.
 
-  /// A shard has done so many rounds; waits that ended since, but for those that somebody paused
-  /// in.
+  /// A shard has done `rounds` rounds. `ended`: waits that have ended since, except those during a
+  /// program's pause.
   void heard(NodeId shard, std::uint64_t rounds, const std::vector<control::EndedWait>& ended);
   void left(NodeId shard) { shards_.erase(shard); }
-  /// A wait that is longer is a standstill.
+  /// A longer wait is a stall.
   Duration limit() const;
 
  private:
@@ -50,16 +50,16 @@ class StallDetector {
     bool alarming = false;
     std::string text;
   };
-  /// Judges anew now and then. What people should know, once.
+  /// Diagnoses again periodically. Returns each message for the log once.
   std::optional<Word> look(Time now);
-  /// While the job stands still.
+  /// The diagnosis while the job is stalled.
   const std::optional<StallDiagnosis>& verdict() const { return verdict_; }
   Duration limit() const { return usual_.limit(); }
-  /// What another worker than this node pauses for; empty: none pauses.
+  /// The reason of a pause by another worker than this node; empty: none pauses.
   std::string pause_of_others(NodeId node) const;
 
  private:
-  struct Sample {  // Of a worker, from which rates are taken.
+  struct Sample {  // Of a worker, for its rates.
     Time at;
     Duration cpu{};
     std::uint64_t page_reads = 0;
@@ -73,19 +73,19 @@ class StallDetector {
   bool paused_since(Time then) const;
   std::optional<Word> settle();
 
-  Duration most_apart_;  // Signs of life, if not all stand still.
+  Duration most_apart_;  // Longest gap between signs of life without a stall of all.
   JobActivity table_;
   std::map<NodeId, Sample> samples_;
   struct Pause {
     std::string what;
-    bool waits = false;  // The worker waits in a call meanwhile, perhaps for another pause.
+    bool waits = false;  // The worker also waits in a call, perhaps for another pause.
   };
   std::map<NodeId, Pause> pauses_;
   TypicalWait usual_;
   Time next_look_;
-  std::optional<StallDiagnosis> suspected_;  // The last judgement,
-  Time suspected_since_;                     // which has been the same since then.
-  std::optional<StallDiagnosis> verdict_;    // What has been said.
+  std::optional<StallDiagnosis> suspected_;  // The last diagnosis,
+  Time suspected_since_;                     // unchanged since then.
+  std::optional<StallDiagnosis> verdict_;    // The reported diagnosis.
 };
 
 }  // namespace stretto

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is waited for may itself wait, for somebody else: the search goes on until one is found who
-// waits for nobody, or has met all. Then they wait for one another, in different calls.
+// An awaited worker may itself wait for another worker: the search follows the waits to a worker
+// that does not wait. If it has visited all, they wait for one another, in different calls.
 #include "scheduler/monitoring/stall_diagnosis.h"
 
 #include <fmt/core.h>
@@ -19,10 +19,10 @@ using Phase = StallPhase;
 using Cause = StallCause;
 using control::Activity;
 
-// What a server says of a push is up to a look and a heartbeat old, what a worker says of it a
-// heartbeat: they contradict one another only if that lasts.
+// A server's report on a push is up to a check and a heartbeat old, a worker's report up to a
+// heartbeat. They contradict each other only if the difference lasts.
 constexpr Duration kNewsTravel = 2500ms;
-// A shard tells of so many tensors at most: of fewer it has told all.
+// A shard's report is limited to this number of tensors: a shorter report is complete.
 constexpr std::size_t kMostToldSurely = control::Heartbeat::kMostLongWaits;
 constexpr double kBusyCores = 0.5;
 constexpr double kManyPageReads = 50;
@@ -32,7 +32,7 @@ constexpr std::size_t kMostRanksTold = 8;
 struct Hindrance {
   Phase phase;
   Cause cause;
-  int weight;        // The heaviest of those who are waited for is named.
+  int weight;        // The heaviest of all awaited workers is named.
   std::string text;  // "computes"
 };
 
@@ -51,7 +51,7 @@ bool waits_in(const Row& row, const std::string& tensor) {
 
 std::string on(const std::string& what) { return what.empty() ? what : fmt::format(" ({})", what); }
 
-// Of a worker that is in none of our calls.
+// For a worker outside of our calls.
 Hindrance outside(const Row& row) {
   using Rest = Activity::Rest;
   const Activity& activity = row.activity;
@@ -87,7 +87,7 @@ Hindrance outside(const Row& row) {
           fmt::format("computes ({:.1f} cores)", row.cores)};
 }
 
-/// One look at a table.
+/// A single evaluation of a table.
 class Inquiry {
  public:
   Inquiry(const JobActivity& table, Time now) : table_(table), now_(now) {
@@ -117,7 +117,7 @@ class Inquiry {
  private:
   using Rows = std::vector<const Row*>;
 
-  // Who is not heard while nobody is says nothing of itself.
+  // A member's silence counts only while other members are heard.
   Duration silence(const Row& row) const { return table_.last_life - row.heard; }
   bool silent(const Row& row) const { return silence(row) > table_.silent_after; }
   bool fresh(const Row& row) const { return silence(row) <= table_.doubtful_after; }
@@ -148,7 +148,7 @@ class Inquiry {
     return fmt::format("pushed '{}', round {}", wait.tensor, wait.round);
   }
 
-  // Nobody needs a server while workers wait for one that pauses; afterwards time counts anew.
+  // A stopped server blocks no worker during a pause; afterwards its time starts again.
   std::optional<StallDiagnosis> silent_server() const {
     Time since;
     for (const auto& [rank, worker] : by_rank_) {
@@ -179,8 +179,8 @@ class Inquiry {
                         seconds(silence(row)))};
   }
 
-  // Why this one holds others up, if it is not because it waits for some itself. `unsure` becomes
-  // true if that cannot be told yet.
+  // What blocks this worker, unless it waits for other workers. Sets `unsure` if that cannot be
+  // told yet.
   std::optional<Hindrance> hindrance(const Row& row, bool& unsure) const {
     if (silent(row)) return silence_of(row);
     switch (row.activity.place) {
@@ -204,9 +204,9 @@ class Inquiry {
     return own_push(row, unsure);
   }
 
-  // Of who waits in an operation whose push a server lacks, or of which no server lacks anything:
-  // then a push, or a value, has not arrived. What a program has paused of it need not be lacked
-  // yet: where one part has left, servers lack others' pushes to that.
+  // For a worker in an operation whose push a server lacks, or of which no server lacks any: then a
+  // push or a value has not arrived. A paused operation need not be lacked yet: once one part was
+  // sent, servers lack the other workers' pushes of that part.
   std::optional<Hindrance> own_push(const Row& row, bool& unsure) const {
     const auto of_its_tensor = [&](const Wait* wait) { return waits_in(row, wait->tensor); };
     const auto lacks = [&](const Wait* wait) {
@@ -234,7 +234,7 @@ class Inquiry {
                                  shard == nullptr ? "a server" : shard->member.describe())};
   }
 
-  // For whom those wait who are in this call; empty if it is not known.
+  // The workers awaited in this call; empty if unknown.
   Rows awaited_in(const Row& row) const {
     if (row.call == "barrier") return others_than("barrier");
     Rows rows;
@@ -262,7 +262,7 @@ class Inquiry {
       Hindrance why{};
       for (const Row* row : waited_for) {
         if (pauses(*row) || doubtful(*row)) return std::nullopt;
-        since = std::max(since, row->paused);  // What it pauses for had to be done first.
+        since = std::max(since, row->paused);  // The awaited operation starts after its pause.
         seen.insert(row);
         const std::optional<Hindrance> found = hindrance(*row, unsure);
         if (found && (worst == nullptr || found->weight > why.weight)) {
@@ -301,7 +301,7 @@ class Inquiry {
     return text;
   }
 
-  // They wait for one another: the fewest are wrong, and if as many are in each call, the last.
+  // They wait for one another: blames the call with the fewest workers; on a tie, the last worker.
   std::optional<StallDiagnosis> other_call(const Rows& rows, Time since,
                                            const std::string& undone) const {
     const Row* named = nullptr;
@@ -338,10 +338,10 @@ class Inquiry {
     return search(others_than("barrier"), now_ - age_of(*first), "come to the barrier");
   }
 
-  // Workers wait for a server that lacks nobody's push: what it or they sent has not arrived.
+  // Workers wait for a server that lacks no push: its messages or theirs have not arrived.
   std::optional<StallDiagnosis> unanswered() const {
     const Row* first = nullptr;
-    for (const auto& [node, row] : table_.rows) {  // What would it say of a push?
+    for (const auto& [node, row] : table_.rows) {  // Its report on pushes is too old.
       if (row.member.role == Role::kServer && !fresh(row)) return std::nullopt;
     }
     for (const auto& [rank, row] : by_rank_) {
@@ -377,8 +377,8 @@ class Inquiry {
 
   const JobActivity& table_;
   const Time now_;
-  std::map<Rank, const Row*> by_rank_;  // Workers that are in.
-  std::vector<const Wait*> told_;       // By servers that are heard of, the longest first.
+  std::map<Rank, const Row*> by_rank_;  // Current workers.
+  std::vector<const Wait*> told_;       // Of servers with fresh reports, the longest first.
 };
 
 }  // namespace

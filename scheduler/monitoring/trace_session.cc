@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The course of a trace: started everywhere, fetched in turns while it runs, stopped, fetched to
+// The phases of a trace: started on all nodes, fetched in turns while it runs, stopped, fetched to
 // its end.
 #include "scheduler/monitoring/trace_session.h"
 
@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr Duration kFetchEvery = 50ms;  // While there is little.
-constexpr Duration kPatience = 5s;      // With a node that does not answer.
+constexpr Duration kFetchEvery = 50ms;  // While there are few records.
+constexpr Duration kPatience = 5s;      // Timeout of a node's answer.
 constexpr std::size_t kNodesATracePage = 1000;
 
 using Action = control::TraceCommand::Action;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TraceSession: the trace that somebody asks for while the job runs: who is told to start and stop,
-// whose turn it is to send what they noted, and what came. Pure: it sends nothing.
+// TraceSession: a trace requested while the job runs: which nodes start and stop, which node sends
+// its records next, and what was received. Pure: it sends nothing.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace stretto {
 class TraceSession {
  public:
   enum class State { kNone, kRunning, kDraining, kDone };
-  /// Records of one trace in all, and the room that each node makes.
+  /// Records of a trace in all, and the buffer of each node.
   static constexpr std::size_t kMostRecords = std::size_t{1} << 20;
   static constexpr std::uint32_t kRoom = 1 << 16;
   static constexpr std::uint32_t kMostSeconds = 3600;
@@ -27,22 +27,22 @@ class TraceSession {
     control::TraceCommand command;
   };
 
-  /// Begins a trace of these members until every worker has begun `iterations` rounds more (0: no
-  /// such end), or `seconds` have passed. Errors: Resource if one is in flight or nobody is in;
-  /// InvalidArgument.
+  /// Starts a trace of these members until every worker has begun `iterations` more rounds (0: no
+  /// such end), or `seconds` have passed. Errors: Resource if a trace is active or the job has no
+  /// member; InvalidArgument.
   Status start(const std::vector<Member>& members, std::uint32_t iterations, std::uint32_t seconds,
                Time now);
   void on_chunk(NodeId node, const control::TraceChunk& chunk, Time now);
-  /// Nothing more will come from this node.
+  /// This node will send no further records.
   void gone(NodeId node);
-  /// What is to be sent now.
+  /// The messages to send now.
   std::vector<Order> due(Time now);
   bool active() const { return state_ == State::kRunning || state_ == State::kDraining; }
 
   State state() const { return state_; }
   std::uint64_t number() const { return number_; }
   const trace::Trace& trace() const { return trace_; }
-  /// What is wrong with it, such as that nodes write files themselves; empty: nothing.
+  /// Defects of the trace, such as nodes that write files themselves; empty: none.
   const std::string& remark() const { return remark_; }
   /// {"state":"done","number":1,"remark":"",...,"nodes":[...]}, with 1000 nodes from `first` on.
   std::string json(std::size_t first) const;
@@ -51,8 +51,8 @@ class TraceSession {
   struct Source {
     std::size_t index = 0;  // In trace_.nodes.
     bool worker = false;
-    bool told = false;   // That it starts.
-    bool asked = false;  // To send.
+    bool told = false;   // To start.
+    bool asked = false;  // To send its records.
     bool reached = false;
     bool over = false;
     Time asked_at;
@@ -66,7 +66,7 @@ class TraceSession {
   std::uint64_t number_ = 0;
   std::uint32_t iterations_ = 0;
   Time deadline_;
-  bool stopping_ = false;  // STOP is to be sent.
+  bool stopping_ = false;  // STOP must be sent.
   std::map<NodeId, Source> sources_;
   trace::Trace trace_;
   std::size_t records_ = 0;

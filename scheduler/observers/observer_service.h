@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ObserverService: the links of tools that look at a job, and of what its members note for them:
-// who greets, what is asked and answered, and what a trace wants of nodes.
+// ObserverService: the links of observers, their hellos, requests and answers, and the trace
+// commands to nodes.
 #pragma once
 
 #include <string_view>
@@ -46,7 +46,7 @@ class ObserverService {
     job_.moves.forget(link);
   }
   void hear(LinkId link, const control::Message& message);
-  /// Says to nodes what their trace wants of them now.
+  /// Sends nodes the trace commands that are due.
   void go_on_tracing();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One answer for one question; long lists come in pages.
+// A single answer for each request; long lists come in pages.
 #include "scheduler/observers/observers.h"
 
 #include <fmt/core.h>

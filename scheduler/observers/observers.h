@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers: tools that look at a job without being in it (stretto-trace, stretto-top): who they
-// are, and what they are answered. They greet with the job's token, as members do.
+// Observers: tools that watch a job without being members (stretto-trace, stretto-top), and the
+// answers to them. They present the job's token in their hello, as members do.
 #pragma once
 
 #include <map>
@@ -18,9 +18,9 @@ namespace stretto {
 class Observers {
  public:
   static constexpr std::size_t kMost = 64;
-  static constexpr std::size_t kMostUnread = 64;  // Answers that one may leave unread.
+  static constexpr std::size_t kMostUnread = 64;  // Answers that an observer may leave unread.
 
-  /// What they may see and start.
+  /// What observers may read and start.
   struct Sights {
     const Snapshot& snapshot;
     const TensorRegistry& registry;
@@ -30,12 +30,12 @@ class Observers {
     const std::vector<Member>& members;
   };
 
-  /// The link is one of theirs from now on. Refused if there are too many.
+  /// Registers the observer of this link. Refused if there are too many.
   Status add(LinkId link);
   bool has(LinkId link) const { return links_.count(link) != 0; }
   void remove(LinkId link) { links_.erase(link); }
 
-  /// The answer to a question. A fault if it cannot be.
+  /// The answer to a request; a fault on error.
   static control::Message answer(const control::Observe& question, const Sights& sights, Time now);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may come, and what it hears.
+// Which members may re-register, and what they are told.
 #include "scheduler/recovery/comebacks.h"
 
 #include <fmt/core.h>
@@ -43,8 +43,8 @@ Status check_comeback(const control::Hello& hello, const View& view, const Membe
                   fmt::format("{} is lost to the job, which has gone on without it", who))
         .with_peer(who);
   }
-  // Ranks of workers close up, and it may not have heard of that. Who came again under its old
-  // number had the last rank then, which may have been any.
+  // Workers close gaps in their ranks, and this one may not know. A worker that rejoined under its
+  // old number got the last rank, whatever that was.
   const std::int64_t rank = member->rank;
   const std::int64_t number = member->number();
   const bool closes_up = !server && hello.rank >= rank && (hello.rank <= number || number < rank);
@@ -98,7 +98,7 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
   Status status = check_greeting(hello, config_.token);
   const Member* departed = chronicle_.departed(hello.node);
   if (status.ok() && hello.job == job) {
-    if (departed != nullptr && !departed->lost) {  // Its farewell may not have come there.
+    if (departed != nullptr && !departed->lost) {  // Its `Leave` may have been lost.
       van_.links().admit(link, hello.node);
       van_.send_control(
           link,
@@ -120,7 +120,7 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
   van_.links().await(link, Return::kFull);
   van_.send_control(
       link, control::Welcome{.node = member.node, .rank = member.rank, .job = job, .life = life});
-  if (machine_.phase() == ViewMachine::Phase::kFailing) {  // To come as another helps nobody.
+  if (machine_.phase() == ViewMachine::Phase::kFailing) {  // A failing job admits no replacement.
     van_.send_control(link, control::Failure{machine_.status()});
     van_.links().await(link, Return::kUnlessEnded);
     return {};
@@ -132,7 +132,7 @@ Status Comebacks::take(LinkId link, const control::Hello& hello, std::uint64_t j
   }
   const auto question = machine_.entrance().open_question();
   if (question && machine_.next_view().contributors.nodes.contains(member.node)) {
-    van_.send_control(link, control::AtStep{.number = *question});  // It may not have heard it.
+    van_.send_control(link, control::AtStep{.number = *question});  // It may lack the question.
   }
   log(Level::kDebug, "{} has come again", member.describe());
   return {};
@@ -167,7 +167,7 @@ std::vector<NodeId> Comebacks::end_with(std::vector<MemberExit> ends) {
   put_off_.clear();
   std::vector<NodeId> absent;
   for (const MemberExit& end : ends) {
-    std::vector<NodeId> linkless;  // Of a server's process: its shards.
+    std::vector<NodeId> linkless;  // The shards of a server's process.
     bool waits = false;
     for (const auto& [node, member] : machine_.next_view().members) {
       if (member.role != end.role || member.number() != end.rank) continue;
@@ -188,7 +188,7 @@ void Comebacks::tick() {
       seconds(clock_.now() - *std::exchange(since_, std::nullopt)));
 }
 
-// A scheduler that is lost is awaited if another could go on, and may be started.
+// Members wait for a failed scheduler if its successor has a journal and may be started.
 JobSettings Comebacks::settings() const {
   JobSettings settings = config_.job;
   const std::vector<LossReport>& all = watch_.loss_news();
@@ -213,7 +213,7 @@ Roster Comebacks::head() const {
           .settings = settings()};
 }
 
-// All of the last view, for who may have missed some of it.
+// The whole last view, for members that may have missed parts.
 Roster Comebacks::roster() const {
   Roster roster = head();
   roster.members = members_of(machine_);

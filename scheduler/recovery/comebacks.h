@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comebacks: members that have lost their scheduler come again to the one that has taken its place,
-// or to the same one: whether they may, what they are told, and who has yet to come.
+// Comebacks: members that have lost their scheduler re-register with its successor, or with the
+// same one: whether they may, what they are told, and which are still missing.
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@
 
 namespace stretto {
 
-/// In the order of their places; nobody before the first view.
+/// In the order of role, rank and shard; empty before the first view.
 std::vector<Member> members_of(const ViewMachine& machine);
 
-/// Whether a member may go on with this scheduler, of this job and life. Errors: PeerLost or
-/// ServerLost, if the job has gone on without it; Refused, with what was wanted and found, if it is
-/// none of this job's, or this scheduler is not the one that it should go on with.
-/// `departed`: the member of this identity, if it has gone; else null.
+/// Whether a member may continue with this scheduler, of this job and incarnation. Errors: PeerLost
+/// or ServerLost, if the job has gone on without it. Refused, with the expected and actual value,
+/// if it is no member of this job or knows a later scheduler. `departed`: the member of this node
+/// id if it has left; else null.
 Status check_comeback(const control::Hello& hello, const View& view, const Member* departed,
                       std::uint64_t job, std::uint32_t life);
 
@@ -43,35 +43,35 @@ class Comebacks {
         chronicle_(chronicle),
         watch_(watch) {}
 
-  /// All members are to come again. What the launcher has to hear of the time before is known.
+  /// All members must re-register. The losses that the launcher must learn of are known.
   void begin();
-  /// Somebody says hello as if for the first time, whom a scheduler before this one has admitted,
-  /// and who has not heard so: its hello as that member. Only of workers on their way into the job,
-  /// of whom nobody has anything yet.
+  /// The hello of a worker that a previous scheduler admitted but that never received the reply,
+  /// changed to that of a re-registration. Only of joining workers, which hold no state of the job
+  /// yet.
   control::Hello recognized(control::Hello hello, std::uint64_t job) const;
-  /// A server comes for the first time that a scheduler before this one has let stand by, and that
-  /// has not heard so: who that was, of whom nobody hears any more. 0: nobody.
+  /// The standby that a previous scheduler admitted but that never received the reply, and that now
+  /// registers again; 0: none. Its earlier node id is dead.
   NodeId forgotten(const Join& join) const;
-  /// One does. It asks again for what it waits for. What is wrong, if it may not.
+  /// Re-registers a member, which repeats its open requests. Errors: why it may not.
   Status take(LinkId link, const control::Hello& hello, std::uint64_t job);
-  /// A sign of life has come by a member's link: it has said by then what it had to say.
+  /// A sign of life has come over a member's link: its earlier messages have arrived by then.
   void heard(NodeId node) { unheard_.erase(node); }
-  /// Processes of these members have ended. Their links end with them, or have. Not more than that
-  /// follows: a command's process may have ended and left the member behind. Returned are those of
-  /// them that have no link to here, as they have yet to come again: they will not. Of a server
-  /// that only once who stands by for it can say whether it has all. To be called once a turn.
+  /// Processes of these members have exited. Their links end soon, or have; a command may also exit
+  /// and leave its member running. Returns the members without a link to the scheduler: these will
+  /// not re-register. For a primary, only its standby can tell whether it is in sync. Call once per
+  /// iteration.
   std::vector<NodeId> end_with(std::vector<MemberExit> ends);
-  /// A link to this member broke, as another one says. While it has yet to come again that says
-  /// nothing about the link: it is put off until it has, or is lost.
+  /// Another member reports a broken link to this one. If this one has yet to re-register, the
+  /// report is held until it has, or is expelled.
   std::optional<Suspicion> weigh(const Suspicion& suspicion);
-  /// Those that were, and are to be looked at now.
+  /// Held reports that are due now.
   std::vector<Suspicion> take_weighed();
-  /// Once a turn.
+  /// Call once per iteration.
   void tick();
 
-  /// What members are told to go by.
+  /// The settings that members must use.
   JobSettings settings() const;
-  /// What a roster of the last view says, but for its members.
+  /// The roster of the last view without its members.
   Roster head() const;
 
  private:
@@ -85,11 +85,11 @@ class Comebacks {
   const ViewMachine& machine_;
   const MembershipJournal& chronicle_;
   const JobMonitor& watch_;
-  std::optional<Time> since_;          // Somebody has yet to come.
-  std::set<NodeId> unheard_;           // Of those who stand by and may have all.
-  std::vector<MemberExit> put_off_;    // Until these have been heard, or are lost.
-  std::vector<Suspicion> suspicions_;  // The same, of those who have yet to come.
-  std::size_t news_before_ = 0;        // Of losses, by schedulers before this one.
+  std::optional<Time> since_;          // A member has yet to re-register.
+  std::set<NodeId> unheard_;           // Standbys that may be in sync.
+  std::vector<MemberExit> put_off_;    // Until these standbys have reported, or failed.
+  std::vector<Suspicion> suspicions_;  // Reports about members yet to re-register.
+  std::size_t news_before_ = 0;        // Losses that previous schedulers reported.
 };
 
 }  // namespace stretto

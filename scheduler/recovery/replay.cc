@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records to events.
+// Converts records to events.
 #include "scheduler/recovery/replay.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Kind = JournalRecord::Kind;
 
-// None: it is no event of the machine's.
+// None: the record is no event of the machine.
 std::optional<ViewEvent> event_of(const JournalRecord& record, const control::Message* message) {
   const NodeId node = static_cast<NodeId>(record.number);
   switch (record.kind) {
@@ -49,7 +49,7 @@ bool has_message(Kind kind) {
          kind == Kind::kCut || kind == Kind::kTold;
 }
 
-// What the machine does not know.
+// Applies what the machine does not know.
 void tell(const JournalRecord& record, const control::Message& message, const ReplayTarget& to) {
   if (const auto* declare = std::get_if<control::Declare>(&message)) {
     to.agreements.declared_before(static_cast<Rank>(record.number), declare->spec);
@@ -70,8 +70,8 @@ void tell(const JournalRecord& record, const control::Message& message, const Re
   }
 }
 
-// Of whom nothing more comes; and all that a launcher is to hear of it, in the order in which it
-// was told: it passes over what it knows.
+// Drops departed members. Reports to the launcher all it must know, in the original order; it skips
+// what it knows already.
 void part_with(const std::vector<ViewOrder>& orders, const ReplayTarget& to) {
   const View& view = to.machine.view();
   to.chronicle.note_departed(orders, view);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scheduler makes of the journal of the one before it: the same decisions in the same order
-// lead to the same views, identities, names and slots.
+// Replays the journal of the previous scheduler: the same decisions in the same order lead to the
+// same views, node ids, names and slots.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace stretto {
 
-/// What it leads to. All outlive the call.
+/// The components that replay() fills. All outlive the call.
 struct ReplayTarget {
   ViewMachine& machine;
   MembershipJournal& chronicle;
@@ -21,9 +21,9 @@ struct ReplayTarget {
   JobMonitor& watch;
 };
 
-/// Plays the records to these, which are new, and renews the view: this is a scheduler of that
-/// life. All times are `now`. Errors: Malformed, if they do not lead where they say; SchedulerLost,
-/// if the job had not begun.
+/// Replays the records into new components, and renews the view for this incarnation of the
+/// scheduler. All times are `now`. Errors: Malformed, if the views differ from the recorded ones;
+/// SchedulerLost, if the job had not started.
 Status replay(const std::vector<JournalRecord>& records, std::uint32_t life, const ReplayTarget& to,
               Time now);
 

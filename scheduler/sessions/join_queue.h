@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JoinQueue: workers that came to an elastic job while it had as many as it may have. Who takes a
-// lost one's place may come before that one's loss is known; so they wait as long as it can take to
-// find that out. Pure.
+// JoinQueue: workers that ask to join a full elastic job. A replacement may come before the failure
+// of the worker it replaces is known; so it waits as long as detection may take. Pure.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +20,10 @@ class JoinQueue {
     Time deadline;
   };
 
-  /// They wait for so long.
+  /// `patience`: how long workers wait.
   explicit JoinQueue(Duration patience) : patience_(patience) {}
 
-  /// Who waits already goes on waiting. False once it has waited long enough: it is here no more.
+  /// A queued worker keeps its deadline. False once that has passed: the worker is removed.
   bool wait(LinkId link, const control::Hello& hello, Time now) {
     const auto known = std::ranges::find(guests_, link, &Guest::link);
     if (known == guests_.end()) {
@@ -38,7 +37,7 @@ class JoinQueue {
   void remove(LinkId link) {
     std::erase_if(guests_, [link](const Guest& guest) { return guest.link == link; });
   }
-  /// In the order in which they came.
+  /// In the order of arrival.
   const std::vector<Guest>& guests() const { return guests_; }
 
  private:

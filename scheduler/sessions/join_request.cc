@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be told without knowing who is in the job.
+// Checks that do not depend on the membership.
 #include "scheduler/sessions/join_request.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a hello to an event that the view machine takes.
+// Converts a hello to an event of the view machine.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace stretto {
 
-/// What it asks.
+/// The request of this hello.
 Join join_of(const control::Hello& hello);
-/// Refused, with what was wanted and what was found, if the greeting is not one of this job's.
+/// Refused, with the expected and the actual value, if the hello is not valid for this job.
 Result<Join> join_from(const control::Hello& hello, const std::string& token);
 
 }  // namespace stretto

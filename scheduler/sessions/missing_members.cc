@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a job that waits for its members.
+// Log lines of a forming job.
 #include "scheduler/sessions/missing_members.h"
 
 #include <fmt/core.h>

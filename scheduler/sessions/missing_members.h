@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MissingMembers: what the log says of members that have not joined while a job comes together.
+// MissingMembers: log lines about members that have not joined a forming job.
 #pragma once
 
 #include <functional>
@@ -23,17 +23,17 @@ class MissingMembers {
   /// The configuration outlives this.
   MissingMembers(const Config& config, Time now) : config_(config), notes_(now) {}
 
-  /// The processes of these members have ended. Returns them.
+  /// The processes of these members have exited. Returns them.
   std::vector<MemberExit> note_ends(std::vector<MemberExit> ends);
-  /// Workers of an elastic job that has not come together, and whose processes are among these: the
-  /// launcher hears that other processes are awaited for them. Those that had joined go.
+  /// For workers of a forming elastic job whose processes are among these: tells the launcher that
+  /// replacements are awaited. Removes those that had joined.
   void await_again(const std::vector<MemberExit>& ends, const ViewMachine& machine,
                    JobMonitor& watch, const std::function<void(const Disconnected&)>& happened);
-  /// The line that is due now: how long the job waits, and what each missing member does. A
-  /// launcher that tells of ends lets it know that all others run; `launcher` may be null.
+  /// The line that is due now: how long the job has waited, and the state of each missing member.
+  /// If the launcher reports exits, all other processes are running; `launcher` may be null.
   std::optional<std::string> take_line(const Admission& admission, const ExitNotices* launcher,
                                        Time now);
-  /// Logs that line while the job comes together. Returns that time passes.
+  /// Logs that line while the job forms. Returns the tick for the view machine.
   Tick look(const ViewMachine& machine, const ExitNotices* launcher, Time now);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ways of looking up a link.
+// Lookup of links in both directions.
 #include "scheduler/sessions/node_links.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeLinks: by which link each node is reached, and when it was last heard. Pure.
+// NodeLinks: the link of each node, and when the node was last heard. Pure.
 #pragma once
 
 #include <map>
@@ -19,27 +19,27 @@ class NodeLinks {
   };
 
   void add(NodeId node, LinkId link, Time now);
-  /// It is to come, and has no link yet.
+  /// The node must re-register, and has no link yet.
   void expect(NodeId node, Time now) { ends_[node] = {.link = 0, .last_heard = now}; }
-  /// It does not.
+  /// The node will not come.
   void forget(NodeId node);
   bool is_expected(NodeId node) const {
     const auto found = ends_.find(node);
     return found != ends_.end() && found->second.link == 0;
   }
-  /// So many have not come.
+  /// Number of nodes yet to re-register.
   std::size_t expected() const;
-  /// Something came by this link: from whom; 0 if it is nobody's.
+  /// A message came over this link: returns its node; 0: none.
   NodeId heard(LinkId link, Time now);
-  /// The link is no more: whose it was; 0 if nobody's.
+  /// The link has ended: returns its node; 0: none.
   NodeId remove(LinkId link);
 
   /// 0 if it has none.
   LinkId of(NodeId node) const;
   std::vector<LinkId> all() const;
-  /// Who has not been heard for longer than `limit`.
+  /// Nodes that have been silent for longer than `limit`.
   std::vector<Silence> silent(Time now, Duration limit) const;
-  /// We slept, and heard nobody: all were heard just now.
+  /// This process slept and received no messages: counts all nodes as heard just now.
   void forgive(Time now);
 
  private:

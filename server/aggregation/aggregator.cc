@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From shares to sums: adopted, decoded, added.
+// Contributions become sums: adopted, decoded, added.
 #include "server/aggregation/aggregator.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace stretto {
 namespace {
 
-// Memory that allocate_ gave, which is aligned.
+// Memory from allocate_, which is aligned.
 std::span<float> sum_numbers(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
@@ -38,14 +38,14 @@ Aggregator::Aggregator(const PartLayout& layout, ContributorGroup group, Allocat
   }
 }
 
-// Of one that contributes.
+// `share` is a contributor's.
 Rank Aggregator::rank_of(const Share& share) const {
   const auto index = rounds_.group()->find(share.worker);
   STRETTO_CHECK(index.has_value());
   return rounds_.group()->at(*index).rank;
 }
 
-// Where each is added in its turn, the one that all wait for is the last to come.
+// With addition in rank order, the worst case is that the first contribution comes last.
 std::uint64_t Aggregator::most_held_bytes() const {
   if (held_.empty() || !are_collected(layout_.options.mode, false)) return 0;
   const std::uint64_t shares = held_.size() - (shares_ == Shares::kKept ? 0 : 1);
@@ -53,7 +53,7 @@ std::uint64_t Aggregator::most_held_bytes() const {
   return shares * (codec.lossy() ? ops::encoded_bytes(codec, layout_.elements) : layout_.bytes);
 }
 
-// Shares come as the tensor's codec says, and what a broadcast sets as it is.
+// Contributions must have the tensor's codec; broadcast bytes are plain.
 Status Aggregator::check_encoding(const Share& share) const {
   const Codec wanted = share.assign ? Codec::kNone : layout_.codec.codec;
   if (share.codec != wanted) {
@@ -107,7 +107,7 @@ Result<Aggregator::Counted> Aggregator::add(Share share) {
   return counted;
 }
 
-// ---- sums of several workers
+// ---- preaggregated sums
 
 Result<Aggregator::Counted> Aggregator::add_sum(Share sum, const std::vector<NodeId>& makers) {
   if (Status status = check_sum(rounds_, layout_.options.mode, sum, makers); !status.ok()) {
@@ -116,7 +116,7 @@ Result<Aggregator::Counted> Aggregator::add_sum(Share sum, const std::vector<Nod
   sum.worker = makers.front();
   if (Status status = sum.absent ? Status() : check_encoding(sum); !status.ok()) return status;
   std::optional<Sources> from;
-  for (const NodeId maker : makers) {  // At once: nobody looks in between.
+  for (const NodeId maker : makers) {  // Atomic: no caller sees a partial state.
     STRETTO_CHECK(!from);
     from = rounds_.contribute(maker, false);
   }
@@ -129,8 +129,8 @@ Result<Aggregator::Counted> Aggregator::add_sum(Share sum, const std::vector<Nod
   return counted;
 }
 
-// Where shares are held, a sum has the turn of the first of its makers; the others are there with
-// nothing more.
+// A held sum takes the position of its first contributor; the positions of the others are marked as
+// empty contributions.
 void Aggregator::hold_places(Share& sum, const std::vector<NodeId>& makers) {
   if (held_.empty() || makers.size() < 2) return;
   const auto place = [this](NodeId maker) { return *rounds_.group()->find(maker); };
@@ -151,7 +151,7 @@ Update Aggregator::made_of(Sources from, bool assign, Buffer bytes) {
           .bytes = std::move(bytes)};
 }
 
-// The round that has just become whole.
+// Makes the update of the round that was just completed.
 std::optional<Update> Aggregator::finish(Sources from, bool assign) {
   if (!assign) return made_of(std::move(from), assign, take_sum());
   if (broadcast_.end(!sum_.empty())) return made_of(std::move(from), assign, take_sum());
@@ -172,14 +172,14 @@ void Aggregator::collect(Share share) {
     if (!share.absent) add_to_sum(std::move(share));
     return;
   }
-  // Kept beyond this call: memory that is not ours alone may change once its push is acked.
+  // It outlives this call: memory of other owners may change once its push is acknowledged.
   const bool as_it_is = share.absent || share.bytes.exclusive() || share.bytes.lasting();
   if (!as_it_is) share.bytes = own_copy(share.bytes, allocate_);
   held_[*rounds_.group()->find(share.worker)] = std::move(share);
   if (shares_ == Shares::kAdded) add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
 }
 
-// Those whose turn it is, and who have come.
+// Adds consecutive contributions that have come, in rank order.
 void Aggregator::add_in_rank_order(std::uint32_t until) {
   const auto has_come = [](const Share& share) { return share.absent || !share.bytes.empty(); };
   while (turn_ < until && has_come(held_[turn_])) {
@@ -188,7 +188,7 @@ void Aggregator::add_in_rank_order(std::uint32_t until) {
   }
 }
 
-// ---- who contributes
+// ---- changes of contributors
 
 Result<std::optional<Update>> Aggregator::regroup(const ContributorGroup& next,
                                                   std::uint64_t from_round,
@@ -206,17 +206,17 @@ Result<std::optional<Update>> Aggregator::regroup(const ContributorGroup& next,
   return completed;
 }
 
-// After a round is done.
+// Applies changes that take effect with the next round.
 void Aggregator::follow_changes() {
   while (!to_come_.empty() && to_come_.front().from_round <= rounds_.next_round()) {
     const ContributorGroup next = to_come_.front().group;
     to_come_.erase(to_come_.begin());
     const std::optional<Update> completed = regroup_now(next);
-    STRETTO_CHECK(!completed);  // Nothing is open.
+    STRETTO_CHECK(!completed);  // No round is open.
   }
 }
 
-// Those who have come to the open round and do not contribute any more.
+// Whether the open round can drop contributors that are not in `next`.
 Status Aggregator::check_gone(const Contributors& next) const {
   if (!rounds_.open()) return {};
   if (shares_ == Shares::kKept) return sums_.check_gone(*rounds_.group(), next);
@@ -240,13 +240,13 @@ std::optional<Update> Aggregator::regroup_now(const ContributorGroup& next) {
   const ContributorGroup before = rounds_.group();
   const bool assign = rounds_.open_assigns();
   std::vector<Share> held(held_.empty() ? 0 : next->size());
-  std::uint32_t added = 0;  // Of those that go on, how many are in the sum already.
+  std::uint32_t added = 0;  // Contributions in the sum whose workers stay.
   for (std::uint32_t index = 0; index < held_.size(); ++index) {
     const auto now = next->find(before->at(index).node);
     if (!now) continue;
     held[*now] = std::move(held_[index]);
     if (index >= turn_) continue;
-    STRETTO_CHECK(*now == added);  // Those who stay keep their order, and come before who is new.
+    STRETTO_CHECK(*now == added);  // Staying workers keep their order, before new ones.
     ++added;
   }
   held_ = std::move(held);
@@ -254,7 +254,7 @@ std::optional<Update> Aggregator::regroup_now(const ContributorGroup& next) {
   std::erase_if(listeners_, [&](NodeId node) { return !next->contains(node); });
   std::optional<Sources> from = rounds_.regroup(next);
   if (from) return finish(*std::move(from), assign);
-  if (!rounds_.open()) {  // Only those who are gone had come.
+  if (!rounds_.open()) {  // Only removed workers had contributed.
     broadcast_.drop();
     sum_ = Buffer();
     sums_.clear();
@@ -264,7 +264,7 @@ std::optional<Update> Aggregator::regroup_now(const ContributorGroup& next) {
 
 // ---- sums
 
-// Of the round that has just been completed: zero if nobody shared anything.
+// The sum of the completed round: zeros if all contributions were empty.
 Buffer Aggregator::take_sum() {
   add_in_rank_order(static_cast<std::uint32_t>(held_.size()));
   turn_ = 0;
@@ -288,9 +288,9 @@ void Aggregator::add_to_sum(Share share) {
   }
 }
 
-// Where shares were kept, the first one is at hand with the second: both are read once. Where they
-// are added as they come, a first one is copied while it is in the cache: left where it lies until
-// the second comes it would be cold by then, and its sender would fill other, colder memory.
+// Kept contributions: the first is added with the second, and both are read once. Otherwise the
+// first is copied at once, while it is in the cache. If it stayed in place until the second came,
+// it would be cold, and its sender would fill other, colder memory.
 void Aggregator::add_numbers(Buffer share) {
   const ops::ReduceOp reduction = reduction_of(layout_.options.update.rule);
   if (sum_.empty()) {
@@ -316,7 +316,7 @@ void Aggregator::add_widened(const Buffer& share) {
   ops::accumulate(layout_.dtype, sum_.writable(), share.bytes(), !first);
 }
 
-// In memory of our own.
+// Decodes into memory of this part's own.
 Buffer Aggregator::decoded(const Buffer& encoded) const {
   Buffer numbers = allocate_(layout_.bytes);
   ops::decode(layout_.codec, encoded.bytes(), sum_numbers(numbers.writable()), ops::Then::kAssign);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregator: makes updates of a part's shares. Consistency says when a share counts and what is
-// complete; the bytes of an open round are added up here. Knows no values and sends nothing.
+// Aggregator: makes updates from a part's contributions. Consistency decides which ones count and
+// when a round is complete; this adds up their bytes. It knows no values and sends nothing.
 #pragma once
 
 #include <optional>
@@ -19,38 +19,37 @@ namespace stretto {
 /// Thread: loop.
 class Aggregator {
  public:
-  /// Whether the shares of an open round are added up as they come, or kept until it is whole: only
-  /// then can it be made again without one of them.
+  /// Whether contributions of an open round are added on arrival, or kept until it is complete:
+  /// only kept ones allow to redo the round without some of them.
   enum class Shares : std::uint8_t { kAdded, kKept };
 
   Aggregator(const PartLayout& layout, ContributorGroup group, Allocate allocate = Buffer::allocate,
              Shares shares = Shares::kAdded);
 
-  /// What a share did.
+  /// The effect of a contribution.
   struct Counted {
-    Consistency::Gate gate;        ///< What the answer to it waits for.
-    std::optional<Update> update;  ///< What it completed: its round, or itself where shares apply
-                                   ///< as they come.
+    Consistency::Gate gate;        ///< Condition for its answer.
+    std::optional<Update> update;  ///< The completed update: of its round, or of the contribution
+                                   ///< itself where each applies on arrival.
   };
-  /// Counts a share: summed or kept when this returns a value, refused and without effect
-  /// otherwise. The first share's memory becomes the sum if it is ours alone, and is copied
-  /// otherwise; the others are added straight out of the transport's memory. A kept share stays
-  /// where it is if it is ours alone or lent to last, and is copied otherwise.
+  /// Counts a contribution: summed or kept when this returns a value, rejected without effect
+  /// otherwise. The first one's memory becomes the sum if it is exclusive, and is copied otherwise;
+  /// later ones are added directly from the transport's memory. A kept contribution is not copied
+  /// if its memory is exclusive or lent permanently.
   Result<Counted> add(Share share);
-  /// The same of a sum that has been made elsewhere of several workers' contributions, as a share
-  /// of each of them. Its sender need not be one of them.
+  /// Counts a preaggregated sum as a contribution of each of `makers`. Its sender need not be one
+  /// of them.
   Result<Counted> add_sum(Share sum, const std::vector<NodeId>& makers);
 
-  /// Who makes rounds from `from_round` on, or at once if that is the open round or the next one to
-  /// open; where there are no rounds it is always at once. Replaces what was to come from that
-  /// round on. Those who are `gone` are out at once: the open round's sum is made without them, and
-  /// the update is returned that this may complete. Refused and without effect if of a sum's makers
-  /// some are gone and others are not, or if shares are not kept, and the open round cannot be made
-  /// without somebody.
+  /// Sets the contributors from `from_round` on; at once if that round is open or opens next, or if
+  /// the mode has no rounds. Replaces pending changes from that round on. `gone` workers are
+  /// removed at once: the open round's sum is made without them, and an update that this completes
+  /// is returned. Rejected without effect if only some contributors of a sum are gone. The same if
+  /// contributions are not kept and the open round depends on a gone worker.
   Result<std::optional<Update>> regroup(const ContributorGroup& next, std::uint64_t from_round,
                                         const std::set<NodeId>& gone = {});
 
-  /// Most that shares of the open round take which wait to be added, beyond its sum.
+  /// Upper limit of the bytes that held contributions of the open round take beyond its sum.
   std::uint64_t most_held_bytes() const;
 
   BroadcastRound& broadcast() { return broadcast_; }
@@ -79,19 +78,19 @@ class Aggregator {
   PartLayout layout_;
   Allocate allocate_;
   Consistency rounds_;
-  Buffer sum_;  // Of the open collected round; empty before its first bytes. Read-only while it
-                // is a kept share, where its sender has it.
+  Buffer sum_;  // Of the open collected round; empty before its first bytes. Read-only while it is
+                // a kept contribution in its sender's memory.
   Shares shares_;
-  std::vector<Share> held_;  // Shares that are added later, by their workers' order; or none are.
-  PreaggregatedSums sums_;   // Of those held.
-  std::uint32_t turn_ = 0;   // Whose share is to be added next.
+  std::vector<Share> held_;     // Contributions to add later, by contributor; or empty.
+  PreaggregatedSums sums_;      // Of those in held_.
+  std::uint32_t turn_ = 0;      // Next index to add.
   std::set<NodeId> listeners_;  // Of the open round.
   BroadcastRound broadcast_;
   struct Change {
     ContributorGroup group;
     std::uint64_t from_round = 0;
   };
-  std::vector<Change> to_come_;  // Each once its round is the next; by rounds.
+  std::vector<Change> to_come_;  // Pending, ascending by round.
 };
 
 }  // namespace stretto

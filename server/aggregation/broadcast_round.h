@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BroadcastRound: whom the workers mean that have come to a part's broadcast, and whether it comes
-// to a value. Knows no bytes.
+// BroadcastRound: checks that workers in a part's broadcast agree on the root, and whether it
+// results in a value. Knows no bytes.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,12 +14,12 @@
 
 namespace stretto {
 
-/// All name the same root, and it alone brings bytes: so a round that is whole has its bytes once.
-/// Where workers may be lost they may name one that is, or two by the ranks before and after: such
-/// a round is whole when all have come, and makes nothing. Thread: loop.
+/// All workers name the same root, and only the root brings bytes: so a complete round has its
+/// bytes once. In elastic jobs workers may name a failed root, or different roots by the ranks of
+/// different epochs. Such a round completes without a value. Thread: loop.
 class BroadcastRound {
  public:
-  /// Whether the share of the worker of this number may count. `elastic`: workers may be lost.
+  /// Whether the contribution of worker `rank` may count. `elastic`: workers may fail.
   Status check(const Share& share, Rank rank, const Contributors& group, bool elastic) const {
     if ((!elastic && !group.has_rank(share.root)) || share.absent != (rank != share.root)) {
       return {Code::kMalformed,
@@ -38,26 +38,26 @@ class BroadcastRound {
   bool open() const { return root_.has_value(); }
   bool names(Rank rank) const { return root_ && root_->rank == rank; }
 
-  /// All have come, and somebody has brought bytes or nobody. True if these are the value.
+  /// Every worker has come; `any_bytes`: a root brought bytes. True if these are the value.
   bool end(bool any_bytes) {
     const Root root = *std::exchange(root_, {});
     const bool is_made = any_bytes && !root.in_doubt;
     made_nothing_ = !is_made;
     return is_made;
   }
-  /// Nobody is left of those who had come.
+  /// All workers that had come have been removed.
   void drop() { root_.reset(); }
-  /// One has come to nothing, which nobody has been told of.
+  /// A broadcast ended without a value, and no worker has been notified yet.
   bool has_made_nothing() const { return made_nothing_; }
   /// True once after that.
   bool take_made_nothing() { return std::exchange(made_nothing_, false); }
 
  private:
   struct Root {
-    Rank caller = 0;         // Whoever came first
+    Rank caller = 0;         // The first worker to come
     std::uint32_t rank = 0;  // named it,
     std::uint32_t view = 0;  // by the ranks of that epoch.
-    bool in_doubt = false;   // Others named another one, by other ranks.
+    bool in_doubt = false;   // Others named another root, by other ranks.
   };
   std::optional<Root> root_;
   bool made_nothing_ = false;

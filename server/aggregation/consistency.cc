@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds are sets of workers: each is in one once.
+// Rounds are sets of workers: each worker is in a round once.
 #include "server/aggregation/consistency.h"
 
 #include <fmt/core.h>
@@ -106,7 +106,7 @@ void Consistency::leave(NodeId worker) {
 }
 
 std::optional<Sources> Consistency::regroup(ContributorGroup next) {
-  const std::uint64_t front = rounds_.most();  // Of all: who is behind it is yet to come there.
+  const std::uint64_t front = rounds_.most();  // Of all members: those behind will reach it.
   const ContributorGroup before = std::exchange(group_, std::move(next));
   const IndexSet left_before = rounds_.left();
   const IndexSet here_before = std::exchange(here_, IndexSet(group_->size()));

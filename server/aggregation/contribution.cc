@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a part's own.
+// Copies in a part's own memory.
 #include "server/aggregation/contribution.h"
 
 #include <algorithm>

@@ -24,7 +24,7 @@ Contributors::Contributors(std::vector<Contributor> all) : by_rank_(std::move(al
 
 std::optional<std::uint32_t> Contributors::find(NodeId node) const {
   if (by_node_.empty()) return {};
-  // Nodes that joined one after the other have numbers one after the other.
+  // Nodes that joined in sequence have consecutive ids.
   const std::size_t guess = node - by_node_.front().first;
   if (guess < by_node_.size() && by_node_[guess].first == node) return by_node_[guess].second;
   const auto place =

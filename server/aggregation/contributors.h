@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributors: who makes the rounds of a part: workers by identity. Their ranks are what users see
-// of them, and the order in which shares are added up where that order is fixed.
+// Contributors: the workers that contribute to the rounds of a part, by node id. Their ranks are
+// shown to users, and are the order of addition where that is fixed.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ class Contributors {
   std::uint32_t size() const { return static_cast<std::uint32_t>(by_rank_.size()); }
   /// In the order of ranks.
   const Contributor& at(std::uint32_t index) const { return by_rank_[index]; }
-  /// Where at() has it; nothing for one that does not contribute.
+  /// The index for at(); none for a worker that does not contribute.
   std::optional<std::uint32_t> find(NodeId node) const;
   bool contains(NodeId node) const { return find(node).has_value(); }
   bool has_rank(std::uint64_t rank) const;
   const std::vector<Contributor>& all() const { return by_rank_; }
-  /// Of those that contribute.
+  /// The ranks of those nodes that contribute.
   std::vector<Rank> ranks_of(const std::vector<NodeId>& nodes) const;
 
  private:
@@ -43,19 +43,19 @@ class Contributors {
   std::vector<std::pair<NodeId, std::uint32_t>> by_node_;
 };
 
-/// What messages call a worker: "worker 3", or by its identity if it does not contribute.
+/// A worker's name in messages: "worker 3", or its node id if it does not contribute.
 std::string name_in(const Contributors& group, NodeId worker);
 
 /// Shared by all parts, and by the updates that they make.
 using ContributorGroup = std::shared_ptr<const Contributors>;
 ContributorGroup make_group(std::vector<Contributor> all);
-/// The same group if it has none of those.
+/// The same group if none of `gone` is in it.
 ContributorGroup without(const ContributorGroup& group, const std::set<NodeId>& gone);
 
-/// Whose shares an update is made of: those of a whole group, or one worker's. Thread: any.
+/// The sources of an update: a whole group, or one worker. Thread: any.
 class Sources {
  public:
-  Sources() = default;  ///< Nobody's.
+  Sources() = default;  ///< None.
   explicit Sources(ContributorGroup group) : group_(std::move(group)) {}
   explicit Sources(NodeId alone) : alone_(alone) {}
 

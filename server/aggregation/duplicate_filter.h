@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DuplicateFilter: which shares of a part have counted, by who sent them: the last round of each
-// incarnation of a worker. Rounds of one part by one incarnation only grow, so this is all that it
-// takes to know a share that comes twice. Part of a slot's state.
+// DuplicateFilter: the contributions of a part that have counted: the last round of each
+// incarnation of a worker. Rounds of one part by one incarnation only grow, so this suffices to
+// detect duplicates. Part of a slot's state.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace stretto {
 /// Thread: loop.
 class DuplicateFilter {
  public:
-  /// 0 for one that has sent nothing.
+  /// 0 for a worker without contributions.
   std::uint64_t last_of(NodeId worker) const {
     const auto place = std::ranges::lower_bound(last_, worker, {}, &Entry::first);
     return place == last_.end() || place->first != worker ? 0 : place->second;

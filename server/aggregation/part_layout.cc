@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decided once, where a part is made.
+// The layout is computed once, when a part is made.
 #include "server/aggregation/part_layout.h"
 
 #include "ops/mean.h"

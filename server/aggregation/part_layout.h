@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PartLayout: what a part is made of, from its tensor's description: sizes, types, and what the
-// rule makes of a round. Collecting and storing agree by it.
+// PartLayout: the layout of a part, from its tensor's description: sizes, types, and how the rule
+// combines a round. Aggregation and storage share it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct PartLayout {
   PartLayout(const TensorSpec& spec, const wire::Key& of, std::size_t elements,
              std::uint32_t workers);
 
-  /// What a round's shares are added up in: for a mean, wide enough for their sum.
+  /// The type of a round's sum: for a mean, wide enough for the sum of all contributions.
   static Dtype dtype_of_sums(const TensorSpec& spec);
 
   wire::Key key;
@@ -29,9 +29,9 @@ struct PartLayout {
   std::size_t bytes;  ///< Of its elements.
   std::uint32_t workers;
   bool mean;        ///< Sums are divided by the contributors, or updates averaged over them.
-  bool has_rule;    ///< Else its values are the rounds' own sums or means.
-  CodecSpec codec;  ///< Of every share that is no broadcast,
-  std::uint64_t name_hash;  ///< and the tensor's name, on which a codec's chance depends.
+  bool has_rule;    ///< Else values are the rounds' own sums or means.
+  CodecSpec codec;  ///< Of every contribution except broadcasts,
+  std::uint64_t name_hash;  ///< and the tensor's name, which seeds a codec's randomness.
 };
 
 }  // namespace stretto

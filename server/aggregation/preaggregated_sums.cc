@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sum is a set of makers: no maker twice, and nobody taken out.
+// A sum is a set of contributors: no duplicates, and none can be removed.
 #include "server/aggregation/preaggregated_sums.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least is known with how many are at it.
+// The minimum is kept with the number of workers at it.
 #include "server/aggregation/round_counts.h"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundCounts: how many rounds each worker of a list has made, with the least and the most kept as
-// they change. Everybody is looked at only when the last one leaves the least, which is not more
-// often than the slowest makes rounds, and everybody has made as many: over a job a share costs the
-// same for two workers and for a thousand.
+// RoundCounts: the number of rounds of each worker, with the minimum and maximum kept up to date. A
+// full scan is needed only when the last worker leaves the minimum, at most once per round of the
+// slowest worker. So the amortised cost of a contribution does not depend on the number of workers.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +15,17 @@ namespace stretto {
 class RoundCounts {
  public:
   explicit RoundCounts(std::uint32_t workers);
-  /// With rounds that they have made already; nobody has left.
+  /// Starts with these rounds; no worker has left.
   explicit RoundCounts(std::vector<std::uint64_t> rounds);
 
   void advance(std::uint32_t index);
-  /// From now on the worker does not count for the least. Twice is as once.
+  /// Removes the worker from the minimum. Idempotent.
   void leave(std::uint32_t index);
 
   std::uint32_t workers() const { return static_cast<std::uint32_t>(rounds_.size()); }
   std::uint64_t of(std::uint32_t index) const { return rounds_[index]; }
   const IndexSet& left() const { return left_; }
-  /// Of those who have not left; if all have, the most.
+  /// Of workers that have not left; if all have, the maximum.
   std::uint64_t least() const { return at_least_ == 0 ? most_ : least_; }
   std::uint64_t most() const { return most_; }
 
@@ -35,8 +34,8 @@ class RoundCounts {
 
   std::vector<std::uint64_t> rounds_;
   IndexSet left_;
-  std::uint64_t least_ = 0;     // Of those who stay, and
-  std::uint32_t at_least_ = 0;  // how many of them are there: none if nobody stays.
+  std::uint64_t least_ = 0;     // Of staying workers,
+  std::uint32_t at_least_ = 0;  // and how many of them are at it; 0 if none stays.
   std::uint64_t most_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares of an open round do not count: they come again.
+// Contributions to an open round are not included: workers retransmit them.
 #include "server/aggregation/rounds_snapshot.h"
 
 #include <set>

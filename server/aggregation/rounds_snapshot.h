@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundsSnapshot: how far the rounds of a part are, without what is open: with that rounds go on at
-// another server as they would have here.
+// RoundsSnapshot: the progress of a part's rounds, without open ones. From it another server
+// continues the rounds exactly as this one would have.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ class RoundsSnapshot final {
   struct Worker {
     NodeId node = 0;
     std::uint64_t rounds = 0;  ///< That have counted,
-    std::uint64_t before = 0;  ///< with so many before it came.
+    std::uint64_t before = 0;  ///< including these before it joined.
     Rank number = 0;           ///< Contributor::rank.
   };
 
   static RoundsSnapshot of(const Consistency& rounds);
-  /// Those who make them; null if it contradicts itself.
+  /// The contributors; null if the snapshot is inconsistent.
   ContributorGroup group() const;
-  /// The same for rounds of which none is open. False, and without effect, if it contradicts
-  /// itself, or other workers make them.
+  /// Restores the snapshot into rounds of which none is open. False, and without effect, if it is
+  /// inconsistent, or for other contributors.
   bool give(Consistency& rounds) const;
-  /// As they are at first.
+  /// No round has been made.
   bool is_new() const { return version == 0 && finished == 0; }
 
   std::uint64_t version = 0;
   std::uint64_t finished = 0;  ///< Collected rounds,
   std::uint64_t empty = 0;     ///< and those of them that made no update:
-  bool made_nothing = false;   ///< the last one is such.
+  bool made_nothing = false;   ///< the last one made none.
   std::vector<Worker> workers = {};
 };
 

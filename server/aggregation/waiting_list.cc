@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who stays moves up, in one pass.
+// Remaining waiters move up, in one pass.
 #include "server/aggregation/waiting_list.h"
 
 #include <algorithm>

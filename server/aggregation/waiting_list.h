@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaitingList: who waits for a part's rounds and values. Nobody is looked at twice for the same
-// reason: only newcomers, and all of them once rounds have moved on.
+// WaitingList: the workers that wait for a part's rounds and values. A pass checks only new
+// waiters, and all of them once rounds have progressed.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace stretto {
 
-/// A worker that waits for a value, or only to hear that the round is done.
+/// A worker that waits for a value, or only for the end of a round.
 struct Waiter {
   NodeId worker = 0;
   std::int32_t priority = 0;
   Time deadline = Time::max();
   bool wants_value = false;
-  bool pushed = false;   ///< It waits for the answer to a share, not to a pull,
-  bool assigns = false;  ///< and takes part in a broadcast by it.
+  bool pushed = false;   ///< It waits for the answer to a contribution, not to a pull,
+  bool assigns = false;  ///< which is its part in a broadcast.
   Consistency::Gate gate;
   Time since;
 };
@@ -29,14 +29,14 @@ struct Waiter {
 class WaitingList {
  public:
   void add(const Waiter& waiter) { waiters_.push_back(waiter); }
-  /// Those whose wait is over, in the order in which they came; they wait no longer. Always asked
-  /// with the same rounds.
+  /// Removes and returns waiters whose gate is open, in order of arrival. Always pass the same
+  /// rounds.
   std::vector<Waiter> take_ready(const Consistency& rounds);
-  /// These wait no longer, and are told nothing.
+  /// Removes these waiters without an answer.
   void drop(const std::set<NodeId>& workers);
-  /// Those of the open broadcast, ready or not.
+  /// Removes and returns those of the open broadcast, ready or not.
   std::vector<Waiter> take_assigning();
-  /// Everybody, ready or not.
+  /// Removes and returns all waiters, ready or not.
   std::vector<Waiter> take_all();
 
   bool empty() const { return waiters_.empty(); }
@@ -45,9 +45,9 @@ class WaitingList {
   std::size_t count_of(NodeId worker) const;
 
  private:
-  std::vector<Waiter> waiters_;    // In the order in which they came.
-  std::size_t looked_at_ = 0;      // So many of them, the first, must go on waiting
-  std::uint64_t at_progress_ = 0;  // until the rounds have moved on from here.
+  std::vector<Waiter> waiters_;    // In order of arrival.
+  std::size_t looked_at_ = 0;      // This many at the front must wait
+  std::uint64_t at_progress_ = 0;  // until the progress is beyond this.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From entries to parts.
+// Loads parts from entries.
 #include "server/checkpoint/checkpoint_loader.h"
 
 #include <fmt/core.h>

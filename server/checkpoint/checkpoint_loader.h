@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointLoader: the parts of a checkpoint, for those that are made now. Where a part lay when
-// it was saved does not matter: each is found by its tensor's name and its number.
+// CheckpointLoader: loads saved parts into new ones. The server that saved a part does not matter:
+// parts are found by tensor name and part number.
 #pragma once
 
 #include <map>
@@ -15,21 +15,21 @@
 
 namespace stretto {
 
-/// Thread: any, where not said otherwise.
+/// Thread: any, except where noted.
 class CheckpointLoader {
  public:
-  /// Of a complete checkpoint.
+  /// Opens a complete checkpoint.
   static Result<CheckpointLoader> open(checkpoint::Folder& folder, std::uint64_t number);
 
   /// A part of a tensor, by the tensor's name and the part's number.
   using Name = std::pair<std::string, std::uint32_t>;
 
   bool has(const Name& name) const { return parts_.contains(name); }
-  /// The saved bytes of a part that there is. kMalformed if they are damaged. Blocks. Thread: any,
-  /// one at a time.
+  /// The saved bytes of an existing part. kMalformed if they are damaged. Blocks. Thread: any, one
+  /// at a time.
   Result<std::vector<std::byte>> read(const Name& name);
-  /// Gives a part its saved bytes, and its rounds go on behind that. kMismatch if its tensor was
-  /// another one then; kMalformed if the bytes are of another size.
+  /// Restores a part from its saved bytes; its rounds continue from there. kMismatch if its tensor
+  /// was defined otherwise; kMalformed for bytes of another size.
   Status load(Part& part, std::span<const std::byte> bytes) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk's thread opens and reads, in the order in which the loop asked for it.
+// The disk's thread opens and reads, in the order of the loop's requests.
 #include "server/checkpoint/restore_reads.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Code kNotRead = Code::kRefused;
 
-// Memory is short for the process, and not for its thread alone.
+// An allocation failure here affects the process, not only this thread.
 Result<std::vector<std::byte>> read_part(CheckpointLoader& parts,
                                          const CheckpointLoader::Name& part) {
   try {
@@ -30,7 +30,7 @@ Result<std::vector<std::byte>> read_part(CheckpointLoader& parts,
 
 struct RestoreReads::Shared {
   std::atomic<bool> cancelled{false};
-  // Set once, by the disk's thread, before `done` counts its opening.
+  // Set once, by the disk's thread, before `done` counts the job.
   std::optional<Result<CheckpointLoader>> parts;
   Mutex mutex;
   std::size_t done GUARDED_BY(mutex) = 0;

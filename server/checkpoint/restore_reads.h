@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RestoreReads: reads a checkpoint for a shard on the thread of its disk, so that a slow disk
-// delays the parts that are read and not the shard's heartbeats.
+// RestoreReads: reads a checkpoint for a shard on the disk's thread. So a slow disk delays only the
+// parts that are read, and not the shard's heartbeats.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +23,25 @@ namespace stretto {
 /// Thread: loop.
 class RestoreReads {
  public:
-  /// Opens checkpoint `number`, and reads by `work`, which outlives this.
+  /// Opens checkpoint `number`, and reads on `work`, which must outlive this.
   RestoreReads(checkpoint::DiskExecutor& work, checkpoint::Folder folder, std::uint64_t number);
 
-  /// The saved bytes of this part are in memory, or it has none, or the checkpoint cannot be read.
-  /// False: a read has been asked for, now or before.
+  /// True if this part's saved bytes are in memory, if it has none, or if the checkpoint cannot be
+  /// read. False: a read is in progress.
   bool is_read(const CheckpointLoader::Name& part);
-  /// Once a turn, before is_read(): sees what has been read. Logs if the disk takes long.
+  /// Call once per iteration, before is_read(): collects finished reads. Logs a slow disk.
   void look(Time now);
-  /// A read has been asked for, and look() has not seen its end.
+  /// A read is in progress, or look() has not seen its end.
   bool reading() const { return seen_ != posted_; }
-  /// Gives a part its saved bytes, and frees these: CheckpointLoader::load. Errors: also why the
-  /// checkpoint cannot be read, and Refused if is_read() is false.
+  /// Restores a part from its saved bytes, and frees them: CheckpointLoader::load. Errors: also an
+  /// unreadable checkpoint, and Refused if is_read() is false.
   Status load(Part& part);
   /// Drops the remaining reads.
   void cancel();
 
  private:
   using Bytes = std::vector<std::byte>;
-  struct Shared;  // With the disk's thread.
+  struct Shared;  // Shared with the disk's thread.
 
   bool is_open() const;
 
@@ -51,8 +51,8 @@ class RestoreReads {
   std::set<CheckpointLoader::Name> asked_;
   std::set<CheckpointLoader::Name> loaded_;
   std::size_t posted_ = 1;         // Jobs of the disk's thread,
-  std::size_t seen_ = 0;           // and those whose end has been seen.
-  std::optional<WaitNotes> wait_;  // Since a read has been awaited.
+  std::size_t seen_ = 0;           // and those seen to have ended.
+  std::optional<WaitNotes> wait_;  // While a read is awaited.
 };
 
 }  // namespace stretto

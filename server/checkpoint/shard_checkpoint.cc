@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop copies, the disk's thread writes; what waits between them is bounded, but for parts that
-// change before their turn.
+// The loop copies, the disk's thread writes. The queue between them is bounded, except for parts
+// that change before their copy.
 #include "server/checkpoint/shard_checkpoint.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kMostWaiting = std::uint64_t{64} << 20;  // Bytes for the disk.
+constexpr std::uint64_t kMostWaiting = std::uint64_t{64} << 20;  // Bytes queued for the disk.
 
 Status is_broken(const Part& part) {
   const std::string why =
@@ -36,7 +36,7 @@ struct ShardCheckpoint::Writing {
   std::atomic<std::uint64_t> waiting_bytes{0};
   Mutex mutex;
   std::optional<control::CheckpointSaved> result GUARDED_BY(mutex);
-  // Of the disk's thread.
+  // Used by the disk's thread.
   std::optional<checkpoint::PartsWriter> writer;
   std::uint64_t entries = 0;
   Status why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShardCheckpoint: a shard's part in a checkpoint: what its slots hold at the cut goes to a file,
-// while they go on. Each part is copied when its turn comes, or before it changes.
+// ShardCheckpoint: a shard's part of a checkpoint: writes the contents of its slots at the cut to a
+// file while slots stay in use. Each part is copied in its turn, or before it changes.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace stretto {
 
-/// What a part is worth saving for: the next value does not depend on a round's sum that has been
-/// told.
+/// Whether a part must be saved: false if its next value depends only on sums that workers already
+/// have.
 bool is_saved(const TensorSpec& spec);
 
 /// Thread: loop.
@@ -26,19 +26,19 @@ class ShardCheckpoint {
  public:
   static constexpr std::uint64_t kCopiedInATurn = std::uint64_t{1} << 20;
 
-  /// `file`: the name of its files. Both others outlive this. A turn copies parts until they are
-  /// of so many bytes.
+  /// `file`: the name of its files. `work` and `folder`'s disk outlive this. An iteration copies
+  /// parts up to `copied_in_a_turn` bytes.
   ShardCheckpoint(checkpoint::DiskExecutor& work, checkpoint::Folder folder, std::string file,
                   std::uint64_t copied_in_a_turn = kCopiedInATurn);
 
-  /// All that these slots hold now is this checkpoint's. One at a time: none is active().
-  /// Without effect, and kRefused, if a round of a part that is to be saved is open or has failed:
-  /// the parts of its tensor do not belong together.
+  /// Takes a cut of these slots for this checkpoint. No other may be active(). kRefused, without
+  /// effect, if a round of a part to be saved is open or has failed: the parts of its tensor would
+  /// be inconsistent.
   Status begin(const control::CheckpointCut& cut, OwnedSlots& slots);
   bool active() const { return writing_ != nullptr; }
-  /// Once a turn: copies some more, unless much waits for the disk. What came of it, once.
+  /// Call once per iteration: copies parts if the disk's queue has room. The result, once.
   std::optional<control::CheckpointSaved> step();
-  /// There is more to copy, and room for it.
+  /// There is more to copy, and room in the queue.
   bool can_go_on() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was saved, and what is.
+// Restores saved parts, and saves new checkpoints.
 #include "server/checkpoint/shard_persistence.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ShardPersistence: what a shard has on a disk: the checkpoint that its job goes on from, and its
-// part in the one that is being made.
+// ShardPersistence: a shard's data on disk: the checkpoint from which its job resumes, and its part
+// of the checkpoint in progress.
 #pragma once
 
 #include <functional>
@@ -17,36 +17,36 @@ namespace stretto {
 /// Thread: loop.
 class ShardPersistence {
  public:
-  /// Where it lies; both null: nowhere. Between two turns of the loop so many bytes are copied.
+  /// The storage; both null: none. The loop copies at most `copied_in_a_turn` bytes per iteration.
   struct Files {
     Disk* disk = nullptr;
     checkpoint::DiskExecutor* work = nullptr;
     std::uint64_t copied_in_a_turn = ShardCheckpoint::kCopiedInATurn;
   };
-  /// Hears that what was saved cannot be read.
+  /// Called when saved data cannot be read.
   using Unreadable = std::function<void(const Status&)>;
 
   /// Of shard `index` of its server.
   ShardPersistence(const Config& config, std::uint32_t index, const Files& files)
       : config_(config), index_(index), files_(files) {}
 
-  /// Before any part is made: begins to open what the job goes on from, if it does.
+  /// Call before any part is made: starts to open the checkpoint to resume from, if any.
   Status open(const JobSettings& settings);
-  /// This part can be made without a wait for the disk; if not, what it had before is being read.
+  /// This part can be made without a wait for the disk; otherwise its saved bytes are being read.
   bool may_make(const wire::Key& key, const OwnedSlots& slots);
-  /// OwnedSlots::Job::restore. A tensor that is another one now is the program's error; that what
-  /// is saved cannot be read ends the job, and the next one looks for what can be.
+  /// OwnedSlots::Job::restore. A redefined tensor is the program's error. Unreadable data ends the
+  /// job, and the next job looks for a readable checkpoint.
   std::function<Status(Part&)> restorer(Unreadable unreadable);
-  /// All that these slots hold is a checkpoint's from now on. What the scheduler hears of it.
+  /// Takes a cut of these slots for a checkpoint. Returns the report to the scheduler.
   control::Message cut(const control::CheckpointCut& said, Rank server, OwnedSlots& slots);
-  /// Once a turn: what has come of it, once. Nothing is read any more if the shard is over.
+  /// Call once per iteration: the result, once. `over`: cancels the remaining reads.
   std::optional<control::CheckpointSaved> step(Time now, bool over);
-  /// The last that has: for a scheduler that may not have heard.
+  /// The last result, for a scheduler that may not have received it.
   const std::optional<control::CheckpointSaved>& last() const { return last_; }
   Time next_due(Time now) const;
 
  private:
-  static constexpr Duration kLookEvery = 2ms;  // For what the disk's thread has done.
+  static constexpr Duration kLookEvery = 2ms;  // Poll interval for the disk's results.
 
   bool has_folder() const { return files_.disk != nullptr && !config_.checkpoint.folder.empty(); }
   Status begin(const control::CheckpointCut& said, Rank server, OwnedSlots& slots);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace says of a share that a shard has summed or applied.
+// The trace record of a contribution that a shard has summed or applied.
 #pragma once
 
 #include "common/clock.h"
@@ -8,7 +8,7 @@
 
 namespace stretto {
 
-/// The share in the frame of this header, of so many bytes; it `updates` a value by a rule.
+/// The contribution in the frame of this header, `bytes` long; it `updates` a value by a rule.
 TraceRecord record_of_share(const wire::Header& header, std::size_t bytes, bool updates, Time begin,
                             Time end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundLatency: how long waits for rounds took that were long and are over, for the scheduler,
-// which wants to know what is usual; and how many rounds are done.
+// RoundLatency: reports long finished waits for rounds to the scheduler, which learns the usual
+// latency from them; and the number of finished rounds.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace stretto {
 /// Thread: loop.
 class RoundLatency {
  public:
-  /// Five times a shorter one is no standstill yet.
+  /// Five times a shorter wait is no stall yet.
   static constexpr Duration kLong = 400ms;
 
-  /// A share has counted in a part, and done a round or not. Whoever waited first had come at
-  /// `first`, and has been answered if there was reason to.
+  /// A contribution has counted in a part; `completed`: it finished a round. The first waiter came
+  /// at `first`; if its condition held it has been answered.
   void counted(const Part& part, bool completed, Time first, Time now, Heartbeats& heartbeats) {
     if (completed) rounds_ = std::max(rounds_, part.collector.rounds().slowest());
     if (now - first < kLong) return;
     const bool waits_on = !part.waiting.empty() && part.waiting.oldest().since <= first;
     if (!waits_on) heartbeats.add_ended_wait({.rounds = rounds_, .time = now - first});
   }
-  /// That all workers have done, of the part with most.
+  /// Rounds that all workers have finished, of the part with the most.
   std::uint64_t rounds() const { return rounds_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard's numbers.
+// The metrics of one shard.
 #include "server/monitoring/shard_metrics.h"
 
 #include <string>

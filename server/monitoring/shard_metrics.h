@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shard tells of itself as metrics.
+// The metrics that a shard exports.
 #pragma once
 
 #include "observe/metrics/snapshots.h"
@@ -10,7 +10,7 @@
 
 namespace stretto {
 
-/// Of the shard with this index. Thread: the shard's loop.
+/// `index` is the shard's. Thread: the shard's loop.
 metrics::Metrics shard_metrics(const Van& van, MembershipClient& membership,
                                const OwnedSlots& slots, const StragglerTime& held,
                                std::uint32_t index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the age of the oldest wait for each part.
+// Compares the age of the oldest wait for each part with the limits.
 #include "server/monitoring/stall_watchdog.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StallWatchdog: looks now and then for parts whose waiters have waited long: has those fail that
-// have waited too long, and says which the scheduler is to hear of.
+// StallWatchdog: periodically checks for long waits on parts: fails those beyond the timeout, and
+// returns those to report to the scheduler.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ class StallWatchdog {
   using Fail = std::function<void(Part&, const Status&)>;
 
   Time next_due() const { return next_; }
-  /// A worker pauses (Worker::pause()): until now no wait has been too long.
+  /// A worker pauses (Worker::pause()): waits up to now do not count.
   void excuse(Time now) { excused_ = now; }
-  /// Once it is due. Parts that have waited too long go to `fail`; what is to be shown is returned.
+  /// Call once due. Parts beyond the timeout go to `fail`; returns the stalls to report.
   StalledRounds look(OwnedSlots& slots, const JobSettings& settings, Time now, const Fail& fail);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a tensor are one wait: its longest.
+// The waits of a tensor's parts are reported as one: the longest.
 #include "server/monitoring/stalled_rounds.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StalledRounds: of a shard's rounds those that have waited long, and whose pushes they lack, in
-// few words for the scheduler's page. Collected anew in each look over the parts.
+// StalledRounds: the rounds of a shard with long waits, and the workers whose pushes they lack, in
+// brief for the scheduler's page. Collected again in each pass over the parts.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace stretto {
 
-/// "1, 4, 7": eight of them at most.
+/// "1, 4, 7": at most eight of them.
 std::string list_of(const std::vector<Rank>& ranks);
 
 /// Thread: loop.
 class StalledRounds {
  public:
-  /// A wait that is shorter is nobody's business.
+  /// Shorter waits are not reported.
   static constexpr Duration kLong = 1s;
 
-  /// One part's open round.
+  /// Adds one part's open round.
   void add(const std::string& tensor, std::uint64_t round, Duration age,
            const std::vector<Rank>& awaited);
   /// The longest first.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StragglerTime: how long rounds waited for each worker's shares once others were there. Parts wait
-// side by side: time counts once.
+// StragglerTime: how long rounds waited for each worker's contributions after the first one. Parts
+// wait concurrently: overlapping time counts once.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace stretto {
 /// Thread: loop.
 class StragglerTime {
  public:
-  /// So many workers.
+  /// Sets the number of workers.
   void resize(std::size_t workers) { held_.resize(workers); }
-  /// A round whose first waiter came at `first` was completed at `last`, by the share of `rank`.
-  /// True if that adds to its time.
+  /// A round whose first waiter came at `first` was completed at `last` by the contribution of
+  /// `rank`. True if that adds to the time of `rank`.
   bool note(Rank rank, Time first, Time last) {
     const Time from = std::max(first, until_);
     if (last <= from) return false;
@@ -31,7 +31,7 @@ class StragglerTime {
 
  private:
   std::vector<Duration> held_;  // By rank,
-  Time until_;                  // and until when it has been counted.
+  Time until_;                  // End of the time counted so far.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question, and the ways in which it comes to nothing.
+// The request to the scheduler, and the ways in which a handoff fails.
 #include "server/recovery/handoff.h"
 
 #include <fmt/core.h>

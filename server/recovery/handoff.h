@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handoff: a server that is to go asks the scheduler that another have its place, until it has,
-// or it cannot be, or it takes too long.
+// Handoff: graceful handoff: requests a replacement from the scheduler and waits until it has taken
+// over, is impossible, or times out.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace stretto {
 /// Thread: loop.
 class Handoff {
  public:
-  /// It is to go, if it is a member of a job that can, and has so long; else it goes at once.
+  /// Drains for at most `patience`, if the job's servers are replaceable; else resigns at once.
   void begin(MembershipClient& membership, Time now, Duration patience);
-  /// Once a turn: asks, and has the server go where that is in vain.
+  /// Call once per iteration: sends the request, and resigns if the handoff fails.
   void step(MembershipClient& membership, Van& van, Time now);
 
-  /// It is to go, and has so long. `kept`: who has its place then stands by for it.
+  /// Drains for at most `patience`. `kept`: it may leave once its standby is in sync.
   void begin(Time now, Duration patience, bool kept = false) {
     if (deadline_) return;
     deadline_ = now + patience;
@@ -31,16 +31,16 @@ class Handoff {
     kept_ = kept;
   }
   bool begun() const { return deadline_.has_value(); }
-  /// The scheduler says why not; or, if it is ok, that the other has all by now.
+  /// The scheduler's refusal; or, if ok, the standby is in sync.
   void hear(const Status& why) {
     if (begun() && refusal_.ok()) refusal_ = why;
     may_go_ = may_go_ || (kept_ && why.ok());
   }
-  /// What the scheduler at this link is to be asked, once: whoever comes in its place is, too.
+  /// The request to the scheduler at this link: once per scheduler, as it may be restarted.
   std::optional<control::Move> question(LinkId scheduler);
-  /// Why it goes by itself; ok: it waits.
+  /// Why the server must leave now; ok: it waits.
   Status in_vain(Time now) const;
-  /// Whether the scheduler is away, which alone could have another take the place.
+  /// Whether the scheduler is away, without which no replacement can take over.
   void look(bool is_away, Time now) {
     if (!is_away) away_since_.reset();
     if (is_away && !away_since_) away_since_ = now;
@@ -51,14 +51,14 @@ class Handoff {
   }
 
  private:
-  static constexpr Duration kMissed = std::chrono::seconds(6);  // More than another takes to come.
+  static constexpr Duration kMissed = std::chrono::seconds(6);  // Longer than a scheduler restart.
 
   std::optional<Time> deadline_;
-  std::optional<Time> away_since_;  // While it is to go.
+  std::optional<Time> away_since_;  // While draining.
   Duration patience_{};
   LinkId asked_ = 0;
   bool kept_ = false;
-  bool may_go_ = false;  // As who stands by has all.
+  bool may_go_ = false;  // The standby is in sync.
   Status refusal_;
 };
 

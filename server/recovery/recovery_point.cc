@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last round that anybody has seen the end of, and its value.
+// The last round whose end any worker has seen, and its value.
 #include "server/recovery/recovery_point.h"
 
 #include <fmt/core.h>

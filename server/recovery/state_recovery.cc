@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions, answers and the values that come back.
+// Recovery queries, reports and recovered values.
 #include "server/recovery/state_recovery.h"
 
 #include <fmt/core.h>
@@ -12,8 +12,8 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint32_t kMostFrames = 4;  // Of a worker, for a part: one in each lane, and one.
-constexpr Duration kPatience = 15s;       // Who is lost is known before.
+constexpr std::uint32_t kMostFrames = 4;  // Of a worker, for a part: one per queue, and one.
+constexpr Duration kPatience = 15s;       // Worker failures are detected earlier.
 
 Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
   return {.worker = worker, .pushed = true, .gate = {.finished = round}, .since = now};
@@ -24,7 +24,7 @@ Waiter waiter_for_end(NodeId worker, std::uint64_t round, Time now) {
 void StateRecovery::begin(const OwnedSlots& has, const std::set<wire::Key>& lacking) {
   active_ = true;
   has.for_each_part([&](const Part& part) {
-    // One of which another image was on its way is here as it was before.
+    // A part whose next image was in transit still has its earlier state.
     const bool is_new = part.store.value().version == 0 && part.collector.rounds().version() == 0;
     if (!is_new || !lacking.contains(part.key)) known_.insert(part.key);
   });
@@ -46,7 +46,7 @@ bool StateRecovery::takes(LinkId link, NodeId worker, const wire::Header& header
   if (!is_known) {
     const Result<OwnedSlots::Place> place = slots_.place_of(header.key, workers_.left());
     if (place.ok()) open(*place->part);
-    if (!place.ok() && !others_wait) return false;  // It hears why.
+    if (!place.ok() && !others_wait) return false;  // The handler reports the error.
   }
   Kept& waits = kept_[worker];
   if (++waits.of_part[header.key] > kMostFrames) {
@@ -65,7 +65,7 @@ StateRecovery::Asking& StateRecovery::open(Part& part) {
   return asking;
 }
 
-// One that waits for the end of a round only has nothing else to say.
+// A worker without frames, which only waits for a round's end, also reports here.
 void StateRecovery::hear(NodeId worker, const control::Recall& told) {
   const wire::Key key{told.tensor, told.part};
   if (!active_ || known_.contains(key)) return;
@@ -89,7 +89,7 @@ Status StateRecovery::take_value(NodeId worker, const wire::ValueFrame& value,
   const bool wanted = found != open_.end() && found->second.fetching &&
                       found->second.resumption.holder == worker &&
                       found->second.resumption.version == value.facts.version;
-  if (!wanted) return {};  // Any more.
+  if (!wanted) return {};  // No longer.
   Asking& asking = found->second;
   const Part& part = *asking.part;
   if (value.codec != Codec::kNone || value.dtype != part.spec.dtype ||
@@ -113,7 +113,7 @@ void StateRecovery::step(const Dispatch& dispatch) {
     known_.insert(next->first);
     Part& part = *asking.part;
     announcer_.tell_ready(part);
-    // Who waits for the end of a round only has no frame here.
+    // Workers that only wait for a round's end have no frame here.
     for (const Contributor& one : workers_.group()->all()) {
       const LinkId link = part.doomed.ok() ? 0 : workers_.link_of(one.node);
       if (link != 0) announcer_.fault(link, part.key, 0, part.doomed);
@@ -124,9 +124,9 @@ void StateRecovery::step(const Dispatch& dispatch) {
 }
 
 bool StateRecovery::go_on(Asking& asking) {
-  if (!asking.part->doomed.ok()) return true;  // A worker has said so.
+  if (!asking.part->doomed.ok()) return true;  // A worker has reported that.
   if (asking.fetching && workers_.link_of(asking.resumption.holder) == 0) {
-    asking.told.erase(asking.resumption.holder);  // It has gone, and with it its value.
+    asking.told.erase(asking.resumption.holder);  // It has left, with its value.
     asking.fetching = false;
   }
   ask(asking);
@@ -169,7 +169,7 @@ void StateRecovery::ask(Asking& asking) {
   }
 }
 
-// Who has left answers nothing, and is in no round that anybody still waits for.
+// Workers that have left do not answer, and no awaited round includes them.
 std::string StateRecovery::who_has_not_told(const Asking& asking) const {
   std::string names;
   for (const Contributor& one : workers_.group()->all()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StateRecovery: what a shard does that has come in the place of one that was lost. Before a part
-// is used here the workers say how far they are with it, and one of them gives its last value; what
-// comes for it meanwhile waits.
+// StateRecovery: restores the parts of a shard that replaces a failed one. Before a part is used,
+// workers report their progress, and one of them sends its last value; frames for the part wait
+// meanwhile.
 #pragma once
 
 #include <deque>
@@ -24,38 +24,38 @@ namespace stretto {
 /// Thread: loop.
 class StateRecovery {
  public:
-  /// What a shard does with a frame of a part that is known.
+  /// Handles a frame of a recovered part.
   using Dispatch = std::function<void(LinkId, WorkerLinks::Worker, const wire::Header&, Buffer)>;
 
-  /// All outlive this.
+  /// All arguments must outlive this.
   StateRecovery(Van& van, const WorkerLinks& workers, OwnedSlots& slots, ReplySender& announcer,
                 const Clock& clock)
       : van_(van), workers_(workers), slots_(slots), announcer_(announcer), clock_(clock) {}
 
-  /// There was another in this place, of which this has these parts, but for those that are
-  /// lacking, and may lack others.
+  /// This shard replaces a failed one, and has these parts of it, except `lacking`; it may lack
+  /// others.
   void begin(const OwnedSlots& has, const std::set<wire::Key>& lacking);
-  /// Nobody need be asked of it.
+  /// True if the part needs no recovery.
   bool knows(const wire::Key& key) const { return !active_ || known_.contains(key); }
 
-  /// True if the frame is a value that was asked for, or waits until its part is known. The link of
-  /// who sends too many such, or another value, is refused.
+  /// True if the frame is a recovery value, or waits until its part is recovered. Refuses the link
+  /// on too many waiting frames, or an invalid value.
   bool takes(LinkId link, NodeId worker, const wire::Header& header, const Buffer& payload);
-  /// A worker says how far it is with a part.
+  /// A worker reports its progress on a part.
   void hear(NodeId worker, const control::Recall& told);
-  /// Asks those who have come, and looks at what has been answered: parts go on, or never will
-  /// (Part::doomed), and what has waited for that is dispatched, in order.
+  /// Queries connected workers, and evaluates their reports: parts continue, or fail for good
+  /// (Part::doomed). Then dispatches the frames that waited, in order.
   void step(const Dispatch& dispatch);
-  /// When it has to be called again, at the latest.
+  /// When step() must be called again, at the latest.
   Time next_due() const;
 
-  /// True once of each worker whose share of a round that was done elsewhere comes here again: it
-  /// is still to have the answer.
+  /// True once for each worker that retransmits a contribution to a round that was completed before
+  /// the failure: it still needs the answer.
   bool take_owed(const wire::Key& key, NodeId worker, std::uint64_t round);
 
  private:
-  /// Of a worker, in the order in which they came: none passes another, as acknowledgments say of
-  /// each frame that those before it have counted.
+  /// A worker's frames, in order of arrival: acknowledgments are cumulative, so no frame may
+  /// overtake another.
   struct Frame {
     wire::Header header;
     Buffer payload;
@@ -69,7 +69,7 @@ class StateRecovery {
     Time deadline = Time::max();
     std::set<NodeId> asked;
     std::map<NodeId, RecoveryReport> told;
-    RecoveryPoint resumption;  // Once all have told.
+    RecoveryPoint resumption;  // Once all have reported.
     bool fetching = false;
   };
 
@@ -77,7 +77,7 @@ class StateRecovery {
   Asking& open(Part& part);
   void ask(Asking& asking);
   std::string who_has_not_told(const Asking& asking) const;
-  /// True once the part is known.
+  /// True once the part is recovered.
   bool go_on(Asking& asking);
   bool decide(Asking& asking);
   void resume(Asking& asking, Buffer value, std::uint32_t contributors);
@@ -92,7 +92,7 @@ class StateRecovery {
   std::map<wire::Key, Asking> open_;
   std::map<NodeId, Kept> kept_;
   std::set<wire::Key> known_;
-  std::map<wire::Key, std::pair<std::uint64_t, std::set<NodeId>>> owed_;  // A round, to whom.
+  std::map<wire::Key, std::pair<std::uint64_t, std::set<NodeId>>> owed_;  // Round, workers.
 };
 
 }  // namespace stretto

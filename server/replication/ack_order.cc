@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An acknowledgment reaches to the first push that waits.
+// Acknowledgments stop before the first pending push.
 #include "server/replication/ack_order.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AckOrder: acknowledgments say of a push that all before it on its link have been applied too. So
-// those of pushes that wait hold back those of later ones.
+// AckOrder: acknowledgments are cumulative: one says that all earlier pushes on its link have been
+// applied. So pending pushes delay the acknowledgments of later ones.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class AckOrder {
 
   /// A push has come, and is not applied yet.
   void came(LinkId link, std::uint64_t sequence) { links_[link].open.insert(sequence); }
-  /// It was refused: its sender hears of that otherwise, and nothing waits for it.
+  /// It was rejected with an error to its sender; no acknowledgment waits for it.
   void refused(LinkId link, std::uint64_t sequence);
-  /// Of one that has come; or of another, which none before it waits for.
+  /// A push of came(), or another without pending ones before it, was applied.
   void applied(LinkId link, std::uint64_t sequence, bool at_once);
   void forget(LinkId link) { links_.erase(link); }
 
  private:
   struct Link {
     std::set<std::uint64_t> open;
-    std::uint64_t applied = 0;  // The last one that has been.
+    std::uint64_t applied = 0;  // The last applied one.
   };
 
   void tell(LinkId id, const Link& link, bool at_once);

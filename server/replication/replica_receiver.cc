@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is applied before all of it is there.
+// Images and updates are applied only once complete.
 #include "server/replication/replica_receiver.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ Status other_version(const Part& part, std::uint64_t version) {
                                part.spec.name, part.key.part, version, part.store.value().version));
 }
 
-// The most that a store of this part saves.
+// Upper limit of the saved size of this part's store.
 std::uint64_t most_of_image(Part& part) {
   return Store::kHeadBytes + 2 * part.store.bytes() + 4 * part.store.value_bytes();
 }
@@ -131,7 +131,7 @@ Status ReplicaReceiver::on_data(const wire::Header& header, const Buffer& payloa
   return {};
 }
 
-// Counts the shares that were counted where they came: of all, or of one.
+// Counts the contributions that the primary counted: of all workers, or of one.
 Result<Sources> ReplicaReceiver::recount(Part& part, const control::LogEntry& entry) const {
   Consistency& rounds = part.collector.rounds();
   std::vector<NodeId> nodes;
@@ -170,13 +170,13 @@ Result<Sources> ReplicaReceiver::recount(Part& part, const control::LogEntry& en
   return *std::move(made);
 }
 
-// How far all workers are with a part; in an elastic job others may make its rounds than did.
+// Sets all workers' progress on a part; in an elastic job also its contributors.
 bool ReplicaReceiver::take(Part& part, const RoundsSnapshot& rounds) const {
   if (elastic_) {
     const ContributorGroup group = rounds.group();
     if (group == nullptr) return false;
     const bool others = group->all() != part.collector.rounds().group()->all();
-    // Nothing is open, so it completes nothing.
+    // No round is open, so this completes none.
     if (others && !part.collector.regroup(group, 0).ok()) return false;
   }
   if (!rounds.give(part.collector.rounds())) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaReceiver: what a server does that stands by for another: it takes what that one's parts
-// are, and applies the same updates in the same order, so that it has the same bits. It serves
-// nobody, until it has the other's place.
+// ReplicaReceiver: the standby's side of replication: receives the primary's parts, and applies the
+// same updates in the same order, so that both have the same bits. It serves no worker before its
+// promotion.
 #pragma once
 
 #include <map>
@@ -20,24 +20,23 @@ namespace stretto {
 /// Thread: loop.
 class ReplicaReceiver {
  public:
-  /// All outlive this.
+  /// All arguments must outlive this.
   ReplicaReceiver(Van& van, const WorkerLinks& workers, OwnedSlots& slots)
       : van_(van), workers_(workers), slots_(slots) {}
 
-  /// The server of this link is the one that is stood by for; `elastic`: who makes rounds changes,
-  /// as it says.
+  /// `link` leads to the primary; `elastic`: contributors change, as the primary reports.
   void begin(LinkId link, bool elastic) {
     link_ = link;
     elastic_ = elastic;
   }
-  /// It has ended.
+  /// The primary's link has ended.
   void lose();
   LinkId link() const { return link_; }
-  /// From now on nothing of it counts. What has not come whole is forgotten.
-  /// Parts whose images are among that.
+  /// Ends replication: later messages are ignored, and incomplete ones dropped. Returns the parts
+  /// with incomplete images.
   std::set<wire::Key> end();
 
-  /// What the other says. An error if it is not what one says who is as far as this one.
+  /// Messages of the primary. An error if one does not match this replica's state.
   Status on_control(const control::Message& message);
   Status on_data(const wire::Header& header, const Buffer& payload);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images, updates, and the order in which they are released.
+// Images, updates, and the order of their release.
 #include "server/replication/replica_sender.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-// It needs no image if it is as every part is at first.
+// A part without history needs no image.
 bool is_new(const Part& part) {
   return part.store.value().version == 0 && RoundsSnapshot::of(part.collector.rounds()).is_new();
 }
@@ -87,7 +87,7 @@ void ReplicaSender::part() {
   copies_.clear();
   to_copy_.clear();
   copying_ = 0;
-  // All of it before anybody hears: what follows may be an update of a part behind in its slot.
+  // Release all before the callbacks, which may append an update of a later part of a slot.
   std::vector<Part*> released;
   slots_.for_each_slot([&](Slot& slot) {
     slot.release(slot.appended());
@@ -117,7 +117,7 @@ void ReplicaSender::opened(const control::Open& open) {
   if (news) van_.send_control(link_, open);
 }
 
-// One that is not new goes at once: who stands by may be said to have all.
+// A part with history is sent at once: the standby may already be reported as in sync.
 void ReplicaSender::meet(const OwnedSlots::Place& place) {
   if (!welcomed_) return;
   const auto [found, first] = copies_.try_emplace(place.part->key);
@@ -164,7 +164,7 @@ void ReplicaSender::append(const OwnedSlots::Place& place, Update update, std::i
   const bool sent = known != copies_.end() && (known->second.followed || known->second.copying);
   Sending sending;
   if (sent) {
-    // Lent memory is a worker's, and read for as long as this takes.
+    // Lent memory belongs to a worker, and would be in use until the standby has it.
     update.bytes = to_own(update.bytes);
     sending = {
         .entry = entry_of(update, known->second), .bytes = update.bytes, .priority = priority};
@@ -183,7 +183,7 @@ void ReplicaSender::append(const OwnedSlots::Place& place, Update update, std::i
 }
 
 void ReplicaSender::send(Copy& copy, const Sending& sending) {
-  if (link_ == 0) return;  // What is decided about it releases the update, or ends this server.
+  if (link_ == 0) return;  // The scheduler's decision releases the update, or ends this server.
   van_.send_control(link_, sending.entry);
   send_pieces(copy, sending.entry.version, sending.bytes, sending.priority);
 }
@@ -213,7 +213,7 @@ void ReplicaSender::send_image(Copy& copy) {
   copy.copying = true;
   copy.group = part.collector.rounds().group();
   ++copying_;
-  if (link_ == 0) return;  // As with an update.
+  if (link_ == 0) return;  // As in send().
   Buffer saved = van_.allocate(part.store.saved_bytes());
   part.store.save(0, saved.writable());
   van_.send_control(link_, image_of(part, saved.size()));

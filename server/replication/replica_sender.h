@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSender: what a server sends to the one that stands by for it: all that its parts are,
-// once, and from then on each update, which is released when it is there. In between a part goes
-// on, as nobody is told what is not released.
+// ReplicaSender: the primary's side of replication: sends an image of each part once, and then each
+// update, which is released once the standby has it. Meanwhile the part continues: workers see
+// released values only.
 #pragma once
 
 #include <deque>
@@ -22,53 +22,53 @@ namespace stretto {
 /// Thread: loop.
 class ReplicaSender {
  public:
-  /// Hears of each part whose update has been released, or that is there as a whole.
+  /// Called for each part whose update has been released, or whose image has arrived.
   using Released = std::function<void(Part&)>;
 
-  /// What is not known yet is sent once it is met; null: all is.
+  /// Whether a part is recovered; others are sent once they are met. Null: all are.
   using Knows = std::function<bool(const Part&)>;
 
-  /// All outlive this.
+  /// All arguments must outlive this.
   ReplicaSender(Van& van, OwnedSlots& slots, Released released, Knows knows = nullptr)
       : van_(van), slots_(slots), released_(std::move(released)), knows_(std::move(knows)) {}
 
-  /// Who stands by from now on, and in which pieces it takes what is sent.
+  /// Connects to a new standby. Pieces are as large as the job's parts.
   Status call(const Member& standby, const control::Hello& hello, const JobSettings& settings);
-  /// Nobody stands by any more, as the roster says: what waits for that is released.
+  /// The roster has no standby any more: releases all pending updates.
   void part();
-  /// Who stands by; null: nobody.
+  /// The standby; null: none.
   const Member* standby() const { return standby_ ? &*standby_ : nullptr; }
   LinkId link() const { return link_; }
-  /// It has answered.
+  /// The standby has answered the hello.
   void on_welcome();
-  /// Its link has ended. What waits goes on waiting: whether it or this server is lost is for the
-  /// scheduler to say.
+  /// The standby's link has ended. Pending updates wait: the scheduler decides whether the standby
+  /// or this server has failed.
   void lose() { link_ = 0; }
 
-  /// A tensor has been opened here, by one worker or another.
+  /// A worker has opened a tensor here; repeated calls have no effect.
   void opened(const control::Open& open);
-  /// Before something counts for this part: it has to be known from its begin.
+  /// Call before a part's first contribution counts: replication starts with its initial state.
   void meet(const OwnedSlots::Place& place);
-  /// Nothing of the part is on its way, nor waits: it may be changed otherwise than by updates.
+  /// The part has nothing in transit or pending: it may be changed other than by updates.
   bool is_free(const Part& part) const;
-  /// It has been changed so: it goes as a whole again, and is not free until it is there.
+  /// It was changed so: its image is sent again, and it is not free until that has arrived.
   void copy_again(const OwnedSlots::Place& place);
-  /// Of a part that is settled: a round has ended and made no update. Nobody is told of that before
-  /// it is known there, as with an update.
+  /// For a settled part whose round ended without an update: no worker is told before the standby
+  /// knows, as with an update.
   void hold(const OwnedSlots::Place& place);
-  /// An update that is complete. Released before this returns if nothing is sent of this part, and
-  /// if no other waits before it; then `released` is not called: who appends knows.
+  /// Appends a complete update. Released before this returns if the part is not replicated and no
+  /// update is pending before it; then `released` is not called.
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority);
   /// The standby has a frame of this part.
   void on_acked(const wire::Key& key);
-  /// Sends some more of what has to be sent. The standby's name once it has all, which it is told
-  /// too.
+  /// Sends further images. Returns the standby's id once it is in sync; also reports that to the
+  /// standby.
   std::optional<control::StandbyReady> step();
-  /// The scheduler is another one, which may not have heard of it.
+  /// The scheduler was restarted, and may not know that the standby is in sync.
   void tell_again() { ready_told_ = false; }
 
  private:
-  static constexpr std::size_t kMostCopies = 8;  // Parts that are on the way as a whole.
+  static constexpr std::size_t kMostCopies = 8;  // Images in transit.
 
   struct Sending {  // An update.
     control::LogEntry entry;
@@ -77,13 +77,13 @@ class ReplicaSender {
   };
   struct Copy {  // A part at the standby.
     OwnedSlots::Place place = {};
-    bool queued = false;                // To be sent as a whole,
-    bool copying = false;               // or on the way so.
-    bool again = false;                 // And then once more.
-    bool followed = false;              // It is there, or will be by what has been sent.
-    ContributorGroup group = {};        // Who makes its rounds, as far as is known there.
+    bool queued = false;                // Its image waits,
+    bool copying = false;               // or is in transit.
+    bool again = false;                 // And another one must follow.
+    bool followed = false;              // All its state has arrived or been sent.
+    ContributorGroup group = {};        // Its contributors, as the standby knows them.
     std::uint32_t frames = 0;           // Not yet acknowledged.
-    std::optional<Sending> waits = {};  // Until the part is there.
+    std::optional<Sending> waits = {};  // Until the image has arrived.
   };
   struct Place {  // An update in its slot's order.
     Part* part;
@@ -105,10 +105,10 @@ class ReplicaSender {
   std::optional<Member> standby_;
   LinkId link_ = 0;
   std::uint32_t piece_bytes_ = 0;
-  bool elastic_ = false;  // Who makes rounds may change.
+  bool elastic_ = false;  // Contributors may change.
   bool welcomed_ = false;
   bool ready_told_ = false;
-  std::set<std::uint32_t> opened_;  // Tensors that it has been told of.
+  std::set<std::uint32_t> opened_;  // Tensors that the standby knows.
   std::map<wire::Key, Copy> copies_;
   std::deque<wire::Key> to_copy_;
   std::size_t copying_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who stands by for whom, and what waits for that.
+// Pairs primaries with standbys, and keeps the messages that wait for replication.
 #include "server/replication/replication.h"
 
 #include <fmt/core.h>
@@ -12,10 +12,10 @@ namespace stretto {
 namespace {
 
 constexpr std::size_t kMostCallers = 8;
-constexpr Duration kAllCall = std::chrono::seconds(12);  // More than who cannot takes to say so.
-constexpr std::size_t kMostHeld = 4;  // Of a worker, for a part: one in each lane, and one.
+constexpr Duration kAllCall = std::chrono::seconds(12);  // More than a failed connect takes.
+constexpr std::size_t kMostHeld = 4;  // Of a worker, for a part: one per queue, and one.
 
-// The other one of this place; null if there is none.
+// The other server of this rank; null if there is none.
 const Member* other_of(const Roster& roster, const Member& self) {
   const auto found = std::ranges::find_if(roster.members, [&self](const Member& member) {
     return member.role == Role::kServer && member.rank == self.rank && member.shard == self.shard &&
@@ -79,14 +79,14 @@ void Replication::greet(LinkId link, const control::Hello& hello) {
   }
 }
 
-// One that comes from a roster that is yet to come here waits for it.
+// A server whose roster is newer than ours waits for that roster here.
 void Replication::answer_callers(const Roster& roster, const Member& self, Time now) {
   for (Caller caller : std::exchange(callers_, {})) {
     const bool serves_us = served_by_ && served_by_->node == caller.node && receiver_.link() == 0;
     if (serves_us) caller.since = std::min(caller.since, now);
     if (serves_us && now - caller.since < kAllCall && !workers_.reached_by_all(roster)) {
-      // A copy is of no use where a worker cannot reach it; one that stands still is not waited
-      // for.
+      // Replication starts once all workers can reach this standby; kAllCall limits the wait for
+      // a stalled worker.
       callers_.push_back(caller);
     } else if (serves_us) {
       receiver_.begin(caller.link, roster.settings.elastic());
@@ -147,7 +147,7 @@ bool Replication::takes(LinkId link, WorkerLinks::Worker worker, const wire::Hea
   const bool others_wait = held_.contains(header.key);
   if (part == nullptr || (part->settled() && !others_wait)) return false;
   std::deque<Frame>& frames = held_[header.key];
-  if (frames.size() >= kMostHeld * workers_.group()->size()) {  // Some may be of who is lost.
+  if (frames.size() >= kMostHeld * workers_.group()->size()) {  // Drop those of failed workers.
     std::erase_if(frames, [this](const Frame& frame) { return !workers_.find(frame.link); });
   }
   if (frames.size() >= kMostHeld * workers_.group()->size()) {
@@ -173,7 +173,7 @@ void Replication::handled(LinkId link, const wire::Header& header) {
 bool Replication::takes(const Part& part, LinkId link, const control::StateRequest& request) {
   if (!replicates() || sender_.is_free(part)) return false;
   std::deque<Request>& waiting = requests_[part.key];
-  // Of a worker one at a time: it has given up the one before.
+  // One at a time of each worker: it has given up the earlier one.
   std::erase_if(waiting, [link](const Request& one) { return one.link == link; });
   waiting.push_back({link, request});
   return true;
@@ -184,7 +184,7 @@ void Replication::changed(const OwnedSlots::Place& place, LinkId link,
   if (!replicates()) return van_.send_control(link, answer);
   answers_[place.part->key] = {.link = link, .what = answer};
   sender_.copy_again(place);
-  if (sender_.is_free(*place.part)) tell(*place.part);  // Nothing is sent there yet.
+  if (sender_.is_free(*place.part)) tell(*place.part);  // It is not replicated yet.
 }
 
 std::optional<control::StandbyReady> Replication::step(LinkId scheduler) {
@@ -213,7 +213,7 @@ void Replication::tell(Part& part) {
   ways_.announce(part);
 }
 
-// What is dispatched may release more of the same part: that is gone on with here.
+// Dispatch may release more of the same part: the outer call continues with that.
 void Replication::go_on(Part& part) {
   if (!going_on_.insert(part.key).second) return;
   while (part.settled() && (!replicates() || sender_.is_free(part))) {

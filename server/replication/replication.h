@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replication: a shard's side of being one of two with all that a place's slots hold. Who serves
-// sends what it has to who stands by, tells nobody of an update before that one has it, and lets
-// what comes meanwhile for the same part wait. Who stands by takes it, and serves nobody until the
-// roster says so.
+// Replication: a shard's role in its replica set. A primary sends its state to the standby, which
+// must have an update before workers are told, and holds later messages for the part meanwhile. A
+// standby receives that state, and serves no worker until the roster promotes it.
 #pragma once
 
 #include <cstdint>
@@ -22,41 +21,41 @@ namespace stretto {
 /// Thread: loop.
 class Replication {
  public:
-  /// What a shard does with the frame of a worker.
+  /// Handles a worker's frame.
   using Dispatch = std::function<void(LinkId, WorkerLinks::Worker, const wire::Header&, Buffer)>;
-  /// What is asked of the shard.
+  /// Callbacks into the shard.
   struct Ways {
-    std::function<void(Part&)> settled;   ///< A part has no update on its way any more.
-    std::function<void(Part&)> announce;  ///< Who waits for it may be told now.
+    std::function<void(Part&)> settled;   ///< A part has no update in transit any more.
+    std::function<void(Part&)> announce;  ///< Its waiters may be answered now.
     Dispatch dispatch;
     std::function<void(LinkId, const control::StateRequest&)>
-        request;  ///< The same of one of these.
-    /// All of a part is here that was in its place before; null: of every part.
+        request;  ///< Handles a state request that waited.
+    /// True if this server has the part's complete state; null: of every part.
     std::function<bool(const Part&)> knows = nullptr;
   };
 
-  /// All outlive this.
+  /// All arguments must outlive this.
   Replication(const Config& config, Van& van, const WorkerLinks& workers, OwnedSlots& slots,
               Ways ways);
 
   struct Followed {
-    bool promoted = false;  ///< It serves from now on, and has stood by until now.
-    Status called = {};     ///< Why the other cannot be called: then that is lost, or this one.
-    std::set<wire::Key> lacking = {};  ///< Parts that had not come as a whole.
+    bool promoted = false;             ///< It was a standby, and is the primary now.
+    Status called = {};                ///< Error of the standby's link: one of both has failed.
+    std::set<wire::Key> lacking = {};  ///< Parts with an incomplete image.
   };
-  /// What a roster says of this shard, which is member `self`.
-  /// `introduce`: this server's hello, if another is called.
+  /// Follows a roster, in which this shard is member `self`. `introduce`: makes this server's
+  /// hello, for a connection to a standby.
   Followed follow(const Roster& roster, NodeId self,
                   const std::function<control::Hello()>& introduce, Time now);
-  /// False: it stands by.
+  /// False: it is a standby.
   bool serves() const { return serves_; }
-  /// Somebody else has all that this one has, or is to have it.
+  /// This server has a standby, in sync or not.
   bool replicates() const { return sender_.standby() != nullptr; }
   const Member* other() const { return sender_.standby(); }
 
-  /// A server's hello.
+  /// Handles a server's hello.
   void greet(LinkId link, const control::Hello& hello);
-  /// The other's link: what comes there is for these two, and lose() says who it was.
+  /// A link of the replica set: its messages belong here, and lose() names its member.
   bool is_other(LinkId link) const {
     return link != 0 && (link == sender_.link() || link == receiver_.link());
   }
@@ -65,32 +64,32 @@ class Replication {
   void on_acked(LinkId link, const wire::Key& key) {
     if (link == sender_.link()) sender_.on_acked(key);
   }
-  /// A link has ended: the member behind it, if it was the other's.
+  /// A link has ended: returns its member if it belonged to the replica set.
   std::optional<Member> lose(LinkId link);
 
   void opened(const control::Open& open) { sender_.opened(open); }
   /// A worker's frame. True if it waits, and is dispatched later.
   bool takes(LinkId link, WorkerLinks::Worker worker, const wire::Header& header,
              const Buffer& payload);
-  /// Before something counts for this part.
+  /// Call before a contribution to this part counts.
   void meet(const OwnedSlots::Place& place) { sender_.meet(place); }
-  /// A part is to be changed otherwise than by updates. True if that waits, and is asked later.
+  /// A change of a part other than by an update. True if it waits, and is requested later.
   bool takes(const Part& part, LinkId link, const control::StateRequest& request);
-  /// It has been. Who asked for it is answered once the other has the part as it is now.
+  /// It was made. The answer is sent once the standby has the part's new state.
   void changed(const OwnedSlots::Place& place, LinkId link, const control::StatePiece& answer);
-  /// A complete update: released at once, or once the other has it.
+  /// A complete update: released at once, or once the standby has it.
   void append(const OwnedSlots::Place& place, Update update, std::int32_t priority) {
     sender_.append(place, std::move(update), priority);
   }
-  /// A round has ended and made no update: released in the same way.
+  /// A round ended without an update: released in the same way.
   void made_nothing(const OwnedSlots::Place& place) { sender_.hold(place); }
-  /// The push has counted: it is acknowledged, once what it has completed is released.
+  /// The push has counted: acknowledge it once the update that it completed is released.
   void ack(const Part& part, LinkId link, std::uint64_t sequence, bool at_once);
-  /// All has been done for a push. One that has not counted, and is not to be acknowledged, holds
-  /// up no other.
+  /// A push has been handled. One that has not counted, and gets no acknowledgment, delays no
+  /// other.
   void handled(LinkId link, const wire::Header& header);
-  /// Once a turn. What the scheduler is to hear, which is at this link, or away (0). Once by each
-  /// link: another scheduler may not know it, of who serves nor of who stands by, whoever is lost.
+  /// Call once per iteration. Returns a report for the scheduler at this link; 0: away. Primary and
+  /// standby send it once per link, as a restarted scheduler may not know it.
   std::optional<control::StandbyReady> step(LinkId scheduler);
 
  private:
@@ -108,7 +107,7 @@ class Replication {
   struct Caller {
     LinkId link = 0;
     NodeId node = 0;
-    Time since = Time::max();  // It waits for workers that have yet to call.
+    Time since = Time::max();  // Since when it waits for workers to connect.
   };
 
   struct Request {
@@ -136,11 +135,11 @@ class Replication {
   bool serves_ = true;
   std::uint32_t followed_ = 0;  // Epoch.
   NodeId self_ = 0;
-  LinkId told_at_ = 0;               // The scheduler, by this link, who has all.
-  std::optional<Member> served_by_;  // Whom this one stands by for.
+  LinkId told_at_ = 0;               // Link of the scheduler that knows of the sync.
+  std::optional<Member> served_by_;  // The primary of this standby.
   std::vector<Caller> callers_;      // Servers whose hellos wait for a roster.
   std::map<wire::Key, std::deque<Frame>> held_;
-  std::map<wire::Key, Ack> owed_;  // Of parts that are not settled.
+  std::map<wire::Key, Ack> owed_;  // For parts that are not settled.
   std::map<wire::Key, std::deque<Request>> requests_;
   std::map<wire::Key, Answer> answers_;
   std::set<wire::Key> going_on_;  // Parts whose frames are being dispatched.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue for each link, so that no message of a worker passes another.
+// One queue per link, so that a worker's messages keep their order.
 #include "server/sessions/held_messages.h"
 
 #include <iterator>
@@ -8,9 +8,9 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint32_t kMostOfPart = 4;               // One in each lane, and one.
+constexpr std::uint32_t kMostOfPart = 4;               // One per queue, and one.
 constexpr std::uint32_t kMostControl = 4096;           // For all parts.
-constexpr wire::Key kControl{.tensor = 0, .part = 0};  // Tensors count from 1.
+constexpr wire::Key kControl{.tensor = 0, .part = 0};  // Tensor ids start at 1.
 
 std::optional<wire::Key> part_needed(const control::Message& message) {
   if (const auto* request = std::get_if<control::StateRequest>(&message)) {
@@ -29,13 +29,13 @@ std::optional<wire::Key> part_needed(const wire::Header& header) {
 
 }  // namespace
 
-// A read of the part begins also where an earlier message waits.
+// A read of the part begins even if the message waits for an earlier one.
 bool HeldMessages::takes(LinkId link, const std::optional<wire::Key>& part) const {
   const bool waits = part && !ways_.is_ready(*part);
   return waits || (link != released_ && links_.contains(link));
 }
 
-// Opening a tensor makes no part, and only what comes after it needs it.
+// Opening a tensor makes no part, so it never waits.
 bool HeldMessages::takes(LinkId link, const control::Message& message) {
   if (control::is<control::Open>(message)) return false;
   const std::optional<wire::Key> part = part_needed(message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HeldMessages: what workers send for parts that cannot be made yet, and all that each of them
-// sends after that, in order.
+// HeldMessages: workers' messages for parts that cannot be made yet, and all later messages of
+// these workers, in order.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ namespace stretto {
 class HeldMessages {
  public:
   struct Ways {
-    /// A part can be made now; if not, it will be.
+    /// True if a part can be made now; otherwise starts the preparation.
     std::function<bool(const wire::Key&)> is_ready;
     std::function<bool(LinkId)> is_open;
-    /// Ends a link, with the reason.
+    /// Closes a link, with the reason.
     std::function<void(LinkId, const Status&)> refuse;
   };
 
   explicit HeldMessages(Ways ways) : ways_(std::move(ways)) {}
 
   /// True if the message waits: its part is not ready, or an earlier message of its link waits. A
-  /// link is refused with Resource if it sends more than a worker does before it has an answer.
+  /// link with more messages than a worker may have in flight is refused with Resource.
   bool takes(LinkId link, const control::Message& message);
   bool takes(LinkId link, const wire::Header& header, const Buffer& payload);
   /// Delivers messages whose part is ready and whose link is open. Drops those of closed links. The
-  /// handler may ask takes() of a message again.
+  /// handler may pass a message to takes() again.
   void release(Van::Handler& handler);
 
  private:
@@ -44,8 +44,8 @@ class HeldMessages {
     Buffer payload;
   };
   struct Message {
-    std::optional<wire::Key> part;  // That it needs.
-    wire::Key counted;              // Among the messages of this part.
+    std::optional<wire::Key> part;  // The part that it needs.
+    wire::Key counted;              // Counts towards this part's limit.
     std::variant<control::Message, Data> content;
   };
   struct Waiting {
@@ -58,7 +58,7 @@ class HeldMessages {
 
   const Ways ways_;
   std::map<LinkId, Waiting> links_;
-  LinkId released_ = 0;  // Whose messages are being handed over.
+  LinkId released_ = 0;  // The link that is being delivered.
 };
 
 }  // namespace stretto

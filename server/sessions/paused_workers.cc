@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sits out, by the numbers of barriers.
+// Paused workers, by barrier numbers.
 #include "server/sessions/paused_workers.h"
 
 #include <fmt/core.h>
@@ -36,7 +36,7 @@ void PausedWorkers::ask(std::uint32_t part, const TensorSpec& spec,
 Status PausedWorkers::in_vain(const Consistency& rounds, Mode mode) const {
   if (!anybody()) return {};
   const bool assigns = rounds.open_assigns();
-  // Whoever waits outside a collected round is held back by the bound.
+  // Outside collected rounds waiters are blocked by the staleness bound.
   const bool bounds = mode == Mode::kBounded && rounds.version() > 0;
   if (!assigns && !bounds) return {};
   const std::vector<Rank> absent = rounds.group()->ranks_of(sitting_of(rounds.awaited()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PausedWorkers: which workers make no shares until all do so, as they said, and what a shard does
-// about it: it asks them for the empty shares that rounds want.
+// PausedWorkers: the workers that contribute nothing until the next barrier. The shard requests
+// empty contributions from them for open rounds.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ class PausedWorkers {
  public:
   using Tell = std::function<void(NodeId, const control::Wanted&)>;
 
-  /// `tell` asks a worker for a share.
+  /// `tell` sends a contribution request to a worker.
   explicit PausedWorkers(Tell tell) : tell_(std::move(tell)) {}
 
-  /// What a worker says. That the barrier of a number is open ends it for all who sat out until
-  /// then, also for those whose own word comes later, for it comes on another link.
+  /// A worker pauses until a barrier, or reports one as open. An open barrier ends all pauses until
+  /// it, also those whose message comes later, on another link.
   void note(NodeId worker, const control::SitOut& said);
 
   bool sits(NodeId worker) const {
     const auto said = since_.find(worker);
     return said != since_.end() && said->second > over_;
   }
-  /// Asks those who sit out for their shares of the part's open round, if it collects them. Once
-  /// is enough: when the round opens, or when a worker says that it sits out.
+  /// Sends requests to the paused workers that the part's open round lacks, if it collects
+  /// contributions. Call it when a round opens, and when a worker pauses.
   void ask(std::uint32_t part, const TensorSpec& spec, const Consistency& rounds) const;
-  /// Why those who wait for a part wait in vain, or ok.
+  /// Why waiters of a part can never be answered, or ok.
   Status in_vain(const Consistency& rounds, Mode mode) const;
 
  private:
@@ -40,9 +40,9 @@ class PausedWorkers {
   std::vector<NodeId> sitting_of(std::vector<NodeId> workers) const;
 
   Tell tell_;
-  std::map<NodeId, std::uint64_t> since_;  // The barrier until which they sit out; 0: none.
+  std::map<NodeId, std::uint64_t> since_;  // The barrier that ends the pause; 0: none.
   std::uint64_t last_ = 0;                 // The greatest of these.
-  std::uint64_t over_ = 0;                 // The last that was open.
+  std::uint64_t over_ = 0;                 // The last opened barrier.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value is a lease: it goes to all who wait for it without a copy.
+// A value is a lease: all waiters get it without a copy.
 #include "server/sessions/reply_sender.h"
 
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-// What a worker is told of a part's value.
+// The facts on a part's value for a worker.
 wire::ValueFacts facts_for(NodeId worker, const Part& part) {
   const Consistency& rounds = part.collector.rounds();
   return {.version = part.store.value().version,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplySender: tells workers what became of a part: its values, that a round is done, or why it
-// never will be.
+// ReplySender: sends workers a part's values, the ends of its rounds, or errors.
 #pragma once
 
 #include "server/sessions/worker_links.h"
@@ -13,21 +12,21 @@ namespace stretto {
 /// Thread: loop.
 class ReplySender {
  public:
-  /// Both outlive this.
+  /// Both must outlive this.
   ReplySender(Van& van, const WorkerLinks& workers) : van_(van), workers_(workers) {}
 
-  /// Something has changed, or somebody waits: tells those whose wait is over.
+  /// The part or its waiters have changed: answers waiters that are ready.
   void tell_ready(Part& part);
-  /// A collected round that lacks somebody who has left can never finish: its waiters hear it now.
+  /// Fails the waiters of a collected round that lacks a worker that has left: it can never finish.
   void check_absentee(Part& part);
-  /// What is known of a part's value, without its bytes and without waiting.
+  /// Answers with the facts on a part's value at once, without its bytes.
   void answer_probe(LinkId link, NodeId worker, const wire::PullFrame& probe, const Part& part);
-  /// What a worker sent, or asked for, is refused. `round` is the one of its frame.
+  /// Rejects a worker's push or pull. `round` is the one of its frame.
   void fault(LinkId link, const wire::Key& key, std::uint64_t round, const Status& why);
-  /// All who wait for the part hear why they wait in vain.
+  /// Fails all waiters of the part.
   void fail(Part& part, const Status& why);
-  /// What a worker sent is not what others did: they disagree with it just as much, those who wait
-  /// and those who have yet to come, for to the first two the tensor has failed.
+  /// A push contradicts the round: fails the tensor for its sender, and for all current and future
+  /// waiters, as no side is known to be right.
   void disagree(LinkId link, const wire::PushFrame& push, Part& part, const Status& why);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The greeting of a worker: hello, and welcome or a refusal that says why.
+// The handshake with a worker: hello, then welcome or a rejection with the reason.
 #include "server/sessions/worker_links.h"
 
 #include <fmt/core.h>
@@ -35,8 +35,8 @@ ContributorGroup WorkerLinks::workers_of(const Roster& roster) const {
   return make_group(std::move(workers));
 }
 
-// A shard may hear of it before the roster that decides it: a newcomer is only taken in once it has
-// a link to every shard, and so is known here.
+// The report may precede the roster with the decision: a worker joins only once it has a link to
+// every shard, and so is known here.
 bool WorkerLinks::take_in(LinkId teller, const control::TakeIn& said, const Roster& roster) {
   const Worker* worker = find(teller);
   if (worker == nullptr) return false;
@@ -93,7 +93,7 @@ WorkerLinks::Departures WorkerLinks::follow(const Roster& roster, bool serves) {
   return gone;
 }
 
-// One that still lives hears that others go on without it.
+// An expelled worker that still runs is notified that the job continues without it.
 void WorkerLinks::part_with(const Member& lost) {
   const auto heard = heard_.find(lost.node);
   const LinkId link = heard == heard_.end() ? link_of(lost.node) : heard->second;
@@ -105,7 +105,7 @@ void WorkerLinks::part_with(const Member& lost) {
 void WorkerLinks::answer(const Caller& caller, const Roster& roster, bool serves) {
   const Member* member = roster.find(caller.hello.node);
   if (member == nullptr && roster.settings.elastic() && caller.hello.node > roster.newest()) {
-    callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
+    callers_.push_back(caller);  // It may come before the roster that names it.
     return;
   }
   if (member == nullptr || member->role != Role::kWorker || member->left) {
@@ -117,7 +117,7 @@ void WorkerLinks::answer(const Caller& caller, const Roster& roster, bool serves
     return;
   }
   if (!serves) return hear(*member, caller.link);
-  // Its link had ended before it had heard the welcome.
+  // Its link ended before the welcome had arrived.
   if (roster.settings.servers_replaced() && links_.contains(member->node)) {
     const LinkId before = links_.at(member->node);
     lose(before);
@@ -139,12 +139,12 @@ void WorkerLinks::let_in(const Member& member, LinkId link) {
   van_.send_control(link, control::Welcome{.node = member.node,
                                            .rank = member.rank,
                                            .padding = van_.links().path_proof(link)});
-  // Its place was another's when it was taken in, or it is late.
+  // A previous primary has admitted it, or it connects after its admission.
   const auto told = told_in_.find(member.node);
   if (told != told_in_.end()) van_.send_control(link, told->second);
 }
 
-// Its link before had ended, if there was one, and it has found that out first.
+// An earlier link has ended, which the worker has noticed first.
 void WorkerLinks::hear(const Member& member, LinkId link) {
   const auto [heard, is_first] = heard_.try_emplace(member.node, link);
   if (!is_first) van_.links().close(std::exchange(heard->second, link));
@@ -155,13 +155,13 @@ void WorkerLinks::hear(const Member& member, LinkId link) {
                                            .padding = van_.links().path_proof(link)});
 }
 
-// This shard serves from now on.
+// Called on promotion.
 void WorkerLinks::let_in_heard(const Roster& roster) {
   for (const auto& [node, link] : std::exchange(heard_, {})) {
     const Member* member = roster.find(node);
     if (member == nullptr || member->lost) {
       van_.links().refuse(link, is_lost(member));
-    } else if (!member->left) {  // Who has left ends the link itself.
+    } else if (!member->left) {  // A leaving worker closes the link itself.
       let_in(*member, link);
     }
   }
@@ -179,7 +179,7 @@ bool WorkerLinks::reached_by_all(const Roster& roster) const {
 void WorkerLinks::leave(LinkId link) {
   if (const Worker* worker = find(link)) left_.insert(worker->node);
   std::erase_if(heard_, [link](const auto& heard) { return heard.second == link; });
-  van_.links().await(link, Return::kNone);  // It ends the link itself.
+  van_.links().await(link, Return::kNone);  // The worker closes it.
 }
 
 std::optional<WorkerLinks::Worker> WorkerLinks::lose(LinkId link) {

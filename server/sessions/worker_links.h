@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerLinks: which worker is behind which link. Greets those who connect once there is a roster
-// to know them by, and remembers who has left.
+// WorkerLinks: maps links to workers. Answers hellos once a roster names their senders, and tracks
+// workers that have left.
 #pragma once
 
 #include <map>
@@ -22,44 +22,44 @@ class WorkerLinks {
     NodeId node = 0;
     Rank number = 0;  ///< Member::number.
   };
-  /// Who has gone.
+  /// Workers that have left the job.
   struct Departures {
-    std::vector<NodeId> left;  ///< In order; and
-    std::set<NodeId> lost;     ///< not: their links have ended.
+    std::vector<NodeId> left;  ///< Gracefully; and
+    std::set<NodeId> lost;     ///< ungracefully: their links have ended.
     bool empty() const { return left.empty() && lost.empty(); }
   };
 
   /// `van` outlives this.
   WorkerLinks(const Config& config, Van& van) : config_(config), van_(van) {}
 
-  /// A hello: answered by follow(), or refused at once.
+  /// A hello: follow() answers it, or it is refused at once.
   void greet(LinkId link, const control::Hello& hello);
-  /// Answers those who wait: while this shard does not serve, that they have been heard. The
-  /// workers that this roster, and none before it, says have gone.
+  /// Answers pending hellos; a standby accepts them without serving. Returns the workers that this
+  /// roster is the first to report as gone.
   Departures follow(const Roster& roster, bool serves = true);
-  /// Newcomers make rounds from now on, those of them who are in, and each hears of it once. True
-  /// if that is new. No word counts but of a worker that makes rounds, or, where this shard may
-  /// have another's place, which knew, of a newcomer that it has been taken in.
+  /// Joining workers that the roster admits contribute from now on, and each is told once. True if
+  /// that is new. Accepted from contributors only; where this shard may be promoted, a joining
+  /// worker may also report its own admission, as the old primary knew it.
   bool take_in(LinkId teller, const control::TakeIn& said, const Roster& roster);
-  /// This shard has another's place, where these made rounds.
+  /// This shard was promoted; these workers contributed to the old primary's rounds.
   void take_over(const std::set<NodeId>& makers, const Roster& roster);
-  /// What a worker says: it is waited for no longer, by what is new from now on.
+  /// The worker leaves: new rounds do not wait for it.
   void leave(LinkId link);
-  /// Forgets a link. The worker behind it, if it was one.
+  /// Removes a link. Returns its worker, if it had one.
   std::optional<Worker> lose(LinkId link);
 
-  /// All workers that are in have said hello, so that all can reach this shard.
+  /// All admitted workers have sent a hello, so that all can reach this shard.
   bool reached_by_all(const Roster& roster) const;
 
-  /// Null for one that is not admitted.
+  /// Null for a link that is not admitted.
   const Worker* find(LinkId link) const;
   /// 0 if it is not connected.
   LinkId link_of(NodeId worker) const {
     const auto known = links_.find(worker);
     return known == links_.end() ? 0 : known->second;
   }
-  /// Who makes rounds; null until there is a roster. In an elastic job those who are in, newcomers
-  /// from when they have been taken in.
+  /// The contributors; null until there is a roster. In an elastic job these are the members,
+  /// joining workers from their admission on.
   const ContributorGroup& group() const { return group_; }
   const std::set<NodeId>& left() const { return left_; }
 
@@ -80,13 +80,13 @@ class WorkerLinks {
   Van& van_;
   std::vector<Caller> callers_;
   std::map<LinkId, Worker> workers_;
-  std::map<NodeId, LinkId> links_;  // Of those who are connected.
-  std::map<NodeId, LinkId> heard_;  // Of those who have called, while this shard stands by.
+  std::map<NodeId, LinkId> links_;  // Of connected workers.
+  std::map<NodeId, LinkId> heard_;  // Of workers that connected to this standby.
   ContributorGroup group_;
-  std::set<NodeId> left_;                      // They said so, or a roster,
-  std::set<NodeId> told_left_;                 // and those of whom a roster did.
-  std::set<NodeId> taken_in_;                  // Newcomers that make rounds,
-  std::map<NodeId, control::TakeIn> told_in_;  // and those who are told so when they are here.
+  std::set<NodeId> left_;                      // By their own message, or a roster,
+  std::set<NodeId> told_left_;                 // and those reported by a roster.
+  std::set<NodeId> taken_in_;                  // Joining workers that contribute,
+  std::map<NodeId, control::TakeIn> told_in_;  // and the message for each of them.
   std::uint32_t followed_epoch_ = 0;
 };
 

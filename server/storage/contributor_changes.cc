@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// At once, or once a part is settled.
+// Applies changes at once, or once a part is settled.
 #include "server/storage/contributor_changes.h"
 
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ContributorChanges: that others make rounds from now on reaches each part between two of its
-// updates. One whose update is on its way to who stands by hears of it once that is released: until
-// then nothing counts for it anyway.
+// ContributorChanges: applies a change of contributors to each part between two of its updates. If
+// a part's update is in transit to the standby, the change waits for its release: until then no
+// contribution counts for the part anyway.
 #pragma once
 
 #include <functional>
@@ -16,19 +16,19 @@ namespace stretto {
 class ContributorChanges {
  public:
   struct Ways {
-    /// A round is complete, as it lacked nobody but those who are gone.
+    /// A round is complete: it lacked only removed workers.
     std::function<void(const OwnedSlots::Place&, Update)> append;
-    std::function<void(const OwnedSlots::Place&)> made_nothing;  ///< The same of one without.
-    /// The open round cannot be made by these.
+    std::function<void(const OwnedSlots::Place&)> made_nothing;  ///< A round without an update.
+    /// The open round cannot continue with these contributors.
     std::function<void(Part&, const Status&)> fail;
   };
 
-  /// `slots` outlive this.
+  /// `slots` must outlive this.
   ContributorChanges(OwnedSlots& slots, Ways ways) : slots_(slots), ways_(std::move(ways)) {}
 
-  /// These make rounds from now on, without those who are lost.
+  /// Sets the contributors; `lost` workers have failed.
   void apply(const ContributorGroup& workers, const std::set<NodeId>& lost);
-  /// This part has no update on its way any more.
+  /// This part has no update in transit any more.
   void settled(Part& part);
 
  private:
@@ -36,7 +36,7 @@ class ContributorChanges {
 
   OwnedSlots& slots_;
   const Ways ways_;
-  std::map<wire::Key, std::set<NodeId>> late_;  // Parts that are to hear of it, and who is lost.
+  std::map<wire::Key, std::set<NodeId>> late_;  // Parts with a pending change, and failed workers.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a rule as one run of bytes.
+// The state of an update rule as one range of bytes.
 #include "server/storage/optimizer_state.h"
 
 #include <fmt/core.h>

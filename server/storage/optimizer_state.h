@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an update rule remembers of a part, told and set in pieces. Sends nothing.
+// Reads and writes the state of an update rule of a part, in pieces. Sends nothing.
 #pragma once
 
 #include "server/storage/part_store.h"
@@ -7,10 +7,9 @@
 
 namespace stretto {
 
-/// Does what a request wants of a part's store. What it got wrong is in the answer, and then
-/// nothing has changed.
+/// Applies a request to a part's store. Errors are in the answer; then the store is unchanged.
 control::StatePiece answer_to(const control::StateRequest& request, Store& store);
-/// Why there is nothing that it could be done to.
+/// The answer to a request for which there is no store.
 control::StatePiece refusal_of(const control::StateRequest& request, const Status& why);
 
 }  // namespace stretto

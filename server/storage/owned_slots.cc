@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part p of a tensor lies in slot (first + p) modulo all, as the scheduler places them.
+// Part p of a tensor is in slot (first + p) modulo all, as the scheduler places them.
 #include "server/storage/owned_slots.h"
 
 #include <fmt/core.h>
@@ -82,8 +82,8 @@ Result<OwnedSlots::Place> OwnedSlots::make_part(const OpenTensor& tensor, const 
   STRETTO_CHECK(part.bytes() == wanted);
   bytes_ += wanted;
   ++parts_;
-  // Who leaves an elastic job goes from the group, by the next roster: until then nobody is told
-  // that it will not come.
+  // In an elastic job the next roster removes workers that leave: until then their absence is not
+  // reported.
   if (!job_.elastic) {
     for (const NodeId worker : left) part.collector.rounds().leave(worker);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OwnedSlots: the slots of a shard and the tensors that lie in them. Finds a key's part, makes it
-// at its first use, and counts what all take of the server's memory.
+// OwnedSlots: the slots of a shard and the tensors in them. Finds the part of a key, makes it at
+// its first use, and accounts for the server's memory.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ namespace stretto {
 /// Thread: loop.
 class OwnedSlots {
  public:
-  /// What a roster says that all slots need to know.
+  /// Settings from the roster that all slots need.
   struct Job {
     ContributorGroup workers = {};
     std::uint32_t slots = 1;
-    std::uint32_t since = 0;  ///< The epoch from which on what is first used now is owned here.
+    std::uint32_t since = 0;  ///< The epoch from which this shard owns new slots.
     std::uint32_t part_bytes = 0;
-    bool elastic = false;  ///< Workers may be lost: shares are kept until their round is done.
-    /// Gives a part that has just been made what it had before; null: it begins anew.
+    bool elastic = false;  ///< Workers may fail: contributions are kept until their round is done.
+    /// Restores a part that has just been made; null: it starts empty.
     std::function<Status(Part&)> restore = {};
   };
   struct Place {
@@ -31,29 +31,29 @@ class OwnedSlots {
     Part* part;
   };
 
-  /// At most `limit_bytes` of parts, with what their rules remember and what shares that wait may
-  /// take; 0: no limit.
+  /// Limits parts to `limit_bytes`, with their rules' state and the most that held contributions
+  /// may take; 0: no limit.
   OwnedSlots(std::uint64_t limit_bytes, Allocate allocate)
       : limit_bytes_(limit_bytes), allocate_(std::move(allocate)) {}
 
-  /// Before anything is opened.
+  /// Call before any tensor is opened.
   void begin(const Job& job) { job_ = job; }
-  /// Parts that are made from now on begin as this says.
+  /// Sets how later parts are restored.
   void restore_by(std::function<Status(Part&)> restore) { job_.restore = std::move(restore); }
-  /// Parts that are made from now on have rounds of these.
+  /// Sets the contributors of later parts.
   void set_workers(ContributorGroup workers) { job_.workers = std::move(workers); }
   const ContributorGroup& workers() const { return job_.workers; }
-  /// Parts hold more or less now than they did.
+  /// Recounts the memory of all parts.
   void count_bytes();
-  /// This part held `before` bytes when it was last counted.
+  /// Recounts this part, which held `before` bytes at the last count.
   void count_bytes(const Place& place, std::uint64_t before);
-  /// A worker says what a tensor is, and the slot of its first part; the others follow it.
-  /// kMismatch if another has said otherwise, and then nothing has changed.
+  /// A worker declares a tensor, and the slot of its first part; the others follow it. kMismatch,
+  /// without effect, if another worker has declared it otherwise.
   Status open(std::uint32_t tensor, const TensorSpec& spec, std::uint32_t first_slot);
-  /// The part of a key, made if it is new. `left`: workers that will contribute no more.
+  /// The part of a key, made if it is new. `left`: workers that have left for good.
   Result<Place> place_of(const wire::Key& key, const std::set<NodeId>& left);
 
-  /// Of a part that is here.
+  /// The place of an existing part.
   Place place_of(Part& part) {
     return {
         .slot = &slot_of((tensors_.at(part.key.tensor).first_slot + part.key.part) % job_.slots),
@@ -64,16 +64,16 @@ class OwnedSlots {
     const auto found = places_.find(key);
     return found == places_.end() ? nullptr : found->second.part;
   }
-  /// What the tensor of this part is; null: it has not been opened, or has no such part.
+  /// The description of this part's tensor; null: it is not open, or has no such part.
   friend const TensorSpec* spec_of(const OwnedSlots& slots, const wire::Key& key) {
     const auto found = slots.tensors_.find(key.tensor);
     const bool has_part = found != slots.tensors_.end() && key.part < found->second.cut.parts();
     return has_part ? &found->second.spec : nullptr;
   }
-  /// No more parts of this tensor are made, for this reason. False if it is not known.
+  /// Fails later parts of this tensor for this reason. False if the tensor is unknown.
   bool doom(std::uint32_t tensor, const Status& why);
 
-  /// All that have been opened, as they were, and the places of all parts that are here.
+  /// All opened tensors in their original messages, and the places of all existing parts.
   template <typename Visit>
   void for_each_tensor(Visit visit) const {
     for (const auto& [id, tensor] : tensors_) {
@@ -102,12 +102,11 @@ class OwnedSlots {
     for_each_slot([&visit](const Slot& slot) { slot.for_each_part(visit); });
   }
 
-  /// Of who stands by: all that the other has is here, as that one says. It releases nothing since
-  /// that is not.
+  /// For a standby: the primary has reported that it is in sync. It releases nothing before that.
   void set_whole() { whole_ = true; }
   bool whole() const { return whole_; }
 
-  /// Of all slots.
+  /// Over all slots.
   std::uint64_t bytes() const { return bytes_; }
   std::size_t parts() const { return parts_; }
   std::uint64_t shares() const;
@@ -136,10 +135,10 @@ class OwnedSlots {
   DescriptionBudget budget_;
   std::unordered_map<std::uint32_t, OpenTensor> tensors_;
   std::map<std::uint32_t, Slot> slots_;
-  std::unordered_map<wire::Key, Place, Hash> places_;       // Of all parts that are here, but those
+  std::unordered_map<wire::Key, Place, Hash> places_;       // Of all existing parts, but those
   std::unordered_map<wire::Key, Status, Hash> unrestored_;  // that could not be restored.
-  std::uint64_t bytes_ = 0;                                 // Of all slots,
-  std::size_t parts_ = 0;                                   // as they come.
+  std::uint64_t bytes_ = 0;                                 // Over all slots,
+  std::size_t parts_ = 0;                                   // including failed parts.
   bool whole_ = false;
 };
 

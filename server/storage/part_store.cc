@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From updates to values: published, or applied by a rule.
+// Applies updates to values: publishes them, or applies a rule.
 #include "server/storage/part_store.h"
 
 #include <fmt/core.h>
@@ -15,9 +15,9 @@
 namespace stretto {
 namespace {
 
-constexpr std::uint64_t kMostVersion = std::uint64_t{1} << 62;  // No job comes there.
+constexpr std::uint64_t kMostVersion = std::uint64_t{1} << 62;  // Never reached.
 
-// Memory that allocate_ gave, which is aligned.
+// Memory from allocate_, which is aligned.
 std::span<const float> value_numbers(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
 }
@@ -49,7 +49,7 @@ void Store::apply(Update update) {
   STRETTO_CHECK(update.from.size() > 0);
   STRETTO_CHECK(update.listeners <= update.from.size());
   const std::uint32_t contributors = update.from.size() - update.listeners;
-  const std::uint32_t divisor = std::max(contributors, 1U);  // Of nothing, if all have listened.
+  const std::uint32_t divisor = std::max(contributors, 1U);  // 0 if all workers have listened.
   if (update.assign) {
     assign(std::move(update.bytes));
   } else if (rule_ != nullptr) {
@@ -76,7 +76,7 @@ void Store::assign(Buffer bytes) {
   value_.bytes = std::move(bytes);
 }
 
-// A finished sum or mean becomes the value, encoded as the shares were.
+// A finished sum or mean becomes the value, encoded like the contributions.
 void Store::publish(Buffer sum, std::uint64_t version) {
   const CodecSpec& codec = layout_.codec;
   value_.codec = codec.codec;
@@ -103,7 +103,7 @@ Buffer Store::mean_of(Buffer sum, std::uint32_t contributors) const {
   return mean;
 }
 
-// The value's memory for writing. While an earlier version is still being sent it is left alone and
+// The value's memory for writing. While an earlier version is being sent it stays unchanged, and
 // the next one starts as its copy.
 std::span<std::byte> Store::own_value() {
   if (value_.bytes.empty()) {

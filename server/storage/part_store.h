@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store: the value of a part and all that its next values depend on, changed by updates only. Two
-// stores that have applied the same updates are the same, bit for bit. Sends nothing.
+// Store: the value of a part and all state on which its next values depend, changed by updates
+// only. Stores that have applied the same updates are equal, bit for bit. Sends nothing.
 #pragma once
 
 #include <memory>
@@ -16,47 +16,46 @@
 
 namespace stretto {
 
-/// A value is immutable once it has been read: the next one is made in other memory as long as
-/// somebody holds it, so a fast worker can never touch what a slow one has yet to receive.
+/// A value is immutable once read: while a reader holds it the next one is made in other memory. So
+/// a fast worker never changes bytes that a slow one has yet to receive.
 /// Thread: loop.
 class Store {
  public:
-  /// `rule` takes gradients of the layout's type of sums; it is null if the layout has none.
+  /// `rule` takes gradients of the layout's type of sums; null if the layout has no rule.
   Store(const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
         Allocate allocate = Buffer::allocate);
 
-  /// The update is of this part and makes the version after value()'s. Memory that it shares with
-  /// somebody is left as it is.
+  /// Applies an update of this part to the version after value()'s. Shared memory stays unchanged.
   void apply(Update update);
   const Value& value() const { return value_; }
-  /// Before anything has come: its value is this, which was made elsewhere. It has no rule.
+  /// Initialises a store without a rule with a value that was made elsewhere.
   void recover(Buffer bytes, std::uint64_t version, std::uint32_t contributors);
   std::uint64_t value_bytes() const { return layout_.bytes; }
   bool has_rule() const { return rule_ != nullptr; }
-  /// What the update rule remembers, which may be read and set between updates.
+  /// The update rule's state, which may be read and written between updates.
   Spans memory() {
     keep_snapshot();
     return remembered();
   }
 
-  /// All that this is, as one run of bytes (checkpoint/saved_part.h), read and written in pieces
-  /// one after another without an update in between. What one store has saved another of the same
-  /// layout loads, and goes on as that one. The first piece holds kHeadBytes at least. A store that
-  /// has failed to load, or not loaded all, is of no more use.
+  /// The complete state as one range of bytes (checkpoint/saved_part.h), read and written in
+  /// consecutive pieces, without an update in between. Another store of the same layout can load it
+  /// and continue from there. The first piece has at least kHeadBytes. A store whose load failed or
+  /// is incomplete is unusable.
   static constexpr std::size_t kHeadBytes = sizeof(SavedPartHead);
   std::uint64_t saved_bytes();
   void save(std::uint64_t offset, std::span<std::byte> piece);
   Status load(std::uint64_t offset, std::span<const std::byte> piece);
 
-  /// What it is now, all that save() gives, stays to be had by take_snapshot(), whatever comes
-  /// next: it is copied before it changes, or when it is taken.
+  /// Takes a snapshot of the current state for take_snapshot(): the bytes are copied before they
+  /// change, or when they are taken.
   void begin_snapshot() { snapshot_due_ = true; }
-  /// The version of a value that has been saved: of its first kHeadBytes.
+  /// The version of a saved value, from its first kHeadBytes.
   static std::uint64_t version_of(std::span<const std::byte> saved);
-  /// Once for each begin_snapshot().
+  /// Call once for each begin_snapshot().
   std::vector<std::byte> take_snapshot();
 
-  /// Of memory, with what the rule remembers, without sums, values that travel and snapshots.
+  /// Memory with the rule's state, without sums, values in transit and snapshots.
   std::uint64_t bytes() { return layout_.bytes + size_of(remembered()); }
 
  private:
@@ -72,10 +71,10 @@ class Store {
   PartLayout layout_;
   std::unique_ptr<ops::UpdateRule> rule_;
   Allocate allocate_;
-  ops::PartEncoder encoder_;  // Of values that are a round's sum or mean.
+  ops::PartEncoder encoder_;  // For values that are a round's sum or mean.
   Value value_;
-  bool snapshot_due_ = false;        // It is yet to be copied,
-  std::vector<std::byte> snapshot_;  // or has been, and not been taken.
+  bool snapshot_due_ = false;        // Not copied yet,
+  std::vector<std::byte> snapshot_;  // or copied, and not taken.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the places for both directions.
+// One traversal of the spans for both directions.
 #include "server/storage/scatter_gather.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace stretto {
 namespace {
 
-// Calls visit(bytes of memory, place in the piece) for what `count` bytes from `offset` on are.
+// Calls visit(bytes of memory, offset in the piece) for `count` bytes from `offset` on.
 template <typename Memory, typename Visit>
 void for_range(const Memory& memory, std::uint64_t offset, std::uint64_t count, Visit visit) {
   STRETTO_CHECK(offset <= size_of(memory) && count <= size_of(memory) - offset);

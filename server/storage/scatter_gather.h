@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans: memory that lies in several places, reached by one offset as if it lay in one.
+// Spans: memory in several ranges, addressed by one offset.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,9 @@ using ConstSpans = std::vector<std::span<const std::byte>>;
 
 std::uint64_t size_of(const Spans& memory);
 std::uint64_t size_of(const ConstSpans& memory);
-/// Fills the piece with what lies from `offset` on. Both ends are within the memory, here and
-/// below.
+/// Fills the piece from `offset` on. Both ends must be within the memory, here and below.
 void copy_from(const ConstSpans& memory, std::uint64_t offset, std::span<std::byte> piece);
-/// The other way round.
+/// Copies the piece into memory from `offset` on.
 void copy_into(const Spans& memory, std::uint64_t offset, std::span<const std::byte> piece);
 
 }  // namespace stretto

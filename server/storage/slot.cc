@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exactly once: a share counts if its sender's incarnation has not had that round counted.
+// Exactly once: a contribution counts if its sender's incarnation has no count for that round.
 #include "server/storage/slot.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ void Slot::move(std::uint32_t since) {
 
 namespace {
 
-// Who makes a part's rounds from which one on, and who is out of the open one.
+// The round from which contributors change, and the workers removed from the open one.
 struct Regrouping {
   std::uint64_t from_round;
   std::set<NodeId> out;

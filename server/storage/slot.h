@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slot: a bucket of parts that a shard owns, with all that belongs to them: what is collected, what
-// is stored, and which shares have counted. A shard owns slots, never single parts, so that what it
-// owns can be fenced, counted and later moved as one.
+// Slot: a bucket of parts that a shard owns, with all their state: open rounds, stored values, and
+// which contributions have counted. A shard owns slots, never single parts, so that they can be
+// fenced, counted and moved as a unit.
 //
-// A share that completes something makes an update. append() gives it its place in the slot's
-// order, and release() applies it: only then may anybody be told of it. In between is where an
-// update is logged or sent to a replica. Knows no links and sends nothing.
+// A contribution that completes a round makes an update. append() gives it a position in the slot's
+// order, and release() applies it: only then may workers be told. In between the update is logged
+// or sent to a replica. Knows no links and sends nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace stretto {
 
-/// A share's name. A NodeId is an incarnation: a worker that starts again is another.
+/// Identifies a contribution. A NodeId is an incarnation: a restarted worker has another one.
 struct PushId {
   NodeId worker = 0;
   wire::Key key;
@@ -38,16 +38,16 @@ struct Part {
         collector(std::move(collects)),
         store(layout, std::move(rule), allocate) {}
 
-  /// All that has been collected has been released: the value is the one that rounds tell of.
+  /// All updates have been released: the value is that of the last round.
   bool settled() const { return !held && store.value().version == collector.rounds().version(); }
-  /// Those who may be told, in the order in which they came; they wait no longer. Nobody is told of
-  /// what is not released.
+  /// Removes and returns waiters that may be answered, in order of arrival. Workers are not told
+  /// of unreleased updates.
   std::vector<Waiter> take_ready() {
     return settled() ? waiting.take_ready(collector.rounds()) : std::vector<Waiter>();
   }
-  /// What holds between two frames; false is a bug of ours.
+  /// The invariant between two frames; false is a bug.
   bool consistent() const;
-  /// Of memory: what is stored, and what shares that wait may take.
+  /// Memory of the store, and the most that held contributions may take.
   std::uint64_t bytes() { return store.bytes() + collector.most_held_bytes(); }
 
   const TensorSpec& spec;  ///< The tensor's.
@@ -56,71 +56,70 @@ struct Part {
   Store store;
   DuplicateFilter counted;
   WaitingList waiting;
-  bool held = false;     ///< Rounds that made nothing are to be known elsewhere first.
-  Status doomed;         ///< Workers disagree on a round: it will never finish.
-  bool restored = true;  ///< Or nothing had to be; else its value is none.
+  bool held = false;     ///< The standby must confirm a round without a value first.
+  Status doomed;         ///< Why no round will ever finish; ok: none.
+  bool restored = true;  ///< False: restoring failed, and it has no value.
 };
 
 /// Thread: loop.
 class Slot {
  public:
-  /// What is to be done with a share.
+  /// The decision on a contribution.
   enum class Verdict {
     kApply,      ///< It may count.
-    kDuplicate,  ///< It has counted: it is acknowledged again, and that is all.
-    kMoved,      ///< It was meant for whoever owned this slot before.
+    kDuplicate,  ///< It has counted: acknowledge it again, and drop it.
+    kMoved,      ///< For the previous owner of this slot.
   };
-  /// Of an update in the slot's order; the first is 1.
+  /// Position of an update in the slot's order; the first is 1.
   using Position = std::uint64_t;
 
-  /// Owned here from an epoch on.
+  /// This shard owns it from epoch `since` on.
   Slot(std::uint32_t number, std::uint32_t since) : number_(number), since_(since) {}
 
   std::uint32_t number() const { return number_; }
-  /// It has moved to a new owner, with all that is in it.
+  /// It has moved to a new owner, with all its contents.
   void move(std::uint32_t since);
   Part* find(const wire::Key& key);
-  /// A part that is not here yet. The tensor's description outlives it.
+  /// Adds a part that does not exist. The tensor's description must outlive it.
   Part& add(const TensorSpec& spec, const PartLayout& layout, std::unique_ptr<ops::UpdateRule> rule,
             Aggregator&& collector, const Allocate& allocate);
 
-  /// Of a share for this part of the slot; `epoch` is the sender's.
+  /// For a contribution to this part of the slot; `epoch` is the sender's.
   Verdict admit(const Part& part, const PushId& push, std::uint32_t epoch) const;
-  /// Counts an admitted share. An update that it completes is to be appended.
+  /// Counts an admitted contribution. The caller must append an update that it completes.
   Result<Aggregator::Counted> count(Part& part, const PushId& push, Share share);
 
-  /// The same of the sum of several workers' contributions: a duplicate if all of them have
-  /// counted, whoever sent them. If only some have, count_sum() refuses it.
+  /// For a sum of several workers' contributions: a duplicate if all of them have counted, from any
+  /// sender. If only some have, count_sum() rejects it.
   Verdict admit_sum(const Part& part, const std::vector<NodeId>& makers, std::uint64_t round,
                     std::uint32_t epoch) const;
   Result<Aggregator::Counted> count_sum(Part& part, Share sum, const std::vector<NodeId>& makers);
 
-  /// Who makes the rounds of all its parts: Aggregator::regroup. Who is gone waits for nothing. Of
-  /// those who are in no more from now on and are not gone, having left in order, what they have
-  /// contributed to an open round stays in it.
-  /// Updates that this completes are appended. Parts whose open round cannot go on are named with
-  /// the reason.
+  /// Sets the contributors of all its parts: Aggregator::regroup. Drops the waits of `gone`
+  /// workers. If a worker has left gracefully, its contribution to an open round stays in it.
+  /// Appends updates that this completes. Returns parts whose open round cannot continue, with the
+  /// reason.
   std::vector<std::pair<Part*, Status>> regroup(const ContributorGroup& next,
                                                 std::uint64_t from_round,
                                                 const std::set<NodeId>& gone = {});
 
-  /// The same of one part: what that completes is to be appended.
+  /// For one part: the caller must append the completed update.
   static Result<std::optional<Update>> regroup(Part& part, const ContributorGroup& next,
                                                std::uint64_t from_round,
                                                const std::set<NodeId>& gone);
-  /// Parts hold more or less now than they did.
+  /// Recounts the memory of all parts.
   void count_bytes();
-  /// This part held `before` bytes when it was last counted.
+  /// Recounts this part, which held `before` bytes at the last count.
   void count_bytes(Part& part, std::uint64_t before) { bytes_ = bytes_ - before + part.bytes(); }
 
-  /// Gives an update its place: after all that have been appended.
+  /// Appends an update to the slot's order.
   Position append(Part& part, Update update);
-  /// Applies all up to this place: they are kept wherever they have to be.
+  /// Applies all updates up to this position, once they are stored everywhere they must be.
   void release(Position through);
   Position appended() const { return released_ + unreleased_.size(); }
   Position released() const { return released_; }
 
-  /// What it holds, in memory and numbers.
+  /// Its memory and counters.
   std::uint64_t bytes() const { return bytes_; }
   std::size_t part_count() const { return parts_.size(); }
   std::uint64_t shares() const { return shares_; }
@@ -133,7 +132,7 @@ class Slot {
   void for_each_part(Visit visit) const {
     for (const auto& [key, part] : parts_) visit(part);
   }
-  /// What holds between two frames, of each part too; false is a bug of ours.
+  /// The invariant between two frames, including its parts'; false is a bug.
   bool consistent() const;
 
  private:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of among_test.py: trains one model by each way of exchanging, and
-compares the weights with those by servers and between the workers. Prints "done" if all was as it
-should be.
+"""Run by every worker of a job of among_test.py: trains one model with each exchange strategy, and
+compares the weights with those by servers and between the workers. Prints "done" on success.
 """
 
 import copy
@@ -19,7 +18,7 @@ from stretto import errors
 from stretto.torch.core import ways
 
 STEPS = 12
-# A job's workers are said to be on so many machines, by turns.
+# Distributes the job's workers over this number of machines, round-robin.
 MACHINES = int(os.environ.get("MACHINES", "0"))
 if MACHINES:
     os.environ["STRETTO_MACHINE"] = f"m{int(os.environ['STRETTO_RANK']) % MACHINES}"
@@ -27,14 +26,14 @@ AMONG = ways.EXCHANGES[1:]
 
 
 def perceptron():
-    """The same at each rank; one of its gradients is several parts, others are buckets."""
+    """The same at each rank; one of its gradients has several parts, others are buckets."""
     torch.manual_seed(5)
     return nn.Sequential(nn.Linear(12, 900), nn.Tanh(), nn.Linear(900, 400), nn.Tanh(),
                          nn.Linear(400, 3))
 
 
 def train(model, optimizer):
-    """A plain loop on data of this rank's own; the weights after it."""
+    """A plain loop on this rank's data; returns the weights."""
     for step in range(STEPS):
         generator = torch.Generator().manual_seed(1000 * step + st.rank())
         inputs = torch.randn(8, 12, generator=generator)
@@ -63,7 +62,7 @@ class Among(unittest.TestCase):
         return train(model, st.DistributedOptimizer(sgd, model.named_parameters(), **options))
 
     def assert_alike(self, found, expected, what):
-        """The same bits at all workers; and of two numbers there is one sum."""
+        """Bit-identical at all workers; two numbers have only one sum."""
         rows = st.allgather(found.view(1, -1))
         for row in rows:
             self.assertTrue(torch.equal(row, rows[0]), f"{what}: the workers' weights differ")
@@ -112,7 +111,7 @@ class Among(unittest.TestCase):
         self.assertEqual(tensor.grad.tolist(), [float(self.size)] * 5)
 
     def test_what_the_way_cannot_do_is_an_error_that_says_so(self):
-        halves = torch.ones(3, dtype=torch.float16)  # To servers, which can.
+        halves = torch.ones(3, dtype=torch.float16)  # To servers, which support it.
         self.assertEqual(st.push_pull(halves, "auto.narrow", exchange="auto").tolist(), [1.0] * 3)
         for way in AMONG[:-1]:
             with self.assertRaisesRegex(errors.InvalidArgument, f"exchange {way} .* use exchange "

@@ -6,9 +6,9 @@
 
 Two ranks run a case by each backend, and give tensors that are compared. `worse` is a case that
 gloo passes and stretto does not. A case that both fail with errors of one type is a limit of this
-PyTorch, as are types that both refuse; `both fail` is any other case that both fail. The exit
+PyTorch, as are types that both reject; `both fail` is any other case that both fail. The exit
 status is 1 if a case is worse, differs, or if both fail. The ranks run case after case; a failure
-or a standstill ends them, and the next case gets new ones.
+or a stall ends them, and the next case gets new ones.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import warnings
 LIMIT_S = 120.0  # For one case.
 _ONLY_GLOO = "only implemented for GLOO"  # PyTorch looks at the backend's name.
 _NO_ANSWER = ("Hang", "Died")
-# Both refuse these types, each by an error of its own.
+# Both reject these types, each by its own error.
 _REFUSED_BY_BOTH = tuple(f"all_reduce {name}" for name in ("uint16", "uint32", "float8_e4m3fn"))
 _BAD = ("worse", "differ", "both fail")
 GROUPS = ("calls", "ddp", "parallel")
@@ -35,21 +35,21 @@ SIZE = 2
 
 
 class Case(typing.NamedTuple):
-    """What both ranks run: function(rank) gives tensors, or what torch.save() can write."""
+    """A test on both ranks: function(rank) returns tensors, or a value for torch.save()."""
 
     name: str
     function: typing.Callable
 
 
 class Known(typing.NamedTuple):
-    """What a case gives where a backend may be wrong: what was found, and what is right."""
+    """A case's result where a backend may be wrong: the actual and the correct value."""
 
     found: typing.Any
     right: typing.Any
 
 
 class Outcome(typing.NamedTuple):
-    """Of one case by one backend: what each rank gave, or the first error."""
+    """The outcome of one case on one backend: each rank's result, or the first error."""
 
     error: str
     results: tuple
@@ -59,7 +59,7 @@ class Cases(list):
     """Cases in their order, made by decorators."""
 
     def add(self, name, function, *arguments):
-        """One with arguments."""
+        """Adds a case with arguments."""
         self.append(Case(name, lambda rank: function(rank, *arguments)))
 
     def case(self, function):
@@ -146,14 +146,14 @@ class Ranks:
                                    f"{LIMIT_S:g} s", ())
                 for pipe in ready:
                     told.append((waiting.pop(pipe), *pipe.recv()))
-                    if told[-1][1]:  # The other rank may wait for ever.
+                    if told[-1][1]:  # The other rank may wait forever.
                         return Outcome(told[-1][1], ())
         except (EOFError, OSError):
             return Outcome("Died: a rank ended by itself", ())
         return Outcome("", tuple(data for _, _, data in sorted(told)))
 
     def end(self, kill=False):
-        """They leave, or are killed."""
+        """Makes them leave, or kills them."""
         for pipe, process in zip(self._pipes, self._processes):
             if kill:
                 os.kill(process.pid, signal.SIGKILL)
@@ -211,7 +211,7 @@ def _alike(one, other):
 
 
 def compared(one, other):
-    """How the results of two outcomes compare: "equal", "close" or "differ"."""
+    """The comparison of two outcomes' results: "equal", "close" or "differ"."""
     import torch
     level = 2
     for left, right in zip(one.results, other.results):
@@ -226,7 +226,7 @@ def compared(one, other):
 
 
 def verdict(stretto, gloo, name=""):
-    """What a row says, besides passed and failed."""
+    """The verdict of a row, other than passed and failed."""
     if stretto.error and gloo.error:
         kinds = [one.error.partition(":")[0] for one in (stretto, gloo)]
         is_alike = kinds[0] == kinds[1] or name in _REFUSED_BY_BOTH
@@ -238,7 +238,7 @@ def verdict(stretto, gloo, name=""):
 
 
 def prepare():
-    """Imports what all ranks need, in their parent."""
+    """Imports the modules of all ranks, in their parent."""
     warnings.simplefilter("ignore")
     import torch
     import stretto.torch.distributed  # pylint: disable=unused-import
@@ -246,7 +246,7 @@ def prepare():
 
 
 def table(chosen, say=print):
-    """Runs the chosen (group, case) and says a row for each; the counts by verdict."""
+    """Runs the chosen (group, case) and prints a row for each; returns the counts by verdict."""
     cases = [case for _, case in chosen]
     found = {backend: run_all(backend, cases) for backend in ("gloo", "stretto")}
     counts = {}

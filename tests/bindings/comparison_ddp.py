@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of comparison.py: DistributedDataParallel with its options and communication hooks, and
-optimizers of torch.distributed. Each gives the parameters after some steps."""
+optimizers of torch.distributed. Each returns the parameters after some steps."""
 
 import contextlib
 import copy
@@ -22,7 +22,7 @@ DDP = nn.parallel.DistributedDataParallel
 
 
 class Net(nn.Module):
-    """Has a part that some inputs leave out, and buffers."""
+    """Has a part that some inputs skip, and buffers."""
 
     def __init__(self):
         super().__init__()
@@ -86,7 +86,7 @@ def power_sgd(hook):
 
 
 def waiting(hook):
-    """The hook, whose result is there when it returns: gloo's calls need one order at all ranks."""
+    """The hook, which returns its complete result: gloo's calls need one order at all ranks."""
     def wait(state, bucket):
         found = hook(state, bucket).wait()
         future = torch.futures.Future()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models and optimizers that are copied or saved after they were wrapped: averages of the weights
-(EMA), checkpoints of whole objects. A copy is nobody's: it exchanges nothing.
+"""Models and optimizers that are copied or saved after wrapping: averages of the weights (EMA),
+checkpoints of whole objects. A copy belongs to no job: it exchanges nothing.
 """
 
 import copy
@@ -20,7 +20,7 @@ import stretto.torch as st  # pylint: disable=wrong-import-position
 
 
 def saved(thing):
-    """What was saved and loaded."""
+    """The object after saving and loading."""
     file = io.BytesIO()
     torch.save(thing, file)
     file.seek(0)
@@ -35,7 +35,7 @@ class Copies(unittest.TestCase):
         self.model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
 
     def wrapped(self, wrap=st.DistributedOptimizer, **options):
-        """An optimizer that has begun a step."""
+        """An optimizer that has started a step."""
         optimizer = wrap(torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9),
                          self.model.named_parameters(), **options)
         self.step(self.model, optimizer)
@@ -48,7 +48,7 @@ class Copies(unittest.TestCase):
         optimizer.step()
 
     def assert_same_but_apart(self, other, model=None):
-        """It has the same values, and trains by itself."""
+        """It has the same values, and trains independently."""
         before = copy.deepcopy((model or self.model).state_dict())
         for name, tensor in other.state_dict().items():
             self.assertTrue(torch.equal(tensor, before[name]), name)

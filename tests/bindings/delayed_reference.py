@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mode delayed promises, in plain PyTorch: all workers of a job in one process, which knows
+"""The contract of mode delayed, in plain PyTorch: all workers of a job in one process, which has
 the data of each. Used by delayed_worker.py.
 """
 
@@ -10,14 +10,14 @@ from torch import nn
 
 
 def data(step, rank):
-    """Inputs and targets: another batch for each."""
+    """Inputs and targets: a different batch for each step and rank."""
     generator = torch.Generator().manual_seed(1000 * step + rank)
     inputs = torch.randn(8, 12, generator=generator)
     return inputs, inputs[:, :3] * 2 - 1
 
 
 def loss_of(model, step, rank):
-    """Of that batch."""
+    """The loss on that batch."""
     inputs, targets = data(step, rank)
     return nn.functional.mse_loss(model(inputs), targets)
 
@@ -26,20 +26,20 @@ class Reference:
     """Some workers that train copies of a model with a copy of an optimizer.
 
     model, optimizer  committed weights, and the optimizer with its state
-    count             so many parameters, from the first, are stale
+    count             number of stale parameters, from the first
     """
 
     def __init__(self, model, optimizer, workers, approximate, count):
         self.model, self.optimizer = copy.deepcopy((model, optimizer))
         self._approximate = approximate
         self._count = count
-        self._late = [None] * count  # Means that are pending.
-        self._rates = None  # Of the step that they are of.
-        self._own = [None] * workers  # Each worker's gradients of the step before.
-        self.copies = [copy.deepcopy(model) for _ in range(workers)]  # What each computes by.
+        self._late = [None] * count  # Pending means.
+        self._rates = None  # The rates of their step.
+        self._own = [None] * workers  # Each worker's gradients of the previous step.
+        self.copies = [copy.deepcopy(model) for _ in range(workers)]  # Each worker's parameters.
 
     def step(self, number):
-        """One step of all."""
+        """One step of all workers."""
         own = [torch.autograd.grad(loss_of(one, number, rank), list(one.parameters()))
                for rank, one in enumerate(self.copies)]
         means = [sum(gradients[1:], gradients[0]) / len(own) for gradients in zip(*own)]
@@ -53,7 +53,7 @@ class Reference:
         self.copies = [self._shadow(arrived, *pair) for pair in zip(own, before)]
 
     def finish(self):
-        """Pending means are applied."""
+        """Applies pending means."""
         self._commit(self._late, self._rates)
         self._late, self._own = [None] * self._count, [None] * len(self._own)
         self._rates = None
@@ -84,7 +84,7 @@ class Reference:
 
 
 def _apply(model, optimizer, gradients):
-    # Those of the first parameters; the others have none.
+    # Only the first parameters have gradients.
     for parameter in model.parameters():
         parameter.grad = None
     for parameter, gradient in zip(model.parameters(), gradients):
@@ -93,5 +93,5 @@ def _apply(model, optimizer, gradients):
 
 
 def flat(model):
-    """All parameters in one row."""
+    """All parameters as one vector."""
     return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of delayed_test.py: trains in mode delayed, and compares what each
-step makes with the recursion in plain PyTorch (delayed_reference.py). Prints "done" if all was as
-it should be; `endless` trains until somebody ends it.
+"""Run by every worker of a job of delayed_test.py: trains in mode delayed, and compares the result
+of each step with the recursion in plain PyTorch (delayed_reference.py). Prints "done" on success;
+`endless` trains until it is killed.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from stretto.torch.core import ways
 from stretto.torch.optim import delayed, windows
 
 STEPS = 6
-FOLLOWED = 8  # Steps beside the reference, of which the fifth and the last end with finish().
+FOLLOWED = 8  # Steps compared with the reference; the fifth and the last end with finish().
 OPTIMIZERS = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.05),
     "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9,
@@ -35,14 +35,14 @@ OPTIMIZERS = {
 
 
 def perceptron():
-    """The same at each rank; some gradients travel by themselves, others together."""
+    """The same at each rank; some gradients travel alone, others together."""
     torch.manual_seed(5)
     return nn.Sequential(nn.Linear(12, 400), nn.Tanh(), nn.Linear(400, 90), nn.Tanh(),
                          nn.Linear(90, 3))
 
 
 def prepared(kind="momentum", make=perceptron, **options):
-    """A model, its optimizer in mode delayed, and the optimizer inside."""
+    """A model, its optimizer in mode delayed, and the inner optimizer."""
     model = make()
     inside = OPTIMIZERS[kind](model.parameters())
     options = {"mode": "delayed", "stale": "all"} | options
@@ -63,7 +63,7 @@ def train(model, optimizer, steps=STEPS, first=0):
 
 
 def weights_in_sync(kind, steps=STEPS, **options):
-    """What mode sync makes of the same."""
+    """The weights after the same training in mode sync."""
     model = perceptron()
     optimizer = st.DistributedOptimizer(OPTIMIZERS[kind](model.parameters()),
                                         model.named_parameters(), **options)
@@ -72,7 +72,7 @@ def weights_in_sync(kind, steps=STEPS, **options):
 
 
 def states(optimizer):
-    """All tensors that the optimizer remembers, in one row."""
+    """All tensors of the optimizer's state, as one vector."""
     found = [torch.as_tensor(value, dtype=torch.float32).reshape(-1)
              for group in optimizer.param_groups for parameter in group["params"]
              for _, value in sorted(optimizer.state[parameter].items()) if value is not None]
@@ -80,16 +80,16 @@ def states(optimizer):
 
 
 class Comparisons(unittest.TestCase):
-    """What the tests below have in common."""
+    """Common methods of the tests below."""
 
     def assert_equal(self, found, expected, what):
-        """The same bits; of three or more numbers sums depend on their order."""
+        """Bit-identical; sums of three or more numbers depend on their order."""
         if st.size() <= 2:
             self.assertTrue(torch.equal(found, expected), what)
         self.assertTrue(torch.allclose(found, expected, rtol=1e-3, atol=1e-5), what)
 
     def assert_alike(self, found, what):
-        """The same bits at all workers."""
+        """Bit-identical at all workers."""
         rows = st.allgather(found.view(1, -1))
         for row in rows:
             self.assertTrue(torch.equal(row, rows[0]), f"{what}: the workers differ")
@@ -114,7 +114,7 @@ class Recursion(Comparisons):
             with optimizer.committed():
                 self.assert_equal(flat(model), flat(expected.model), what)
                 self.assert_alike(flat(model), what)
-            if step in (FOLLOWED // 2, FOLLOWED - 1):  # Also midway, after which training goes on.
+            if step in (FOLLOWED // 2, FOLLOWED - 1):  # Also midway; training continues.
                 expected.finish()
                 optimizer.finish()
                 self.assert_equal(flat(model), flat(expected.model), f"end of {what}")
@@ -123,7 +123,7 @@ class Recursion(Comparisons):
                 self.assert_alike(states(optimizer), f"state of {what}")
 
     def test_every_approximation(self):
-        """With two workers and servers each by each optimizer, in other jobs each by some."""
+        """Each with all optimizers for two workers and servers, with some in other jobs."""
         everything = st.size() == 2 and session.current().place.servers > 0
         for row, kind in enumerate(OPTIMIZERS):
             for column, approximate in enumerate(delayed.APPROXIMATIONS):
@@ -146,7 +146,7 @@ class Recursion(Comparisons):
 
 
 class Alone(Comparisons):
-    """Of a job of one worker: by its own gradient it knows what the mean will be."""
+    """A job of one worker: its own gradient predicts the mean."""
 
     def test_shadows_are_what_mode_sync_makes(self):
         if st.size() > 1:
@@ -163,7 +163,7 @@ class Alone(Comparisons):
                             self.assertTrue(torch.equal(flat(model), expected[steps - 1]), kind)
 
     def test_without_approximation_means_come_a_step_later(self):
-        """Where gradients do not depend on weights that is mode sync, shifted by a step."""
+        """With gradients independent of weights that is mode sync, shifted by a step."""
         def weights_after(steps, **options):
             model = nn.Linear(50, 200)
             for parameter in model.parameters():
@@ -182,7 +182,7 @@ class Alone(Comparisons):
 
 
 class Loops(Comparisons):
-    """What else a training loop does."""
+    """Other calls in a training loop."""
 
     def test_accumulating(self):
         model, optimizer, _ = prepared(backward_passes_per_step=2)
@@ -228,7 +228,7 @@ class Loops(Comparisons):
                 self.assert_alike(before, "clipped")
 
     def test_backward_after_synchronize(self):
-        """What it has brought is exchanged too."""
+        """Its gradients are exchanged too."""
         for stale in (3, "auto"):
             model, optimizer, _ = prepared(stale=stale)
             for step in range(STEPS):
@@ -243,7 +243,7 @@ class Loops(Comparisons):
             self.assert_alike(flat(model), "exchanged twice")
 
     def test_saving_and_going_on(self):
-        """What is saved after finish() trains on as what was not."""
+        """A model saved after finish() trains like one that was not saved."""
         for kind in OPTIMIZERS:
             model, optimizer, _ = prepared(kind)
             train(model, optimizer)
@@ -271,7 +271,7 @@ class Loops(Comparisons):
         self.assert_alike(states(optimizer), "state")
 
     def test_one_worker_looks_while_others_train(self):
-        """finish() and a copy wait for what all have sent, and for nobody."""
+        """finish() and a copy wait for the gradients that all have sent, and for no worker."""
         model, optimizer, _ = prepared()
         for step in range(STEPS):
             backward(model, optimizer, step)
@@ -359,7 +359,7 @@ class Loops(Comparisons):
 
 
 class Staged(Loops):
-    """The same where a thread of its own copies gradients, as to and from a GPU."""
+    """The tests of Loops with a thread that copies gradients, as to and from a GPU."""
 
     def setUp(self):
         patched = mock.patch.dict(os.environ, STRETTO_STAGE="1")
@@ -367,7 +367,7 @@ class Staged(Loops):
         self.addCleanup(patched.stop)
 
     def test_it_follows_the_recursion(self):
-        """And gradients are staged."""
+        """With staged gradients."""
         for approximate in delayed.APPROXIMATIONS:
             for stale in ("all", 3):
                 Recursion.follow(self, "momentum", approximate, stale)
@@ -423,7 +423,7 @@ class Disagreeing(unittest.TestCase):
 
 
 def endless():
-    """Trains until somebody ends it."""
+    """Trains until it is killed."""
     st.init()
     model, optimizer, _ = prepared()
     step = 0

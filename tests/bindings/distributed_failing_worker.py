@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of distributed_test.py: goes on, ends or goes wrong as its first
+"""Run by every worker of a job of distributed_test.py: continues, ends or fails as its first
 argument says."""
 
 import datetime
@@ -15,16 +15,16 @@ from stretto import errors
 
 
 def adds():
-    """Everybody adds once, and says what came out; the future's thread still runs at the end."""
+    """Every worker adds once, and prints the result; the future's thread still runs at the end."""
     tensor = torch.tensor([dist.get_rank() + 1.0])
     dist.all_reduce(tensor, async_op=True).get_future().wait()
     dist.new_group([0])
-    dist.barrier()  # Rank 0 has the store, which others may be looking at.
+    dist.barrier()  # Rank 0 has the store, which others may be reading.
     print("sum", tensor.item(), flush=True)
 
 
 def adds_and_destroys():
-    """The same twice, with groups that were destroyed in between."""
+    """Adds twice, with groups destroyed in between."""
     adds()
     rank, size = dist.get_rank(), dist.get_world_size()
     store = dist.PrefixStore("again", dist.distributed_c10d._get_default_store())
@@ -35,14 +35,14 @@ def adds_and_destroys():
 
 
 def leaves_requests():
-    """Ends without having waited for what others wait for."""
+    """Ends without waiting for an exchange that others wait for."""
     requests = [dist.all_reduce(torch.ones(1000), async_op=True) for _ in range(10)]
     requests[0].get_future()
     print("sum", flush=True)
 
 
 def leaves_callback():
-    """Ends while a callback waits for a call of its own."""
+    """Ends while a callback waits for its own call."""
     tensor = torch.ones(1)
     dist.all_reduce(torch.ones(1), async_op=True).get_future().then(
         lambda _: dist.all_reduce(tensor, async_op=True).wait())
@@ -50,7 +50,7 @@ def leaves_callback():
 
 
 def forks():
-    """A forked child ends in order, while threads of its parent wait for the ends of calls."""
+    """A forked child exits normally, while threads of its parent wait for the ends of calls."""
     dist.all_reduce(torch.ones(1), async_op=True).get_future().wait()
     child = multiprocessing.get_context("fork").Process(target=abs, args=(1,))
     child.start()
@@ -61,7 +61,7 @@ def forks():
 
 
 def endless():
-    """Trains until somebody ends it."""
+    """Trains until it is killed."""
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, 100))
     step = 0
     while True:
@@ -80,7 +80,7 @@ def raises():
 
 
 def is_late():
-    """The last one does not come; the others say who, and after their own timeout."""
+    """The last worker never calls; the others name it, after their own timeout."""
     group = dist.new_group(timeout=datetime.timedelta(seconds=1))
     if dist.get_rank() < dist.get_world_size() - 1:
         for call in (lambda: dist.all_reduce(torch.ones(1), group=group),

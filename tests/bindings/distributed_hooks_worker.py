@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of distributed_test.py: callbacks of futures that wait for other
-futures, PyTorch's communication hooks, and the memory that calls keep, by backend stretto and by
-gloo. Prints "done" if both give the same.
+futures, PyTorch's communication hooks, and the memory that calls keep, with backend stretto and
+with gloo. Prints "done" if both agree.
 """
 
 import ctypes
@@ -22,12 +22,12 @@ from torch.distributed.algorithms.ddp_comm_hooks import (default_hooks, post_loc
 import stretto.torch.distributed  # pylint: disable=unused-import
 import work
 
-GLOO = None  # A group of all, made once.
-MOST_KEPT_BYTES = 82 << 20  # 1.5 times what gloo keeps of 300 tensors of 2 MB.
+GLOO = None  # A group of all ranks, created once.
+MOST_KEPT_BYTES = 82 << 20  # 1.5 times the memory that gloo keeps for 300 tensors of 2 MB.
 
 
 def resident():
-    """Bytes of this process in memory, without what malloc keeps of freed blocks."""
+    """Resident bytes of this process, without freed blocks that malloc keeps."""
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -44,7 +44,7 @@ class Callbacks(unittest.TestCase):
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
 
     def receive(self, tag):
-        """The future of a number, which does not come before this rank has sent its own."""
+        """The future of a number that arrives only after this rank has sent its own."""
         return dist.irecv(torch.empty(1), (self.rank - 1) % self.size, tag=tag).get_future()
 
     def send(self, tag):
@@ -53,7 +53,7 @@ class Callbacks(unittest.TestCase):
 
     def test_callback_waits_for_call_of_its_own(self):
         chained = self.receive(1).then(lambda future: begin(2).wait()[0])
-        dist.barrier()  # Now all have their callbacks.
+        dist.barrier()  # Now all have registered their callbacks.
         self.send(1)
         self.assertEqual(chained.wait().item(), 2 * self.size)
 
@@ -95,7 +95,7 @@ class Callbacks(unittest.TestCase):
 
 
 def waiting(hook):
-    """The hook, whose result is there when it returns: gloo's calls need one order too."""
+    """The hook, which returns after its result is complete: gloo's calls need one order too."""
     def wait(state, bucket):
         found = hook(state, bucket).wait()
         future = torch.futures.Future()
@@ -145,7 +145,7 @@ class Hooks(unittest.TestCase):
     def test_batched_power_sgd(self):
         own = powerSGD_hook._orthogonalize
 
-        def orthogonalize(matrix, *options):  # PyTorch 1.13's refuses the hook's own matrices.
+        def orthogonalize(matrix, *options):  # PyTorch 1.13's version rejects the hook's matrices.
             own(matrix if matrix.dim() == 3 else matrix.unsqueeze(0), *options)
 
         with mock.patch.object(powerSGD_hook, "_orthogonalize", orthogonalize):
@@ -159,7 +159,7 @@ class Hooks(unittest.TestCase):
         self.assert_as_by_gloo(register, precision=5e-3)
 
     def test_bf16_compress(self):
-        def compress(group, bucket):  # By another name: PyTorch wants CUDA for its own.
+        def compress(group, bucket):  # By another name: PyTorch requires CUDA for its own.
             return default_hooks.bf16_compress_hook(group, bucket)
 
         def register(model, group):  # Gloo has no sums of bfloat16.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of distributed_test.py: what PyTorch 2 asks of a group besides the
-calls of PyTorch 1, by the group's own methods, so that every version of PyTorch can run it. Prints
-"done" if all is right."""
+"""Run by every worker of a job of distributed_test.py: PyTorch 2's additional calls on a group,
+through the group's own methods, so that every version of PyTorch can run them. Prints "done" on
+success."""
 
 import datetime
 import importlib
@@ -38,7 +38,7 @@ class Names(unittest.TestCase):
         group.setGroupName("of a test")
         group.setGroupDesc("for a test")
         self.assertEqual((group.getGroupName(), group.getGroupDesc()), ("of a test", "for a test"))
-        if hasattr(dist.ProcessGroup, "group_name"):  # C++ of PyTorch 2 asks for it.
+        if hasattr(dist.ProcessGroup, "group_name"):  # C++ of PyTorch 2 reads it.
             self.assertEqual((group.group_name, group.group_desc), ("of a test", "for a test"))
             self.assertNotEqual(self.world.group_name, "")
 
@@ -104,7 +104,7 @@ class Names(unittest.TestCase):
                 self.world.allgather_into_tensor_coalesced(outputs, inputs)
 
     def test_calls_of_one_tensor(self):
-        """The short forms, which programs use that call a group's methods themselves."""
+        """The short forms, for programs that call a group's methods directly."""
         last, ranks = self.size - 1, list(range(self.size))
         mine, total = torch.full((2,), float(self.rank)), float(sum(ranks))
         for call, wanted in (
@@ -154,7 +154,7 @@ class Names(unittest.TestCase):
         with torch.inference_mode():
             rows = [torch.empty(2) for _ in range(self.size)]
             request = self.world.allgather([rows], [torch.full((2,), float(self.rank))])
-        request.wait()  # In another mode, as a future's callbacks are.
+        request.wait()  # In another mode, as in a future's callbacks.
         self.assertEqual([row[0].item() for row in rows], list(range(self.size)))
 
     def test_gather_into_one_tensor(self):

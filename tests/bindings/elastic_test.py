@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto.torch.elastic: how samples are divided anew, in one process; and among several, of which
-some are killed (elastic_worker.py)."""
+"""stretto.torch.elastic: redistribution of samples in one process; and among several, some of which
+are killed (elastic_worker.py)."""
 
 import collections
 import re
@@ -20,7 +20,7 @@ from stretto.torch import elastic  # pylint: disable=wrong-import-position
 
 
 class Seat:
-    """In the place of a session, of a job in which nothing is exchanged."""
+    """Replaces the session of a job without exchanges."""
 
     alone = elastic = in_elastic_job = is_new = False
     keeping = None
@@ -31,20 +31,20 @@ class Seat:
         self.seats_in = tuple(range(seats))
 
     def check_usable(self):
-        """Nothing was interrupted."""
+        """No interrupt has occurred."""
 
     def next_step(self):
-        """Nobody comes."""
+        """No worker joins."""
         return 0
 
     @property
     def rank(self):
-        """As a session has it."""
+        """As in a session."""
         return self.seats_in.index(self.seat)
 
     @property
     def size(self):
-        """The same."""
+        """As in a session."""
         return len(self.seats_in)
 
 
@@ -62,13 +62,13 @@ class Samplers(unittest.TestCase):
         return places, samplers
 
     def see(self, place):
-        """From now on that is the session."""
+        """Makes it the current session."""
         patch = unittest.mock.patch.object(session, "_current", place)
         patch.start()
         self.addCleanup(patch.stop)
 
     def go_on(self, places, samplers, lost):
-        """Without some, after all have told how far they are but those that were lost before."""
+        """Continues without some workers, after all others have reported their progress."""
         noted = {place.seat: sampler.processed_here for place, sampler in zip(places, samplers)}
         left = [(place, sampler) for place, sampler in zip(places, samplers)
                 if place.seat not in lost]
@@ -105,11 +105,11 @@ class Samplers(unittest.TestCase):
                 seen.update(sampler.indices[:2 * size])
             lost_at = {place.seat: sampler.processed_here
                        for place, sampler in zip(places, samplers)}
-            for sampler in samplers:  # At a commit that all took part in.
+            for sampler in samplers:  # At a commit of all workers.
                 sampler.note(lost_at)
             samplers[0].record_batch(2, 4)
             seen.update(samplers[0].indices[lost_at[0]:samplers[0].processed_here])
-            samplers[2].record_batch(2, 4)  # What this one does now nobody hears of.
+            samplers[2].record_batch(2, 4)  # Not committed, so that it is lost.
             places, samplers = self.go_on(places, samplers, lost={2})
             rest = [index for sampler in samplers for index in sampler.indices]
             self.assertEqual(set(seen) | set(rest), set(range(103)))
@@ -141,7 +141,7 @@ class Samplers(unittest.TestCase):
         sampler.record_indices([0, 1, 2, 3])
         self.assertEqual((sampler.processed_here, sampler.processed_num), (8, 8))
         sampler.record_indices([])
-        sampler.record_indices([-1, 11, 12])  # Of those only one is in the dataset.
+        sampler.record_indices([-1, 11, 12])  # Only one of those is in the dataset.
         sampler.record_indices({11})
         sampler.record_indices(torch.tensor([11]))
         self.assertEqual((sampler.processed_here, sampler.processed_num), (8, 8))
@@ -172,7 +172,7 @@ class Samplers(unittest.TestCase):
 
 
 class Readers(Samplers):
-    """The same of files that are read in sequence."""
+    """The tests of Samplers for files that are read in sequence."""
 
     test_parts_are_those_of_a_distributed_sampler = None
     test_fewer_samples_than_workers = None
@@ -215,7 +215,7 @@ class Readers(Samplers):
             for reader in readers:
                 self.see(places[readers.index(reader)])
                 reader.note({place.seat: min(8, 26 - (place.seat == 3)) for place in places})
-            self.read(places[2], readers[2], batches=3)  # Of which nobody hears.
+            self.read(places[2], readers[2], batches=3)  # Not committed, so that they are lost.
             for lost in ({2}, {0}):
                 for place, reader in zip(places, readers):
                     self.see(place)
@@ -274,7 +274,7 @@ class Readers(Samplers):
 
 
 class Running(unittest.TestCase):
-    """Alone, where nothing is exchanged."""
+    """In a job of one, without exchanges."""
 
     def setUp(self):
         patch = unittest.mock.patch.object(session, "_current", Seat(0, 1))
@@ -303,7 +303,7 @@ class Running(unittest.TestCase):
             return more
 
         self.assertEqual(train(state, "more"), "more")
-        # What was committed first stays; errors bring it back.
+        # The first commit stays; errors restore it.
         self.assertEqual(state.seen, [1, "reset", "reset", 2])
         self.assertEqual((state.batch, model.weight.item()), (2, 2.0))
 

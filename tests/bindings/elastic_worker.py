@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job that goes on by stretto.horovod.torch.elastic: two are lost while they
-give parameters to the others, and another one within an epoch, whose samples the rest process.
+"""A worker of an elastic job that continues by stretto.horovod.torch.elastic: two are lost while
+they give parameters to the others, and another one within an epoch, whose samples the rest process.
 
-Every sample adds 1 to a place of its own of the sum of gradients, so that the weight tells how
-often each was processed."""
+Every sample adds 1 to its own element of the sum of gradients, so that the weight counts how often
+each was processed."""
 
 import os
 import signal
@@ -19,13 +19,13 @@ seat = session.current().seat
 
 
 def die():
-    """As a crash does."""
+    """Simulates a crash."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def lose_the_root(who, after):
-    """The worker of rank 0, in this seat, is lost after it has given so many tensors of two, of
-    which the others do not know."""
+    """The worker of rank 0, in this seat, dies after it has given `after` tensors of two, unknown
+    to the others."""
     begin_copy, attendance, calls = exchange.begin_copy, exchange.attendance, []
 
     def dying(function, in_call):
@@ -45,11 +45,11 @@ def lose_the_root(who, after):
     hvd.broadcast_parameters([("a", large[0]), ("b", large[1])], 0)
     assert not lost
     found = {value.item() for tensor in large for value in tensor.unique()}
-    assert found == {who + 1}, found  # Of who is first then.
+    assert found == {who + 1}, found  # Those of the new first worker.
 
 
 def lose_one_within_an_epoch():
-    """The worker of seat 3, after it has computed and before that is committed."""
+    """The worker of seat 3 dies after its computation, before the commit."""
     weight = torch.nn.Parameter(torch.zeros(SAMPLES, dtype=torch.float64))
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0),
                                          named_parameters=[("weight", weight)], op=hvd.Sum)
@@ -83,7 +83,7 @@ def lose_one_within_an_epoch():
     seen = weight.detach().long()
     assert seen.double().equal(weight.detach())  # Sums are exact.
     assert seen.min() >= 2, f"some samples were left out: {seen.tolist()}"
-    # Padding, and what the lost one had done since the last commit but one, four steps before.
+    # Padding, and the lost worker's samples since the last commit but one, four steps before.
     assert seen.sum() - 2 * SAMPLES <= 2 * before * BATCH + 4 * BATCH, seen.sum()
     assert resets == [before - 1], resets
     print(f"state {state.steps} {seen.sum().item()} {sizes}", flush=True)

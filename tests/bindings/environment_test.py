@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a process stands by its environment: what each starter's variables mean, and that local
-ranks are those of torchrun in jobs of stretto-launch and of bpslaunch.
+"""The place of a process by its environment: the meaning of each launcher's variables; local ranks
+are those of torchrun in jobs of stretto-launch and of bpslaunch.
 """
 
 import os
@@ -14,7 +14,7 @@ jobs.use_packages()
 
 from stretto import environment, errors, session  # pylint: disable=wrong-import-position
 
-# What stretto-launch gives worker 5 of 6, the second on its host: to BytePS a host of its own.
+# stretto-launch's variables of worker 5 of 6, the second on its host: for BytePS its own host.
 LAUNCHED = {"STRETTO_RANK": 5, "STRETTO_WORLD_SIZE": 6, "STRETTO_SCHEDULER": "h:1",
             "DMLC_NUM_WORKER": 6, "DMLC_WORKER_ID": 5, "BYTEPS_LOCAL_RANK": 0,
             "BYTEPS_LOCAL_SIZE": 1, "RANK": 5, "WORLD_SIZE": 6, "LOCAL_RANK": 1,
@@ -56,7 +56,7 @@ class Place(unittest.TestCase):
                 self.assertEqual(self.place(**variables), wanted)
 
     def test_who_joins_from_another_host_says_how_many_the_job_began_with(self):
-        """`stretto-launch join` knows it on the host of the job's launcher alone."""
+        """`stretto-launch join` knows it only on the host of the job's launcher."""
         joins = {"STRETTO_RANK": -1, "STRETTO_SCHEDULER": "h:1", "STRETTO_ROLE": "worker"}
         with self.assertRaisesRegex(errors.InvalidArgument, "set STRETTO_WORLD_SIZE to that"):
             self.place(**joins)
@@ -79,7 +79,7 @@ class Place(unittest.TestCase):
                     environment.place()
 
     def test_one_host_of_byteps_is_alone_unless_forced(self):
-        """As its scheduler and servers are not there: they end at once."""
+        """Its scheduler and servers do not exist: they exit immediately."""
         single = {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": 1, "DMLC_NUM_WORKER": 1,
                   "DMLC_WORKER_ID": 0}
         for more, wanted in (({}, ""), ({"BYTEPS_FORCE_DISTRIBUTED": 1}, "h:1"),
@@ -90,8 +90,8 @@ class Place(unittest.TestCase):
                 self.assertEqual(environment.place().scheduler, wanted)
 
     def test_other_launchers_processes_are_told(self):
-        """Once, at the line that begins, with what was found and what to do: an error where each
-        process would train a model of its own, and a warning where processes may be independent."""
+        """Once, at the starting line, with the findings and the remedy: an error if each process
+        would train a model of its own, and a warning if processes may be independent."""
         for variables, wanted in (
                 ({"RANK": 3, "WORLD_SIZE": 4}, "WORLD_SIZE is 4"),
                 ({"HOROVOD_RANK": 1, "HOROVOD_SIZE": 4}, "HOROVOD_SIZE is 4"),
@@ -171,7 +171,7 @@ class LocalRanks(jobs.PythonTest):
                             [sys.executable, "-m", "stretto.bpslaunch", sys.executable, "-c",
                              PRINT_PLACE],
                             DMLC_ROLE="worker", DMLC_WORKER_ID=host, BYTEPS_LOCAL_SIZE=2,
-                            LOCAL_RANK=host, LOCAL_WORLD_SIZE=1, **common)  # By one around it.
+                            LOCAL_RANK=host, LOCAL_WORLD_SIZE=1, **common)  # By an outer launcher.
                  for host in range(2)]
         for host, process in enumerate(hosts):
             self.assertEqual(process.end(), 0, process.output())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples for PyTorch run and learn with each framework, started by stretto-launch; the script
-with BytePS's calls also as users of BytePS start theirs, a process for each role.
+"""The examples for PyTorch run and learn with each framework, started by stretto-launch; the BytePS
+script also the way users of BytePS start theirs, a process for each role.
 """
 
 import pathlib
@@ -16,12 +16,12 @@ import cluster
 
 EXAMPLES = cluster.SOURCE / "examples" / "torch"
 ROLE = [sys.executable, "-m", "stretto.bpslaunch"]
-LEAST_ACCURACY = 0.95  # Of the digits; they reach 0.97 to 0.99.
-SMALL = ("--steps", 8, "--batch", 4, "--width", 16, "--length", 16)  # characters.py for a moment.
+LEAST_ACCURACY = 0.95  # On the digits; they reach 0.97 to 0.99.
+SMALL = ("--steps", 8, "--batch", 4, "--width", 16, "--length", 16)  # A short run of characters.py.
 
 
 def free_port():
-    """A port that nobody has at this moment."""
+    """A port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -30,7 +30,7 @@ def free_port():
 class Examples(jobs.PythonTest):
 
     def example(self, script, *arguments, flags=(), workers=2):
-        """The output of worker 0 of a job that ends well."""
+        """The output of worker 0 of a successful job."""
         job = self.launch(sys.executable, EXAMPLES / script, *arguments, flags=flags,
                           workers=workers, servers=1)
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
@@ -38,7 +38,7 @@ class Examples(jobs.PythonTest):
         return job.lines_of("worker 0")
 
     def accuracy(self, lines):
-        """What the last line tells of the digits."""
+        """The accuracy on the digits in the last line."""
         found = re.search(r"(?:test_accuracy=|Accuracy: )([0-9.]+)", lines[-1])
         self.assertIsNotNone(found, lines)
         return float(found[1])
@@ -74,11 +74,11 @@ class Examples(jobs.PythonTest):
                              (magnified[:2], self.accuracy(magnified)))
 
     def test_digits_is_the_same_with_all(self):
-        """One seed, one result: of two numbers every framework makes the same sum."""
+        """One seed, one result: two numbers have the same sum in every framework."""
         said = {}
         for way in (("--layerwise",), ("--with", "byteps"), ("--with", "ddp"),
                     ("--with", "ddp_stretto")):
-            # Nobody joins our scheduler with ddp; it need not be waited for.
+            # With ddp no worker joins our scheduler; do not wait for it.
             flags = ("--drain", "0.1") if "ddp" in way else ()
             lines = self.example("digits.py", *way, "--epochs", "2", flags=flags)
             said[way] = lines[:2] + [self.accuracy(lines)]
@@ -109,7 +109,7 @@ class Examples(jobs.PythonTest):
 class ByHand(jobs.PythonTest):
 
     def test_byteps_script_by_role(self):
-        """As BytePS's documents start a job: DMLC_* variables, and bpslaunch for each role."""
+        """Started as in BytePS's documents: DMLC_* variables, and bpslaunch for each role."""
         common = {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": free_port(),
                   "DMLC_NUM_WORKER": 2, "DMLC_NUM_SERVER": 1}
         everybody = [self.start(role, ROLE, DMLC_ROLE=role, **common)

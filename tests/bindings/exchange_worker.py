@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by every worker of a job of exchange_test.py: the calls among several workers, all in the
-same order everywhere. Prints "done" if all was as it should be.
+same order everywhere. Prints "done" on success.
 """
 
 import unittest
@@ -242,13 +242,13 @@ class Exchange(unittest.TestCase):
 
     def test_another_size_under_the_same_name(self):
         bps.push_pull(torch.ones(4), name="fixed")
-        bps.barrier()  # a mismatch ends the tensor for everyone, who still waits for it too
+        bps.barrier()  # a mismatch fails the tensor at all workers, also during a wait
         with self.assertRaisesRegex(errors.Mismatch, "fixed"):
             bps.push_pull(torch.ones(5), name="fixed")
 
 
 class Mismatches(unittest.TestCase):
-    """Worker 0 gives one tensor, the others another. All are told, and of both."""
+    """Worker 0 gives a different tensor than the others. The error at each worker names both."""
 
     def setUp(self):
         self.first = bps.rank() == 0
@@ -287,13 +287,13 @@ class Mismatches(unittest.TestCase):
                                ("broadcast", lambda tensor, name: st.broadcast(tensor, 0, name))):
                 name = f"{kind} of {index}"
                 if kind == "broadcast":
-                    words = [name]  # What is not added up travels as bytes.
+                    words = [name]  # Data that is not added up travels as bytes.
                 with self.subTest(name):
                     self.assert_mismatch(lambda tensor: call(tensor, name), one, other, *words)
                 bps.barrier()
 
     def test_an_object_that_cannot_travel(self):
-        """Its owner knows why; nobody waits for it."""
+        """Only its owner gets an error; no worker waits for it."""
         with self.assertRaisesRegex(TypeError if self.first else errors.InvalidArgument,
                                     "cannot be broadcast"):
             st.broadcast_object(object() if self.first else None, 0, name="bad")
@@ -309,7 +309,7 @@ class Mismatches(unittest.TestCase):
                 call()
 
     def test_another_root_at_one_worker(self):
-        """All hear of it, whoever comes last; the two in the message are at odds."""
+        """All get the error, whichever is last; the message names the two that differ."""
         root = 0 if bps.rank() < bps.size() - 1 else 1
         for call in (lambda: st.broadcast(torch.zeros(3), root, "another root"),
                      lambda: st.broadcast_object("x", root, name="another root")):
@@ -318,7 +318,7 @@ class Mismatches(unittest.TestCase):
                 call()
 
     def test_nothing_and_something(self):
-        """Who has nothing waits for nobody, and may have gone on; the others are told."""
+        """A worker without elements does not wait; the others get the error."""
         if self.first:
             st.push_pull(torch.zeros(0, 3), "nothing")
         bps.barrier()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of failures_test.py: goes wrong as its first argument says."""
+"""Run by every worker of a job of failures_test.py: fails as its first argument says."""
 
 import atexit
 import multiprocessing
@@ -17,7 +17,7 @@ from stretto import errors
 
 
 def endless():
-    """Trains until somebody ends it."""
+    """Trains until it is killed."""
     model = torch.nn.Linear(100, 100)
     bps.broadcast_parameters(model.state_dict(), root_rank=0)
     optimizer = bps.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01),
@@ -33,7 +33,7 @@ def endless():
 
 
 def sits_out():
-    """Worker 1 has no more data and sits out until worker 0, which trains on, has none either."""
+    """Worker 1 runs out of data and pauses until worker 0, which trains on, has none either."""
     if bps.rank() == 1:
         hvd.join()
     while True:
@@ -42,7 +42,7 @@ def sits_out():
 
 
 def raises():
-    """Worker 1 has a bug, with an exchange in flight that nobody else will join."""
+    """Worker 1 has a bug, with an exchange in flight that no other worker will join."""
     bps.push_pull(torch.ones(1), name="together")
     if bps.rank() == 1:
         bps.byteps_push_pull(torch.ones(10), name="nobody else")
@@ -51,7 +51,7 @@ def raises():
 
 
 def exits():
-    """Worker 1 gives up, with an exchange in flight that nobody else will join."""
+    """Worker 1 exits, with an exchange in flight that no other worker will join."""
     bps.push_pull(torch.ones(1), name="together")
     if bps.rank() == 1:
         bps.byteps_push_pull(torch.ones(10), name="nobody else")
@@ -61,8 +61,8 @@ def exits():
 
 
 def raises_eagerly():
-    """Worker 1 has a bug while the updates of its last step are in flight, which worker 0 makes
-    no step for, because it waits for worker 1 elsewhere."""
+    """Worker 1 has a bug while the updates of its last step are in flight, for which worker 0 makes
+    no step, because it waits for worker 1 elsewhere."""
     model = torch.nn.Linear(100, 100)
     optimizer = st.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01),
                                         model.named_parameters(), mode="eager")
@@ -80,19 +80,19 @@ def differs():
         bps.push_pull(torch.ones(10 + bps.rank()), name="x")
     except errors.Mismatch as error:
         print("mismatch:", error, flush=True)
-        bps.barrier()  # Who leaves first would be the other's error.
+        bps.barrier()  # The first to leave would cause the other's error.
         sys.exit(3)
 
 
 def ends_early():
-    """Worker 1 leaves the loop a step before worker 0, and goes on to another exchange."""
+    """Worker 1 leaves the loop a step before worker 0, and starts another exchange."""
     try:
         for _ in range(3 - bps.rank()):
             bps.push_pull(torch.ones(10), name="step")
         bps.push_pull(torch.ones(1), name="metric")
     except errors.Timeout as error:
         print("timeout:", error, flush=True)
-        bps.barrier()  # Who leaves first would be the other's error.
+        bps.barrier()  # The first to leave would cause the other's error.
 
 
 def names_twice():
@@ -106,7 +106,7 @@ def names_twice():
 
 
 def codes_alone():
-    """Worker 1 was told to encode the smallest gradients, which then travel alone there."""
+    """Worker 1 was configured to encode the smallest gradients, which then travel alone there."""
     model = torch.nn.Linear(10, 10)
     optimizer = st.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01),
                                         model.named_parameters())
@@ -122,7 +122,7 @@ def _child(results):
 
 
 def forks():
-    """Children of a worker may not use it, and do it no harm."""
+    """Children of a worker may not use it, and do not harm it."""
     bps.push_pull(torch.ones(1), name="before")
     context = multiprocessing.get_context("fork")
     results = context.SimpleQueue()
@@ -140,7 +140,7 @@ def forks():
 
 
 def forks_first():
-    """The child joins the job, which its parent, that is lazy, has not done."""
+    """The child joins the job, which its lazy parent has not joined."""
     pid = os.fork()
     if pid == 0:
         bps.init()
@@ -152,7 +152,7 @@ def forks_first():
 
 
 def pauses():
-    """Worker 0 pauses for longer than calls of others may take, in an exchange and at a barrier."""
+    """Worker 0 pauses for longer than the others' timeout, in an exchange and at a barrier."""
     for wait in (lambda: st.push_pull(torch.ones(1), "x"), st.barrier):
         if st.rank() == 0:
             with st.pause("evaluation"):
@@ -162,7 +162,7 @@ def pauses():
 
 
 def _late():
-    # At exit, after a program that ends by an error has let go of its worker.
+    # At exit, after a failed program has released its worker.
     try:
         st.barrier()
     except errors.Cancelled:
@@ -184,17 +184,17 @@ def interrupted():
 
 
 def joins():
-    """Waits for a scheduler that never comes, until Ctrl-C."""
+    """Waits for a scheduler that never starts, until Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     print("joining", flush=True)
     bps.init()
 
 
 def main():
-    """Does what the first argument names."""
+    """Runs the function named by the first argument."""
     torch.set_num_threads(1)
     if sys.argv[1] in ("interrupted", "joins"):
-        atexit.register(_late)  # Before init(): what is registered last comes first.
+        atexit.register(_late)  # Before init(): handlers run in reverse order.
     if sys.argv[1] == "codes_alone" and os.environ["RANK"] == "1":
         os.environ.update(STRETTO_CODEC="*=onebit", STRETTO_CODEC_MIN_BYTES="0")
     bps.init(lazy=sys.argv[1] in ("forks_first", "joins"))

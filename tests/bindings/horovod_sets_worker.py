@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that calls what stretto.horovod.torch has of rows for each worker and of process sets,
-and checks what comes."""
+"""A worker that tests the calls of stretto.horovod.torch with rows for each worker and with process
+sets."""
 
 import time
 import unittest
@@ -17,11 +17,11 @@ KINDS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8
          torch.int16, torch.int32, torch.int64, torch.bool)
 
 
-PATIENCE_S = 10.0  # For what is known in milliseconds; the operation timeout is longer.
+PATIENCE_S = 10.0  # For results due within milliseconds; the operation timeout is longer.
 
 
 def rows_for(giver, taker, kind, width=2):
-    """What one worker has for another: as many rows as their ranks differ by."""
+    """One worker's rows for another: their number is the difference of the ranks."""
     count = abs(giver - taker)
     return torch.full((count, width), giver * 10 + taker).to(kind)
 
@@ -29,7 +29,7 @@ def rows_for(giver, taker, kind, width=2):
 class AllToAll(unittest.TestCase):
 
     def check(self, kind, ranks, **options):
-        """Rows of unlike numbers, none too, among the workers of these ranks."""
+        """Different numbers of rows, also none, among the workers of these ranks."""
         rank = hvd.rank()
         mine = torch.cat([rows_for(rank, other, kind) for other in ranks])
         splits = [abs(rank - other) for other in ranks]
@@ -284,7 +284,7 @@ class ProcessSets(unittest.TestCase):
         long = {"of": root, "long": "x" * 5000} if hvd.rank() == root else object()
         found = hvd.broadcast_object(long, root, process_set=self.mine)
         self.assertEqual((found["of"], len(found["long"])), (root, 5000))
-        if self.mine is self.sets[1] and len(self.ranks) > 1:  # Whose number differs from its rank.
+        if self.mine is self.sets[1] and len(self.ranks) > 1:  # Its number differs from its rank.
             with self.assertRaisesRegex(Exception, f"object of worker {root} |builtins.object"):
                 hvd.allgather_object(object() if hvd.rank() == root else 1, process_set=self.mine)
         everybody = hvd.allgather_object({"of": hvd.rank()}, process_set=self.mine)
@@ -304,7 +304,7 @@ class ProcessSets(unittest.TestCase):
             hvd.broadcast(torch.ones(2), hvd.rank(), process_set=self.mine)
         with self.assertRaisesRegex(errors.Mismatch, "rows"):
             hvd.allgather(torch.ones(2, 2 + here), process_set=self.mine)
-        # More than a first message has room for.
+        # More than fits into a first message.
         many = [torch.ones(1 + here)] + [torch.ones(at) for at in range(200)]
         with self.assertRaisesRegex(errors.Mismatch, "tensor 0 is"):
             hvd.grouped_allreduce(many, process_set=self.mine)
@@ -312,7 +312,8 @@ class ProcessSets(unittest.TestCase):
         self.assertEqual(found.item(), len(self.ranks))
 
     def train(self, **options):
-        """Two steps of one layer, whose gradient at each worker is its rank and one; its weight."""
+        """The weight after two steps of one layer, whose gradient is this worker's rank plus
+        one."""
         layer = torch.nn.Linear(2, 1, bias=False)
         torch.nn.init.zeros_(layer.weight)
         optimizer = hvd.DistributedOptimizer(torch.optim.SGD(layer.parameters(), lr=1.0),
@@ -329,7 +330,7 @@ class ProcessSets(unittest.TestCase):
                                 ({"compression": hvd.Compression.fp16}, 1)):
             self.assertAlmostEqual(self.train(process_set=self.mine, **options),
                                    -2 * factor * mean, 3)
-        # Who is not in it steps by its own.
+        # Workers outside the set step by their own gradients.
         first = sum(rank + 1 for rank in self.sets[0].ranks) / len(self.sets[0].ranks)
         expected = first if self.sets[0].included() else hvd.rank() + 1
         self.assertAlmostEqual(self.train(process_set=self.sets[0]), -2 * expected, 5)
@@ -349,10 +350,10 @@ class ProcessSets(unittest.TestCase):
 
 
 class UnlikeCalls(unittest.TestCase):
-    """Workers that call something else by the same name are told both at once."""
+    """Workers that make different calls by the same name: the error at each names both."""
 
     def calls(self, **options):
-        """Of every kind that has a name, by what it is called."""
+        """Of every kind that has a name, by the name of the call."""
         ranks = options.get("process_set", hvd.global_process_set).ranks
         rows = torch.ones(len(ranks))
         return {
@@ -364,7 +365,7 @@ class UnlikeCalls(unittest.TestCase):
             "reducescatter": lambda: hvd.reducescatter(rows, name="one", **options)}
 
     def check(self, here, options):
-        """Each kind at the first worker, the next one at the others; then all the same."""
+        """Each kind at the first worker, the next kind at the others; then the same kind at all."""
         calls = self.calls(**options)
         kinds = list(calls)
         for at, kind in enumerate(kinds):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dockerfile and compose.yaml without Docker: they name what is there, and the services make a job.
-tools/packages --test carries out the steps themselves, in a bare root.
+"""Dockerfile and compose.yaml without Docker: they name existing files, and the services form a
+job. tools/packages --test runs the steps themselves, in a minimal root file system.
 """
 
 import re
@@ -43,7 +43,7 @@ class Compose(jobs.PythonTest):
         self.services = yaml.safe_load(text)["services"]
 
     def start_service(self, name, **changed):
-        """As many processes as it has replicas."""
+        """Starts a process per replica."""
         service = self.services[name]
         program, *words = service["command"]
         command = [jobs.cluster.BIN / program, *words]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stretto.input: what a loop and a DataLoader see, batches, decoding, checkpoints and errors. What
-the reader itself promises is tested in tests/input.
+"""stretto.input: loops and a DataLoader, batches, decoding, checkpoints and errors. The reader's
+own contract is tested in tests/input.
 """
 
 import array
@@ -30,7 +30,7 @@ RECORD = 17  # Bytes of a record of one digit.
 
 
 def number_of(view):
-    """The number that a sample was made of."""
+    """The number encoded in a sample."""
     return int(bytes(view))
 
 
@@ -141,7 +141,7 @@ class Loops(InputTest):
                 self.assertEqual(len(list(itertools.islice(reader, 6))), 6)
                 reader.next_epoch()
                 self.assertEqual(reader.epoch, epoch + 1, options)
-            reader.next_epoch()  # Between two: does nothing.
+            reader.next_epoch()  # Between two epochs it does nothing.
             self.assertEqual(len([*reader]), 7)
 
     def test_what_is_left_out_is_not_read(self):
@@ -188,7 +188,7 @@ class Loops(InputTest):
 
 
 class ManualClock:
-    """Stands still but for what it is told."""
+    """A clock that only the test advances."""
 
     def __init__(self):
         self.now = 1000.0
@@ -197,17 +197,17 @@ class ManualClock:
         return self.now
 
     def advance(self, seconds):
-        """Lets time pass."""
+        """Advances the time."""
         self.now += seconds
 
 
 class DecodeThreads(unittest.TestCase):
-    """How many threads "auto" takes, of a program that does nothing but wait for its samples, by a
-    clock of its own: no machine is too busy for that."""
+    """The number of threads that "auto" chooses for a program that only waits for its samples, by
+    its own clock, so that a busy machine has no effect."""
 
     def threads_for(self, decode_s, most_at_once, samples=20_000):
-        """Threads after so many samples, each of which takes so long to decode; of those that are
-        decoded at a time only so many make progress."""
+        """Threads after `samples` samples of `decode_s` seconds each; at most `most_at_once` of the
+        decodes make progress at a time."""
         clock = ManualClock()
         gauge = decoding.Gauge(1, clock)
         for _ in range(samples):
@@ -217,9 +217,9 @@ class DecodeThreads(unittest.TestCase):
                 continue
             at_once = min(threads, most_at_once)
             begun = clock.now
-            gauge.timed(clock.advance, decode_s * threads / at_once)  # By another thread,
+            gauge.timed(clock.advance, decode_s * threads / at_once)  # On another thread,
             clock.now = begun
-            gauge.awaited(lambda share=decode_s / at_once: clock.advance(share))  # as others do.
+            gauge.awaited(lambda share=decode_s / at_once: clock.advance(share))  # like the others.
         return gauge.threads(), gauge.log()
 
     def test_decoding_that_waits_gets_threads(self):
@@ -420,7 +420,7 @@ class Errors(InputTest):
         rest = iter(reader)
         self.assertEqual([next(rest), next(rest)], [4, 5])
         self.assertEqual(str(kept), "'three'")
-        del kept  # And with it the loop that it ended.
+        del kept  # Also the loop that it ended.
         self.assertEqual(list(rest), list(range(6, 100)))
 
     def test_a_thread_that_cannot_be_started_doubles_nothing(self):
@@ -448,7 +448,7 @@ class Errors(InputTest):
                         {"decode": {}.__getitem__, "decode_threads": 2}):
             reader = self.reader(**options)
             alive = weakref.ref(reader)
-            try:  # assertRaises() would clear the frames, which are what this is about.
+            try:  # assertRaises() would clear the frames under test.
                 for _ in reader:
                     pass
                 self.fail("there was no error")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C at a job of Python workers: each tells it in one line; the status is that of SIGINT."""
+"""Ctrl-C at a job of Python workers: each reports it in one line; the status is that of SIGINT."""
 
 import pathlib
 import signal
@@ -23,7 +23,7 @@ OWN_HOOK = """
 import sys
 sys.excepthook = lambda kind, error, trace: sys.stderr.write(f"mine: {kind.__name__}\\n")
 """ + EXCHANGE
-# The other worker never joins, so this one waits for the rendezvous; it says so from a handler.
+# The other worker never joins, so this one waits for the rendezvous; a handler prints that.
 JOINING = """
 import os, signal, sys, time
 from stretto import session
@@ -43,7 +43,7 @@ sys.stdout.write("begun\\n")
 sys.stdout.flush()
 time.sleep(100)
 """
-# Rank 1 comes to the barrier once the handler of rank 0 has run, which is there already.
+# Rank 1 reaches the barrier after the handler of rank 0, which waits there, has run.
 HANDLED = """
 import os, pathlib, signal, sys, time
 from stretto import session
@@ -61,7 +61,7 @@ session.current().barrier()
 session.end()
 print("done")
 """
-# Rank 1 makes its third step once the handler of rank 0 has run, which waits for that step.
+# Rank 1 makes its third step after the handler of rank 0, which waits for that step, has run.
 STEPS = """
 import pathlib, signal, sys, time
 import torch
@@ -82,7 +82,7 @@ for step in range(9):
     optimizer.step()
 print("done")
 """
-# The same in mode sync; the handler tries to make a step, and comes again until a step waits.
+# The same in mode sync; the handler tries to make a step, and is called again until a step waits.
 STEP_IN_HANDLER = """
 import pathlib, signal, sys, time
 import torch
@@ -130,7 +130,7 @@ for step in range(4):
 assert weight.tolist() == [-6.0] * 3, weight
 print("done")
 """
-# To look for records in so many zeros takes hours.
+# Searching for records in these zeros takes hours.
 OPENING = """
 import os, signal, sys
 from stretto import input as data
@@ -145,7 +145,7 @@ try:
 except Heard:
     print("heard")
 """
-# Ends by an error; a callback at its end stops a thread that reads files.
+# Ends by an error; an exit callback stops a thread that reads files.
 STOPPING_AT_EXIT = """
 import atexit, sys, threading
 from stretto import input as data, session
@@ -165,7 +165,7 @@ reads.start()
 has_read.wait()
 raise KeyError
 """
-# Says as it ends how the program ends: by an error that nobody caught, or as it should.
+# Prints at exit how the program ends: by an uncaught exception, or normally.
 ENDING = """
 import atexit, code, sys
 from stretto import interrupts
@@ -176,7 +176,7 @@ ENDINGS = {
     "def fails(): raise KeyError\nfails()": "by error",
     "sys.exit(3)": "well",
     "code.InteractiveInterpreter().runsource('1 / 0')": "well",
-    # As test runners and shells of coroutines do.
+    # As in test runners and shells of coroutines.
     "def run():\n"
     "    try: 1 / 0\n"
     "    except ArithmeticError: sys.last_type, _, sys.last_traceback = sys.exc_info()\n"
@@ -191,10 +191,10 @@ ENDINGS = {
 
 
 class Alone(jobs.PythonTest):
-    """Programs in no job."""
+    """Programs without a job."""
 
     def run_alone(self, *arguments):
-        """What the program prints."""
+        """The output of the program."""
         done = subprocess.run([sys.executable, "-c", *arguments], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return done.stdout.strip() or done.stderr
@@ -212,7 +212,7 @@ class Alone(jobs.PythonTest):
 class Interrupt(jobs.PythonTest):
 
     def interrupted(self, program):
-        """What each worker of a job says after Ctrl-C."""
+        """The output of each worker of a job after Ctrl-C."""
         job = self.launch(sys.executable, "-c", program, workers=2, servers=1)
         job.expect("begun", count=2)
         job.send(signal.SIGINT)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of layers_test.py: trains models whose layers are used in all the
-ways that PyTorch knows, layer by layer, and compares bit by bit with steps that wait. Prints "done"
-if all was as it should be.
+"""Run by every worker of a job of layers_test.py: trains models that use their layers in every way
+PyTorch supports, layer by layer, and compares bit by bit with steps that wait. Prints "done" on
+success.
 """
 
 import copy
@@ -13,12 +13,12 @@ from torch import nn
 import stretto.torch as st
 import work
 
-WIDTH = 96  # So that a weight travels by itself.
+WIDTH = 96  # Large enough that a weight travels alone.
 STEPS = 4
 
 
 class Lists(nn.Module):
-    """Parameters in lists and dicts, which nobody calls."""
+    """Parameters in lists and dicts, which have no call."""
 
     def __init__(self):
         super().__init__()
@@ -31,7 +31,7 @@ class Lists(nn.Module):
 
 
 class Borrowed(nn.Module):
-    """Uses the weight of a layer before it calls that layer, and one that it never calls."""
+    """Uses the weight of a layer before it calls that layer, and of one that it never calls."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ def linear():
 
 
 def encoder():
-    """Its evaluation goes by a way of its own, which calls no layer."""
+    """Its evaluation has a separate code path, which calls no layer."""
     layer = nn.TransformerEncoderLayer(WIDTH, 4, WIDTH, dropout=0.0, batch_first=True)
     return nn.TransformerEncoder(layer, 2)
 
@@ -90,14 +90,14 @@ MODELS = {
     "parametrized": lambda: nn.Sequential(
         nn.utils.parametrizations.spectral_norm(linear()), linear()),
     "scripted": lambda: nn.Sequential(linear(), torch.jit.script(nn.Sequential(linear()))),
-    # Without a tanh, of which TorchScript makes other bits once it has compiled it.
+    # Without a tanh, for which compiled TorchScript computes other bits.
     "scripted_all": lambda: torch.jit.script(nn.Sequential(linear(), linear())),
     "traced": lambda: torch.jit.trace(nn.Sequential(linear(), linear()), torch.ones(1, WIDTH)),
 }
 
 
 def made(make, layerwise):
-    """A model, alike everywhere, and its optimizer."""
+    """A model, the same everywhere, and its optimizer."""
     torch.manual_seed(1)
     model = make()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -117,14 +117,14 @@ def backward(model, step):
 
 
 def weights(model):
-    """All parameters in one row."""
+    """All parameters as one vector."""
     return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
 
 
 class Layers(unittest.TestCase):
 
     def assert_same(self, run, name):
-        """run(layerwise) gives the same bits with steps that wait and layer by layer."""
+        """run(layerwise) has bit-identical results with steps that wait and layer by layer."""
         waiting, layerwise = run(False), run(True)
         self.assertEqual(len(waiting), len(layerwise))
         for ours, theirs in zip(layerwise, waiting):
@@ -227,9 +227,9 @@ class Layers(unittest.TestCase):
         self.assert_same(run, "a scale")
 
     def test_clipping_where_a_layer_is_left_out(self):
-        """synchronize() after backward has means for all that backward has brought, also while a
-        step is left over of a layer that this forward did not use."""
-        for width in (8, WIDTH):  # Of 8, gradients travel together.
+        """synchronize() after backward has the means of all new gradients, also while a step is
+        pending for a layer that this forward did not use."""
+        for width in (8, WIDTH):  # With 8, gradients travel together.
             def run(layerwise, width=width):
                 torch.manual_seed(1)
                 model = nn.ModuleList([nn.Linear(width, width) for _ in range(3)])

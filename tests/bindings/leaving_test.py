@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job that is sent SIGTERM leaves it as its step ends, and nobody calls that
-a loss (leaving_worker.py)."""
+"""A worker of an elastic job that gets SIGTERM leaves at the end of its step, and no output calls
+that a loss (leaving_worker.py)."""
 
 import collections
 import re
@@ -21,7 +21,7 @@ raise error from error
 class Leaving(jobs.PythonTest):
 
     def ends(self, way, workers="1:3"):
-        """The job's output, which has ended well."""
+        """The output of the job, which succeeds."""
         job = self.python("leaving_worker.py", way, workers=workers)
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())
         self.assertEqual(job.output().count("all steps"), 2, job.output())
@@ -29,7 +29,7 @@ class Leaving(jobs.PythonTest):
         return job.output()
 
     def assert_left(self, output):
-        """In order."""
+        """Checks a graceful leave."""
         self.assertIn("[worker 1] stretto: this worker has left the job", output)
         self.assertNotIn("is lost", output)
         self.assertNotIn("goes on without it", output)

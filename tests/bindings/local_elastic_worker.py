@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job of three that trains by local steps. One is killed amid a round, and
-who is started in its place has what the others have. Then, if so wanted, another one is told to go,
-also amid a round. All compare digests of the outer values after each round. While PyTorch starts in
-the newcomer the others rest, at pipes, instead of taking the processors from it.
+"""A worker of an elastic job of three that trains by local steps. One is killed within a round, and
+its replacement gets the others' state. Then, if configured, another one gets a notice, also within
+a round. All compare digests of the outer values after each round. While PyTorch starts in the
+joining worker the others wait, at pipes, to leave it the processors.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import stretto.torch as st
 from stretto import environment
 
 EVERY, AFTER, MORE = 6, 4, 10
-NESTEROV = {"outer": "nesterov", "momentum": 0.5}  # 0.9 is too much for rounds as short.
+NESTEROV = {"outer": "nesterov", "momentum": 0.5}  # 0.9 is too much for such short rounds.
 WAYS = {
     "nesterov": {**NESTEROV, "weight": 5.0},
     "overlap": {"overlap": True, "weight": 5.0},
@@ -28,12 +28,12 @@ left = 3 if goes < 0 else 2
 number = environment.number("STRETTO_RANK", default=0)
 if number == 3:
     for seat in (0, 2):
-        (pipes / f"{seat}").open("wb").close()  # Waits until that one reads.
+        (pipes / f"{seat}").open("wb").close()  # Waits for its reader.
 st.init()
 
 
 def net():
-    """Other parameters at each."""
+    """Different parameters at each worker."""
     torch.manual_seed(number)
     return torch.nn.Sequential(torch.nn.Linear(8, 4096), torch.nn.Tanh(),
                                torch.nn.Linear(4096, 1))
@@ -48,7 +48,8 @@ def digest(values):
 
 
 def after_round(optimizer, is_over):
-    """All have the same values. How many they are, and whether all are to stop."""
+    """Checks that all values are equal. Returns the number of workers, and whether all must
+    stop."""
     mine = digest(optimizer.outer_values().values())
     rows = st.allgather(torch.tensor([[mine, int(is_over)]]), name="digests")
     assert len(set(rows[:, 0].tolist())) == 1, rows
@@ -56,7 +57,7 @@ def after_round(optimizer, is_over):
 
 
 def train():
-    """Until all that are to be left have trained together for a while."""
+    """Trains until all remaining workers have trained together for a while."""
     model = net()
     optimizer = st.LocalSteps(torch.optim.AdamW(model.parameters(), lr=0.001),
                               model.named_parameters(), every=EVERY, **WAYS[way])
@@ -71,7 +72,7 @@ def train():
         if number == killed and optimizer.outer_round == AFTER and steps % EVERY == 2:
             os.kill(os.getpid(), signal.SIGKILL)
         if number == goes and seen == [3, 2, 3] and steps % EVERY == 2:
-            os.kill(os.getpid(), signal.SIGTERM)  # Told again it would end at once.
+            os.kill(os.getpid(), signal.SIGTERM)  # A second notice would end it at once.
             seen.append(2)
         if optimizer.outer_round == rounds:
             continue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of fixed size of local_test.py: local steps against what one process
-computes of all workers' data. Prints "done" if so."""
+"""Run by every worker of a job of fixed size of local_test.py: compares local steps with one
+process that computes on all workers' data. Prints "done" on success."""
 
 import copy
 import sys
@@ -21,21 +21,21 @@ INT8 = {"compressor": "int8", "ef": "vanilla"}
 
 
 def net(seed=1, width=16):
-    """A small one; the same everywhere for one seed."""
+    """A small model; the same everywhere for one seed."""
     torch.manual_seed(seed)
     return torch.nn.Sequential(torch.nn.Linear(8, width), torch.nn.Tanh(),
                                torch.nn.Linear(width, 1))
 
 
 def loss_of(model, step, rank):
-    """Of that worker's data for that step."""
+    """The loss on that worker's data for that step."""
     generator = torch.Generator().manual_seed(1000 * step + rank)
     inputs = torch.randn(8, 8, generator=generator)
     return (model(inputs) - inputs.sum(1, keepdim=True).div(3).tanh()).square().mean()
 
 
 def train(model, optimizer, steps, first=0):
-    """So many of this worker's."""
+    """`steps` steps of this worker."""
     for step in range(first, first + steps):
         optimizer.zero_grad()
         loss_of(model, step, st.rank()).backward()
@@ -43,17 +43,17 @@ def train(model, optimizer, steps, first=0):
 
 
 def flat(model):
-    """All its parameters."""
+    """All its parameters as one vector."""
     return torch.cat([each.detach().double().reshape(-1) for each in model.parameters()])
 
 
 def servers():
-    """Of the job."""
+    """The job's number of servers."""
     return session.current().place.servers
 
 
 class Reference:
-    """What all workers do, in this process, by plain means."""
+    """The computation of all workers, in this process, in plain PyTorch."""
 
     def __init__(self, inner, every, outer="mean", rate=1.0, momentum=0.9, weights=None):
         self.start = net()
@@ -66,7 +66,7 @@ class Reference:
         self.step = 0
 
     def go_on(self, steps):
-        """So many steps of each."""
+        """`steps` steps of each worker."""
         for _ in range(steps):
             for rank, (model, optimizer) in enumerate(zip(self.models, self.optimizers)):
                 optimizer.zero_grad()
@@ -109,7 +109,7 @@ class LocalSteps(unittest.TestCase):
                                      models[1].named_parameters(), every=1)
                 train(models[1], each, 10)
                 each.finish()
-                if st.size() < 3:  # Of more numbers sums are made in one order or another.
+                if st.size() < 3:  # Sums of more numbers depend on their order.
                     self.assertTrue(torch.equal(flat(models[0]), flat(models[1])))
                 self.assert_near(*models)
                 self.assertEqual(each.outer_round, 10)
@@ -189,7 +189,7 @@ class LocalSteps(unittest.TestCase):
         model = net()
         each = st.LocalSteps(INNER["sgd"](model.parameters()), model.named_parameters(), every=4,
                              fragments=3, weight=samples)
-        train(model, each, 9)  # A round begins at its first fragment's turn, after one step.
+        train(model, each, 9)  # A round starts at its first fragment's turn, after one step.
         each.finish()
         self.assertEqual((len(told), each.outer_round), (6, 3))
         if st.size() > 1:
@@ -257,7 +257,7 @@ class LocalSteps(unittest.TestCase):
             train(model, each, 1, first=3 * turn + 2)
             values = torch.cat([value.double().reshape(-1)
                                 for value in each.outer_values().values()])
-            # All rounds but the last are in the values, that one is in this worker's parameters.
+            # All rounds but the last are in the values, and that is in this worker's parameters.
             expected = flat(net()) - sum(gone[:-1])
             by_name = dict(net().named_parameters())
             ordered = torch.cat([dict(zip(by_name, split(expected)))[name].reshape(-1)
@@ -301,7 +301,7 @@ class LocalSteps(unittest.TestCase):
             return
         losses = []
         for options in ({}, {"compression_params": INT8}, {"compression": st.Compression.fp16}):
-            model = net(width=4096)  # A layer of 128 KiB: smaller ones travel as they are.
+            model = net(width=4096)  # A layer of 128 KiB: smaller ones are sent uncompressed.
             each = st.LocalSteps(torch.optim.SGD(model.parameters(), lr=0.002),
                                  model.named_parameters(), every=4, **options)
             train(model, each, 40)
@@ -327,7 +327,7 @@ class LocalSteps(unittest.TestCase):
                 self.types(every, overlap)
 
     def types(self, every, overlap):
-        """Narrow and wide ones train, and end as the outer values."""
+        """Parameters of narrow and wide types train, and end as the outer values."""
         model, double = net().to(torch.bfloat16), torch.nn.Linear(3, 2).double()
         named = [*model.named_parameters(), *((f"d.{name}", value)
                                               for name, value in double.named_parameters())]
@@ -394,7 +394,7 @@ class LocalSteps(unittest.TestCase):
     def test_state_is_saved_and_loaded(self):
         for options in ({"outer": "nesterov"}, {"outer": "nesterov", "overlap": True},
                         {"weight": 3.0, "fragments": 2}):
-            for steps in (8, 10):  # At a round's end, and amid one.
+            for steps in (8, 10):  # At a round's end, and within a round.
                 model = net()
                 each = st.LocalSteps(INNER["adamw"](model.parameters()),
                                      model.named_parameters(), every=4, **options)
@@ -437,7 +437,7 @@ class LocalSteps(unittest.TestCase):
 
 
 def split(vector):
-    """As flat() joined it."""
+    """The inverse of flat()."""
     ends, result = 0, []
     for each in net().parameters():
         result.append(vector[ends:ends + each.numel()])
@@ -446,7 +446,7 @@ def split(vector):
 
 
 class Disagreement(unittest.TestCase):
-    """Each is the last thing that a job does with local steps."""
+    """Each is the last test of a job with local steps."""
 
     def mismatch(self, words, every=4, steps=4, finish=False, **options):
         model = net()

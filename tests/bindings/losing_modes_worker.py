@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job that trains in one way after another, and loses a worker in each: the
-others go on, and have the same in the end.
+"""A worker of an elastic job that loses a worker in each of several modes: the others continue, and
+have equal values in the end.
 
-The worker in seat s has the gradient s + 1, so that the sum tells who made how many steps."""
+The worker in seat s has the gradient s + 1, so that the sum shows how many steps each worker
+made."""
 
 import os
 import signal
@@ -18,7 +19,7 @@ seat = session.current().seat
 
 
 def die():
-    """As a crash does."""
+    """Simulates a crash."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -34,8 +35,8 @@ def steps(who, optimizer, compute):
 
 
 def by_updates(who, here, mode):
-    """In a mode in which updates add up: all those of who is left are in, and of the lost one those
-    that it has begun."""
+    """In a mode in which updates add up: all updates of the remaining workers are included, and
+    those that the lost worker has started."""
     weight = torch.nn.Parameter(torch.zeros(100_000))
     optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), [("weight", weight)],
                                         mode=mode, lr_rule="constant")
@@ -62,7 +63,7 @@ def opening(who, here):
 
 
 def eager(who, here):
-    """Means, of fewer from some step on."""
+    """Means, with fewer contributors from some step on."""
     weight = torch.nn.Parameter(torch.zeros(100_000))
     optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0), [("weight", weight)],
                                         mode="eager")
@@ -73,7 +74,7 @@ def eager(who, here):
 
 
 def sparse(who, here):
-    """Each has rows of its own, and one with all."""
+    """Each worker has its own rows, and one in common."""
     table = torch.nn.Embedding(8, 3, sparse=True)
     torch.nn.init.zeros_(table.weight)
     optimizer = st.DistributedOptimizer(torch.optim.SGD(table.parameters(), lr=1.0),

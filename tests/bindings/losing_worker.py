@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker of an elastic job: trains, by an unchanged loop, until all have been told to stop (the
-file of the first argument is there), its gradients by the exchange of the second one. It looks that
-every step is by the mean of those who are in.
+file of the first argument exists), with the exchange of the second argument. It checks that every
+step is by the mean of the members.
 
-Worker n has the gradient n + 1, so that the mean tells who they were."""
+Worker n has the gradient n + 1, so that the mean identifies them."""
 
 import itertools
 import os
@@ -16,7 +16,7 @@ st.init()
 first = st.rank()
 means = {sum(some) / len(some)
          for count in (1, 2, 3) for some in itertools.combinations((1, 2, 3), count)}
-# Of several parts, of which each is made by whoever its round has.
+# In several parts, whose rounds may have different contributors.
 weight = torch.nn.Parameter(torch.zeros(200_000, dtype=torch.float64))
 st.broadcast_parameters({"weight": weight.data}, root_rank=0)
 optimizer = st.DistributedOptimizer(torch.optim.SGD([weight], lr=1.0),

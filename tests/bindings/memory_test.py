@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That servers and workers keep no more the longer a job runs (memory_worker.py), and what that
-comes from: sizes in classes, and names that later wrappers take over.
+"""Memory of servers and workers does not grow with a job's duration (memory_worker.py), because of
+size classes, and names that later wrappers reuse.
 """
 
 import random
@@ -27,7 +27,7 @@ class SizeClasses(unittest.TestCase):
                 most = elements // 16 if elements * item_bytes > 32 * 1024 else elements - 1
                 self.assertLessEqual(room - elements, most, (elements, item_bytes))
                 self.assertEqual(len({label for label, _ in pieces}), len(pieces))
-                self.assertGreater(elements, room - pieces[-1][1])  # Only the last has more room.
+                self.assertGreater(elements, room - pieces[-1][1])  # Only the last has spare space.
 
     def test_few_tensors_serve_all_sizes(self):
         most = 1 << 20
@@ -65,13 +65,13 @@ class SizeClasses(unittest.TestCase):
 
 
 class Job:
-    """A session, as far as names need it."""
+    """A session, reduced to names."""
 
     elastic = False
 
 
 class Agreed:
-    """An agreement that has ended."""
+    """A completed agreement."""
 
     def __init__(self, taken):
         self.taken = taken
@@ -84,7 +84,7 @@ class Names(unittest.TestCase):
         self.number = 0
 
     def made(self, facts=("a",), may_take=True):
-        """A new wrapper's scope, and what it offers."""
+        """A new wrapper's scope, and its offers."""
         self.number += 1
         scope = session.Scope("module", self.number, f"module{self.number}/")
         made = wire_scope.WireScope(scope, may_take)
@@ -92,7 +92,7 @@ class Names(unittest.TestCase):
         return made, made.offers(self.job)
 
     def used(self, taken=None, rounds=2, **options):
-        """One that has been used."""
+        """A scope that has been used."""
         made, _ = self.made(**options)
         made.bind(Agreed(taken))
         self.last = made.prefix

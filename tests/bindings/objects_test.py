@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What broadcast_object() can carry, and that bytes of no origin make nothing else of it."""
+"""The objects that broadcast_object() supports; arbitrary bytes create no other objects."""
 
 import argparse
 import collections
@@ -18,7 +18,7 @@ from stretto.torch.core import objects
 
 
 def again(value):
-    """The value, after its way over the network."""
+    """The value after encoding and decoding."""
     return objects.decode(objects.encode(value))
 
 
@@ -79,7 +79,7 @@ class Objects(unittest.TestCase):
             try:
                 objects.decode(data)
             except ValueError:
-                pass  # The only exception that there may be.
+                pass  # The only permitted exception.
 
 
 if __name__ == "__main__":

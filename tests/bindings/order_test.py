@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In what order gradients travel, and as what: it follows from what the mode waits for."""
+"""The order and form in which gradients travel: it follows from the mode's waits."""
 
 import unittest
 from unittest import mock
@@ -18,8 +18,8 @@ LAYERS = 3
 
 
 class Recorder:
-    """The session of a job of one that does not know it is. Exchanges of gradients end at once, and
-    are noted."""
+    """A session that pretends to have peers. Exchanges of gradients end immediately, and are
+    recorded."""
 
     alone = False
     rank = 0
@@ -36,23 +36,23 @@ class Recorder:
         self.sent = []
 
     def declare(self, name, _dtype, elements, **options):
-        """Notes how a tensor is exchanged."""
+        """Records the declaration of a tensor."""
         if name.startswith("Gradient."):
             self.declared.append(options)
         return mock.Mock(bytes=4 * elements, called=name)
 
     def push_pull(self, routes, priority, _owner):
-        """Notes what travels, and how urgent it is."""
+        """Records the exchange and its priority."""
         if routes[0][0].called.startswith("Gradient."):
             self.sent.append((routes[0][0].called, priority))
         return done.Done()
 
     def note_span(self, *_):
-        """Nobody traces."""
+        """No tracing."""
 
 
 class UsedOtherwise(torch.nn.Module):
-    """Three layers, used in another order than they are registered in."""
+    """Three layers, used in another order than that of registration."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +76,7 @@ class Order(unittest.TestCase):
             *(torch.nn.Linear(100, 100, bias=False) for _ in range(LAYERS)))
 
     def rounds(self, **options):
-        """What two backward passes send, each by itself."""
+        """The exchanges of two backward passes, separately."""
         exchange = gradients.GradientExchange(list(self.model.named_parameters()), **options)
         passes = []
         for _ in range(2):
@@ -98,7 +98,7 @@ class Order(unittest.TestCase):
             self.assertEqual(first_to_last, sorted(set(first_to_last), reverse=True))
 
     def test_the_first_layer_is_the_one_used_first_however_they_are_registered(self):
-        """Guessed by registration until all gradients have come once, and then by when they come:
+        """Estimated by registration until all gradients have come once, and then by their order:
         the last is of the layer that was used first."""
         self.model = UsedOtherwise()
         first, second = self.rounds(layerwise=True)
@@ -117,7 +117,7 @@ class Order(unittest.TestCase):
 
 
 class Sized:
-    """What buckets ask of a parameter, and how often."""
+    """A parameter's interface for buckets, which counts the calls."""
 
     dtype, device = torch.float32, torch.device("cpu")
     asked = 0
@@ -126,12 +126,12 @@ class Sized:
         self.elements = elements
 
     def numel(self):
-        """Its elements."""
+        """The number of its elements."""
         Sized.asked += 1
         return self.elements
 
     def element_size(self):
-        """As of its type."""
+        """The element size of its type."""
         return 4
 
 
@@ -159,7 +159,7 @@ class Buckets(unittest.TestCase):
 
 
 class Counted(list):
-    """A group's parameters, and how often somebody went through them."""
+    """A group's parameters; counts the iterations."""
 
     passes = 0
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that do not wait for who is late: a quorum of the workers, or backups (quorum_worker.py).
-"""
+"""Steps that do not wait for stragglers: a quorum of the workers, or backups (quorum_worker.py)."""
 
 import os
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of quorum_test.py: steps that do not wait for who is late. Prints
-"done" if all was as it should be.
+"""Run by every worker of a job of quorum_test.py: steps that do not wait for stragglers. Prints
+"done" on success.
 """
 
 import os
@@ -15,7 +15,7 @@ import stretto.torch as st
 import work
 
 STEPS = 30
-# The last worker comes to the steps from LATE on when the others are through two of them.
+# At step LATE the last worker waits until the others have reached LATE + 2.
 LATE = 20
 
 
@@ -26,8 +26,8 @@ def perceptron():
 
 
 def meet(step):
-    """At the last worker waits for the others, at pipes: opened at one end, they open at the
-    other."""
+    """At step LATE the last worker waits for the others, at pipes: opened at one end, they open at
+    the other."""
     pipes, last = pathlib.Path(os.environ["MEET"]), st.size() - 1
     if st.rank() == last and step == LATE:
         for rank in range(last):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job of three, of which one is lost and replaced: by an unchanged loop
-("loop"; "heal", where what it lacks comes in the steps that follow; "clip", which clips means
-besides; "parallel", by a module that is wrapped and an optimizer that is not; or in another mode
-than sync), or with a state of its own ("state", "parallel_state")."""
+"""A worker of an elastic job of three, of which one is lost and replaced: with an unchanged loop
+("loop"; "heal", with background state transfer; "clip", which also clips means; "parallel", with a
+wrapped module and an unwrapped optimizer; or in another mode than sync), or with a state ("state",
+"parallel_state")."""
 
 import hashlib
 import os
@@ -27,12 +27,12 @@ st.init()
 
 
 def die():
-    """As a crash does."""
+    """Simulates a crash."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def digest(model):
-    """Of all parameters."""
+    """A digest of all parameters."""
     found = hashlib.sha256()
     for _, tensor in model.named_parameters():
         found.update(tensor.detach().numpy().tobytes())
@@ -40,7 +40,7 @@ def digest(model):
 
 
 def die_in_meeting(which):
-    """While something is given to newcomers, the so many-th time."""
+    """Dies in the `which`-th transfer to joining workers."""
     exchange, calls = newcomers._exchange, []
 
     def dying(*arguments):
@@ -54,7 +54,7 @@ def die_in_meeting(which):
 
 
 def heal_in_batches(dies_at):
-    """However little there is. This worker dies when the so many-th batch has left."""
+    """Uses batches for any size. This worker dies when batch `dies_at` has been sent."""
     healing.LEAST_BYTES, healing._LEAST_BATCH, healing._MOST_BATCH = 0, 1000, 4000
     begin = healing.stripes.Stripes
 
@@ -79,7 +79,7 @@ def heal_in_batches(dies_at):
 
 
 def net(more_layers, width=32):
-    """For digits."""
+    """A model for digits."""
     torch.manual_seed(number)
     layers = [torch.nn.Flatten(), torch.nn.Linear(64, width), torch.nn.ReLU()]
     for _ in range(more_layers):
@@ -88,16 +88,16 @@ def net(more_layers, width=32):
 
 
 def loop():
-    """Knows nothing of losses, of which there are three."""
-    if number == 3:  # The first that comes is lost while it does,
+    """A loop without loss handling, with three losses."""
+    if number == 3:  # The first replacement is lost while it joins,
         die_in_meeting(1)
-    if number == 1:  # and one that gives while the next one comes.
+    if number == 1:  # and a giver while the next one joins.
         die_in_meeting(2)
     train_digits(lambda parameters: torch.optim.SGD(parameters, lr=0.5, momentum=0.5), 0.2)
 
 
 def heal(clips=False):
-    """The same, and those who come get what they lack while the others go on."""
+    """As loop(), with state transfer in the background."""
     heal_in_batches({3: 2, 1: 5}.get(number))
 
     def look():
@@ -105,13 +105,13 @@ def heal(clips=False):
             assert len(batches) > 3, batches
             assert bool(unused) != clips, len(unused)
 
-    # Each layer's gradient travels alone: some are of no use to who has not got the layer yet.
+    # Each layer's gradient travels alone: a worker that lacks a layer does not need its gradient.
     train_digits(lambda parameters: torch.optim.Adam(parameters, lr=0.01), 0.005, more_layers=3,
                  width=72, clips=clips, look=look)
 
 
 def parallel():
-    """The same, with a module that is wrapped, and has buffers."""
+    """As loop(), with a wrapped module that has buffers."""
     if number == 3:
         die_in_meeting(1)
     if number == 1:
@@ -125,7 +125,7 @@ def parallel():
 
 
 def apart(mode):
-    """Updates travel, and the servers have the values. Who comes goes on with another's moments."""
+    """Exchanges updates; the servers have the values. A joiner continues with another's moments."""
     kept = []
 
     def wrapped(model):
@@ -143,7 +143,7 @@ def apart(mode):
 
 
 def train_digits(optimizer_of, later_rate, more_layers=0, width=32, **options):
-    """With an optimizer that is wrapped."""
+    """Trains with a wrapped optimizer."""
 
     def wrapped(model):
         optimizer = optimizer_of(model.parameters())
@@ -168,7 +168,7 @@ def train_digits_by(wrap, model, later_rate, clips=False, look=lambda: None):
         loss = torch.nn.functional.cross_entropy(model(images[chosen]), labels[chosen])
         dies = number == loses and step == AFTER
         if dies and isinstance(model, st.DistributedDataParallel):
-            next(model.parameters()).register_hook(lambda _: die())  # Amid backward.
+            next(model.parameters()).register_hook(lambda _: die())  # Within backward.
         optimizer.zero_grad()
         loss.backward()
         if dies:
@@ -189,7 +189,7 @@ def train_digits_by(wrap, model, later_rate, clips=False, look=lambda: None):
 
 
 def parallel_state():
-    """With an unwrapped optimizer in the state, whose newcomers come in at a commit."""
+    """With an unwrapped optimizer in the state; workers join at a commit."""
     module = st.DistributedDataParallel(torch.nn.Linear(4, 1))
     optimizer = torch.optim.Adam(module.parameters(), lr=0.1)
     kept = st.elastic.TorchState(model=module, optimizer=optimizer, steps=0, full_again=0)
@@ -211,8 +211,8 @@ def parallel_state():
 
 
 def state():
-    """With an epoch's samples, of which a step has nine, whoever is in: each adds 1 or more, in a
-    last step of fewer, to a place of its own."""
+    """With an epoch's samples, nine per step, whatever the members: each adds 1, or more in a
+    smaller last step, to its own element."""
     samples, batch, epochs = 211, 3, 3
     weight = torch.nn.Parameter(torch.zeros(samples, dtype=torch.float64))
     sampler = st.elastic.ElasticSampler(range(samples))
@@ -240,7 +240,7 @@ def state():
                 kept.weight = weight.data
                 kept.commit()
             if kept.epoch < epochs - 1 or kept.sizes[-1:] == [3]:
-                kept.epoch += 1  # The last epoch waits for who replaces the lost one.
+                kept.epoch += 1  # The last epoch waits for the lost worker's replacement.
             sampler.set_epoch(kept.epoch)
 
     train(kept)

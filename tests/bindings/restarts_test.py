@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lost worker of an elastic job is replaced, and who comes gets parameters and the optimizer's
-state from the others (restarting_worker.py)."""
+"""A lost worker of an elastic job is replaced, and its replacement gets parameters and the
+optimizer's state from the others (restarting_worker.py)."""
 
 import re
 import unittest
@@ -11,7 +11,7 @@ import jobs
 class Restarts(jobs.PythonTest):
 
     def ends(self, way, loses, restarts, says=""):
-        """What all who are there at the end say. Who comes, and is there then, `says` this."""
+        """The last output of all members at the end. A replacement prints `says`."""
         job = self.python("restarting_worker.py", way, loses, workers="1:3",
                           flags=("--restarts", restarts))
         self.assertEqual(job.end(jobs.TORCH_PATIENCE), 0, job.output())

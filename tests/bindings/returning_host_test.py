@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host's link is away for longer than STRETTO_DEAD_AFTER_S: the others go on, and the worker on
-that host, whose process lives, comes again when the link is back. By real sshd servers."""
+"""A host's link is down for longer than STRETTO_DEAD_AFTER_S: the others continue, and the worker
+on that host, whose process is running, rejoins when the link is up. With real sshd servers."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import jobs
 import hosts  # pylint: disable=wrong-import-order
 
 DEAD_AFTER_S = 2
-AWAY_S = 2.0  # Besides.
+AWAY_S = 2.0  # In addition to the timeout.
 PROGRAM = jobs.HERE / "returning_worker.py"
 
 

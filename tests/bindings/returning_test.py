@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker whose process lives comes again to the elastic job that has lost it, by itself
+"""A running worker automatically rejoins the elastic job that has expelled it
 (returning_worker.py)."""
 
 import os
@@ -11,20 +11,20 @@ import unittest
 import jobs
 
 DEAD_AFTER_S = 3.0
-APART = ("eager", "bounded", "async", "eager_async")  # Workers are not in step.
+APART = ("eager", "bounded", "async", "eager_async")  # Modes whose workers are not in step.
 
 
 class Returning(jobs.PythonTest):
 
     @staticmethod
     def expect_another(job, pattern):
-        """A line like some that have come before."""
+        """Waits for a new line like earlier ones."""
         count = len(re.findall(pattern, job.output(), re.MULTILINE))
         return job.expect(pattern, count=count + 1)
 
     @staticmethod
     def stop_one(job):
-        """Worker 1, until the others have gone on without it."""
+        """Stops worker 1 until the others have continued without it."""
         for number in range(3):
             job.expect(rf"\[worker {number}\] step \d+ rank {number} of 3$", jobs.TORCH_PATIENCE)
         stopped = Returning.process_of(job.member("worker 1"))
@@ -33,8 +33,8 @@ class Returning(jobs.PythonTest):
         return stopped
 
     def returns(self, way, flags=()):
-        """Worker 1 of three is stopped until the others have gone on, and is woken then. What all
-        end with."""
+        """Worker 1 of three is stopped until the others have continued, and then resumed. Returns
+        the last values of all."""
         with tempfile.TemporaryDirectory() as folder:
             until = os.path.join(folder, "stop")
             job = self.python("returning_worker.py", way, until, workers="1:3", flags=flags,

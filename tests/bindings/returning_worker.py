@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of an elastic job whose loop knows nothing of losses, and which is stopped for so long
-that the job goes on without it: by a wrapped optimizer ("loop"; "heal", with more than comes at
-once; "layerwise", with model=; "ring", its gradients going among workers; or in another mode than
-sync), by a wrapped module and an optimizer that is not ("parallel"), or with a state ("state").
+"""A worker of an elastic job with a plain loop, which is stopped until the job continues without
+it: with a wrapped optimizer ("loop"; "heal", with state for several batches; "layerwise", with
+model=; "ring", with an exchange among workers; or in another mode than sync), with a wrapped module
+and an unwrapped optimizer ("parallel"), or with a state ("state").
 
-All train until a file is there; that is known by a parameter of its own, whose mean gradient is
-not 0 any more then. Where workers are not in step they train until Adam has made as many steps as
-the file names."""
+All train until a file exists; a parameter shows that, whose mean gradient is not 0 from then on. In
+modes without common steps they train until Adam has made the number of steps in the file."""
 
 import hashlib
 import itertools
@@ -24,7 +23,7 @@ number = os.environ["STRETTO_RANK"]
 
 
 class Model(torch.nn.Module):
-    """A layer, one that only weighs much, and what tells whether to stop."""
+    """A layer, a large one, and a parameter that signals the end."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +40,7 @@ class Model(torch.nn.Module):
 
 
 def told_to_stop(step):
-    """1 if this worker has been told so, for the step."""
+    """1 if this worker must stop at the step."""
     if not os.path.exists(until):
         return 0.0
     with open(until, encoding="ascii") as file:
@@ -49,7 +48,7 @@ def told_to_stop(step):
 
 
 def wrapped(model):
-    """The optimizer, and what is called."""
+    """The optimizer, and the object to call."""
     adam = torch.optim.Adam(model.parameters(), lr=0.01)
     if way == "parallel":
         return adam, st.DistributedDataParallel(model)
@@ -61,7 +60,7 @@ def wrapped(model):
 
 
 def one_step(model, called, optimizer, step):
-    """True if all have been told to stop."""
+    """True if all must stop."""
     told = told_to_stop(step)
     optimizer.zero_grad()
     called(torch.full((2, 8), float(step % 7)) + torch.arange(16.0).view(2, 8),
@@ -73,14 +72,14 @@ def one_step(model, called, optimizer, step):
 
 
 def steps_of(model, optimizer):
-    """That Adam has made; of who has come again, those of the worker whose state it got, and the
-    one without an update by which it came."""
+    """The steps that Adam has made; a rejoined worker has those of the worker whose state it got,
+    and the step without an update by which it rejoined."""
     state = optimizer.state.get(model.layer.weight)
     return (int(state["step"]) if state else 0) + session.current().came_late
 
 
 def digest(model):
-    """Of what all have alike."""
+    """A digest of the common values."""
     found = hashlib.sha256()
     for name, tensor in model.named_parameters():
         found.update(name.encode() + tensor.detach().numpy().tobytes())
@@ -95,7 +94,7 @@ if way == "state":
 
     @st.elastic.run
     def train(kept):
-        """Goes on where the others are."""
+        """Continues at the others' step."""
         while not one_step(trained, module, stepping, kept.step):
             kept.step += 1
             kept.commit()

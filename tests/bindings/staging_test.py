@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Staging: the most urgent tensor is copied first, and what goes wrong on its thread is told to
-whoever waits. With a GPU's copies it differs only in CudaCopies, which need a GPU to be run.
+"""Staging: the tensor of highest priority is copied first, and wait() raises errors of its thread.
+A GPU's copies differ only in CudaCopies, which need a GPU to run.
 """
 
 import threading
@@ -17,14 +17,14 @@ from stretto.torch.gradients import staging
 
 
 class SlowCopies(staging.HostCopies):
-    """Copies that wait until they may go on."""
+    """Copies that wait for permission."""
 
     def __init__(self):
         self.entered = threading.Semaphore(0)
         self.may = threading.Semaphore(0)
 
     def to_host(self, tensor, buffer, computed):
-        """Copies, when it is allowed to."""
+        """Copies after permission."""
         self.entered.release()
         assert self.may.acquire(timeout=jobs.cluster.PATIENCE)
         return super().to_host(tensor, buffer, computed)
@@ -40,7 +40,7 @@ class Staging(unittest.TestCase):
         self.begun = []
 
     def send(self, name, priority, begin=None):
-        """Sends a tensor of which the beginning of its exchange is noted."""
+        """Sends a tensor and records the start of its exchange."""
 
         def note():
             self.begun.append(name)

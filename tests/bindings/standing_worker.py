@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of tools/standstills: trains until step N, where worker 1 stands
-still as the first argument says, or until it is ended if that is "none". Needs no PyTorch.
+"""Run by every worker of a job of tools/standstills: trains until step N, where worker 1 stalls as
+the first argument says, or until it is killed if that is "none". Needs no PyTorch.
 
     standing_worker.py KIND STEP [SECONDS]
 """
@@ -16,12 +16,12 @@ import time
 from stretto import session
 
 ELEMENTS = 1024
-LARGE = 1024 * 1024  # Of the tensor x1: most of it has not left when it is paused.
+LARGE = 1024 * 1024  # Of the tensor x1: most of it is unsent when it is paused.
 _NUMBERS = array.array("f", [1.0]) * LARGE
 
 
 def push_pull(job, name):
-    """Begins to add up some numbers over all workers; the ticket."""
+    """Starts to add up some numbers over all workers; returns the ticket."""
     elements = LARGE if name == "x1" else ELEMENTS
     tensor = job.declare(name, "f32", elements, rule="mean")
     address, _ = _NUMBERS.buffer_info()
@@ -58,7 +58,7 @@ def other_call(job):
 
 
 def memory(_):
-    """Touches a page that nobody brings: as of a swapped page whose device is gone. By
+    """Touches a page that is never delivered, like a swapped page whose device is gone: by
     userfaultfd(2), registered for missing pages."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
@@ -83,7 +83,7 @@ KINDS = {"computing": computing, "in a call": in_a_call, "stopped": stopped, "da
 
 
 def soak(job, seconds):
-    """Steps of unlike length, with pauses: all evaluate, and worker 0 saves."""
+    """Steps of different lengths, with pauses: all evaluate, and worker 0 saves."""
     end = time.monotonic() + seconds
     step = 0
     while True:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What byteps.torch has: every name, signature, default and kind of exception that BytePS's users
-know, without a job. What the calls do among several workers is in exchange_test.py.
+"""The interface of byteps.torch: every name, signature, default and kind of exception known to
+BytePS's users, without a job. exchange_test.py tests the calls among several workers.
 """
 
 import ast
@@ -17,7 +17,7 @@ import torch  # pylint: disable=wrong-import-position
 import byteps.torch as bps
 from stretto import _core, errors, session
 
-# Name: parameters as BytePS has them, in order, with their defaults. Ours may have more after.
+# Name: parameters as in BytePS, in order, with their defaults. Ours may have more after them.
 NONE = bps.Compression.none
 SIGNATURES = {
     "init": {"lazy": False},
@@ -56,7 +56,7 @@ OURS_BESIDES = ("is_initialized", "broadcast", "allgather", "barrier")
 
 def found(dotted):
     """The object byteps.torch.DOTTED."""
-    import byteps.torch.cross_barrier  # Nothing changes by importing it, as it did in BytePS.
+    import byteps.torch.cross_barrier  # Importing it changes nothing, unlike in BytePS.
     value = bps
     for part in dotted.split("."):
         value = getattr(value, part)
@@ -125,7 +125,7 @@ class BeforeInit(unittest.TestCase):
 
 
 class Alone(unittest.TestCase):
-    """A script that nobody launched is a job of one."""
+    """A script without a launcher is a job of one."""
 
     def setUp(self):
         self.assertEqual(bps.init(), 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by the workers of suspend_test.py: leaves a job, and joins another of another size when it
-is sent SIGUSR1. What trained in the first goes on in the second.
+"""Run by the workers of suspend_test.py: leaves a job, and joins another of another size on
+SIGUSR1. Training continues in the second job.
 """
 
 import signal
@@ -13,7 +13,7 @@ import stretto.torch as st
 
 
 class Scale(torch.nn.Module):
-    """Its gradient is what it is called with; it begins at 0."""
+    """Its gradient is its input; it starts at 0."""
 
     def __init__(self):
         super().__init__()
@@ -26,7 +26,7 @@ class Scale(torch.nn.Module):
 
 
 class Trained:
-    """A model that was wrapped in the first job."""
+    """A model wrapped in the first job."""
 
     def __init__(self, way):
         self.way = way
@@ -40,13 +40,13 @@ class Trained:
             self.optimizer, self.model.named_parameters(), lr_rule="constant", **options)
 
     def begin(self):
-        """A step by a gradient of this rank's number and 1."""
+        """Starts a step by a gradient of this rank plus 1."""
         self.optimizer.zero_grad()
         self.model(float(st.rank() + 1)).backward()
         self.optimizer.step()
 
     def step(self):
-        """The same, then its weight."""
+        """Makes a step; returns its weight."""
         self.begin()
         if self.way != "module":
             self.optimizer.finish()
@@ -54,7 +54,7 @@ class Trained:
 
 
 class Local:
-    """A model that is trained by local steps whose means are waited for a round later."""
+    """A model trained by local steps with overlapping means."""
 
     def __init__(self):
         self.model = Scale()
@@ -62,7 +62,7 @@ class Local:
                                        every=2, overlap=True)
 
     def steps(self, count):
-        """So many, by gradients of this rank's number and 1."""
+        """`count` steps, by gradients of this rank plus 1."""
         for _ in range(count):
             self.optimizer.zero_grad()
             self.model(float(st.rank() + 1)).backward()
@@ -70,7 +70,7 @@ class Local:
 
 
 def main():
-    """Two jobs, one after the other; the arguments are the second's workers and servers."""
+    """Two jobs, one after another; the arguments are the second's workers and servers."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     bps.init()
     print("sum", bps.push_pull(torch.ones(1000), average=False, name="x")[999].item(), flush=True)
@@ -78,7 +78,7 @@ def main():
     print("trained", *(one.step() for one in trained), flush=True)
     trained[1].begin()  # It ends in the next job.
     local = Local()
-    local.steps(3)  # The mean of two was sent, and nobody has waited for it.
+    local.steps(3)  # The mean of two was sent, and not awaited.
     rank = bps.rank()
     bps.suspend()
     print("suspended", bps.rank(), "of", bps.size(), "local", bps.local_rank(), "of",
@@ -89,7 +89,7 @@ def main():
     bps.resume(int(sys.argv[1]), int(sys.argv[2]), rank)
     print("again", bps.push_pull(torch.ones(1000), average=False, name="x")[999].item(),
           f"as {bps.rank()} of {bps.size()}", flush=True)
-    another = Trained("sync")  # Made before the old one of the same names was used again.
+    another = Trained("sync")  # Created before the old one of the same names was used again.
     print("trained", *(one.step() for one in (*trained[1:], another)), flush=True)
     local.steps(1)
     local.optimizer.finish()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training by byteps.torch and stretto.torch (training_worker.py): the same bits as with
-DistributedDataParallel over gloo, and workers that never part.
+"""Training by byteps.torch and stretto.torch (training_worker.py): bit-identical to
+DistributedDataParallel over gloo, and workers that never diverge.
 """
 
 import unittest
 
 import jobs
 
-LONG = 400.0  # Seconds for all that one job trains, on a busy machine.
+LONG = 400.0  # Seconds for all training of one job, on a busy machine.
 
 
 class Training(jobs.PythonTest):
@@ -16,7 +16,7 @@ class Training(jobs.PythonTest):
         self.assert_done(self.python("training_worker.py", "--resnet"), seconds=LONG)
 
     def test_three_workers(self):
-        """Without what is equal to gloo for two alone, whose sums have one order."""
+        """Without the tests equal to gloo only for two workers, whose sums have one order."""
         ours = [f"Training.{name}" for name in (
             "test_every_synchronous_way_is_the_same", "test_parallel_module",
             "test_other_modes", "test_staleness")]
@@ -24,7 +24,7 @@ class Training(jobs.PythonTest):
         self.assert_done(job, workers=3, seconds=LONG)
 
     def test_two_optimizers(self):
-        """By itself, because the first optimizers of a process matter."""
+        """Separate, because the first optimizers of a process matter."""
         self.assert_done(self.python("training_worker.py",
                                      "Training.test_names_of_two_optimizers_never_meet"))
 

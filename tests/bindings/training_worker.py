@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every worker of a job of training_test.py: trains one model in many ways, and compares
-the weights, bit by bit, with those of DistributedDataParallel over gloo and between the workers.
-Prints "done" if all was as it should be.
+"""Run by every worker of a job of training_test.py: trains one model in many ways, and compares the
+weights, bit by bit, with those of DistributedDataParallel over gloo and between the workers. Prints
+"done" on success.
 """
 
 import argparse
@@ -33,14 +33,14 @@ def data(step, rank):
 
 
 def perceptron(rank, batch_norm=False):
-    """A model that begins differently at each rank."""
+    """A model with different initial values at each rank."""
     torch.manual_seed(rank)
     middle = [nn.BatchNorm1d(20)] if batch_norm else []
     return nn.Sequential(nn.Linear(12, 20), *middle, nn.Tanh(), nn.Linear(20, 3))
 
 
 def weights(model):
-    """All parameters in one row."""
+    """All parameters as one vector."""
     return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
 
 
@@ -59,14 +59,14 @@ def train(model, optimizer, steps=STEPS):
 
 
 def use_gloo():
-    """For the tests that compare with it; the others need no more than ours."""
+    """For the tests that compare with it; the others do not need it."""
     if not dist.is_initialized():
         libuv.do_without()
         dist.init_process_group("gloo")
 
 
 def with_gloo(model, steps=STEPS):
-    """What DistributedDataParallel makes of the model."""
+    """The model's weights after training by DistributedDataParallel."""
     use_gloo()
     wrapped = nn.parallel.DistributedDataParallel(model)
     train(wrapped, sgd(wrapped), steps)
@@ -95,14 +95,14 @@ class Training(unittest.TestCase):
         """The weights after training a perceptron with wrap(optimizer, model)."""
         model = perceptron(self.rank, batch_norm)
         optimizer = wrap(shared(model), model)
-        self.assertIsInstance(optimizer, torch.optim.SGD)  # As schedules want it.
+        self.assertIsInstance(optimizer, torch.optim.SGD)  # Schedules require it.
         train(model, optimizer, steps)
-        model.state_dict()  # Ends a step that goes on layer by layer.
+        model.state_dict()  # Ends a step in progress layer by layer.
         self.assert_alike(model)
         return weights(model)
 
     def plain(self):
-        """As most scripts do it."""
+        """As in most scripts."""
         return self.in_sync(lambda optimizer, model: bps.DistributedOptimizer(
             optimizer, named_parameters=model.named_parameters()))
 
@@ -151,7 +151,7 @@ class Training(unittest.TestCase):
         }
         for name, wrap in ways.items():
             self.assertTrue(torch.equal(self.in_sync(wrap), expected), name)
-        os.environ["STRETTO_STAGE"] = "1"  # As gradients of a GPU go.
+        os.environ["STRETTO_STAGE"] = "1"  # As for gradients on a GPU.
         self.addCleanup(os.environ.pop, "STRETTO_STAGE")
         for name, wrap in ways.items():
             self.assertTrue(torch.equal(self.in_sync(wrap), expected), f"{name}, staged")
@@ -164,7 +164,7 @@ class Training(unittest.TestCase):
 
     def test_parallel_module_with_buffers_and_unused_layers(self):
         class Sometimes(nn.Module):
-            """Uses one of its layers by turns, and not the same at every worker."""
+            """Alternates between two layers, differently at every worker."""
 
             def __init__(self):
                 super().__init__()
@@ -237,7 +237,7 @@ class Training(unittest.TestCase):
                 with optimizer.skip_synchronize():
                     optimizer.step()
                 begin(optimizer, model)
-                optimizer.zero_grad()  # This step is left out.
+                optimizer.zero_grad()  # Skips this step.
                 model(torch.ones(3, 12)).sum().backward()
                 optimizer.step()
             optimizer.finish()
@@ -292,7 +292,7 @@ class Training(unittest.TestCase):
         self.assertTrue(torch.equal(*found))
 
     def test_schedules_after_loading(self):
-        """A schedule goes on to change the rate of a wrapped optimizer whose state was loaded."""
+        """A schedule continues to change the rate of a wrapped optimizer whose state was loaded."""
         ways = {mode: lambda optimizer, model, mode=mode: st.DistributedOptimizer(
             optimizer, model.named_parameters(), mode=mode) for mode in st.MODES}
         ways["layer by layer"] = lambda optimizer, model: st.DistributedOptimizer(
@@ -317,11 +317,11 @@ class Training(unittest.TestCase):
             self.assertEqual(optimizer.param_groups[0]["lr"], 0.05 / 4, name)
             self.assertIs(optimizer.state[model[0].weight], inside.state[model[0].weight])
             self.assertEqual(copy.deepcopy(optimizer).param_groups[0]["lr"], 0.05 / 4, name)
-            if name != "staleness":  # Its last step is made by prepare_stale_states().
+            if name != "staleness":  # prepare_stale_states() makes its last step.
                 self.assert_alike(model)
 
     def alone_with_closure(self, kind):
-        """Losses and calls of one process that has the data of all workers, and its weights."""
+        """Losses and calls of one process with the data of all workers, and its weights."""
         model = perceptron(0)
         optimizer = kind(model.parameters(), lr=0.05)
         calls = 0
@@ -340,8 +340,8 @@ class Training(unittest.TestCase):
         return torch.tensor(losses), calls, weights(model)
 
     def test_closure(self):
-        """As often as the mean loss says, be it a tensor or a number; losses and weights are those
-        of one process with all data, so neither is a sum."""
+        """Called as often as the mean loss requires, be it a tensor or a number; losses and weights
+        are those of one process with all data, so neither is a sum."""
         for kind in (torch.optim.SGD, torch.optim.LBFGS):
             expected, expected_calls, expected_weights = self.alone_with_closure(kind)
             for result in (float, torch.Tensor.detach):
@@ -369,7 +369,7 @@ class Training(unittest.TestCase):
                 self.assert_alike(model)
 
     def test_staleness(self):
-        """One step late, in every bit what one process would do by the mean gradients."""
+        """One step late, bit-identical to one process with the mean gradients."""
         warm_up = 2
         model = perceptron(self.rank)
         optimizer = bps.DistributedOptimizer(shared(model), model.named_parameters(), staleness=1,
@@ -384,11 +384,11 @@ class Training(unittest.TestCase):
             due, waiting = (means, None) if step < warm_up else (waiting, means)
             self.apply(alone, plain, due)
         self.apply(alone, plain, waiting)
-        if bps.size() == 2:  # Of three, the order of adding up is not that of one process.
+        if bps.size() == 2:  # With three, the order of adding up differs from one process.
             self.assertTrue(torch.equal(weights(model), weights(alone)))
 
     def test_staleness_compressed(self):
-        """fp16 travels: the sums are those of rounded gradients, and so not quite the same."""
+        """With fp16: the sums are those of rounded gradients, and so not quite the same."""
         found = []
         for compression in (bps.Compression.none, bps.Compression.fp16):
             found.append(self.in_sync(lambda optimizer, model: bps.DistributedOptimizer(
@@ -419,7 +419,7 @@ class Training(unittest.TestCase):
             optimizer, model.named_parameters(), compression=bps.Compression.fp16))
 
     def loss(self, model):
-        """On data that nobody trained with."""
+        """On data that no worker trained with."""
         inputs, targets = data(10**6, 0)
         return float(nn.functional.mse_loss(model(inputs), targets))
 
@@ -451,13 +451,13 @@ class Training(unittest.TestCase):
                 optimizer.step(lambda: None)
 
     def test_compensation_is_for_what_others_did(self):
-        """g + 0.04 * g * g * (now - then), in which another has added 3."""
+        """g + 0.04 * g * g * (now - then), in which another worker has added 3."""
         weight = nn.Parameter(torch.ones(4))
         optimizer = torch.optim.SGD([weight], lr=1.0)
         optimizer = st.DistributedOptimizer(optimizer, [("w", weight)], mode="async",
                                             lr_rule="compensated")
         weight.grad = torch.zeros(4)
-        optimizer.step()  # Everybody's values are those of rank 0.
+        optimizer.step()  # The initial values are those of rank 0.
         st.barrier()
         if self.rank == 0:
             st.barrier()

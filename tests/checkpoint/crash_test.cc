@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crashes at any call, disks that fill up and syncs that fail, for every seed: what is found
-// afterwards is the last checkpoint that was complete, or the one that was being completed, bit by
-// bit. STRETTO_SIM_SEEDS and STRETTO_SIM_FIRST_SEED are those of the simulated jobs; each seed has
-// ten crashes.
+// Crashes at any call, disks that fill up and syncs that fail, for every seed. The recovered state
+// must be the last complete checkpoint, or the one being completed, bit by bit. The variables
+// STRETTO_SIM_SEEDS and STRETTO_SIM_FIRST_SEED apply, with ten crashes per seed.
 #include <errno.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,7 +20,7 @@ using sim::Random;
 using sim::SimDisk;
 
 constexpr int kCrashes = 10;
-constexpr std::uint64_t kMostCalls = 120;  // Of some three checkpoints.
+constexpr std::uint64_t kMostCalls = 120;  // About three checkpoints.
 
 using Files = std::map<std::string, Contents>;
 
@@ -30,7 +29,7 @@ class CrashingWriter {
   explicit CrashingWriter(std::uint64_t seed)
       : random_(seed), disk_(seed, {.short_chance = 0.05}), folder_(disk_, "run") {}
 
-  /// What is wrong, or nothing.
+  /// Returns the violation, or an empty string.
   std::string run() {
     folder_.make().or_exit();
     for (int i = 0; i < kCrashes; ++i) {
@@ -38,7 +37,7 @@ class CrashingWriter {
       if (random_.chance(0.3)) disk_.fail(sim::DiskCall::kSync, EIO, random_.below(8));
       if (random_.chance(0.3)) disk_.fail(sim::DiskCall::kWrite, ENOSPC, random_.below(12));
       while (!disk_.crashed()) write_one();
-      // A process that ends takes nothing along that it has written.
+      // After the end of a process its writes persist.
       disk_.restart(random_.chance(0.5) ? sim::Crash::kMachine : sim::Crash::kProcess);
       std::string wrong = check();
       if (!wrong.empty()) return fmt::format("after crash {}: {}", i + 1, wrong);
@@ -58,7 +57,7 @@ class CrashingWriter {
     return contents;
   }
 
-  // As a job does: an error costs this checkpoint, and the next one is begun anew.
+  // As in a job: an error costs this checkpoint only, and the next one is started.
   void write_one() {
     const Result<std::uint64_t> number = folder_.begin();
     if (!number.ok()) return;
@@ -100,8 +99,8 @@ class CrashingWriter {
   Random random_;
   SimDisk disk_;
   Folder folder_;
-  std::map<std::uint64_t, Files> made_;    // All whose files were whole.
-  std::optional<std::uint64_t> complete_;  // The newest that commit() was ok of.
+  std::map<std::uint64_t, Files> made_;    // All with complete files.
+  std::optional<std::uint64_t> complete_;  // The newest with an ok commit().
 };
 
 TEST(CheckpointCrashes, WhatIsFoundIsTheLastCompleteOneOrItsSuccessor) {

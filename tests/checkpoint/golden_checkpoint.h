@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small checkpoint with something of everything: every element type, tensors in one part and in
-// several, what rules remember, values by a codec, names that are awkward, what is attached. It is
-// in tests/checkpoint/golden/ as the first version of the format has it; tests/e2e/checkpointing.cc
-// writes it.
+// A small checkpoint that covers every element type, tensors of one and of several parts, state of
+// rules, encoded values, awkward names and attachments. tests/checkpoint/golden/ holds it in the
+// first format version; tests/e2e/checkpointing.cc writes it.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +39,7 @@ inline std::string saved_part(std::uint64_t version, const std::string& value,
   return text_of(head) + value + owed + memory;
 }
 
-/// Element `index` of tensor number `tensor`; of floating types a quarter of it.
+/// Element `index` of tensor number `tensor`; for floating types a quarter of it.
 inline int golden_number(std::size_t tensor, std::uint64_t index) {
   return static_cast<int>((7 * index + 3 * tensor) % 101) - 50;
 }
@@ -96,7 +95,7 @@ inline std::vector<TensorSpec> golden_tensors() {
           tensor(std::string(300, 'n') + "2", Dtype::kU8, 1)};
 }
 
-/// All parts of tensor number `tensor`, as they are saved.
+/// All parts of tensor number `tensor`, as saved.
 inline Contents golden_parts(const TensorSpec& spec, std::size_t tensor) {
   Contents parts;
   if (spec.name == "never pushed") return parts;
@@ -133,8 +132,8 @@ inline std::map<std::string, Contents> golden_files() {
   return files;
 }
 
-/// Writes these files, and the manifest that names them, as the next checkpoint of a folder. What
-/// the manifest should say besides is in `manifest`.
+/// Writes these files and the manifest that names them as the next checkpoint of a folder.
+/// `manifest` supplies the manifest's other fields.
 inline Result<CheckpointManifest> write_checkpoint(Disk& disk, Folder& folder,
                                                    const std::map<std::string, Contents>& files,
                                                    CheckpointManifest manifest) {
@@ -159,7 +158,7 @@ inline CheckpointManifest golden_manifest() {
           .tensors = golden_tensors()};
 }
 
-/// Checkpoint 1, complete, and the beginning of checkpoint 2.
+/// Checkpoint 1, complete, and the start of checkpoint 2.
 inline Status write_golden(Disk& disk, const std::string& path) {
   Folder folder(disk, path);
   Status status = folder.make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of parts: what is written is read, and nothing else ever is.
+// Files of parts: reading returns exactly what was written, or an error.
 #include "checkpoint/parts_file.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ class PartsFileTest : public testing::Test {
     const Result<Contents> contents = read_file(disk_, kPath, seal);
     return contents.ok() ? Status() : contents.status();
   }
-  // A file with this index, of which nothing is wrong but what it says.
+  // Writes a file that is valid except for the contents of this index.
   void put_with_index(const std::string& index, std::string_view entries) {
     PartsHead head{.version = kFormatVersion};
     std::memcpy(head.magic, kHeadMagic, sizeof head.magic);

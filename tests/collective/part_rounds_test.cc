@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds one after the other, and the round that is made again after a loss.
+// Successive rounds, and the round that is made again after a loss.
 #include "collective/part_rounds.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using testing::IsEmpty;
 using Send = Effects::Send;
 using Verdict = PartRounds::Verdict;
 
-/// A chain 0 - 1 - 2, of which 1 is looked at, or without 2.
+/// A chain 0 - 1 - 2, tested at 1, or without 2.
 Tree chain(bool whole = true) { return *Tree::of({0, 0, whole ? 1 : kNobody}); }
 
 IndexSet three(const std::vector<Place>& places) {
@@ -111,7 +111,7 @@ TEST_F(PartRoundsTest, SayWhatIsWrong) {
   EXPECT_EQ(rounds_.epoch(), 1U);
 }
 
-/// Its first contribution waits until it is known which round that is for.
+/// Its first contribution waits until the number of its first round is known.
 TEST(PartRounds, WhoComesLaterBeginsAfterTheRoundsOfTheOthers) {
   PartRounds rounds(chain().node(1), Reduction::Order::kArrival, 0);
   rounds.stop();
@@ -125,7 +125,7 @@ TEST(PartRounds, WhoComesLaterBeginsAfterTheRoundsOfTheOthers) {
   EXPECT_EQ(rounds.finished(), 8U);
 }
 
-/// Places have other numbers after a loss, and a value from before is for all who are left.
+/// After a loss places are renumbered, and a value made earlier is valid for all survivors.
 TEST_F(PartRoundsTest, AValueFromBeforeCountsForThoseWhoAreThereNow) {
   make_round();
   rounds_.stop();
@@ -139,7 +139,7 @@ TEST_F(PartRoundsTest, AValueFromBeforeCountsForThoseWhoAreThereNow) {
   EXPECT_TRUE(rounds_.reduction().has_value());
 }
 
-/// What it has of a round that others lack it gives; what it begins waits for who comes in.
+/// A held member supplies values that its peers lack; its own new rounds wait for the joins.
 TEST_F(PartRoundsTest, WhoHoldsBeginsNothing) {
   make_round();
   rounds_.stop();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds that close before all have contributed: what counts in which, who is waited for, and when
-// others are late beside what is usual.
+// Rounds that close before all have contributed: the round that each contribution counts in, the
+// contributors waited for, and the delay beyond which a contributor is late.
 #include "collective/quorum_rounds.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using Use = QuorumRounds::Use;
 
 constexpr Time kBegin = Time(1h);
 
-// Rounds in which all come, each 1 ms after the one before: 0, 1, 2, 3 ms.
+// Rounds in which all contribute, 1 ms apart: at 0, 1, 2, 3 ms.
 QuorumRounds usual(std::uint32_t places, const CloseOptions& close, std::uint64_t rounds) {
   QuorumRounds made(places, close);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
@@ -45,8 +45,8 @@ TEST(QuorumRounds, AQuorumClosesWhenTheOthersAreLateBesideItsOwnScatter) {
   ASSERT_TRUE(rounds.come(3, 11, begin + 1ms).ok());
   EXPECT_EQ(rounds.closes_at(), Time::max());
   ASSERT_TRUE(rounds.come(2, 11, begin + 2ms).ok());
-  // The second and third of a round came after 1 and 2 ms: by the median 2 and its deviation 0 or
-  // 1 ms.
+  // The second and third of a round arrived after 1 and 2 ms: the median is 2 ms, and the deviation
+  // 0 or 1 ms.
   EXPECT_GE(rounds.closes_at(), begin + 2ms);
   EXPECT_LE(rounds.closes_at(), begin + 6ms);
 }
@@ -115,7 +115,7 @@ TEST(QuorumRounds, WhatAWorkerHasKeptBackForThreeRoundsIsWaitedFor) {
 }
 
 TEST(QuorumRounds, OfBackupsTheFirstCounts) {
-  // 0 and 2 have the same data, and 1 and 3.
+  // Workers 0 and 2 have the same data, and so have 1 and 3.
   QuorumRounds rounds(4, {.backups = 1});
   EXPECT_EQ(rounds.come(2, 1, kBegin).or_exit(), Use::kAdd);
   EXPECT_EQ(rounds.come(0, 1, kBegin).or_exit(), Use::kDrop);
@@ -168,7 +168,7 @@ TEST(UsualArrivals, LimitFollowsTheMedianAndWhatItDeviatesBy) {
   EXPECT_EQ(usual.limit(), Duration::max());
   usual.add(10ms);
   EXPECT_EQ(usual.limit(), 10ms);
-  for (int i = 0; i < 3; ++i) usual.add(10s);  // Few that are far off do not move it.
+  for (int i = 0; i < 3; ++i) usual.add(10s);  // A few outliers do not move it.
   EXPECT_EQ(usual.limit(), 10ms);
   for (int i = 0; i < 64; ++i) usual.add(i % 2 == 0 ? 10ms : 14ms);
   EXPECT_GT(usual.limit(), 14ms);

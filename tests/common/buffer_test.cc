@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases: the owner is told once, when the last has ended, and nobody writes to what is shared.
+// Leases: the owner is notified once, after the last lease, and shared memory is never written.
 #include "common/memory/buffer.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An end comes once, whoever waits for it; tickets and calls are tested on top of this.
+// A completion ends once for all waiters; the tests of tickets and calls build on this one.
 #include "common/threads/completion.h"
 
 #include <gtest/gtest.h>

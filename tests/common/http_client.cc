@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole answers only: who asks half a question writes to the socket itself.
+// Returns only whole responses; tests of partial requests use the socket directly.
 #include "tests/common/http_client.h"
 
 #include <gtest/gtest.h>

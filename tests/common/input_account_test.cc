@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What readers count is told as one, demand is reckoned from waiting, and one limit is shared.
+// Readers' counts are merged, demand is computed from waits, and one limit is divided.
 #include "common/input_account.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 class InputAccountTest : public testing::Test {
  protected:
-  /// A second in which a consumer waits for a part of the time, and takes so much.
+  /// A second in which the consumer waits for `waits` of the time, and takes `bytes`.
   void pass(InputFeed& feed, Duration waits, std::uint64_t bytes) {
     feed.waits(now_);
     feed.goes_on(now_ + waits);
@@ -46,7 +46,7 @@ TEST_F(InputAccountTest, WhileItWaitsItWouldHaveGoneOnAsFastAsBefore) {
   pass(*feed, 750ms, 1000);
   EXPECT_NEAR(static_cast<double>(totals().demanded_bytes), 4000, 1);
   EXPECT_EQ(totals().stall, 750ms);
-  pass(*feed, 1s, 0);  // Nothing comes at all.
+  pass(*feed, 1s, 0);  // Nothing arrives at all.
   EXPECT_NEAR(static_cast<double>(totals().demanded_bytes), 8000, 2);
 }
 
@@ -60,7 +60,7 @@ TEST_F(InputAccountTest, DemandIsNotAnyMultipleOfWhatCame) {
 
 TEST_F(InputAccountTest, NoReadIsLargerThanAllInFlight) {
   const auto feed = account_.open(now_);
-  feed->wants(8, 16);  // As it may look while the reader turns both.
+  feed->wants(8, 16);  // A possible state while the reader changes both.
   pass(*feed, 0s, 1);
   EXPECT_EQ(totals().in_flight_bytes, 8U);
   EXPECT_EQ(totals().read_bytes, 8U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is on one machine, and who is said to be.
+// Detection of processes on one machine, and of names of one machine.
 #include "common/network/machine.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace stretto {
 namespace {
 
-// The number that a child finds, in a network namespace of its own if wanted; 0 if it cannot.
+// The id that a child computes, optionally in its own network namespace; 0 on failure.
 std::uint64_t of_a_child(bool own_network) {
   int ends[2];
   if (::pipe(ends) != 0) return 0;
@@ -28,7 +28,7 @@ std::uint64_t of_a_child(bool own_network) {
   return found;
 }
 
-// Children come first: a process finds its number once.
+// Children come first: a process computes its id only once.
 TEST(Machine, IsThatOfTheNetwork) {
   const std::uint64_t apart = of_a_child(true);
   EXPECT_NE(this_machine(), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said where there is no memory.
+// The errors of failed allocations.
 #include "common/memory.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// What somebody is told who wants more than there is.
+/// The status of an allocation of `bytes` that fails.
 Status told(std::size_t bytes) {
   try {
     const Buffer buffer = Buffer::allocate(bytes);
@@ -28,7 +28,7 @@ Status told(std::size_t bytes) {
 }
 
 TEST(OutOfMemory, SaysWhatWasWantedAndWhatThereIs) {
-  constexpr std::size_t kTooMuch = std::size_t{1} << 63;  // Nobody is asked for it.
+  constexpr std::size_t kTooMuch = std::size_t{1} << 63;  // Impossible: no allocator is called.
   const Status status = told(kTooMuch);
   EXPECT_EQ(status.code(), Code::kResource);
   EXPECT_THAT(status.cause(), AllOf(HasSubstr("out of memory"), HasSubstr(std::to_string(kTooMuch)),
@@ -54,7 +54,7 @@ TEST(MemoryAtHand, NamesTheLimitThatIsSet) {
   if (before.rlim_cur != RLIM_INFINITY) return;
   EXPECT_THAT(memory_at_hand(), HasSubstr("the machine"));
   rlimit limit = before;
-  limit.rlim_cur = rlim_t{1} << 46;  // More than there is: nobody lacks it meanwhile.
+  limit.rlim_cur = rlim_t{1} << 46;  // Above the machine's memory: no allocation fails meanwhile.
   ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
   const std::string text = memory_at_hand();
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scheduler and launcher say to one another of servers that are to be started.
+// The lines between scheduler and launcher about servers that must be started.
 #include "common/launch_protocol/migration_lines.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that live, have ended, or wait for their parent, and names that are none.
+// Names of live, ended and zombie processes, and invalid names.
 #include "common/process/parent_process.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A child that waits to be killed, and what it calls itself.
+// A child that waits to be killed, and its name.
 class OwnChild {
  public:
   OwnChild() {
@@ -41,7 +41,7 @@ class OwnChild {
   OwnChild(const OwnChild&) = delete;
   OwnChild& operator=(const OwnChild&) = delete;
 
-  // It has ended, and nobody has asked how yet.
+  // It has ended but was not waited for yet.
   void kill() {
     if (id_ <= 0) return;
     ::kill(id_, SIGKILL);
@@ -92,7 +92,7 @@ std::string boot() {
 TEST(ParentProcess, NothingIsKnownOfOtherNamespacesAndOfNobody) {
   EXPECT_FALSE(ParentProcess::named("4000000:17:1:" + boot())->has_ended());
   const std::string own = ParentProcess::own_name();
-  const std::string gone = "4194304" + own.substr(own.find(':'));  // More than there can be.
+  const std::string gone = "4194304" + own.substr(own.find(':'));  // Above the largest pid.
   EXPECT_TRUE(ParentProcess::named(gone)->has_ended());
   EXPECT_FALSE(ParentProcess::named(gone + "x")->has_ended()) << "on another host";
   EXPECT_FALSE(ParentProcess().has_ended());

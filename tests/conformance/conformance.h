@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conformance suite needs of a transport, and what it watches an endpoint with. To run the
+// What the conformance suite needs of a transport, and the recorder for its endpoints. To run the
 // suite over another transport, add a World and a line in kinds() (conformance.cc).
 #pragma once
 
@@ -20,12 +20,12 @@ namespace stretto::conformance {
 
 using Sent = Transport::Sent;
 
-/// Endpoints that can reach one another.
+/// Makes endpoints that can reach each other.
 class World {
  public:
   virtual ~World() = default;
   virtual std::unique_ptr<Transport> endpoint() = 0;
-  /// Where an endpoint of this world can be told to listen, at a free port.
+  /// A listening address of this world, with a free port.
   virtual std::string any_address() const { return "127.0.0.1:0"; }
 };
 
@@ -33,13 +33,13 @@ class World {
 struct Kind {
   const char* name;
   std::unique_ptr<World> (*make)();
-  bool threads;  ///< Its endpoints may be polled on threads of their own.
+  bool threads;  ///< Endpoints may be polled on separate threads.
 };
 std::vector<Kind> kinds();
 std::vector<Kind> threaded_kinds();
 inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
-/// Bytes whose every position differs from its neighbours and from other seeds.
+/// Bytes that differ from their neighbours and from other seeds' bytes at every position.
 std::vector<std::byte> pattern(std::size_t size, std::uint32_t seed);
 bool has_pattern(std::span<const std::byte> bytes, std::uint32_t seed);
 
@@ -65,32 +65,32 @@ class Lender {
   std::atomic<int> ended_{0};
 };
 
-/// An endpoint and what has happened to it. Checks at every callback what holds for all transports:
-/// links are announced once and before their frames, broken at most once, and silent after that.
+/// An endpoint and its recorded events. Every callback checks rules of all transports: links are
+/// announced once and before their frames, broken at most once, and silent after that.
 class End : public Transport::Sink {
  public:
   explicit End(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
 
   std::string listen(const std::string& address);
   LinkId connect(const std::string& address);
-  /// try_send of a header that says `sequence` and the payload's size.
+  /// try_send of a header with this `sequence` and the payload's size.
   Sent send(LinkId link, std::uint64_t sequence, const Buffer& payload = {});
   void close(LinkId link);
   void poll(Duration wait = Duration::zero()) { transport_->poll(*this, wait); }
   Transport& transport() { return *transport_; }
-  /// Ends the endpoint as a process's death would.
+  /// Ends the endpoint as its process's death would.
   void destroy() { transport_.reset(); }
   bool destroyed() const { return transport_ == nullptr; }
 
-  std::vector<LinkId> accepted;                            ///< Links announced to us, in order.
-  std::map<LinkId, std::vector<std::uint64_t>> sequences;  ///< Of the frames that came, by link.
+  std::vector<LinkId> accepted;                            ///< Links announced here, in order.
+  std::map<LinkId, std::vector<std::uint64_t>> sequences;  ///< Of the received frames, by link.
   std::map<LinkId, Status> broken;
   std::multiset<LinkId> writable;
-  std::size_t frames = 0;  ///< That came, over all links.
-  std::size_t calls = 0;   ///< Of all kinds.
-  bool admits = true;      ///< Whoever connects is admitted at once.
+  std::size_t frames = 0;  ///< Received, over all links.
+  std::size_t calls = 0;   ///< Callbacks of all kinds.
+  bool admits = true;      ///< Every connection is admitted at once.
 
-  // What a test wants done, besides the bookkeeping.
+  // Test hooks, called after the bookkeeping.
   std::function<void(LinkId, const wire::Header&, Buffer)> when_frame;
   std::function<void(LinkId)> when_link;
   std::function<void(LinkId)> when_broken;
@@ -107,22 +107,22 @@ class End : public Transport::Sink {
   std::set<LinkId> ever_;
 };
 
-/// Polls the endpoints in turn until `condition`; false if it has not come about in a minute.
+/// Polls the endpoints in turn until `condition`; false after a minute.
 bool until(const std::vector<End*>& ends, const std::function<bool()>& condition);
 
-/// Numbers first, first + 1, ... last.
+/// The numbers `first` to `last`.
 std::vector<std::uint64_t> numbers(std::uint64_t first, std::uint64_t last);
 
-/// The suite. Two endpoints to begin with: `server_` listens, `worker_` is connected to it.
+/// The suite. Starts with two endpoints: `server_` listens, `worker_` is connected to it.
 class Conformance : public testing::TestWithParam<Kind> {
  protected:
   Conformance();
 
-  /// Sends until `count` frames in all have been taken, numbered from `first`, polling both sides.
+  /// Sends until `count` frames in all are accepted, numbered from `first`; polls both sides.
   void send_all(End& from, LinkId link, End& to, std::uint64_t count, std::uint64_t first = 1);
-  /// The server's name for the worker's link, once it knows of it.
+  /// The server's id of the worker's link; waits until the server knows the link.
   LinkId accepted_link();
-  /// Where nobody listens.
+  /// An address without a listener.
   std::string address_of_nobody();
 
   std::unique_ptr<World> world_;

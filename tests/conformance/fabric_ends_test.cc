@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Far ends that are killed or stand still, and what is copied on the way of a payload. Children are
-// forked and never return.
+// Peers that are killed or suspended, and the number of copies of a payload. Forked children never
+// return.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace {
 
 using FabricEnds = FabricInnocent;
 
-/// A process that runs `body`, which need not return.
+/// A process that runs `body`, which may block forever.
 class ForkedChild {
  public:
   template <typename Body>
@@ -38,7 +38,7 @@ class ForkedChild {
   pid_t id_;
 };
 
-// What was there before the death is delivered, then the death is told, once.
+// Messages sent before the death are delivered; then the break is reported, once.
 TEST_F(FabricEnds, AKilledProcessIsHeardToItsEnd) {
   for (std::size_t round = 1; round <= 5; ++round) {
     ForkedChild child([this] {
@@ -86,7 +86,7 @@ TEST_F(FabricEnds, ProcessesKilledAtAnyTimeHarmNobodyElse) {
   }
 }
 
-// A process that opens many endpoints, or loads a model, polls nobody meanwhile.
+// A process that opens many endpoints or loads a model does not poll meanwhile.
 TEST_F(FabricEnds, TimeInWhichNobodyPolledMakesNobodyLate) {
   FabricOptions options = fabric_options();
   options.connect_timeout = options.handshake_timeout = 300ms;
@@ -99,19 +99,19 @@ TEST_F(FabricEnds, TimeInWhichNobodyPolledMakesNobodyLate) {
   End near(make_fabric_transport(options).or_exit());
   const LinkId link = near.connect(far.listen("127.0.0.1:0"));
   ASSERT_EQ(near.send(link, 1), Sent::kTaken);
-  busy_elsewhere();  // Before the far end has said anything,
+  busy_elsewhere();  // Before the peer has sent anything,
   near.poll();
   far.poll();
-  busy_elsewhere();  // before we have,
+  busy_elsewhere();  // before this end has,
   ASSERT_TRUE(until({&near, &far}, [&] { return !far.accepted.empty(); }));
-  busy_elsewhere();  // and before the fabric carries.
+  busy_elsewhere();  // and before the fabric carries data.
   ASSERT_TRUE(until({&near, &far}, [&] { return far.frames == 1; }));
   EXPECT_TRUE(near.broken.empty());
   EXPECT_TRUE(far.broken.empty());
 }
 
-// A far end that is stopped reads no more and lets nothing go; closing the links frees their
-// leases all the same, and the endpoint goes on.
+// A stopped peer neither reads nor returns leases. Closing the links must free its leases all the
+// same, and the endpoint must keep working.
 TEST_F(FabricEnds, LeasesOfAStoppedFarEndEnd) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -163,7 +163,7 @@ TEST_F(FabricEnds, LargePayloadsAreNotCopied) {
   EXPECT_EQ(counts_.read_bytes - before.read_bytes, 30 * kSize);
 }
 
-// One of libfabric's providers would take them.
+// One of libfabric's providers would replace them.
 TEST_F(FabricEnds, SignalsKeepTheirHandlers) {
   for (const int number : {SIGINT, SIGTERM}) {
     struct sigaction now{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers at a libfabric endpoint: raw TCP, introductions that are none, messages that belong to
-// nobody, frames that cannot be. In every test an innocent link works throughout, and what is told
-// of the others is told once.
+// Pending connections at a libfabric endpoint: raw TCP, invalid introductions, messages without a
+// link, impossible frames. In every test an innocent link works throughout, and each break is
+// reported once.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -127,7 +127,7 @@ TEST_F(FabricHostile, FramesThatCannotBeBreakTheirLinkOnce) {
     add(MessageKind::kFrame, kHeadBytes, false, [](Prefix& one) { one.sequence = 3; });
     add(MessageKind::kFrame, kHeadBytes, false, [](Prefix& one) { one.taken = 1; });
     add(MessageKind::kNote, kPrefixBytes, true, [](Prefix& one) { one.taken = ~0ULL; });
-    add(MessageKind::kNote, kPrefixBytes, false, nothing);  // Not sent as notes are,
+    add(MessageKind::kNote, kPrefixBytes, false, nothing);  // Not sent as a note,
     add(MessageKind::kFrame, kPrefixBytes, true, nothing);  // and the reverse.
     add(MessageKind::kAnnounce, kHeadBytes, false, [](Prefix& one) { one.bytes = 5; });
     add(MessageKind::kAnnounce, kHeadBytes, false,
@@ -159,12 +159,12 @@ TEST_F(FabricHostile, MoreFramesThanThereIsRoomForAreMalformed) {
   FakePeer peer(address_);
   peer.introduce(server_);
   const LinkId link = server_.accepted.back();
-  // The sink is not called while it is not polled; but here it takes frames, and nobody may count
-  // on room that has not been told of. So many cannot have been told of.
+  // The sink accepts frames here, but only during a poll. A peer may not rely on room that was not
+  // announced to it, and room for all of these was not announced.
   for (std::uint64_t i = 1; i <= 200 && server_.broken.count(link) == 0; ++i) {
     Prefix prefix = peer.prefix(MessageKind::kAnnounce, i);
     prefix.bytes = kMostPayload;
-    prefix.key = 1;  // Nobody's: the fetch fails.
+    prefix.key = 1;  // An unknown key: the fetch fails.
     peer.send(server_, prefix, kHeadBytes);
   }
   ASSERT_TRUE(poll_until([&] { return server_.broken.count(link) == 1; }));
@@ -181,10 +181,10 @@ TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
   nobodys[0].magic = 1;
   nobodys[1].secret ^= 1;
   nobodys[2].link = 12'345;
-  nobodys[3].link = innocent_link();  // Another's, with our secret.
+  nobodys[3].link = innocent_link();  // Another peer's link with this peer's secret.
   nobodys[4].link = 0;
   for (const Prefix& prefix : nobodys) peer.send(server_, prefix, kHeadBytes);
-  peer.send(server_, peer.prefix(MessageKind::kFrame, 1), 10);  // Too short to say whose.
+  peer.send(server_, peer.prefix(MessageKind::kFrame, 1), 10);  // Too short to name a link.
   peer.send(server_, peer.prefix(MessageKind::kFrame, 1), 0);
   expect_innocent_works();
   peer.send(server_, peer.prefix(MessageKind::kFrame, 1), kHeadBytes);
@@ -193,10 +193,10 @@ TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
   EXPECT_TRUE(server_.broken.empty());
 }
 
-// libfabric keeps what comes before it is asked for, some KiB for each message, without a bound.
+// libfabric keeps unrequested messages without a bound, at some KiB each.
 TEST_F(FabricHostile, AFloodOfMessagesOfNobodyIsNotKept) {
   constexpr std::size_t kMessages = 100'000;
-  // What is taken once, for any number; a sanitizer has up to three bytes more for each.
+  // A one-time cost for any number of messages; a sanitizer adds up to three bytes for each.
   constexpr std::size_t kMostGrowth = std::size_t{kLess == 1 ? 64 : 256} << 20;
   FakePeer peer(address_);
   peer.introduce(server_);
@@ -215,7 +215,7 @@ TEST_F(FabricHostile, AFloodOfMessagesOfNobodyIsNotKept) {
   EXPECT_TRUE(server_.broken.empty());
 }
 
-// Messages that fit into no receive never end for who sends them (libfabric 1.17).
+// A message that fits into no receive never completes at its sender (libfabric 1.17).
 TEST_F(FabricHostile, MessagesThatAreTooLongHarmNobodyElse) {
   for (const std::size_t bytes : {5'000UL, 20'000UL, 100'000UL, 1'000'000UL}) {
     for (const bool as_note : {false, true}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP connection that knows nothing of what the far end expects.
+// A TCP connection with no protocol above it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -40,24 +40,24 @@ class RawTcp {
   explicit RawTcp(Descriptor socket) : socket_(std::move(socket)) {}
 
   void send(std::string_view bytes) {
-    // The far end may have hung up already, which is its right.
+    // The peer may have closed the connection already, which is its right.
     if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return;
   }
-  /// Tells the far end that nothing more comes.
+  /// Shuts down the sending direction.
   void finish() { ::shutdown(socket_.get(), SHUT_WR); }
-  /// Its end will be a reset.
+  /// Closing will reset the connection.
   void reset_when_closed() {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   }
-  /// True once the far end has hung up.
+  /// True once the peer has closed the connection.
   bool ended() {
     while (!ended_ && !read().empty()) continue;
     return ended_;
   }
-  /// True once the far end has said something, as ZMTP wants of who accepts.
+  /// True once the peer has sent something, as ZMTP requires of an accepting end.
   bool was_sent_to() { return !read().empty(); }
-  /// What has come, if anything has.
+  /// The received bytes, possibly none.
   std::string read() {
     char bytes[256];
     const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
@@ -70,7 +70,7 @@ class RawTcp {
   bool ended_ = false;
 };
 
-/// Listens, and knows no more of what others expect.
+/// A listener with no protocol above it.
 class RawListener {
  public:
   explicit RawListener(int backlog = 8) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -84,7 +84,7 @@ class RawListener {
   }
 
   const std::string& address() const { return address_; }
-  /// Waits for the next who connects.
+  /// Waits for the next connection.
   RawTcp accept() const { return RawTcp(Descriptor(::accept(socket_.get(), nullptr, nullptr))); }
 
  private:
@@ -92,8 +92,8 @@ class RawListener {
   std::string address_;
 };
 
-/// Many connections say each of `texts`, every other round hangs up at once; `works` is called in
-/// between.
+/// Sends each of `texts` over many connections, and closes every other one at once. Calls `works`
+/// between them.
 inline void send_garbage(const std::string& address, std::span<const std::string> texts,
                          const std::function<void()>& works) {
   std::vector<std::unique_ptr<RawTcp>> open;

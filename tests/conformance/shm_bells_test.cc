@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a far end that sleeps is woken: once for what a turn sends, unless that is much.
+// How often a sleeping peer's doorbell rings: once an iteration, and earlier for many frames.
 #include "tests/conformance/shm_fixture.h"
 #include "van/shm/doorbells.h"
 
@@ -14,19 +14,19 @@ class ShmBells : public ShmInnocent {
     rogue_link_ = server_.accepted.back();
     when_stranger = [this](LinkId link, const wire::Header& header, const Buffer&) {
       EXPECT_EQ(server_.send(link, header.sequence, answer_), Sent::kTaken);
-      doze();  // It has taken the answer, and sleeps again.
+      doze();  // It has the answer, and sleeps again.
     };
   }
 
   void doze() { rogue_.line->wish(shm::Line::kFrames); }
-  /// So many frames come from it in one turn, and each is answered.
+  /// The rogue sends `frames` frames in one iteration; each is answered.
   void answer(int frames) {
     for (int i = 0; i < frames; ++i) rogue_.put({});
     bells();
     doze();
     server_.poll();
   }
-  /// That it has heard since it was asked last.
+  /// The doorbells that the rogue received since the last call.
   int bells() {
     int count = 0;
     for (;;) {

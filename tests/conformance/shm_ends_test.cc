@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that come and go, by kill -9 too: what they leave is nothing. And what a payload costs in
-// copies.
+// Peers that connect and end, also by kill -9, must leave nothing behind. Also counts the copies of
+// a payload.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ TEST_F(ShmEnds, WhoCannotBeLetInForLackOfDescriptorsIsInTheLog) {
   expect_innocent_works();
 }
 
-// But for the seats of processes with links to other hosts, which come and go with other tests.
+// Ignores files of processes with links to other hosts: these belong to other tests.
 std::size_t files_in_dev_shm() {
   std::error_code error;
   std::size_t count = 0;
@@ -49,7 +49,7 @@ std::size_t files_in_dev_shm() {
   return count;
 }
 
-// A process of its own that connects, sends `frames`, says so with a byte, and stays.
+// A separate process that connects, sends `frames`, reports that with a byte, and stays.
 class OtherProcess {
  public:
   OtherProcess(const std::string& address, std::uint64_t frames) {
@@ -143,7 +143,7 @@ TEST_F(ShmEnds, MemoryOfThoseWhoLeftIsUsedAgain) {
   EXPECT_LE(mapped_bytes(), first + (1 << 20));
 }
 
-// A block that somebody still reads must not be written to, though the link is over for us.
+// A block with a reader must not be overwritten, even after its link was closed here.
 TEST_F(ShmEnds, WhatIsStillReadIsNotUsedAgain) {
   End reader(make_shm_endpoint());
   const LinkId link = reader.connect(address_);
@@ -178,7 +178,7 @@ TEST_F(ShmEnds, WhatIsStillReadIsNotUsedAgain) {
   EXPECT_NE(memory, nullptr);
 }
 
-// A quarter of what may be in flight, so that a sender whose payloads are kept goes on.
+// A quarter of the bytes in flight, so that a sender makes progress while payloads are kept.
 TEST_F(ShmEnds, PayloadsMayBeKeptWithinBounds) {
   constexpr std::size_t kBytes = 50'000;
   End reader(make_shm_endpoint());
@@ -210,7 +210,7 @@ TEST_F(ShmEnds, PayloadsMayBeKeptWithinBounds) {
   EXPECT_EQ(kept.size(), most) << "what was given back does not count any more";
 }
 
-// A small payload has a slot as a large one has. Were all slots kept, no other frame could come.
+// A small payload occupies a slot too. With all slots kept, no other frame could arrive.
 TEST_F(ShmEnds, KeptSmallPayloadsLeaveSlots) {
   constexpr std::size_t kBytes = 1024;
   constexpr std::uint64_t kMany = 3 * shm::kSlots;
@@ -237,7 +237,7 @@ TEST_F(ShmEnds, KeptSmallPayloadsLeaveSlots) {
       std::ranges::all_of(kept, [](const Buffer& one) { return has_pattern(one.bytes(), 8); }));
 }
 
-// One copy for what lies elsewhere, none for what lies in memory of the transport; none on arrival.
+// One copy for a payload outside the transport's memory, none inside; none on arrival.
 TEST_F(ShmEnds, PayloadsAreCopiedAtMostOnce) {
   Transport& from = innocent_.transport();
   innocent_.when_frame = nullptr;

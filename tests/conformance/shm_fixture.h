@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers for a shared memory endpoint: sockets that say what they like, lines that are written
-// to against all rules, and an innocent link that must work whatever they do.
+// Rogue peers of a shared memory endpoint: sockets with arbitrary messages, rings written against
+// the rules, and an innocent link that must work throughout.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ inline std::string name_of_address(const std::string& address) {
   return address.substr(std::string_view("shm:").size());
 }
 
-/// Bytes of shared memory of ours that this process has mapped.
+/// Bytes of stretto's shared memory that this process has mapped.
 inline std::size_t mapped_bytes() {
   std::ifstream maps("/proc/self/maps");
   std::size_t sum = 0;
@@ -42,7 +42,7 @@ inline std::size_t mapped_bytes() {
   return sum;
 }
 
-/// True once the far end has hung up, or says on the line that it wants no more.
+/// True once the peer has closed the socket, or has sent an end on it.
 inline bool hung_up(const Descriptor& socket) {
   for (;;) {
     const shm::Received heard = shm::hear(socket);
@@ -51,8 +51,7 @@ inline bool hung_up(const Descriptor& socket) {
   }
 }
 
-/// A peer that has said hello as it should, with a chunk of its own to send from, and does as the
-/// test likes from there on.
+/// A peer with a valid hello and its own chunk to send from; its later behaviour is up to the test.
 class RogueLine {
  public:
   static constexpr std::size_t kChunkBytes = 256 * 1024;
@@ -71,7 +70,7 @@ class RogueLine {
   }
   std::byte* chunk() { return chunk_.data(); }
 
-  /// Puts a frame into the ring, right or wrong.
+  /// Puts a frame into the ring, valid or invalid.
   void put(shm::Entry entry, wire::Kind kind = wire::Kind::kPush, std::uint8_t codec = 0) {
     wire::Header header;
     header.kind = kind;
@@ -97,7 +96,7 @@ class ShmInnocent : public Innocent {
  protected:
   ShmInnocent() : Innocent(make_shm_endpoint(), make_shm_endpoint(), "shm:") {}
 
-  /// The newest link at the server is broken as Malformed, once, and the innocent one works.
+  /// The server's newest link is broken as Malformed, once, and the innocent link works.
   void expect_malformed(std::size_t broken_before) {
     ASSERT_TRUE(poll_until([&] { return server_.broken.size() == broken_before + 1; }));
     EXPECT_EQ(server_.broken.at(server_.accepted.back()).code(), Code::kMalformed)

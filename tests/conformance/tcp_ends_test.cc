@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that come and go while nobody looks, and descriptors that are used again. An innocent
-// link works throughout.
+// Connections that open and close between polls, and reused descriptors. An innocent link works
+// throughout.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ TEST_F(TcpEnds, HundredsSendOneFrameAndLeave) {
     const std::size_t frames = server_.frames;
     RawNode stranger(address_);
     stranger.send(frame(1));
-    // Every third is heard while it is there, the others as they go.
+    // Every third frame is received before its link ends, the others with the end.
     if (i % 3 == 0) {
       ASSERT_TRUE(poll_until([&] { return server_.frames > frames; }));
     }
@@ -44,13 +44,12 @@ TEST_F(TcpEnds, HundredsSendOneFrameAndLeave) {
   EXPECT_EQ(server_.accepted.size(), kMany + 1);
 }
 
-// What has been handed to TCP before an end is delivered before the end is told, in both
-// directions.
+// Data handed to TCP before an end is delivered before the end is reported, in both directions.
 TEST_F(TcpEnds, WhatHasLeftIsDeliveredBeforeTheEnd) {
   for (std::size_t round = 1; round <= 20; ++round) {
     End brief(make_endpoint());
     const LinkId there = brief.connect(address_);
-    if (round % 2 == 0) {  // The server knows the link before anything of this happens.
+    if (round % 2 == 0) {  // The server knows the link beforehand.
       ASSERT_TRUE(until({&server_, &brief}, [&] { return server_.accepted.size() == round + 1; }));
     }
     send_and_leave(brief, there, server_);
@@ -68,7 +67,7 @@ TEST_F(TcpEnds, WhatHasLeftIsDeliveredBeforeTheEnd) {
   }
 }
 
-// The server does not look while one peer speaks and goes and others come: each is itself.
+// Between two polls one peer sends and closes while others connect: none is taken for another.
 TEST_F(TcpEnds, ADescriptorUsedAgainConfusesNobody) {
   for (int round = 0; round < 30; ++round) {
     const std::size_t known = server_.accepted.size();
@@ -96,13 +95,13 @@ TEST_F(TcpEnds, ADescriptorUsedAgainConfusesNobody) {
 }
 
 TEST_F(TcpEnds, AFloodOfConnectionsUnseenHoldsUpNoEnd) {
-  // No more connections than the kernel queues; then the endpoint ends without having looked.
+  // As many connections as the kernel queues; the endpoint ends without polling.
   for (int i = 0; i < 800; ++i) RawTcp stranger(address_);
   server_.destroy();
   EXPECT_TRUE(until({&innocent_}, [&] { return innocent_.broken.size() == 1; }));
 }
 
-// Whatever is asked for while descriptors run out is done or refused in words, and nothing dies.
+// Without free descriptors a request succeeds or fails with a status, and no process dies.
 TEST_F(TcpEnds, TooFewDescriptorsAreAnError) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -146,11 +145,10 @@ TEST_F(TcpEnds, ListeningByAnyNameTellsWhereToConnect) {
   }
 }
 
-// A name that is no digits is looked up, while the loop goes on; the resolver knows this one
-// without asking anybody.
+// Names are looked up while the loop runs. The resolver knows this one without a query.
 TEST_F(TcpEnds, NamesAreLookedUp) {
   const LinkId link = innocent_.connect("LocalHost" + address_.substr(address_.find(':')));
-  ASSERT_EQ(innocent_.send(link, 1), Sent::kTaken);  // It waits for the connection.
+  ASSERT_EQ(innocent_.send(link, 1), Sent::kTaken);  // Waits for the connection.
   ASSERT_TRUE(until({&server_, &innocent_}, [&] { return server_.accepted.size() == 2; }));
   ASSERT_TRUE(until({&server_, &innocent_},
                     [&] { return !server_.sequences[server_.accepted[1]].empty(); }));
@@ -161,7 +159,7 @@ TEST_F(TcpEnds, NamesAreLookedUp) {
 }
 
 TEST_F(TcpEnds, ANameThatNobodyHasBreaksTheLink) {
-  const std::string too_long(70, 'x');  // For a label, so nobody is asked.
+  const std::string too_long(70, 'x');  // Too long for a label: no lookup.
   const LinkId link = innocent_.connect(too_long + ":9");
   ASSERT_TRUE(until({&server_, &innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
   EXPECT_EQ(innocent_.broken.at(link).code(), Code::kNetwork);
@@ -170,7 +168,7 @@ TEST_F(TcpEnds, ANameThatNobodyHasBreaksTheLink) {
   expect_innocent_works();
 }
 
-// The lookup has a thread; it, or the connection afterwards, lacks a descriptor.
+// The lookup has a thread: either its descriptor or the connection's is missing.
 TEST_F(TcpEnds, ADescriptorThatIsLackingForANameIsToldAsThat) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -192,7 +190,7 @@ TEST_F(TcpEnds, ADescriptorThatIsLackingForANameIsToldAsThat) {
   expect_innocent_works();
 }
 
-// Nobody is asked for what cannot be.
+// Impossible addresses need no lookup.
 TEST_F(TcpEnds, LinkLocalAddressIsRefused) {
   const Result<LinkId> link = innocent_.transport().connect("[fe80::1]:9");
   ASSERT_FALSE(link.ok());
@@ -208,7 +206,7 @@ TEST_F(TcpEnds, Ipv6WithoutBracketsIsRefused) {
   expect_innocent_works();
 }
 
-// A process of its own asks, of a user who may have no more threads.
+// A separate process connects as a user that may start no threads.
 TEST_F(TcpEnds, ANameForWhichThereIsNoThreadIsAnError) {
   const auto asks = [this]() noexcept {
     const rlimit none{.rlim_cur = 0, .rlim_max = 0};
@@ -229,9 +227,9 @@ TEST_F(TcpEnds, WhoAnswersTooSlowlyIsNotWaitedFor) {
   TcpOptions options;
   options.connect_timeout = options.greeting_timeout = 100ms;
   End hasty(make_tcp_transport(options).or_exit());
-  const RawListener silent;  // Its kernel accepts, and nobody greets.
+  const RawListener silent;  // Its kernel accepts; no handshake follows.
   const RawListener busy(0);
-  const RawTcp last(busy.address());  // For no more there is room in its queue.
+  const RawTcp last(busy.address());  // Its queue has no room for another connection.
   const LinkId greets = hasty.connect(silent.address());
   const LinkId connects = hasty.connect(busy.address());
   const LinkId works = hasty.connect(address_);
@@ -253,7 +251,7 @@ TEST_F(TcpEnds, ACrowdThatComesAtOnceIsLetIn) {
   EXPECT_TRUE(listener.broken.empty());
 }
 
-// Looks that are far apart look like a process that stood still, which accuses no path of silence.
+// Polls far apart look like a suspended process, which must report no silent path.
 TEST_F(TcpEnds, WhoHasALinkWaitsNoLongerThanUntilTheNextLookAtItsPath) {
   const Duration most = PathLiveness::interval(5s);
   for (End* end : {&server_, &innocent_}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers for a TCP endpoint, from raw bytes to good greetings and bad messages, and an innocent
-// link that must work whatever they do.
+// Peers of a TCP endpoint, from raw bytes to valid handshakes with bad messages, and an innocent
+// link that must work throughout.
 #pragma once
 
 #include <cstring>
@@ -29,7 +29,7 @@ inline std::unique_ptr<Transport> make_endpoint() {
 inline std::string greeting(tcp::Side side = tcp::Side::kConnector) {
   return text_of(tcp::greeting_of(side));
 }
-/// What a message begins with; it may lie.
+/// A message's head; it may be wrong.
 inline std::string head(std::uint32_t frames, std::uint32_t payload_bytes) {
   std::string text(tcp::kHeadBytes, '\0');
   tcp::write_head(std::as_writable_bytes(std::span(text)), {frames, payload_bytes});
@@ -41,20 +41,20 @@ inline std::string message(const std::string& headers, const std::string& payloa
          headers + payloads;
 }
 
-/// A program that connects, greets as a node does, and then says what it is told to.
+/// A program that connects, makes a node's handshake, and then sends arbitrary bytes.
 class RawNode {
  public:
   explicit RawNode(const std::string& address) : tcp_(address) { tcp_.send(greeting()); }
   void send(std::string_view bytes) { tcp_.send(bytes); }
   bool hung_up_on() { return tcp_.ended(); }
-  /// Says that nothing more comes. A close would reset the connection, with what was said.
+  /// Shuts down the sending direction. A close would reset the connection and lose data.
   void leave() { tcp_.finish(); }
 
  private:
   RawTcp tcp_;
 };
 
-/// The header alone, of a frame with so many bytes of payload.
+/// Only the header of a frame with `payload_bytes` bytes of payload.
 inline std::string header(std::uint64_t sequence, std::size_t payload_bytes) {
   wire::Header header;
   header.sequence = sequence;
@@ -65,7 +65,7 @@ inline std::string header(std::uint64_t sequence, std::size_t payload_bytes) {
   return text;
 }
 
-/// A frame as it is on the wire.
+/// A frame as on the wire.
 inline std::string frame(std::uint64_t sequence, std::size_t payload_bytes = 0) {
   return message(header(sequence, payload_bytes), std::string(payload_bytes, 'x'));
 }
@@ -75,7 +75,7 @@ class TcpInnocent : public Innocent {
  protected:
   TcpInnocent() : Innocent(make_endpoint(), make_endpoint(), "127.0.0.1:0") {}
 
-  /// Sends frames 1 to 10, and ends the endpoint as soon as they have been handed to TCP.
+  /// Sends frames 1 to 10, and destroys the endpoint once they have been handed to TCP.
   static void send_and_leave(End& end, LinkId link, End& far) {
     Lender lender(pattern(20'000, 1));
     for (std::uint64_t i = 1; i <= 10; ++i) {

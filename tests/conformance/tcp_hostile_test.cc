@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers at a TCP endpoint: bytes that are no greeting, wrong shapes, too much. In every test an
-// innocent link works throughout, and what is told of the others is told once.
+// Hostile peers of a TCP endpoint: no handshake, wrong shapes, too much data. In every test an
+// innocent link works throughout, and each break is reported once.
 #include <numeric>
 
 #include "tests/conformance/tcp_fixture.h"
@@ -10,7 +10,7 @@ namespace {
 
 using TcpHostile = TcpInnocent;
 
-// A batch of frames as it is on the wire, with these lengths and so many bytes of payload.
+// A batch of frames as on the wire, with these lengths and `bytes` bytes of payload.
 std::string batch(std::size_t frames, const std::vector<std::uint32_t>& lengths,
                   std::size_t bytes) {
   std::string headers;
@@ -31,8 +31,8 @@ const std::vector<std::string>& wrong_shapes() {
       head(1, ~0U),
       head(1, kMostPayload + 1),
       message(std::string(256, 'h'), ""),                 // A batch without lengths,
-      batch(2, {4, 3}, 8),                                // with wrong ones,
-      batch(2, {~0U, 9}, 8),                              // that wrap around,
+      batch(2, {4, 3}, 8),                                // with wrong lengths,
+      batch(2, {~0U, 9}, 8),                              // with lengths that overflow,
       batch(2, {70'000, 1}, 70'001),                      // too large,
       batch(257, std::vector<std::uint32_t>(257, 0), 0),  // with too many frames.
   };
@@ -149,7 +149,7 @@ TEST_F(TcpHostile, WhatAnswersWithAnotherShapeBreaksTheLinkOnce) {
   expect_innocent_works();
 }
 
-// A process with another STRETTO_TRANSPORT, or of another version, hears so.
+// A process with another STRETTO_TRANSPORT or another version gets an error that says so.
 TEST_F(TcpHostile, OtherProtocolIsNamed) {
   const RawListener listener;
   std::string other_version = greeting(tcp::Side::kListener);
@@ -183,8 +183,8 @@ TEST_F(TcpHostile, AListenerThatIsNoNodeBreaksTheLinkOnce) {
   expect_innocent_works();
 }
 
-// What a listener of ours says, as far as it goes: it ends, says something else, or is cut off by a
-// reset at any byte.
+// A prefix of a valid listener's bytes, which then closes, sends garbage, or resets the connection,
+// at any byte.
 TEST_F(TcpHostile, AListenerThatFailsAtAnyByteBreaksTheLinkOnce) {
   const std::string all = greeting(tcp::Side::kListener) + frame(5, 100);
   const RawListener listener;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of an accepted connection: what is made of them, in whatever pieces they come, and what
-// is never waited for; and what leaves by one.
+// The parser of an accepted connection's bytes: its results for bytes in any pieces, the heads that
+// it refuses at once, and the output buffer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -80,7 +80,7 @@ TEST(TcpMessageParser, MakesTheSameOfBytesInAnyPieces) {
   }
 }
 
-// Whatever is said about what is to come, nothing is waited for that would not be taken.
+// A head that announces an unacceptable message is refused before its body arrives.
 TEST(TcpMessageParser, RefusesByTheHeadAlone) {
   const std::string refused[] = {
       head(0, 0),                   // No frame,
@@ -122,7 +122,7 @@ TEST(TcpMessageParser, GreetingMayComeByteByByte) {
   EXPECT_EQ(take(opening(), 1).got, std::vector<Got>{Got::kGreeting});
 }
 
-// A socket that takes little at a time; what comes out is what MessageParser takes.
+// A socket that accepts little at a time; MessageParser checks the output.
 TEST(TcpOutputBuffer, WhatLeavesIsWhatWasAdded) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);

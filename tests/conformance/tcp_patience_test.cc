@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links whose loop is the test: how long far ends are waited for, by a clock of the test's, in time
-// in which the loop ran; and what an exception leaves.
+// Links driven by the test: connection timeouts, by the test's clock and counting only time in
+// which the loop ran; and the state after an exception.
 #include <poll.h>
 
 #include <functional>
@@ -55,7 +55,7 @@ class TcpLinksByHand : public testing::Test {
     links_.bury();
   }
   void stand_still(Duration time) { clock_.time += time; }
-  /// Polls for so long; what is waited for has come before that, as far as the kernel is concerned.
+  /// Polls for `time` of the test's clock; the kernel delivers expected data earlier.
   void poll_for(Duration time) {
     for (const Time end = clock_.time + time; clock_.time < end; clock_.time += 250ms) poll();
   }
@@ -97,7 +97,7 @@ TEST_F(TcpLinksByHand, WhoNeverGreetsIsGivenUp) {
   links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
   RawTcp far = listener.accept();
   poll_until([&] { return far.was_sent_to(); });
-  far.send(listener_greeting().substr(0, 15));  // And no more.
+  far.send(listener_greeting().substr(0, 15));  // Incomplete.
   poll_for(limits_.greeting_timeout - 1s);
   EXPECT_TRUE(ends_.broken.empty());
   poll_for(3s);

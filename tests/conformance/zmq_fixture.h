@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints of the zmq transport with small limits, an innocent link, and strangers: sockets of
-// libzmq that are not ours, and bytes as ZMTP has them.
+// Endpoints of the zmq transport with small limits, an innocent link, and foreign peers: plain
+// libzmq sockets, and raw ZMTP bytes.
 #pragma once
 
 #include <zmq.h>
@@ -37,7 +37,7 @@ inline std::unique_ptr<Transport> make_end(ZmqMechanism mechanism,
   return make_zmq_transport(options_of(mechanism, token)).or_exit();
 }
 
-/// The header alone, of a frame with so many bytes of payload.
+/// Only the header of a frame with `payload_bytes` bytes of payload.
 inline std::string header_text(std::uint64_t sequence, std::size_t payload_bytes) {
   wire::Header header;
   header.sequence = sequence;
@@ -48,12 +48,12 @@ inline std::string header_text(std::uint64_t sequence, std::size_t payload_bytes
   return text;
 }
 
-/// A frame as it is on the wire.
+/// A frame as on the wire.
 inline Message good_frame(std::uint64_t sequence, std::size_t payload_bytes = 0) {
   return {header_text(sequence, payload_bytes), std::string(payload_bytes, 'x')};
 }
 
-/// ZMTP's greeting of an end that connects, and its READY without a mechanism.
+/// The ZMTP greeting of a connecting end, and its READY without a mechanism.
 inline std::string greeting(std::string_view mechanism) {
   std::string text("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0", 12);
   text += mechanism;
@@ -67,7 +67,7 @@ inline std::string null_ready() {
       30);
 }
 
-/// A DEALER or ROUTER of a program that is not ours. If it is hung up on it does not come back.
+/// A DEALER or ROUTER of a foreign program. It does not reconnect after its connection is closed.
 class Peer {
  public:
   explicit Peer(int type) : context_(zmq_ctx_new()), socket_(zmq_socket(context_, type)) {
@@ -113,7 +113,7 @@ class Peer {
     char event[8];
     return zmq_recv(ends_, event, sizeof event, ZMQ_DONTWAIT) > 0;
   }
-  /// The next message, if there is one.
+  /// The next message; empty if there is none.
   Message receive() {
     Message parts;
     int more = 1;
@@ -143,7 +143,7 @@ class ZmqInnocent : public Innocent {
   explicit ZmqInnocent(ZmqMechanism mechanism)
       : Innocent(make_end(mechanism), make_end(mechanism), "127.0.0.1:0") {}
 
-  /// A link of `from` to `address` that ends; why.
+  /// Makes a link of `from` to `address` that breaks, and returns the reason.
   static Status broken_link(End& from, const std::string& address, std::vector<End*> others) {
     const LinkId link = from.connect(address);
     from.send(link, 1);

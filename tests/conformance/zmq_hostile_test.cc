@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strangers at an endpoint of the zmq transport: raw TCP, messages of other shapes, endless parts,
-// half handshakes, many connections, other keys. In every test an innocent link works throughout.
+// Hostile peers of a zmq endpoint: raw TCP, wrong shapes, endless parts, half handshakes, many
+// connections, other keys. In every test an innocent link works throughout.
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -17,7 +17,7 @@
 namespace stretto::conformance::libzmq {
 namespace {
 
-// The memory of a sanitizer per connection depends on the machine: up to eight times ours.
+// A sanitizer's memory per connection depends on the machine: up to eight times the normal.
 constexpr std::size_t kMostGrowth = std::size_t{kLess == 1 ? 64 : 512} << 20;
 
 class ZmqHostile : public ZmqInnocent {
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, ZmqGuarded,
                            return about.param == ZmqMechanism::kPlain ? "plain" : "curve";
                          });
 
-// Two headers, and lengths of payloads with so many bytes.
+// Two headers, and lengths of payloads, with `bytes` bytes.
 Message two_frames(std::uint32_t first, std::uint32_t second, std::size_t bytes) {
   const std::uint32_t lengths[] = {first, second};
   std::string payloads(sizeof lengths, '\0');
@@ -113,7 +113,7 @@ TEST_F(ZmqHostile, LaterMessageOfWrongShapeBreaksLinkOnce) {
   EXPECT_EQ(server_.broken.size(), wrong_messages().size());
 }
 
-// libzmq takes what comes for commands until its own READY has left.
+// libzmq takes incoming messages for commands until its own READY has left.
 void open_as_dealer(RawTcp& stranger) {
   stranger.send(greeting("NULL") + null_ready());
   const Time late = SteadyClock().now() + 10s;
@@ -123,7 +123,7 @@ void open_as_dealer(RawTcp& stranger) {
   }
 }
 
-// Where a length was changed on the way, the frames that follow count as the rest of one.
+// After a length was changed in transit, later frames count as parts of one message.
 TEST_F(ZmqHostile, FrameWithoutItsRestBreaksLink) {
   RawTcp stranger(address_);
   open_as_dealer(stranger);
@@ -280,7 +280,7 @@ TEST_P(ZmqGuarded, HalfHandshakesEnd) {
   expect_innocent_works();
 }
 
-// Each connection opens as a DEALER does and sends parts that say that more follow.
+// Each connection opens as a DEALER does and sends parts that announce more parts.
 TEST_F(ZmqHostile, EndlessPartsAreBounded) {
   constexpr int kAttackers = 8;
   constexpr int kRounds = 5;
@@ -327,7 +327,7 @@ TEST_P(ZmqGuarded, ManyConnectionsAreBounded) {
       return condition();
     });
   };
-  // Each waits for its connection: the listener pauses.
+  // Each waits until it is connected, because the listener pauses.
   std::vector<std::unique_ptr<RawTcp>> many(kMany);
   std::atomic<std::size_t> opened{0};
   const std::jthread crowd([&, this] {
@@ -352,7 +352,7 @@ TEST_P(ZmqGuarded, ManyConnectionsAreBounded) {
   EXPECT_TRUE(late.broken.empty());
 }
 
-// A child has copies of the objects, and none of the threads.
+// A child has copies of the objects, but none of the threads.
 TEST_P(ZmqGuarded, ForkedChildLeavesContextAlone) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -366,7 +366,7 @@ TEST_P(ZmqGuarded, ForkedChildLeavesContextAlone) {
   expect_innocent_works();
 }
 
-/// Somebody between a link's ends.
+/// A proxy between a link's ends.
 class Middle {
  public:
   explicit Middle(const std::string& address) : to_(address) {}
@@ -421,7 +421,7 @@ TEST_P(ZmqGuarded, WhatIsRecordedShowsNothing) {
   EXPECT_EQ(shows("STRO"), !encrypted);  // Of headers.
   EXPECT_EQ(shows(keys_of(kToken)->plain), !encrypted);
   if (!encrypted) return;
-  // What was recorded does not open another connection.
+  // A replay of the recorded bytes opens no connection.
   RawTcp again(address_);
   again.send(middle.from_dialer);
   ASSERT_TRUE(poll_until([&] { return again.ended(); }));

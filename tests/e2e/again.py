@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign of `tools/chaos again`: jobs that keep checkpoints and begin again (--restarts
---checkpoint), of which any process is killed or stopped, or several at once, at any moment, also
-while a checkpoint is written; whether each goes on from what was complete, and ends with the bits
-of an undisturbed job."""
+"""The campaign of `tools/chaos again`: jobs with checkpoints and restarts (--restarts
+--checkpoint), of which any processes are killed or stopped at random moments, also during a
+checkpoint. Checks that each job restarts from a complete checkpoint, and ends bit-identical to an
+undisturbed job."""
 
 import dataclasses
 import json
@@ -26,15 +26,15 @@ TOLD = re.compile(r"\[(launcher|scheduler)\] .*( (is|was) lost|killed by| sent S
 
 @dataclasses.dataclass
 class Totals:
-    """Of all jobs."""
+    """Totals of all jobs."""
     faults: int = 0
     attempts: int = 0
     hangs: int = 0
-    gone_back: int = 0  # Further than to the last checkpoint that was told.
+    gone_back: int = 0  # Beyond the last reported checkpoint.
     wrong_bits: int = 0
-    killed: list = dataclasses.field(default_factory=list)  # Seconds until it had begun again.
+    killed: list = dataclasses.field(default_factory=list)  # Seconds until the restart.
     stopped: list = dataclasses.field(default_factory=list)
-    detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
+    detected: list = dataclasses.field(default_factory=list)  # Until it was reported.
 
     def fine(self):
         return not (self.hangs or self.gone_back or self.wrong_bits)
@@ -42,29 +42,29 @@ class Totals:
 
 @dataclasses.dataclass(frozen=True)
 class Chances:
-    """Of what a fault is."""
+    """Probabilities of the kinds of faults."""
     stops: float = 0.15  # SIGSTOP, instead of SIGKILL.
     several: float = 0.25  # Two at once.
-    servers: bool = True  # Who comes back.
+    servers: bool = True  # Servers restart alone.
     scheduler: bool = True
 
 
 def told_after(job, since, struck):
-    """Seconds from `struck`, when there were so many lines, until the scheduler or the launcher had
-    told of a loss."""
+    """Seconds from `struck`, at line `since`, until the scheduler or the launcher had reported a
+    loss."""
     return next((when - struck for line, when in zip(job.lines[since:], job.times[since:])
                  if TOLD.match(line)), None)
 
 
 def in_short(error):
-    """What a job that hangs has said, without its many steps."""
+    """The output of a hanging job, without its many steps."""
     lines = [line for line in str(error).splitlines()
              if not re.search(r"\] (step=|round |checkpoint step=)", line)]
     return "\n".join([lines[0], *lines[1:][-40:]])
 
 
 def at(values, share):
-    """The value that this share of them does not exceed."""
+    """The quantile of the values for this share."""
     return round(sorted(values)[min(int(len(values) * share), len(values) - 1)], 3) \
         if values else None
 
@@ -81,9 +81,9 @@ class Again(cluster.ClusterTest):
                            **variables)
 
     def strike(self, job, dice, totals, chances=Chances()):
-        """One fault; how long it took until the job had begun again."""
+        """Injects a fault; returns how long the restart of the job took."""
         members = job.members()
-        others = sorted(members.keys() - {"scheduler"})  # That comes back alone.
+        others = sorted(members.keys() - {"scheduler"})  # It restarts alone.
         victims = dice.sample(others, 2 if dice.random() < chances.several else 1)
         stops = dice.random() < chances.stops
         told = [int(found[1]) for found in map(re.compile(SAVED).search, job.lines) if found]
@@ -109,7 +109,7 @@ class Again(cluster.ClusterTest):
                                  STRETTO_DEAD_AFTER_S=DEAD_AFTER)
             job.expect(FROM, PATIENCE)
             for _ in range(faults):
-                threading.Event().wait(dice.random())  # At any moment.
+                threading.Event().wait(dice.random())  # At a random moment.
                 self.strike(job, dice, totals, chances)
             self.kill_all(job)
             last = self.start_job(folder, dice.randrange(1, 4), workers, "--steps", 10**9,
@@ -127,7 +127,7 @@ class Again(cluster.ClusterTest):
 
 
 def run(faults, seed, faults_a_job=8, chances=Chances()):
-    """So many faults, in jobs of so many each."""
+    """Injects this number of faults, in jobs of `faults_a_job` each."""
     totals = Totals()
     for number in range(-(-faults // faults_a_job)):
         test = Again()
@@ -144,7 +144,7 @@ def run(faults, seed, faults_a_job=8, chances=Chances()):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     totals = run(options.faults, options.seed)
     result = {"faults": totals.faults, "attempts": totals.attempts, "hangs": totals.hangs,
               "gone_back": totals.gone_back, "wrong_bits": totals.wrong_bits,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at one's running jobs with nothing but the programs' names: no address and no token was
-kept. What was written down for that is its user's alone, and goes with the job.
+"""Access to one's own running jobs by the programs' names only: no address and no token was kept.
+The files for that are readable by their user only, and are removed with the job.
 """
 
 import json
@@ -35,7 +35,7 @@ class Attach(cluster.ClusterTest):
         return super().environment(STRETTO_RUNTIME_DIR=self.folder, **variables)
 
     def begin(self, *flags, name="demo", **options):
-        """A job that runs until it is ended; nobody was told its token."""
+        """A job that runs until it is killed; its token was shown to no program."""
         job = self.train(*FOREVER, *flags, launcher=("--name", name), **options)
         job.expect("all are here")
         return job
@@ -92,7 +92,7 @@ class Attach(cluster.ClusterTest):
         lines = map(json.loads, self.tool(TOP, "--json", "--once").splitlines())
         self.assertEqual({line["job"]: len(line["nodes"]) for line in lines}, {"one": 4, "two": 2})
         self.assertIn("2 jobs of yours run here", self.tool(TRACE, status=2))
-        two.send(signal.SIGKILL)  # Its file may still be there, which does no harm.
+        two.send(signal.SIGKILL)  # Its file may remain, which does no harm.
         two.end()
         self.assertIn("job is running, 4 nodes", self.tool(TOP))
         self.assertEqual(len(self.files()), 1)
@@ -139,7 +139,7 @@ class Attach(cluster.ClusterTest):
         self.stop(job)
 
     def test_files_go_with_a_killed_launcher(self):
-        """No other program looks for them."""
+        """No other program searches for them."""
         job = self.train(*FOREVER, launcher=("--restarts", 1))
         job.expect("all are here")
         self.assertEqual(len(self.files()), 2, "the job's file, and a folder for the journal")
@@ -153,7 +153,7 @@ class Attach(cluster.ClusterTest):
 
     def test_a_standstill_says_who_and_why(self):
         self.begin("--slow_rank", 1, "--slow_most", 10**12)  # It computes for minutes.
-        command = ["script", "-qec", f"{TOP} --every 0.2", "/dev/null"]  # A terminal of its own.
+        command = ["script", "-qec", f"{TOP} --every 0.2", "/dev/null"]  # On its own terminal.
         top = self.start("top", command)
         top.expect(r"STANDSTILL for \d+ s: worker 1 .*, and has not pushed 'tensor \d', round 1")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers do to open ports: each attack is a generator of bytes, one connection each, or a
-function that is handed the addresses. All of it comes from a seed.
+"""Attacks of pending connections on open ports: each is a generator of bytes, one connection each,
+or a function with the addresses. All of it derives from a seed.
 """
 
 import collections
@@ -33,7 +33,7 @@ _CONTENTS = {
 
 
 def raw_garbage(randomness):
-    """Bytes that are no greeting."""
+    """Bytes that are no ZMTP greeting."""
     yield b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
     yield b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # TLS.
     yield b"\xff" * 4096
@@ -43,7 +43,7 @@ def raw_garbage(randomness):
 
 
 def broken_handshakes(randomness):
-    """Greetings that end, or go astray, and other protocols' greetings."""
+    """Truncated or corrupted greetings, and other protocols' greetings."""
     whole = wire.greeting()
     for length in range(len(whole)):
         yield whole[:length] + randomness.randbytes(8)
@@ -58,7 +58,7 @@ def broken_handshakes(randomness):
 
 
 def framed_garbage(randomness):
-    """A good greeting, and messages that are not ours."""
+    """A valid greeting, and foreign messages."""
     for headers, payload in ((b"", b""), (b"", b"x"), (bytes(128), b""), (bytes(256), b""),
                              (bytes(256), bytes(7)), (bytes(256), struct.pack("<II", 4, 4))):
         yield wire.greeting() + wire.message(headers, payload)
@@ -72,7 +72,7 @@ def framed_garbage(randomness):
 
 
 def absurd_lengths(_):
-    """Lengths that nobody has memory for, said by the head and by the data header."""
+    """Lengths beyond any memory, in the head and in the data header."""
     for length in _ABSURD_LENGTHS:
         yield wire.greeting() + wire.head(1, length) + bytes(228)
         yield wire.greeting() + wire.head(length, 1) + bytes(100)
@@ -81,7 +81,7 @@ def absurd_lengths(_):
 
 
 def oversize_frames(_):
-    """Frames that are as long as they say, and longer than any may be."""
+    """Frames of the announced length, which exceeds the limit."""
     for size in (2**20 + 1, 17 * 2**20):
         body = bytes(size)
         yield wire.greeting() + wire.message(wire.header(size), body)
@@ -90,7 +90,7 @@ def oversize_frames(_):
 
 
 def no_hello(_):
-    """Whole control and data messages from somebody who has not said hello."""
+    """Complete control and data messages from a peer without a hello."""
     for kind, content in _CONTENTS.items():
         yield wire.greeting() + wire.control(wire.body(kind, content))
     for kind in range(256):
@@ -100,12 +100,12 @@ def no_hello(_):
 
 
 def wrong_hellos(_):
-    """Greetings that anybody can say: no token, a guess, or another protocol."""
+    """Hellos without secrets: no token, a guess, or another protocol."""
     for token in ("", "guess", "x" * 100_000, "\0"):
         for node in (0, 1, 2, 2**32 - 1):
             hello = wire.hello(token=token, node=node, rank=0)
             yield wire.greeting() + wire.control(hello)
-            # Not waiting for an answer does not help.
+            # Sending without waiting for an answer does not help.
             yield (wire.greeting() + wire.control(hello) + wire.control(hello, sequence=2)
                    + wire.control(wire.body(wire.LEAVE), sequence=3))
     yield wire.greeting() + wire.control(wire.hello(protocol=2**31))
@@ -114,7 +114,7 @@ def wrong_hellos(_):
 
 
 def mutated(randomness):
-    """Good messages with some bytes changed, lost, doubled or moved. Without end."""
+    """Valid messages with some bytes changed, lost, duplicated or moved. Without end."""
     good = [wire.control(wire.hello()), wire.control(wire.hello(token="guess", role=wire.SERVER)),
             wire.message(wire.header(64, kind=wire.PUSH, dtype=1, version=1, sender=1), bytes(64)),
             wire.message(wire.header(0, kind=wire.CREDIT, credit=1), b"")]
@@ -152,7 +152,7 @@ def heavy_message():
 
 
 def heavy_messages(_):
-    """What costs a receiver that decodes it the most for its bytes."""
+    """The messages with the highest decoding cost per byte."""
     for _ in range(20):
         yield wire.greeting() + heavy_message()
     yield wire.greeting() + wire.control(wire.body(wire.HELLO, wire.fields(f99=b"") * 65_000))
@@ -165,10 +165,10 @@ LISTED = (raw_garbage, broken_handshakes, framed_garbage, absurd_lengths, oversi
 
 
 def _deliver(address, messages):
-    """One connection for each of these; returns how many had said all before they were hung up on.
+    """One connection for each of these; returns how many had sent everything before the close.
 
-    Each then says that it is done and waits until the far end has closed, so that all was read and
-    nothing is lost to a reset.
+    Each then ends its sending and waits until the peer has closed, so that all was read and nothing
+    is lost to a reset.
     """
     connections = [wire.Connection(address) for _ in messages]
     said = 0
@@ -182,8 +182,8 @@ def _deliver(address, messages):
 
 
 def run(attack, addresses, seed=1, most=None):
-    """An attack's connections, all or at most so many of them, spread over or to each address;
-    returns (connections, of which said all)."""
+    """An attack's connections, all or at most `most`, spread over or to each address; returns
+    (connections, number that sent everything)."""
     count = said = 0
     source = itertools.islice(attack(random.Random(seed)), most)
     turn = itertools.cycle(addresses)
@@ -195,8 +195,8 @@ def run(attack, addresses, seed=1, most=None):
 
 
 def repeat(addresses, message, per_second, seconds):
-    """Says the same message at this rate to each address, over a connection for each, as far as the
-    far ends take them; returns how many times. Nothing waits for a far end to hang up."""
+    """Sends the same message at this rate to each address, over a new connection each, as far as
+    the peers accept; returns how many times. Does not wait for a peer to close."""
     data = wire.greeting() + message
     ends = time.monotonic() + seconds
     said = []
@@ -227,7 +227,7 @@ def repeat(addresses, message, per_second, seconds):
 
 
 def flood(addresses, connections):
-    """Connects and disconnects; every other time rudely, by a reset."""
+    """Connects and disconnects; every other time by a reset."""
     for i in range(connections):
         with socket.create_connection(addresses[i % len(addresses)], timeout=10) as stranger:
             if i % 2 == 0:
@@ -235,7 +235,7 @@ def flood(addresses, connections):
 
 
 def loris(addresses, connections):
-    """Connections that say a little and then nothing, for as long as the caller keeps them."""
+    """Connections that send a little and then nothing, for as long as the caller keeps them."""
     words = (b"", wire.greeting()[:1], wire.greeting(), wire.greeting() + wire.head(1, 0),
              wire.greeting() + wire.control(wire.hello())[:-1])
     held = []
@@ -250,8 +250,8 @@ _ENDLESS = wire.head(1, 255 << 10) + bytes(200_000)
 
 
 def endless_messages(addresses, connections, hello=None, seconds=2.0):
-    """The largest messages, whose ends do not come, by so many connections at once; each that is
-    hung up on comes again. `hello` is said before. Returns how many bytes were taken in all."""
+    """The largest messages, without their ends, on this number of connections at once; a closed
+    connection reconnects. `hello` is sent before. Returns the total number of accepted bytes."""
     first = wire.control(hello) if hello else _ENDLESS
     turn = itertools.cycle(addresses)
     held, said = {}, 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that has failed begins again by itself, from its last checkpoint (--restarts with
---checkpoint), whoever was lost but the scheduler, which comes back alone: real processes, killed in
-turn, and the bits of an undisturbed job."""
+"""A failed job restarts automatically, from its last checkpoint (--restarts with --checkpoint),
+after the loss of any member but the scheduler, which restarts alone: real processes, killed in
+turn; results are bit-identical to an undisturbed job."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ class BeginningAgain(cluster.ClusterTest):
                                   *flags), **variables)
 
     def saved_once_more(self, job):
-        """The step that the next checkpoint is of."""
+        """The step of the next checkpoint."""
         saved = r"\[worker 1\] checkpoint step=(\d+)$"
         before = sum(1 for line in job.lines if re.search(saved, line))
         return int(job.expect(saved, count=before + 1)[1])
@@ -56,7 +56,7 @@ class BeginningAgain(cluster.ClusterTest):
             job.expect(r"\[worker 0\] from checkpoint=\d+ step=" + found[1] + "$")
         reached = self.saved_once_more(job)
         os.kill(job.members()["server 0"], signal.SIGKILL)
-        self.assertEqual(job.end(), 137, job.output())  # None is left.
+        self.assertEqual(job.end(), 137, job.output())  # No restart is left.
         self.assertEqual(job.output().count("the job begins again"), 3)
         self.assert_nobody_left()
         log = (self.folder / "logs" / "worker-0.log").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ class BeginningAgain(cluster.ClusterTest):
 
     def remove_checkpoints(self):
         for checkpoint in (self.folder / "run").glob("ckpt-*"):
-            shutil.rmtree(checkpoint, ignore_errors=True)  # One may be being written.
+            shutil.rmtree(checkpoint, ignore_errors=True)  # A checkpoint may be in progress.
 
     def test_checkpoints_that_a_user_removes(self):
         job = self.keep("--steps", 1_000_000, "--every", 500, "--elements", 1000)
@@ -77,7 +77,7 @@ class BeginningAgain(cluster.ClusterTest):
         self.remove_checkpoints()
         for _ in range(2):  # The first may have been complete before.
             self.saved_once_more(job)
-        os.kill(worker, signal.SIGSTOP)  # So that no more are begun.
+        os.kill(worker, signal.SIGSTOP)  # Stopped, so that no further checkpoint starts.
         self.remove_checkpoints()
         (self.folder / "run" / "LATEST").unlink()
         os.kill(worker, signal.SIGKILL)

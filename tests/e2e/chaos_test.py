@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/chaos in short: a few random faults on one host, of jobs that go on and of such that end,
-none of which hangs or is blamed on somebody innocent; and that it would notice.
+"""Short runs of tools/chaos: a few random faults on one host, of jobs that survive and of jobs that
+end, without hangs or blame of innocent members; and that it would notice.
 """
 
 import json
@@ -45,7 +45,7 @@ def plan(*faults):
 
 
 class BeginAgain(unittest.TestCase):
-    """Jobs that keep checkpoints."""
+    """Jobs with checkpoints."""
 
     def test_a_few_faults_of_any_process(self):
         totals = again.run(6, 5, faults_a_job=6)
@@ -94,7 +94,7 @@ class Soak(unittest.TestCase):
 
 
 class ComeBack(unittest.TestCase):
-    """Servers and a scheduler that come back alone, and servers that others stand by for."""
+    """Servers and a scheduler that restart alone, and servers with standbys."""
 
     def assert_all_held(self, totals, faults):
         over = (*totals.killed, *totals.stopped, *totals.scheduler_killed,
@@ -127,7 +127,7 @@ class ComeBack(unittest.TestCase):
 
 
 class Elastic(unittest.TestCase):
-    """Jobs that go on."""
+    """Jobs that survive."""
 
     def test_workers_are_killed_one_after_another(self):
         totals = elastic_losses.run(4, 5)

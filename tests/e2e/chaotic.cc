@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of tools/chaos: goes through the phases of a job, and in one of them one rank stands
-// still until it is let go on, so that a fault meets the job there; or ends there itself. Every sum
-// is compared: too small is a lost update, too large a doubled one.
+// The worker of tools/chaos: goes through the phases of a job; in one of them one rank blocks until
+// it is released, so that a fault meets the job there, or exits there. Every sum is compared: a
+// small one means a lost update, a large one a duplicate.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gflags/gflags.h>
@@ -34,7 +34,7 @@ void pass(const std::string& phase) {
   if (phase != FLAGS_phase || process_environment()("STRETTO_RANK") != std::to_string(FLAGS_rank))
     return;
   say("stops at " + phase);
-  ::close(::open(FLAGS_gate.c_str(), O_RDONLY));  // Until somebody has it open for writing.
+  ::close(::open(FLAGS_gate.c_str(), O_RDONLY));  // Until a process has it open for writing.
   if (FLAGS_fault == "exit0") std::exit(0);
   if (FLAGS_fault == "exit1") std::exit(1);
   if (FLAGS_fault == "abort") std::abort();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of jobs of real processes: whatever is killed when, another job goes on from a
-complete one, with another number of servers, and ends with the same bits as an undisturbed one."""
+"""Checkpoints of real processes: after any kill, another job restarts from a complete checkpoint,
+with another number of servers, and ends bit-identical to an undisturbed job."""
 
 import os
 import pathlib
@@ -54,7 +54,7 @@ class Checkpoints(cluster.ClusterTest):
                            r"workers$")
         self.assertGreaterEqual(int(found[1]), 20)
         self.assertEqual(self.digest(job), wanted)
-        # The last was of step 50: nothing is left to do, and what is there is what it was.
+        # The last was of step 50: no step remains, and the results are equal.
         self.assertEqual(self.digest(self.keep("--steps", 50, servers=1)),
                          self.undisturbed("--steps", 50))
 
@@ -129,7 +129,7 @@ class Checkpoints(cluster.ClusterTest):
                            "auto, or a time such as 30s, 10m or 2h")
 
     def resume(self, path, *arguments, to="new", **keywords):
-        """A job that goes on from there, and saves to another folder, or to none."""
+        """A job that restarts from there, and saves to another folder, or to none."""
         flags = ("--checkpoint", self.folder.parent / to) if to else ()
         return self.launch(KEEPING, *arguments, flags=("--resume", path, *flags), **keywords)
 
@@ -145,7 +145,7 @@ class Checkpoints(cluster.ClusterTest):
         self.assertEqual(before.keys(), set(self.folder.rglob("*")))
         for path, stat in before.items():
             self.assertEqual(stat.st_mtime_ns, path.stat().st_mtime_ns, path)
-        # To none: nothing is saved, which is said.
+        # No folder: nothing is saved, which is reported.
         job = self.resume(self.folder, "--steps", 60, to=None)
         job.expect(r"\[worker 0\] Unsupported: .*--checkpoint DIR")
         self.assertEqual(self.digest(job), wanted)

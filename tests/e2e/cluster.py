@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of real processes for the tests in this folder: started through the launcher or one by one,
-their output by line as it comes, waits with deadlines, and a check that nobody is left running.
-Nothing here sleeps: a wait ends when what is waited for happens, or fails with all that was said.
+with their output by line, waits with deadlines, and a check that no process is left running. No
+code here sleeps: a wait ends with its event, or fails with all output.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ SCHEDULER = BIN / "stretto-scheduler"
 SERVER = BIN / "stretto-server"
 TRAINING = BUILD / "tests" / "training"
 
-PATIENCE = 60.0  # Seconds for what takes a moment, on the busiest machine.
+PATIENCE = 60.0  # Seconds for short operations, on the busiest machine.
 LONGEST_NAME = 15  # Of a thread.
 MARK = "MARK_OF_STRETTO_TEST"  # The variable that every process of a test inherits.
 _STRETTO_NAMES = re.compile(r"(STRETTO|DMLC|BYTEPS)_|(RANK|WORLD_SIZE)$")
@@ -41,7 +41,7 @@ def exit_of_loss(name):
 
 
 class Error:
-    """One line `ERROR <code> role= rank= peer= op= cause=`, in parts. Of a wrong command line the
+    """One line `ERROR <code> role= rank= peer= op= cause=`, in parts. For a wrong command line the
     sentence comes first: `ERROR <code>: <cause> (role= rank= peer= op=arguments)`."""
 
     def __init__(self, match):
@@ -55,7 +55,7 @@ class Error:
 
     @property
     def who(self):
-        """Who is speaking: "worker 1"."""
+        """The member that reports: "worker 1"."""
         return f"{self.role} {self.rank}"
 
 
@@ -67,12 +67,12 @@ def errors_in(lines, prefix=""):
 
 
 class Process:
-    """A process whose output is kept line by line. Its lines and its end can be waited for."""
+    """A process with its output by line. Callers can wait for lines and for its end."""
 
     def __init__(self, name, command, environment, open_files=None):
         self.name = name
         self.lines = []
-        self.times = []  # When each came, by time.monotonic().
+        self.times = []  # Arrival times, by time.monotonic().
         self.ended_at = None  # By time.monotonic().
         self._changed = threading.Condition()
         limit = None
@@ -101,7 +101,7 @@ class Process:
             self._changed.notify_all()
 
     def output(self):
-        """All that it said, for messages."""
+        """All its output, for messages."""
         with self._changed:
             return f"--- {self.name} ---\n" + "\n".join(self.lines)
 
@@ -140,14 +140,14 @@ class Process:
         return status if status >= 0 else 128 - status
 
     def errors(self):
-        """Its ERROR lines; of a launcher, its own and not those that it passes on."""
+        """Its ERROR lines; of a launcher, only its own and not forwarded ones."""
         return errors_in(self.lines)
 
     def send(self, number):
         self._child.send_signal(number)
 
     def destroy(self):
-        """Whatever happened, it is gone after this."""
+        """Kills the process unless it has ended."""
         with contextlib.suppress(ProcessLookupError):
             self._child.send_signal(signal.SIGCONT)
             self._child.kill()
@@ -192,7 +192,7 @@ class Launched(Process):
 
 
 def address_of(process):
-    """(host, port) that a scheduler says it listens at."""
+    """The (host, port) at which a scheduler says it listens."""
     match = process.expect(r"listening at (\S+):(\d+)")
     return match.group(1), int(match.group(2))
 
@@ -234,7 +234,7 @@ def wait_until_blocked(pid):
 
 def strike(pids, number):
     """Sends the signal to all of these processes, then waits until each has ended or is stopped: a
-    fault without an effect tests nothing. A process that SIGTERM reaches may do what it likes."""
+    fault without an effect tests nothing. A process that handles SIGTERM may continue."""
     for pid in pids:
         os.kill(pid, number)
     until = time.monotonic() + PATIENCE
@@ -246,7 +246,7 @@ def strike(pids, number):
 
 
 def variables_of(pid):
-    """The environment that a process was started with; empty if it is gone."""
+    """The environment at the start of a process; empty if it is gone."""
     with contextlib.suppress(OSError):
         entries = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         pairs = [entry.decode(errors="replace").partition("=") for entry in entries]
@@ -264,7 +264,7 @@ def name_of(pid):
 def resident_bytes(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
-    if found is None:  # It has ended, and its parent has yet to hear so.
+    if found is None:  # It has ended, but its parent has not reaped it yet.
         raise ProcessLookupError(f"process {pid} has no memory any more")
     return int(found.group(1)) * 1024
 
@@ -300,7 +300,7 @@ def _ports(pid, state):
 
 
 class Watch:
-    """Notes when processes that are not our children end. Some may have ended before."""
+    """Records the ends of processes that are not our children. Some may have ended before."""
 
     def __init__(self, pids):
         self._descriptors = {}
@@ -312,7 +312,7 @@ class Watch:
                 self._ended[name] = time.monotonic()
 
     def ends(self, seconds):
-        """Name to the time at which each ended; those that did not are not in it."""
+        """Name to end time; running processes are absent."""
         deadline = time.monotonic() + seconds
         poll = select.poll()
         names = {descriptor: name for name, descriptor in self._descriptors.items()}
@@ -331,7 +331,7 @@ class Watch:
 
 
 class ClusterTest(unittest.TestCase):
-    """A test that starts processes. After it, whatever its outcome, none of them is left."""
+    """A test that starts processes. Afterwards, whatever its outcome, none of them is left."""
 
     def setUp(self):
         self.mark = uuid.uuid4().hex
@@ -344,7 +344,7 @@ class ClusterTest(unittest.TestCase):
         kill(self.survivors())
 
     def survivors(self):
-        """Process ids of everything that this test has started and that still runs."""
+        """Process ids of all running processes that this test has started."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             is_named = name_of(entry.name) == self.mark[:LONGEST_NAME]  # A fork of an interpreter.
@@ -353,7 +353,7 @@ class ClusterTest(unittest.TestCase):
         return found
 
     def kill_all(self, job):
-        """As a power cut would, but for what the kernel has."""
+        """Like a power failure, except for kernel buffers."""
         pids = job.members()
         kill((job.pid, *pids.values()))
         job.end()
@@ -364,7 +364,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(left, {}, "processes outlived their job")
 
     def environment(self, **variables):
-        """This process's environment without what speaks of jobs, and with `variables`."""
+        """This process's environment without variables of jobs, and with `variables`."""
         kept = {name: value for name, value in os.environ.items()
                 if not _STRETTO_NAMES.match(name)}
         kept[MARK] = self.mark
@@ -387,7 +387,7 @@ class ClusterTest(unittest.TestCase):
         return self.launch(TRAINING, *flags, flags=launcher, **options)
 
     def assert_success(self, job, workers=2, seconds=PATIENCE):
-        """The job ends well: status 0, each worker has verified all, nobody is left."""
+        """The job succeeds: status 0, each worker has verified all, no process is left."""
         self.assertEqual(job.end(seconds), 0, job.output())
         verified = [line for line in job.lines if re.search(r"verified values=\d+ wrong=0 ", line)]
         self.assertEqual(len(verified), workers, job.output())
@@ -408,7 +408,7 @@ class ClusterTest(unittest.TestCase):
 
 
 class ByHand:
-    """A job whose processes are started one by one, as a cluster manager would."""
+    """A job whose processes are started one by one, as by a cluster manager."""
 
     def __init__(self, test, workers=2, servers=2, **variables):
         self.test = test

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs one worker of which after another is killed, for `tools/reliability`: how long it
-takes until the loss is told, and until all others go on."""
+"""Elastic jobs whose workers are killed one after another, for `tools/reliability`: the time until
+the loss is reported, and until all others continue."""
 
 import os
 import random
@@ -50,7 +50,7 @@ class ElasticLosses(cluster.ClusterTest):
                 job.expect(ROUND.format(name), PATIENCE)
             try:
                 for _ in range(faults):
-                    threading.Event().wait(dice.random() / 2)  # At any moment.
+                    threading.Event().wait(dice.random() / 2)  # At a random moment.
                     victim = left.pop(dice.randrange(len(left)))
                     self.strike(job, victim, left, totals)
             finally:
@@ -60,7 +60,7 @@ class ElasticLosses(cluster.ClusterTest):
 
 
 def run(faults, seed):
-    """So many losses, in jobs of as many as one can bear."""
+    """Injects this number of losses, in jobs with as many as one can bear."""
     totals = returns.Standstills()
     for number in range(-(-faults // (WORKERS - 1))):
         test = ElasticLosses()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos returns --replicas 2 --elastic`: elastic jobs whose servers have
-others that stand by for them. Workers, servers and the scheduler are killed or stopped at any
-moment, one or some of them at once, and the launcher starts others; whether all who are left go on,
-with every element of every value right by a ledger (enduring.cc), and how long they stand still."""
+standbys. Workers, servers and the scheduler are killed or stopped at random moments, one or some of
+them at once, and the launcher starts replacements. Checks that all remaining workers continue, with
+every element of every value right by a ledger (enduring.cc), and measures the stalls."""
 
 import json
 import random
@@ -37,7 +37,7 @@ class ElasticReturns(cluster.ClusterTest):
     kinds = ("server", "server", "worker", "worker", "both", "scheduler")
 
     def begin(self, dice, folder):
-        """A job of two or three workers, in modes by chance; its servers stand by already."""
+        """A job of two or three workers, in random modes; its standbys are in sync."""
         self.folder, self.servers = folder, dice.randrange(1, 3)
         with open(f"{folder}/ledger", "wb") as ledger:
             ledger.write(bytes(endurance_job.LEDGER_BYTES))
@@ -50,10 +50,10 @@ class ElasticReturns(cluster.ClusterTest):
         job = self.launch(*program, workers=f"1:{workers}", servers=self.servers,
                           flags=self.flags, STRETTO_TRANSPORT=dice.choice(("auto", "tcp")),
                           **self.variables)
-        self.came = 0  # Schedulers, to which all had come.
+        self.came = 0  # Schedulers to which all have re-registered.
         self.workers = list(range(workers))
-        self.serving = list(range(self.servers))  # The number of who serves, by place.
-        self.seen = dict.fromkeys(range(2 * self.servers), 0)  # How often each had all.
+        self.serving = list(range(self.servers))  # The primary's number, by server rank.
+        self.seen = dict.fromkeys(range(2 * self.servers), 0)  # How often each was in sync.
         for worker in self.workers:
             job.expect(rf"\[worker {worker}\] round ", PATIENCE)
         return job
@@ -62,7 +62,7 @@ class ElasticReturns(cluster.ClusterTest):
         return (server + self.servers) % (2 * self.servers)
 
     def await_steps(self, job, worker, struck):
-        """Seconds until this worker had ended a step that it had begun since."""
+        """Seconds until this worker had ended a step that it had started since."""
         while time.monotonic() - struck < PATIENCE:
             with open(f"{self.folder}/commits-{worker}", encoding="ascii") as file:
                 since = [float(line) for line in file.read().split("\n")[:-1]
@@ -75,7 +75,7 @@ class ElasticReturns(cluster.ClusterTest):
         raise AssertionError(f"hang: worker {worker} makes no steps\n{job.output()}")
 
     def strike(self, job, dice, totals):
-        """One fault of a worker, of a server, or of one of each, and what follows."""
+        """Injects a fault of a worker, a server, or one of each, and checks its effects."""
         kind = dice.choice(self.kinds)
         with_scheduler = kind == "scheduler" or dice.random() < 0.3
         place, lost = dice.randrange(self.servers), dice.choice(self.workers)
@@ -112,7 +112,7 @@ class ElasticReturns(cluster.ClusterTest):
             job = self.begin(dice, folder)
             try:
                 for _ in range(faults):
-                    threading.Event().wait(dice.random() / 2)  # At any moment.
+                    threading.Event().wait(dice.random() / 2)  # At a random moment.
                     self.strike(job, dice, totals)
                 with open(f"{folder}/until", "w", encoding="ascii"):
                     pass
@@ -125,7 +125,7 @@ class ElasticReturns(cluster.ClusterTest):
 
 
 def run(faults, seed, faults_a_job=8):
-    """So many faults, in jobs of so many each."""
+    """Injects this number of faults, in jobs of `faults_a_job` each."""
     totals = returns.Standstills()
     for number in range(-(-faults // faults_a_job)):
         test = ElasticReturns()
@@ -141,7 +141,7 @@ def run(faults, seed, faults_a_job=8):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     totals = run(options.faults, options.seed)
     result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong,
               "killed": len(totals.killed), "killed_p50_s": at(totals.killed, 0.5),

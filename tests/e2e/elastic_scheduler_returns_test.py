@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler of an elastic job is killed or stands still, alone, with a worker, with a server,
-while a newcomer comes, twice in a row: it comes back, and who is left goes on with exact sums."""
+"""The scheduler of an elastic job is killed or stopped, alone, with a worker, with a server, during
+a join, twice in a row: it restarts, and the remaining workers continue with exact sums."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ class ElasticSchedulerReturnsBase(losses_test.LosingTest):
         return self.begin(workers, flags=("--restarts", restarts, *flags), **variables)
 
     def again(self):
-        """For another job."""
+        """Resets for another job."""
         self.until = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "stop")
 
     def kill(self, job, *names, how=signal.SIGKILL):
@@ -96,7 +96,7 @@ class SumsOfServers(ElasticSchedulerReturnsBase):
         self.assertIn("sent SIGKILL to worker 0", job.lines_of("launcher"))
 
     def test_it_is_killed_while_a_newcomer_comes(self):
-        """At any moment of its way: as it is started, says hello, or waits for its step."""
+        """At any moment of the join: at its start, at the hello, or while it waits for its step."""
         took = []
         for pause in (0, 0.03, 0.06, 0.1, 0.2):
             with self.subTest(pause):
@@ -104,7 +104,7 @@ class SumsOfServers(ElasticSchedulerReturnsBase):
                 job = self.begin_all()
                 self.kill(job, "worker 1")
                 job.expect(r"worker 3 is started for it$")
-                threading.Event().wait(pause)  # Nothing depends on it but when the blow falls.
+                threading.Event().wait(pause)  # Only the moment of the fault depends on it.
                 struck = time.monotonic()
                 self.kill(job, "scheduler")
                 self.is_back(job)

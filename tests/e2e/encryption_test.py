@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encrypted jobs: they train as others do, whoever lies between reads neither the payload nor the
-token, who has another token or none stays outside, and what cannot be encrypted is refused.
+"""Encrypted jobs: they train like others; a machine in the middle reads neither the payload nor the
+token; a process with a wrong token is rejected; connections that cannot be encrypted are refused.
 """
 
 import socket
@@ -16,19 +16,19 @@ import relay
 SEED = 1
 TOKEN = "a token that nobody may read on the way"
 ENCRYPTED = {"STRETTO_ENCRYPT": 1, "STRETTO_JOB_TOKEN": TOKEN, "STRETTO_TRANSPORT": "zmq"}
-# What rank 0 pushes, and what comes back as the sum over two workers, somewhere in every round.
+# The pushes of rank 0, and the sums over two workers, somewhere in every round.
 PAYLOADS = (struct.pack("<8f", *range(500, 508)), struct.pack("<8f", *range(1500, 1524, 3)))
 FLAGS = ("--rounds", 20, "--progress", 5, "--elements", 2000)
 
 
 def greeting(mechanism):
-    """Of ZMTP 3.0, by an end that connects."""
+    """Of ZMTP 3.0, by a connecting peer."""
     return b"\xff" + bytes(8) + b"\x7f\x03\0" + mechanism.ljust(20, b"\0") + bytes(32)
 
 
 class Encrypted(cluster.ClusterTest):
     def through_a_relay(self, **variables):
-        """A job all of whose links lead through a relay that keeps what it sees."""
+        """A job all of whose links lead through a relay that records the traffic."""
         middle = relay.Relay(SEED)
         self.addCleanup(middle.close)
         middle.see()
@@ -91,13 +91,13 @@ class Encrypted(cluster.ClusterTest):
                                   STRETTO_WORLD_SIZE=2, STRETTO_SERVERS=2, **variables)
             self.assertEqual(outsider.end(), 1, outsider.output())
             self.one_error(outsider, "RendezvousTimeout", word, "STRETTO_JOB_TOKEN")
-        began = time.monotonic()  # With the time that is usual.
+        began = time.monotonic()  # With the default timeout.
         outsider = self.start("outsider", [cluster.TRAINING, "--rounds", 1], STRETTO_SCHEDULER=at,
                               STRETTO_WORLD_SIZE=2, STRETTO_SERVERS=2, **ENCRYPTED)
         self.assertEqual(outsider.end(), 1, outsider.output())
         self.one_error(outsider, "Refused", "another key", "STRETTO_JOB_TOKEN")
         self.assertLess(time.monotonic() - began, 20)
-        # Tools of the same user know the job, or are told of it.
+        # Tools of the same user know the job, or get its address and token.
         for variables in ({}, {"STRETTO_ENCRYPT": 1, "STRETTO_JOB_TOKEN": token}):
             top = subprocess.run([cluster.BIN / "stretto-top", "--once", "--job", at],
                                  env=self.environment(**variables), capture_output=True, text=True,
@@ -143,7 +143,7 @@ class Calls(cluster.ClusterTest):
 
 
 class Refused(cluster.ClusterTest):
-    """What would be plain is refused before anything starts."""
+    """Plaintext connections are refused before anything starts."""
 
     def refusal(self, *flags, **variables):
         job = self.train(launcher=("--encrypt", *flags), **variables)

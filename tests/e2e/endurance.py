@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs of real processes that meet many faults of workers and links: what `tools/chaos`
-runs. A job is drawn from a seed (endurance_plan.py) and started (endurance_job.py). Its workers
-compare every value (enduring.cc); this module makes the faults, and judges who was lost, who was
-named, and how long it took.
+"""Elastic jobs of real processes with many faults of workers and links, for `tools/chaos`. A job is
+drawn from a seed (endurance_plan.py) and started (endurance_job.py). Its workers compare every
+value (enduring.cc); this module injects the faults, and checks the lost and the named workers, and
+the durations.
 """
 
 import collections
@@ -23,13 +23,13 @@ import links
 from endurance_job import HANG, Broken, Job
 from endurance_plan import ALL_TRANSPORTS, TRANSPORTS, churning, drawn
 
-ROUNDS = 40  # That survivors must make after the last fault.
-PAUSES = threading.Event()  # Never set: looks at everything again after a moment.
-PAUSE = 0.5  # Seconds that who has been silent is heard, before it is silent again.
+ROUNDS = 40  # Rounds of survivors after the last fault.
+PAUSES = threading.Event()  # Never set: polls everything after a moment.
+PAUSE = 0.5  # Seconds for which a silenced member is heard before it is silenced again.
 
 
 def effective(fault, acted, undo):
-    """What ends a fault, and tells one that has met nothing until then: that tests nothing."""
+    """Ends a fault, and reports one without an effect so far: that tests nothing."""
     def end():
         try:
             fault.missed = not acted()
@@ -41,22 +41,22 @@ def effective(fault, acted, undo):
 
 
 class Trial:
-    """A job under its plan's faults, and what is to be said of it."""
+    """A job under its plan's faults, and its report."""
 
     def __init__(self, plan, log_level):
         self.plan = plan
         self.job = Job(plan, log_level)
-        self.undo = []  # (When, fault, what ends it).
-        self.free = collections.defaultdict(float)  # When who can be hurt again.
+        self.undo = []  # (Time, fault, function that ends it).
+        self.free = collections.defaultdict(float)  # When a victim may be hit again.
         self.lost = []  # (Fault, worker), in order.
-        self.died_on_their_way = set()  # Before they were workers of the job.
-        self.came = []  # Seconds that newcomers took to their first step.
+        self.died_on_their_way = set()  # Before they had joined.
+        self.came = []  # Seconds from the start of joining workers to their first step.
         self.wrong = ""
         self.detected, self.recovered, self.stalls, self.told = [], [], [], []
         self.seconds = 0.0
 
     def run(self, network):
-        """Judges it; nobody is left after it."""
+        """Judges the trial; no process is left after it."""
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="stretto-endurance-") as folder:
             self.job.setUp()
@@ -77,7 +77,7 @@ class Trial:
         return self
 
     def all_output(self):
-        """Line by line as they came, with faults among them, in seconds since the first."""
+        """All lines in order, including faults, in seconds since the first."""
         told = [(at, f"{process.name}: {line}") for process in self.job.processes
                 for at, line in zip(list(process.times), list(process.lines))
                 if "digest=" not in line]
@@ -97,7 +97,7 @@ class Trial:
         self.wait_until(lambda: not self.undo)
 
     def wait_until(self, over):
-        """What has lasted long enough ends meanwhile."""
+        """Ends faults whose duration is over meanwhile."""
         while True:
             for entry in list(self.undo):
                 due, fault, what = entry
@@ -116,8 +116,8 @@ class Trial:
         return bool(sizes) and sizes[-1][1] == self.plan.workers - len(self.lost)
 
     def touched(self, fault):
-        """Whom a fault silences: nobody is silenced twice without a pause. What befalls all links
-        comes alone, and so does everything of jobs whose scheduler has no launcher's word."""
+        """The members that a fault silences: none is silenced twice without a pause. Faults of all
+        links come alone, and so do all faults of jobs whose scheduler has no launcher's reports."""
         if fault.kind in ("kill", "two"):
             return []
         return [fault.victim] if self.plan.place == "local" else ["all"]
@@ -125,7 +125,7 @@ class Trial:
     def apply(self, fault):
         victims = re.findall(r"\w+ \d+|scheduler", fault.victim)
         if any(self.job.ended(name) for name in victims):
-            return  # It was stopped for too long, say, and is gone.
+            return  # It was stopped for too long, for example, and is gone.
         undo = getattr(self, f"_{fault.kind}")(fault, victims)
         fault.at = time.monotonic()
         if fault.fatal:
@@ -225,7 +225,7 @@ class Trial:
         self.check_done(left)
 
     def check_lost(self, name):
-        """It ended by a signal, or with a line that tells of its own loss."""
+        """It ended by a signal, or with a line about its own loss."""
         process = next(one for one in self.job.processes if one.name == name)
         try:
             status = process.end(HANG)
@@ -308,7 +308,7 @@ class Trial:
                 self.stalls.append((fault.kind, max(gaps, default=0.0) - fault.seconds))
 
     def is_alone(self, fault, until):
-        """No other fault that takes time has anything to do with what follows of this one."""
+        """True if no other lasting fault interferes with the effects of this one."""
         return not any(other is not fault and other.at is not None and other.seconds > 0 and
                        other.at < until and other.at + other.seconds + PAUSE > fault.at
                        for other in self.plan.faults)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs whose workers come and go all the time (endurance.py): a worker is killed, or
-another one joins, every few seconds, while links break and processes stand still. Whom a fault hits
-is chosen when it happens, among those who are there then.
+"""Elastic jobs with continuous joins and losses (endurance.py): a worker is killed, or another one
+joins, every few seconds, while links break and processes are stopped. The victim of a fault is
+chosen when it happens, among the members at that time.
 """
 
 import time
@@ -9,8 +9,8 @@ import time
 import endurance
 from endurance_job import HANG, Broken
 
-TOLD = 10.0  # Seconds in which all who are left must have heard of a loss.
-LATE = 20.0  # In which a newcomer must be in; whatever disturbs it is over before.
+TOLD = 10.0  # Seconds until all remaining workers must know of a loss.
+LATE = 20.0  # Seconds until a joining worker must be admitted; its disturbances end before.
 
 
 class ChurnTrial(endurance.Trial):
@@ -18,8 +18,8 @@ class ChurnTrial(endurance.Trial):
 
     def __init__(self, plan, log_level):
         super().__init__(plan, log_level)
-        self.on_their_way = {}  # Newcomers, and when they were started, or seen first.
-        self.came = []  # Seconds that those who are in took to their first step.
+        self.on_their_way = {}  # Joining workers, and the time of their start or discovery.
+        self.came = []  # Seconds from start to first step of admitted workers.
         self.died_on_their_way = set()
 
     def apply(self, fault):
@@ -27,7 +27,7 @@ class ChurnTrial(endurance.Trial):
         if fault.kind in ("kill", "two", "join"):
             self.choose(fault)
         elif fault.kind != "nap" and fault.victim and fault.victim not in self.living():
-            return  # Its link is nobody's any more.
+            return  # Its link has no user any more.
         if fault.kind != "join" and fault.fatal and not fault.victim:
             return
         super().apply(fault)
@@ -37,13 +37,13 @@ class ChurnTrial(endurance.Trial):
             self.died_on_their_way.add(lost[1])
             del self.on_their_way[lost[1]]
 
-    # A join where there is no room is a death, and a death that would leave too few a join.
+    # A join without free ranks is a death, and a death that would leave too few a join.
     def choose(self, fault):
         count = 2 if fault.kind == "two" else 1
         members, left = self.members(), self.living()
         own = [name for name in left if name in self.job.first_names]
         if self.job.launcher is not None and not self.plan.restarts and len(own) == 1:
-            left.remove(own[0])  # Without any of its own a launcher has nobody to wait for.
+            left.remove(own[0])  # Without own workers a launcher would have no process to wait for.
         spare = len(members) - self.plan.least
         joins = not self.plan.restarts
         if joins and (fault.kind == "join" or spare < count) and self.room() > 0:
@@ -59,7 +59,7 @@ class ChurnTrial(endurance.Trial):
         fault.victim = " ".join(chosen)
 
     def room(self):
-        """How many may join now; first all have heard who is lost."""
+        """How many may join now; first all losses must be known to all."""
         until = time.monotonic() + TOLD
         while time.monotonic() < until and self.size() != len(self.members()):
             self.wait_until(lambda due=time.monotonic() + 0.02: time.monotonic() >= due)
@@ -74,7 +74,7 @@ class ChurnTrial(endurance.Trial):
         return [name for name in self.survivors() if not self.job.ended(name)]
 
     def members(self):
-        """Who is in, as far as is known."""
+        """The known members."""
         return [name for name in self.living() if name not in self.on_their_way]
 
     def survivors(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of an elastic job that meets faults (endurance.py): under the launcher on this
-host, over a relay in user space, or on hosts in network namespaces; and what they say.
+"""The processes of an elastic job under faults (endurance.py): under the launcher on this host,
+over a relay in user space, or on hosts in network namespaces; and their output.
 """
 
 import contextlib
@@ -12,19 +12,19 @@ import cluster
 import relay
 
 ENDURING = cluster.BUILD / "tests" / "enduring"
-PAUSES = threading.Event()  # Never set: looks at all output again after a moment.
-HANG = 40.0  # Seconds without a step, or without an end, that are a hang.
-MOST_NUMBERS = 63  # Of workers, in all.
+PAUSES = threading.Event()  # Never set: polls all output after a moment.
+HANG = 40.0  # Seconds without a step, or without an end, that count as a hang.
+MOST_NUMBERS = 63  # Total number of workers.
 LEDGER_BYTES = 64 * 32
 TOKEN = "endurance of this lab"
 
 
 class Broken(AssertionError):
-    """What a job did that it must not."""
+    """A violation of the job's contract."""
 
 
 class Job(cluster.ClusterTest):
-    """A plan's processes, however they are started."""
+    """A plan's processes, for every kind of start."""
 
     def __init__(self, plan, log_level):
         super().__init__()
@@ -70,7 +70,7 @@ class Job(cluster.ClusterTest):
                                     servers=plan.servers, STRETTO_TRANSPORT=plan.transport,
                                     STRETTO_LOG_LEVEL=self.log_level)
 
-    # Scheduler, servers and workers one by one: over a relay, or on hosts of their own.
+    # Scheduler, servers and workers one by one: over a relay, or on their own hosts.
     def _start_by_hand(self):
         plan = self.plan
         shared = {"STRETTO_WORLD_SIZE": plan.workers, "STRETTO_SERVERS": plan.servers,
@@ -95,7 +95,7 @@ class Job(cluster.ClusterTest):
                                       shared | server | {"STRETTO_RANK": rank})
             if self.relay is not None:
                 self.relay.route(cluster.address_of(process)[1])
-        if self.relay is not None:  # It has no route to workers, which call one another.
+        if self.relay is not None:  # It has no route to workers, which connect to one another.
             shared["STRETTO_NODE_HOST"] = "127.0.0.1"
         self._shared = shared
         for rank in range(plan.workers):
@@ -117,10 +117,10 @@ class Job(cluster.ClusterTest):
             variables = variables | {"STRETTO_NODE_HOST": self._address(name)}
         return self.start(name, command, **variables)
 
-    # ---- those who come
+    # ---- joining workers
 
     def start_newcomer(self):
-        """The name of one that joins by the launcher's command, under the next number."""
+        """The name of a worker that joins by the launcher's command, under the next number."""
         number = max(int(name.split()[1]) for name in self.names) + 1
         name = f"worker {number}"
         command = [cluster.LAUNCH, "join", self._address_of_scheduler, "--", "/usr/bin/env",
@@ -135,7 +135,7 @@ class Job(cluster.ClusterTest):
         return name
 
     def find_newcomers(self):
-        """Names of those that the launcher has started since the last call."""
+        """Names of the workers that the launcher has started since the last call."""
         if self.launcher is None or not self.plan.restarts:
             return []
         found = {name: pid for name, pid in self.launcher.members().items()
@@ -144,10 +144,10 @@ class Job(cluster.ClusterTest):
         self.pids |= found
         return list(found)
 
-    # ---- what they say
+    # ---- their output
 
     def said(self, name):
-        """(When, line) of a member."""
+        """(Time, line) of a member."""
         process = next((one for one in self.processes if one.name == name), None)
         if process is None:
             prefix = f"[{name}] "
@@ -160,14 +160,14 @@ class Job(cluster.ClusterTest):
         return sum(line.startswith("round ") for _, line in self.said(name))
 
     def ended(self, name):
-        """A member's process has ended."""
+        """True if a member's process has ended."""
         with contextlib.suppress(OSError):
             state = pathlib.Path(f"/proc/{self.pids[name]}/stat").read_text(encoding="ascii")
             return state.rsplit(")", 1)[1].split()[0] in "ZX"
         return True
 
     def await_rounds(self, name, count):
-        """`count` times as many rounds as lie between two lines."""
+        """Waits for `count` times the number of rounds between two lines."""
         until = time.monotonic() + HANG
         while self.rounds(name) < count:
             self.check_words([name])
@@ -178,7 +178,7 @@ class Job(cluster.ClusterTest):
             PAUSES.wait(0.01)
 
     def check_words(self, alive):
-        """Nobody says that a value is wrong, and none of these that it is lost."""
+        """Checks that no output reports a wrong value, and none of these reports its own loss."""
         for name in self.names:
             for _, line in self.said(name):
                 if line.startswith("wrong:"):
@@ -187,7 +187,7 @@ class Job(cluster.ClusterTest):
                     raise Broken(f"wrong name: {name} is lost: {line}")
 
     def sizes(self, names):
-        """(When, size) of the views that these have heard of."""
+        """(Time, size) of the views that these have received."""
         return sorted((at, int(line.rsplit("size=", 1)[1])) for name in names
                       for at, line in self.said(name) if line.startswith("view "))
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a seed to an elastic job and the faults that it meets, one after another and before each
-other (endurance.py).
-"""
+"""Draws from a seed an elastic job and its faults, in sequence and overlapping (endurance.py)."""
 
 import dataclasses
 import random
@@ -10,8 +8,8 @@ import re
 MODES = ("sync", "eager", "bounded", "async", "eager_async")
 AMONG = ("direct", "ring", "halving", "tree", "hierarchical")  # Sync, among workers.
 DEAD = 5.0  # STRETTO_DEAD_AFTER_S, its default,
-SHORT = 3.0  # what lasts no longer must cost nobody,
-MENDED = 20.0  # and what lasts as long as this costs its victim in any case.
+SHORT = 3.0  # a shorter fault must cost no member,
+MENDED = 20.0  # and a fault of this length costs its victim in any case.
 PLACES = {"local": 5, "relay": 3, "net": 3}  # With their weights.
 TRANSPORTS = {"local": ("tcp", "zmq", "shm", "fabric"), "relay": ("tcp", "zmq"),
               "net": ("tcp", "zmq", "fabric")}
@@ -20,16 +18,16 @@ ALL_TRANSPORTS = TRANSPORTS["local"]
 
 @dataclasses.dataclass
 class Fault:
-    """What happens to whom, `gap` seconds after the one before, and for how long."""
+    """A fault: its kind and victim, `gap` seconds after the previous one, and its duration."""
     kind: str
     gap: float
     victim: str = ""
     seconds: float = 0.0
     way: tuple = ()
-    fatal: bool = False  # The victim must be lost; else nobody may.
-    early: bool = True  # A fatal one ends as soon as the others have left the victim behind.
+    fatal: bool = False  # The victim must be lost; otherwise no member may.
+    early: bool = True  # A fatal one ends as soon as the others have expelled the victim.
     at: float = None  # When it happened, by time.monotonic(); None: it did not.
-    missed: bool = False  # It met nothing, as one that is rare or short may: it does not count.
+    missed: bool = False  # It had no effect, as a rare or short one may: it does not count.
 
     def may_miss(self):
         """True if a few packets or chunks decide whether it has an effect."""
@@ -53,11 +51,11 @@ class Plan:
     least: int
     servers: int
     elements: int
-    host_of: int  # The worker that has a host of its own, in namespaces.
+    host_of: int  # The worker on a separate host, in namespaces.
     faults: list
-    below: bool  # At last too many are killed.
-    churn: bool = False  # Workers come and go all the time.
-    restarts: int = 0  # So many are replaced by the launcher.
+    below: bool  # At the end too many are killed.
+    churn: bool = False  # Workers join and are lost continuously.
+    restarts: int = 0  # Number of replacements by the launcher.
 
     def text(self):
         told = "; ".join(fault.text() for fault in self.faults)
@@ -84,7 +82,7 @@ def pick(chance, weights):
 
 
 def drawn(number, seed, places, transports=ALL_TRANSPORTS):
-    """A job by chance: the same for the same numbers."""
+    """A random job: the same for the same numbers."""
     chance = random.Random(f"{seed} {number}")
     place = pick(chance, {name: PLACES[name] for name in places})
     transport = chance.choice([name for name in TRANSPORTS[place] if name in transports])
@@ -110,8 +108,8 @@ def drawn(number, seed, places, transports=ALL_TRANSPORTS):
 
 
 def draw_modes(chance, all_of_them):
-    """Of a job's tensors: most modes at once, with such a chance, or one; often one that is
-    exchanged among workers, too."""
+    """The modes of a job's tensors: most modes at once, with that probability, or one; often also
+    one exchanged among workers."""
     modes = MODES[:4] if chance.random() < all_of_them else (chance.choice(MODES),)
     return modes + ((chance.choice(AMONG),) if chance.random() < 0.5 else ())
 
@@ -120,9 +118,9 @@ CHURN = {"kill": 5, "two": 1, "join": 5, "harmless": 5}
 
 
 def churning(number, seed, places, pace, transports=ALL_TRANSPORTS):
-    """A job whose workers come and go, 2 to 10 at a time, something every 1 to 5 s times `pace`.
-    Who is hurt is chosen when it happens, among those who are there then. The same for the same
-    numbers.
+    """A job with joins and losses, of 2 to 10 workers at a time, an event every 1 to 5 s times
+    `pace`. The victim is chosen when a fault happens, among the members at that time. The same for
+    the same numbers.
     """
     chance = random.Random(f"{seed} {number} churn")
     place = pick(chance, {name: PLACES[name] for name in places})
@@ -150,7 +148,7 @@ def churning(number, seed, places, pace, transports=ALL_TRANSPORTS):
 
 
 def draw_fault(chance, plan, kind, left, fatal):
-    """A fault of that kind; None if there is nobody for it."""
+    """A fault of that kind; None without a victim for it."""
     gap = chance.choice((0.0, chance.uniform(0.0, 0.05), chance.uniform(0.0, 0.6)))
     short = min(SHORT, 0.5 + chance.expovariate(2.0))
     fault = Fault(kind, gap, fatal=fatal, seconds=short, early=chance.random() < 0.7)
@@ -172,7 +170,7 @@ def draw_fault(chance, plan, kind, left, fatal):
                      "corrupt": (chance.choice((0.001, 0.001, 0.01)),),
                      "delay": (0.05, 0.02)}[kind]
         fault.seconds = 0.0 if kind == "reset" else short
-    else:  # Of the host that a worker has for itself.
+    else:  # Of the host that only one worker uses.
         if plan.host_of not in left:
             return None
         fault.victim = f"worker {plan.host_of}"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker of elastic jobs in tools/chaos: exchanges tensors in one or several modes until all
 // are told to stop, and compares every element of every value with a ledger, a file that all
-// workers of the job map: what each has begun and what has been acknowledged to it, also of those
-// that were killed.
+// workers of the job map: the rounds that each has started and those acknowledged to it, also of
+// killed workers.
 //
-// Elements come in groups of 64. Worker n contributes to element n of each group, and a multiple of
-// that to the last one, in which all meet: a value tells whose contributions are in it, and how
-// often; a group is of one part, so it holds of everybody the whole contribution or none. Workers
-// that come while the job runs contribute from the step on that they come in before.
+// Elements form groups of 64. Worker n contributes to element n of each group, and a multiple of
+// that to the last one, which all share: a value identifies the included contributions, and their
+// number; a group is within one part, so it has a worker's whole contribution or none. Workers that
+// join later contribute from their first step on.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gflags/gflags.h>
@@ -47,9 +47,9 @@ struct Entry {
   std::atomic<std::int64_t> begun;
   std::atomic<std::int64_t> acknowledged;
   std::atomic<std::int64_t> done;    ///< Its last round; 0: it has not stopped.
-  std::atomic<std::int64_t> before;  ///< So many were over before its first one.
+  std::atomic<std::int64_t> before;  ///< Rounds over before its first one.
 
-  /// Of its own: so many of the job's rounds until then.
+  /// Its own number of rounds at that round of the job.
   std::int64_t own(std::int64_t rounds) const { return rounds - before; }
 };
 
@@ -72,14 +72,14 @@ Entry* ledger() {
   return static_cast<Entry*>(memory);
 }
 
-/// How a tensor goes.
+/// The strategy of a tensor.
 struct Way {
   std::string name;
   Mode mode = Mode::kSync;
   Exchange exchange = Exchange::kServers;
 };
 
-/// One tensor and what has come of it.
+/// One tensor and its results.
 class Series {
  public:
   Series(Worker& worker, const Way& way, std::int64_t number, Entry* entries)
@@ -115,7 +115,7 @@ class Series {
     check(in_place_ ? mine_ : apart_, round, false);
   }
 
-  /// After a barrier that all have come to after their last round.
+  /// After a barrier that follows the last round of all.
   void read(Worker& worker, std::int64_t round) {
     if (mode_ == Mode::kSync) return;
     last_ = worker.pull(tensor_, apart_);
@@ -123,7 +123,7 @@ class Series {
     check(apart_, round, true);
   }
 
-  /// Of what has come since the last call.
+  /// Of the results since the last call.
   std::uint64_t take_digest() { return std::exchange(digest_, 0); }
 
  private:
@@ -167,7 +167,7 @@ class Series {
     }
   }
 
-  // A round's own sum: of everybody all or nothing.
+  // A round's own sum: each contribution is whole or absent.
   void check_round(std::int64_t number, std::int64_t value, std::int64_t before,
                    std::int64_t round) const {
     const Entry& entry = entries_[number];
@@ -178,13 +178,13 @@ class Series {
     const bool is_in = entry.own(round) == 1 || before != 0 || ours_is_first;
     if (value == round && entry.begun >= round && is_in) return;
     if (value == 0 && number != number_ && entry.acknowledged < round && entry.done < round) return;
-    // Among workers the last value of all can go with the only ones who have got it.
+    // Among workers the last common value can be lost with the only workers that got it.
     if (value == 0 && number != number_ && among_ && entry.acknowledged == round) return;
     if (value == round && entry.begun >= round) told("somebody came back");
     told(value == 0 ? "lost" : "doubled");
   }
 
-  // A value that grows: of everybody so many rounds.
+  // A value that grows: a number of rounds of each worker.
   void check_growth(std::int64_t number, std::int64_t value, std::int64_t before,
                     std::int64_t round, bool is_last) const {
     const Entry& entry = entries_[number];
@@ -235,7 +235,7 @@ std::vector<Way> ways() {
   return found;
 }
 
-/// All are asked by turns of rounds whether somebody has been told to stop.
+/// Asks all, every few rounds, whether any worker was told to stop.
 bool is_over(Worker& worker, const Tensor& tensor) {
   std::vector<std::int64_t> stop(static_cast<std::size_t>(kGroup));
   stop[0] = ::access(FLAGS_until.c_str(), F_OK) == 0 ? 1 : 0;
@@ -266,12 +266,12 @@ void run() {
   for (const Way& way : ways()) series.emplace_back(worker, way, number, entries);
   ProgramSteps steps(worker);
   std::int64_t round = 0;
-  bool whole = true;  // It has been in since the last digest.
+  bool whole = true;  // A member since the last digest.
   for (bool over = false; !over;) {
     const StepBegin begins = steps.next().or_exit();
     round = static_cast<std::int64_t>(begins.step);
     if (begins.comes_in) {
-      own.begun = round - 1;  // First, so that it is never less than what was before.
+      own.begun = round - 1;  // First, so that it is never less than `before`.
       own.before = round - 1;
       whole = round % kStopEvery == 1;
       say(fmt::format("came before round {}", round));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members that die, hang, leave too early or are told to go, in the middle of training: everybody
-else ends within seconds with one ERROR line that names who was lost, and nobody is left running.
+"""Members that die, hang, leave too early or get SIGTERM, during training: all others exit within
+seconds with one ERROR line that names the lost member, and no process is left running.
 """
 
 import os
@@ -24,7 +24,7 @@ class Failures(cluster.ClusterTest):
     """Two workers and two servers, always."""
 
     def start_by_hand(self, *flags, **variables):
-        """A job without a launcher that trains already: who ends how is seen of each process."""
+        """A training job without a launcher: each process shows its own end."""
         job = cluster.ByHand(self, **variables)
         for rank in (0, 1):
             job.server(rank)
@@ -40,7 +40,7 @@ class Failures(cluster.ClusterTest):
         return job
 
     def check_survivors(self, job, victim, since, code, seconds=MOST_SECONDS):
-        """Everybody but the victim ends in time, names it, and says so once."""
+        """All but the victim end in time, and name it once."""
         last = 0.0
         for name, process in job.everybody.items():
             if name == victim:
@@ -112,13 +112,13 @@ class Failures(cluster.ClusterTest):
         self.assertIsNone(self.first_end(job, 2.0), "somebody ended while a worker stood still")
         stopped.send(signal.SIGCONT)
         reached = sum("progress" in line for line in other.lines)
-        other.expect("progress", count=reached + 20)  # It goes on.
+        other.expect("progress", count=reached + 20)  # It continues.
         for process in job.everybody.values():
             self.assertTrue(process.running(), process.output())
             self.assertEqual(process.errors(), [])
 
     def first_end(self, job, seconds):
-        """The name of a process of the job that ends within so many seconds, or None."""
+        """The name of the first process of the job to end within `seconds`, or None."""
         watch = cluster.Watch({name: process.pid for name, process in job.everybody.items()})
         self.addCleanup(watch.close)
         return next(iter(watch.ends(seconds)), None)
@@ -132,7 +132,7 @@ class Failures(cluster.ClusterTest):
                 last = self.check_survivors(job, victim, since, LOST[role_of(victim)])
                 print(f"MEASURED SIGSTOP of {victim}, dead after 4 s: all others had ended after "
                       f"{last * 1000:.0f} ms")
-                # What was taken for dead and comes back finds that the job is over.
+                # A process that resumes after it was declared lost finds the job over.
                 job.everybody[victim].send(signal.SIGCONT)
                 self.assertEqual(job.everybody[victim].end(MOST_SECONDS),
                                  cluster.exit_of_loss(victim))
@@ -140,7 +140,7 @@ class Failures(cluster.ClusterTest):
                 self.assert_nobody_left()
 
     def test_a_server_without_memory_says_so(self):
-        """And all others are told what it wanted: no link is blamed, and no innocent."""
+        """All others report its requested amount; no link and no innocent member is blamed."""
         job = cluster.ByHand(self, workers=2, servers=1, STRETTO_TRANSPORT="shm",
                              STRETTO_LOG_LEVEL="debug")
         server = job.server(0)
@@ -199,7 +199,7 @@ class Failures(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def test_a_stop_under_the_launcher(self):
-        """Who stands still is killed once the others have given it up, and named."""
+        """A stopped member is killed once the others have expelled it, and named."""
         for victim in ("server 0", "scheduler", "worker 1"):
             with self.subTest(victim):
                 job = self.start_launched(STRETTO_DEAD_AFTER_S=2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign of `tools/chaos hosts`: jobs over ssh whose servers stand by for each other on hosts
-of their own, and lose these hosts: the launcher's agent there is killed, or all its links go silent
-at once; whether all workers go on, with every element right, and how long they stand still."""
+"""The campaign of `tools/chaos hosts`: jobs over ssh whose servers are standbys for each other on
+different hosts, and lose these hosts: the launcher's agent there is killed, or all its links go
+silent at once. Checks that all workers continue with right values, and measures the stalls."""
 
 import contextlib
 import dataclasses
@@ -19,27 +19,27 @@ from again import TOLD, at, in_short, told_after
 
 REPLICATING = cluster.BUILD / "tests" / "replicating"
 PATIENCE = 60.0
-PLACES = ("a", "b", "c")  # A server each, and one that stands by for another one's.
+PLACES = ("a", "b", "c")  # A primary each, and a standby for another.
 HAS_ALL = r"server \d+ has all that server \d+ has"
 KINDS = ("agent", "power")
 
 
 @dataclasses.dataclass
 class Losses:
-    """Of all jobs: seconds from a loss until every worker has ended a step begun since."""
+    """Of all jobs: seconds from a loss until every worker has ended a step started since."""
     faults: int = 0
     hangs: int = 0
     wrong: int = 0
     agent: list = dataclasses.field(default_factory=list)
     power: list = dataclasses.field(default_factory=list)
-    detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
+    detected: list = dataclasses.field(default_factory=list)  # Until it was reported.
 
     def fine(self):
         return not (self.hangs or self.wrong)
 
 
 class HostsLost(hosts.FarTest):
-    """Jobs of two workers on a host of theirs; servers are on the others."""
+    """Jobs of two workers on a separate host; servers are on the others."""
 
     names = ("work", *PLACES)
     lab = None
@@ -62,12 +62,12 @@ class HostsLost(hosts.FarTest):
         return job
 
     def agent_with(self, member):
-        """The agent that has started this member."""
+        """The agent that started this member."""
         pid = self.members()[member]
         return next(agent for agent in hosts.agents() if pid in cluster.children_of(agent))
 
     def lose(self, job, name, kind, power):
-        """The host of this name is lost; the number of lines before, and when it was."""
+        """Injects the loss of this host; returns the number of lines before, and the time."""
         server = f"server {PLACES.index(name)}"
         since, struck = len(job.lines), time.monotonic()
         if kind == "agent":
@@ -77,7 +77,7 @@ class HostsLost(hosts.FarTest):
         return since, struck
 
     def lose_host_of(self, job, member, name, power):
-        """The host of this name, on which this member runs, falls silent. The number of lines
+        """Silences the host of this name, on which this member runs. Returns the number of lines
         before."""
         agent = self.agent_with(member)
         below = [agent, *cluster.children_of(agent)]
@@ -87,16 +87,16 @@ class HostsLost(hosts.FarTest):
         return since
 
     def let_go(self, pids):
-        """Those that stood still find that their launcher has gone."""
+        """Resumes the stopped processes, which find their launcher gone."""
         cluster.kill(pids)
 
     def goes_on(self, job, since):
-        """All workers have ended a step that was begun after these lines."""
+        """Waits until all workers have ended a step that was started after these lines."""
         for worker in range(2):
             job.expect(rf"\[worker {worker}\] step=", PATIENCE, count=2, since=since)
 
     def replaced(self, job, since):
-        """Both servers of that host have others now, that have all."""
+        """Both servers of that host have new standbys that are in sync."""
         job.expect(HAS_ALL, PATIENCE, count=2, since=since)
 
 
@@ -112,7 +112,7 @@ class Campaign(HostsLost):
         try:
             with contextlib.ExitStack() as power:
                 for name in dice.sample(PLACES, faults):
-                    threading.Event().wait(dice.random())  # At any moment.
+                    threading.Event().wait(dice.random())  # At a random moment.
                     kind = dice.choice(KINDS)
                     since, struck = self.lose(job, name, kind, power)
                     totals.faults += 1
@@ -127,7 +127,7 @@ class Campaign(HostsLost):
 
 
 def run(faults, seed):
-    """So many faults, two a job: a third one would leave both processes of a place on one host."""
+    """Injects this number of faults, two a job: a third would put both replicas on one host."""
     totals = Losses()
     Campaign.setUpClass()
     try:
@@ -147,7 +147,7 @@ def run(faults, seed):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     totals = run(options.faults, options.seed)
     result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong}
     for kind in KINDS:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that is about to be taken away: its agent gets SIGTERM, as batch systems and operators do
-it, and the job goes on, or begins again, on the other hosts, with real sshd servers."""
+"""A host with a preemption notice: its agent gets SIGTERM, as from batch systems and operators, and
+the job continues, or restarts, on the other hosts, with real sshd servers."""
 
 import os
 import pathlib
@@ -36,7 +36,7 @@ class HostNotice(launch_ssh_test.Hosts):
         return next(agent for agent in hosts.agents() if pid in cluster.children_of(agent))
 
     def give_notice(self, job, member):
-        """To the host of this member. The job has been told."""
+        """Sends a notice to the host of this member. Returns when the job knows it."""
         agent = self.agent_of(member)
         os.kill(agent, signal.SIGTERM)
         job.expect(r"\[launcher\] (one|two) was sent SIGTERM$")
@@ -56,7 +56,7 @@ class HostNotice(launch_ssh_test.Hosts):
         return digests.pop()
 
     def losing(self, on, *flags, program=()):
-        """An elastic job of three workers that make rounds until the file is there."""
+        """An elastic job of three workers that make rounds until the file exists."""
         job = self.over(TESTS / "losing", "--until", self.until, *program, on=on, flags=flags)
         for worker in range(3):
             job.expect(rf"\[worker {worker}\] round 10$")
@@ -155,7 +155,7 @@ class HostNotice(launch_ssh_test.Hosts):
                 self.assert_nobody_left()
 
     def test_two_hosts_one_after_the_other(self):
-        """The last one has no other."""
+        """The last host has no other to move to."""
         job = self.losing("one:2,two:1", "--workers", "1:3", "-s", 2, "--restarts", 4)
         self.give_notice(job, "worker 2")
         job.expect(EMPTY)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at the ports of a job that trains: garbage, lies about lengths, mutated frames, forged
-messages, silent connections and floods. The job must end well with right values, its processes must
-not grow, and newcomers with the right token must be let in meanwhile.
-STRETTO_HOSTILE_MESSAGES sets how many mutated messages; 6,000 if it is not set.
+"""Pending connections at the ports of a job that trains: garbage, false lengths, mutated frames,
+forged messages, silent connections and floods. The job must succeed with right values, its
+processes must not grow, and joining members with the right token must be admitted meanwhile.
+STRETTO_HOSTILE_MESSAGES sets the number of mutated messages; default 6,000.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ def setUpModule():
 
 
 class WhileTraining(cluster.ClusterTest):
-    """A job of two workers and two servers that trains until it is told to end."""
+    """A job of two workers and two servers that trains until it is stopped."""
 
     def setUp(self):
         super().setUp()
@@ -42,7 +42,7 @@ class WhileTraining(cluster.ClusterTest):
         self.addCleanup(folder.cleanup)
         self.enough = pathlib.Path(folder.name) / "enough"
         self.job = self.train("--rounds", 10**9, "--progress", 20, "--until", self.enough)
-        self.job.expect("progress", count=40)  # For a look at its speed, too.
+        self.job.expect("progress", count=40)  # Also to measure its speed.
         self.members = self.job.members()
         self.open = {name: pid for name, pid in self.members.items()
                      if not name.startswith("worker")}
@@ -52,7 +52,7 @@ class WhileTraining(cluster.ClusterTest):
         self.resident = {name: cluster.resident_bytes(pid) for name, pid in self.open.items()}
 
     def check(self):
-        """The job goes on, and nobody has grown."""
+        """Checks that the job continues, and no process has grown."""
         reached = sum("progress" in line for line in self.job.lines)
         self.job.expect("progress", count=reached + 4)
         self.assertEqual(self.job.members(), self.members)
@@ -62,7 +62,7 @@ class WhileTraining(cluster.ClusterTest):
             self.assertLess(growth, MOST_GROWTH, name)
 
     def finish(self):
-        """The job ends when it is told to, and all was right. Says how fast it went, and grew."""
+        """Stops the job, and checks its results. Prints its speed and growth."""
         growth = {name: (cluster.resident_bytes(pid) - self.resident[name]) >> 10
                   for name, pid in self.open.items()}
         self.enough.touch()
@@ -133,7 +133,7 @@ class WhileTraining(cluster.ClusterTest):
         print(f"MEASURED rounds a second: {rounds['light'] / TURNS:.0f} under {said['light']} "
               f"light messages, {rounds['heavy'] / TURNS:.0f} under {said['heavy']} heavy ones: "
               f"{rounds['heavy'] / rounds['light']:.2f}")
-        # Where the loops decoded them they left less than a tenth of the rounds.
+        # Decoding on the loops left less than a tenth of the rounds.
         self.assertGreater(rounds["heavy"], 0.3 * rounds["light"])
         self.finish()
 
@@ -150,7 +150,7 @@ class WhileTraining(cluster.ClusterTest):
                          [f"{n} hellos so far" for n in (1, 2, 4, 8, 16)], told)
 
     def test_stolen_words(self):
-        """With the job's token, but as somebody who is in already: refused, and told so."""
+        """With the job's token, but as an existing member: refused, with a reason."""
         token = cluster.variables_of(self.members["worker 0"])["STRETTO_JOB_TOKEN"]
         scheduler = self.job.scheduler_address()
         for address in self.addresses:
@@ -178,7 +178,7 @@ class WhileTraining(cluster.ClusterTest):
         self.finish()
 
     def test_silence_is_hung_up_on(self):
-        """However much a stranger has said: without a hello it does not stay."""
+        """However much a peer has sent: without a hello its connection is closed."""
         words = {"nothing": b"", "half a greeting": wire.greeting()[:9],
                  "a greeting": wire.greeting(), "a head": wire.greeting() + wire.head(1, 100)}
         held = {}
@@ -192,7 +192,7 @@ class WhileTraining(cluster.ClusterTest):
         self.finish()
 
     def test_unfinished_messages_cost_no_memory(self):
-        """Messages of the greatest size that never end, from strangers."""
+        """Messages of the maximum size that never end, from pending connections."""
         held = []
         for i in range(24):
             connection = wire.Connection(self.addresses[i % len(self.addresses)]).open()
@@ -241,8 +241,7 @@ class Newcomers(cluster.ClusterTest):
 
 
 class EndlessMessages(cluster.ClusterTest):
-    """Messages without end, from 100 connections: each is hung up on, and the processes do not
-    grow."""
+    """Messages without end, from 100 connections: each is closed, and the processes do not grow."""
 
     CONNECTIONS = 100
 
@@ -251,7 +250,7 @@ class EndlessMessages(cluster.ClusterTest):
         self.peak = {}
 
     def grow(self, processes, attack):
-        """Runs the attack; says by how much each process grew, at most, and checks it."""
+        """Runs the attack; checks and prints the largest growth of each process."""
         before = {process.name: cluster.resident_bytes(process.pid)
                   for process in processes}
         peak = dict(before)
@@ -313,11 +312,11 @@ class EndlessMessages(cluster.ClusterTest):
 
 
 class Members(cluster.ClusterTest):
-    """A worker that was let in and then talks nonsense costs the job, but crashes nobody."""
+    """An admitted worker that then sends garbage costs the job, but crashes no process."""
 
     @staticmethod
     def nonsense(node):
-        """What node `node` says after its hello."""
+        """The messages of node `node` after its hello."""
         def said(kind, content=b"", **fields):
             given = {"sequence": 2, "sender": node} | fields
             return wire.control(wire.body(kind, content), **given)
@@ -339,7 +338,7 @@ class Members(cluster.ClusterTest):
     def test_nonsense(self):
         for name in self.nonsense(0):
             with self.subTest(name):
-                # The stranger sends no heartbeats, and the others may take their time to come.
+                # The peer sends no heartbeats, and the others may take their time to start.
                 job = cluster.ByHand(self, workers=2, servers=1, STRETTO_DEAD_AFTER_S=30)
                 host, _, port = job.address.rpartition(":")
                 with wire.Connection((host, int(port))) as stranger:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts for the launcher's tests: real sshd servers with keys and configuration of their own, each
-in a network namespace of its own where this user may make some, else all on loopback. Nothing of
-the user's ~/.ssh or of the system's sshd is read or changed.
+"""Hosts for the launcher's tests: real sshd servers with separate keys and configuration, each in
+its own network namespace if this user may make some, else all on loopback. The user's ~/.ssh and
+the system's sshd are neither read nor changed.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ NETWORK_IPV6 = "fd00:213"
 HOME_ADDRESS_IPV6 = f"{NETWORK_IPV6}::1"
 
 
-# A worker that waits for a notice, tells it, and how many more have come.
+# A worker that waits for a notice, reports it, and counts further ones.
 NOTICED = """
 import signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
@@ -51,10 +51,10 @@ def run(*words):
 
 
 class Daemon:
-    """A server of a test's own, which has said that it is ready."""
+    """A test's own server, which has reported that it is ready."""
 
     def __init__(self, command, ready):
-        """`ready`: words of the line that it says then."""
+        """`ready`: words of that line."""
         self._child = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                        errors="replace", start_new_session=True)
@@ -66,7 +66,7 @@ class Daemon:
         else:
             self._child.wait()
             raise AssertionError(f"{command} does not start: {''.join(said)}")
-        # Whatever it says from now on must not fill its pipe.
+        # Later output must not fill its pipe.
         self._reader = threading.Thread(target=self._child.stdout.read)
         self._reader.start()
 
@@ -81,9 +81,8 @@ class Daemon:
 
 
 def free_port(index):
-    """A port below those that the kernel gives away itself, for servers that cannot be told to
-    choose one and to say which. `index` tells those apart that are asked for at about the same
-    time.
+    """A port below those that the kernel assigns, for servers that cannot choose and report one
+    themselves. `index` separates ports requested at about the same time.
     """
     for port in range(22000 + index, 32000, 20):
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -93,8 +92,8 @@ def free_port(index):
 
 
 class Lab:
-    """Some hosts with sshd, reached by names that only `config` knows. With `ipv6` hosts that are
-    apart have addresses of IPv6 only, where the kernel has it.
+    """Some hosts with sshd, reached by names that only `config` knows. With `ipv6` separate hosts
+    have only IPv6 addresses, if the kernel supports it.
     """
 
     def __init__(self, names, ipv6=False):
@@ -122,17 +121,17 @@ class Lab:
         return f"{program('ssh')} -F '{self.config}'"
 
     def home(self):
-        """Words before a command that is to run on the launching host."""
+        """Words before a command for the launching host."""
         return self.inside("home")
 
     def inside(self, name):
-        """The same of any host, by nobody's agent."""
+        """Words before a command for any host, without an agent."""
         return ["ip", "netns", "exec", self._network(name)] if self.apart else []
 
     @contextlib.contextmanager
     def without_power(self, name, pids):
-        """Nothing goes to this host and nothing comes from it, and nobody is told. Where hosts are
-        not apart, these processes of it are stopped instead, and resumed at the end.
+        """Drops all traffic of this host, without a reset. If hosts are not separate, these
+        processes of it are stopped instead, and resumed at the end.
         """
         home, wire = self._network("home"), f"to{self.names.index(name)}"
         if self.apart:
@@ -167,7 +166,7 @@ class Lab:
                 "-f", self.folder / f"{name}-key")
         shutil.copy(self.folder / "user-key.pub", self.folder / "authorized")
 
-    # A bridge in the launching host's namespace, and a pair of ends to each of the others.
+    # A bridge in the launching host's namespace, and a veth pair to each of the others.
     def _make_networks(self):
         home = self._network("home")
         for name in ["home", *self.names]:
@@ -185,7 +184,7 @@ class Lab:
             run("ip", "-n", self._network(name), "link", "set", "wire", "up")
 
     def _add_address(self, network, address):
-        # No other host has these addresses: the kernel looks for no duplicates first.
+        # No other host has these addresses: skip the kernel's duplicate detection.
         words = [f"{address}/64", "nodad"] if self.ipv6 else [f"{address}/24"]
         run("ip", "-n", network, "addr", "add", *words, "dev", "wire")
 
@@ -196,7 +195,7 @@ class Lab:
         return f"{NETWORK_IPV6}::{number}" if self.ipv6 else f"10.213.0.{number}"
 
     def _serve(self, name, index):
-        """Starts a host's sshd; the port that it listens at."""
+        """Starts a host's sshd; returns its port."""
         port = 2200 + index if self.apart else free_port(index)
         configuration = self.folder / f"{name}-sshd"
         configuration.write_text(f"""
@@ -216,7 +215,7 @@ MaxStartups 100
             pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         command = [program("sshd"), "-D", "-e", "-f", str(configuration)]
         if self.apart:
-            # With a name of its own, by which the launcher tells hosts apart.
+            # With its own host name, by which the launcher tells hosts apart.
             command = ["ip", "netns", "exec", self._network(name), "unshare", "--uts", "sh", "-c",
                        f"hostname {name} && exec \"$@\"", "sh", *command]
         self._servers[name] = Daemon(command, "Server listening")
@@ -254,7 +253,7 @@ def processes():
 
 
 def agents():
-    """Process ids of the agents of launchers of this build."""
+    """Process ids of the agents of this build's launchers."""
     return [pid for pid, words in processes().items()
             if words[:1] == [str(cluster.LAUNCH)] and "--agent" in words]
 
@@ -276,7 +275,7 @@ def resume(pids):
 
 
 class FarTest(cluster.ClusterTest):
-    """A test whose jobs run behind agents. After it, none of these is left."""
+    """A test whose jobs run behind agents. Afterwards none of these is left."""
 
     def setUp(self):
         super().setUp()
@@ -286,7 +285,7 @@ class FarTest(cluster.ClusterTest):
         self.assertEqual(await_gone(agents()), [], "agents outlived their launcher")
 
     def assert_nobody_left(self):
-        """Of the job: at once. What carried it there (srun's second process) may end after it."""
+        """Of the job: at once. Its carrier (srun's second process) may end after it."""
         others = [pid for pid in self.survivors()
                   if "STRETTO_ROLE" not in cluster.variables_of(pid)]
         self.assertEqual(await_gone(others), [], "carriers outlived their job")
@@ -298,7 +297,7 @@ class FarTest(cluster.ClusterTest):
         return job
 
     def members(self):
-        """Name to process id of what runs under the mark of this test, on any host."""
+        """Name to process id of the processes under the mark of this test, on any host."""
         found = {}
         for pid in self.survivors():
             variables = cluster.variables_of(pid)
@@ -339,7 +338,7 @@ class FarTest(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def assert_noticed_once(self, job):
-        """A job of two workers that run NOTICED was told to end, and says so."""
+        """A job of two workers that run NOTICED got SIGTERM, and reports it."""
         self.refused(job, "Interrupted", "after the launcher was sent SIGTERM", status=3)
         for rank in (0, 1):
             self.assertEqual(job.lines_of(f"worker {rank}"), ["waits", "noticed 15", "more []"],

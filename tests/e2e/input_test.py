@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input in jobs of real processes: of four workers that read, the one that is starved is named by
-the scheduler, with the cause, and so is the end of it; who looks at the job sees it too. Where the
-others took its share they are held back until all have alike.
+"""Input in jobs of real processes: the scheduler names the starved one of four reading workers,
+with the cause, and reports its end; observers see it too. If the others took its bandwidth they are
+throttled until all have the same.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ WORKERS = 4
 SLOW = 2
 MODEST = 1
 TOKEN = "0123456789abcdef"
-SECONDS = 120  # Of one test, for some windows of a second; three such are below ctest's limit.
+SECONDS = 120  # For one test, for some windows of a second; three such are below ctest's limit.
 
 
 class Input(cluster.ClusterTest):
@@ -47,7 +47,7 @@ class Input(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def seen(self, job, metrics, *patterns):
-        """What stretto-top and the metrics show, asked for until all of it is there."""
+        """The output of stretto-top and the metrics, polled until all patterns occur."""
         host, port = job.scheduler_address()
         text = ""
         while time.monotonic() < self.deadline:
@@ -58,7 +58,7 @@ class Input(cluster.ClusterTest):
             text = top.stdout + (metrics.read_text() if metrics.exists() else "")
             if all(re.search(pattern, text) for pattern in patterns):
                 return
-            threading.Event().wait(0.5)  # The windows that it looks at take a second.
+            threading.Event().wait(0.5)  # Its windows take a second.
         self.fail(f"not all of {patterns} in\n{text}\n{job.output()}")
 
     def test_the_worker_with_the_slow_storage_is_named(self):
@@ -77,7 +77,7 @@ class Input(cluster.ClusterTest):
         self.end(job)
 
     def share_device(self, **variables):
-        """All read one device; one of them has an eighth of the others in flight."""
+        """All read one device; one worker has an eighth of the others' reads in flight."""
         (self.folder / "device").write_bytes(bytes(8))
         return self.read("--device", self.folder / "device", "--rate", "40e6", "--depth", 32,
                          "--modest_rank", MODEST, "--modest_depth", 4,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user of the installed package does: installs the build to a prefix (which is then moved,
-since packages are), builds examples against it with CMake and with pkg-config, and runs a job of
-hello through the installed launcher; the same with the shared library; and takes all away again.
-Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
+"""The steps of a user of the installed package: installs the build to a prefix (which is then
+moved, since packages are), builds examples against it with CMake and with pkg-config, and runs a
+job of hello through the installed launcher; the same with the shared library; then uninstalls
+everything. Needs STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
 """
 
 import os
@@ -21,7 +21,7 @@ SECONDS = 300
 
 
 def compiler():
-    """The one that made the libraries; those of another may not fit."""
+    """The compiler of the libraries; those of another may not fit."""
     cache = (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
     return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.MULTILINE).group(1)
 
@@ -63,7 +63,7 @@ class Prefix(unittest.TestCase):
                    *options)
 
     def build_example(self, name):
-        """With CMake, as a project by itself."""
+        """With CMake, as a standalone project."""
         project = self.root / name
         shutil.copytree(SOURCE / "examples" / name, project)
         status, said = self.configure(project)
@@ -87,7 +87,7 @@ class InstalledPackage(Prefix):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        for path in WRITTEN:  # Of an installation that is somebody's.
+        for path in WRITTEN:  # Of another installation.
             if path.exists():
                 cls.addClassCleanup(path.write_bytes, path.read_bytes())
         command("cmake", "--install", BUILD, "--prefix", cls.root / "installed")
@@ -231,7 +231,7 @@ class SharedLibrary(Prefix):
         self.assertEqual({"libstretto.so", "libstretto.so.0.1", self.library.name}, installed)
 
     def test_it_shows_what_headers_show(self):
-        """Nothing of ours but what public headers declare, and what that stands on; nothing of the
+        """Exports only the declarations of public headers, and their dependencies; nothing of the
         libraries under it."""
         names = command("nm", "--dynamic", "--defined-only", "--demangle", self.library)
         functions = [line.split(" ", 2)[2] for line in names.splitlines() if " T " in line]

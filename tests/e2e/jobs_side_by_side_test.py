@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of all sizes on one host: several at once without touching one another, the smallest, with
-shards, and a worker that nobody launched.
+"""Jobs of all sizes on one host: several at once without interference, the smallest, with shards,
+and a worker without a launcher.
 """
 
 import unittest
@@ -32,7 +32,7 @@ class SideBySide(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def test_a_worker_of_another_job_is_refused(self):
-        """Jobs under launchers have tokens of their own: a wrong port does no harm."""
+        """Jobs under launchers have their own tokens: a wrong port does no harm."""
         job = self.train("--rounds", 10**9, "--progress", 10)
         job.expect("progress", count=2)
         host, port = job.scheduler_address()
@@ -69,7 +69,7 @@ class Sizes(cluster.ClusterTest):
         self.assert_success(self.train(*SHORT, workers=5, servers=1), workers=5)
 
     def test_no_rounds(self):
-        """Workers that join and leave have had a job, too."""
+        """Workers that only join and leave have had a job, too."""
         self.assert_success(self.train("--rounds", 0))
 
     def test_a_worker_that_nobody_launched(self):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The worker of the tests of checkpoints: trains parameters that the servers keep, with a
-// checkpoint every so many steps, from where the job goes on; prints what it begins with, each
-// checkpoint, and at the end a digest of all bits.
+// checkpoint every N steps, from the job's restart point; prints its first values, each checkpoint,
+// and at the end a digest of all bits.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <stretto/checkpoints.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose processes a real mpirun starts: its ranks become the roles, exit statuses are exact,
-secrets stay out of command lines, and whoever is killed, nobody stays behind.
+secrets stay out of command lines, and after any kill no process is left.
 """
 
 import os
@@ -69,7 +69,7 @@ class Mpi(hosts.FarTest):
             [cluster.LAUNCH, "--via", "mpi", "--servers", 1, *flags, "--", *program]))
 
     def test_killed_from_outside(self):
-        """The launcher, mpirun or a rank: all end, and whose end it was is said by who can."""
+        """The launcher, mpirun or a rank: all end, and a member that knows it names the victim."""
         for what in ("launcher", "mpirun", "rank"):
             with self.subTest(what):
                 job = self.by_mpirun(cluster.TRAINING, *FOREVER)
@@ -116,7 +116,7 @@ class Mpi(hosts.FarTest):
     def test_many_launchers_are_refused(self):
         """An mpirun around the launcher would start as many jobs as ranks."""
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as said:
-            # By a file: mpirun may end before it has passed on what a rank said last.
+            # By a file: mpirun may end before it has forwarded a rank's last line.
             launcher = ["sh", "-c", f'exec {cluster.LAUNCH} {HELLO} 2>>"$0"', said.name]
             around = [hosts.program("mpirun"), "--oversubscribe", "-np", 2, *launcher]
             job = self.start_job(around, OMPI_ALLOW_RUN_AS_ROOT=1,
@@ -142,7 +142,7 @@ class Mpi(hosts.FarTest):
 
 
 class MpiOverHosts(hosts.FarTest):
-    """mpirun reaches other hosts by ssh itself; only the words after --starter are ours."""
+    """mpirun itself reaches other hosts by ssh; only the words after --starter are ours."""
 
     def test_hello(self):
         lab = hosts.Lab(["one", "two"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs inside allocations of a real Slurm of two nodes on this host, which the test starts and ends
-(munged, slurmctld, two slurmd, with configuration of their own in a folder of their own): noticed
-without --via, started by srun, exact exit statuses, notices, and nobody left.
+"""Jobs inside allocations of a real Slurm of two nodes on this host, which the test starts and
+stops (munged, slurmctld, two slurmd, with separate configuration in a separate folder): detected
+without --via, started by srun, exact exit statuses, notices, and no process left.
 """
 
 import os
@@ -24,10 +24,10 @@ FOREVER = ("--rounds", 10**9, "--progress", 10)
 
 
 class Slurm:
-    """A cluster of Slurm's with nodes n1 and n2, which are both this host."""
+    """A Slurm cluster with nodes n1 and n2, which are both this host."""
 
     def __init__(self):
-        # Not below a folder that only root may enter: munged trusts no such socket.
+        # Not below a folder that only root may enter: munged rejects such a socket.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto-slurm-"))
         self.folder.chmod(0o755)
         self.configuration = self.folder / "slurm.conf"
@@ -101,7 +101,7 @@ PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
         said = subprocess.run([hosts.program("slurmctld"), "-V"], check=True, text=True,
                               stdout=subprocess.PIPE).stdout
         if tuple(map(int, re.findall(r"\d+", said)[:2])) >= (23, 11):
-            # Newer versions want control groups, which a container or chroot may lack.
+            # Newer versions require control groups, which a container or chroot may lack.
             self.configuration.with_name("cgroup.conf").write_text("CgroupPlugin=disabled\n",
                                                                    encoding="ascii")
 
@@ -175,7 +175,7 @@ class Allocations(hosts.FarTest):
                 launcher = self.launcher_of(job)
                 if what == "launcher":
                     os.kill(launcher, signal.SIGKILL)
-                    job.end()  # With a status of salloc's own.
+                    job.end()  # With salloc's own status.
                 else:
                     srun, = [pid for pid in cluster.children_of(launcher)
                              if "--relative=1" in hosts.processes().get(pid, [])]
@@ -185,7 +185,7 @@ class Allocations(hosts.FarTest):
                 self.assert_ended(pids)
 
     def test_notices_come_once_to_each(self):
-        """To all steps, as scancel and preemption send it."""
+        """To all steps, as from scancel and preemption."""
         job = self.over_nodes(sys.executable, "-c", hosts.NOTICED)
         job.expect("waits", count=2)
         number = cluster.variables_of(self.launcher_of(job))["SLURM_JOB_ID"]

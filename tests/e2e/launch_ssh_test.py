@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs over hosts by ssh, with real sshd servers: sums, arguments, output and exit statuses come
-through as they do on one host; whoever is killed, nobody stays behind; the token is in no command
-line; and what can be wrong with a host is said in words.
+"""Jobs over hosts by ssh, with real sshd servers: sums, arguments, output and exit statuses are the
+same as on one host; after any kill no process is left; the token is in no command line; and errors
+of hosts are explained.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ SAY_WORDS = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['O
 
 
 class Hosts(hosts.FarTest):
-    """Two hosts besides the launching one, for all tests of a class."""
+    """Two hosts in addition to the launching one, for all tests of a class."""
 
     names = ("one", "two")
 
@@ -100,7 +100,7 @@ class Jobs(Hosts):
             self.assertEqual(len(ones), 2)
 
     def agent_of(self, worker):
-        """Process id of the agent that has started this worker."""
+        """Process id of the agent that started this worker."""
         pid = self.members()[worker]
         return next(agent for agent in hosts.agents() if pid in cluster.children_of(agent))
 
@@ -109,7 +109,7 @@ class Jobs(Hosts):
             os.kill(pid, signal.SIGCONT)
 
     def test_a_frozen_agent_is_given_up(self):
-        """Its worker ends with the others, and nobody hears of it."""
+        """Its worker ends with the others, without a report of its end."""
         end = self.lab.folder / "end"
         job = self.over(cluster.TRAINING, *FOREVER, "--until", end, flags=["-s", 1])
         job.expect("progress", count=4)
@@ -120,10 +120,10 @@ class Jobs(Hosts):
         self.assertEqual(job.end(), 1, job.output())
         self.one_error(job, "Timeout", "role=worker rank=1", "nothing heard of the agent on two")
         job.expect(r"^\[launcher\] worker 1 is lost: nothing heard of the agent on two")
-        self.let_go(frozen)  # It finds that its launcher has gone.
+        self.let_go(frozen)  # It finds its launcher gone.
 
     def test_an_elastic_job_outlives_a_frozen_agent(self):
-        """Its scheduler hears of the worker there, also that it leaves."""
+        """Its scheduler knows the worker there, also that it leaves."""
         end = self.lab.folder / "elastic-end"
         job = self.over(cluster.BUILD / "tests" / "losing", "--until", end,
                         flags=["--workers", "1:2", "-s", 1])
@@ -137,7 +137,7 @@ class Jobs(Hosts):
         self.let_go(frozen)
 
     def test_an_elastic_job_takes_a_frozen_agent_up_again(self):
-        """Its worker, which trained meanwhile, prints and ends as the others do."""
+        """Its worker, which trained meanwhile, prints and ends like the others."""
         end = self.lab.folder / "awakened-end"
         job = self.over(cluster.BUILD / "tests" / "losing", "--until", end,
                         flags=["--workers", "1:2", "-s", 1])
@@ -208,7 +208,7 @@ class Jobs(Hosts):
                            r"(\d+) \(0 more restarts may follow\), without two$")
         job.expect(rf"\[worker 0\] from checkpoint=\d+ step={found[1]}$")
         self.assertEqual(len(hosts.agents()), 1)
-        # Another one is more than was asked for, and would find no host.
+        # A further one is not configured, and would find no host.
         os.kill(hosts.agents()[0], signal.SIGKILL)
         self.refused(job, "Network", "one is lost")
 
@@ -228,7 +228,7 @@ class Jobs(Hosts):
         self.assert_ended(pids)
 
     def test_a_killed_way_ends_the_job(self):
-        """Of ssh, or of an agent: the host is named, and nothing stays there."""
+        """Of ssh, or of an agent: the host is named, and no process is left there."""
         for what in ("ssh", "agent"):
             with self.subTest(what):
                 job = self.over(cluster.TRAINING, *FOREVER)
@@ -246,7 +246,7 @@ class Jobs(Hosts):
                 self.assert_ended(pids)
 
     def test_notices_come_once_to_each(self):
-        """SIGTERM to the launcher, and to an agent, as batch systems do."""
+        """SIGTERM to the launcher, and to an agent, as from batch systems."""
         for target in ("launcher", "agent"):
             with self.subTest(target):
                 job = self.over(sys.executable, "-c", hosts.NOTICED)
@@ -259,7 +259,7 @@ class Jobs(Hosts):
                 self.assert_noticed_once(job)
 
     def test_a_notice_ends_workers_of_shells(self):
-        """The shells end first; the launcher hears when what they left behind has ended, too."""
+        """The shells end first; the launcher is told when their children have ended, too."""
         program = cluster.BUILD / "tests" / "losing"
         job = self.over("sh", "-c", f"{program} --until {self.lab.folder}/never; exit",
                         flags=["--workers", "1:2", "-s", 1])
@@ -295,7 +295,7 @@ class Jobs(Hosts):
         self.assert_nobody_left()
 
     def test_check_finds_a_firewall(self):
-        if not self.lab.apart:  # Without namespaces no firewall of this test's own can be made.
+        if not self.lab.apart:  # Without namespaces this test cannot have its own firewall.
             self.assertEqual(self.over(HELLO, flags=["--check"]).end(), 0)
             return
         one, two = self.lab.address("one"), self.lab.inside("two")
@@ -343,7 +343,7 @@ class JobsOverIpv6(Hosts):
 
 
 class Refusals(Hosts):
-    """Hosts and host files with which a job cannot begin."""
+    """Hosts and host files with which a job cannot start."""
 
     names = ("one",)
 
@@ -381,7 +381,7 @@ class Refusals(Hosts):
                      "same build")
 
     def test_a_chatty_login_shell(self):
-        """What it prints before the agent speaks is shown, and not taken for frames."""
+        """Its output before the agent's is shown, and not parsed as frames."""
         folder = self._folder_without_launcher()
         agent = folder / "stretto-launch"
         agent.write_text(f'#!/bin/sh\necho "Welcome to this host"\nexec {cluster.LAUNCH} "$@"\n',
@@ -426,7 +426,7 @@ def _frame(kind, number, *texts):
     return len(body).to_bytes(4, "little") + body
 
 
-# Says hello as an agent of another release would.
+# Sends the hello of an agent of another release.
 OLD_AGENT = "printf '%b' '{}'\nexec cat >/dev/null\n".format(
     "".join(f"\\0{byte:03o}" for byte in b"stretto-agent 1\n"
             + _frame(1, -1, "0.0.9", "host", "", "", "")))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts in network namespaces of their own, a job that trains on them or two ends of RPC that call
-each other, and a link between two of these cut in one of several ways: what failures of a network
-look like to the processes. And the campaign of such cuts that `tools/chaos links` makes.
+"""Hosts in separate network namespaces, a job that trains on them or two RPC peers that call each
+other, and a link between two of these cut in one of several ways: the effects of network failures
+on the processes. Also the campaign of such cuts for `tools/chaos links`.
 """
 
 import contextlib
@@ -19,16 +19,16 @@ import lab
 
 FLAGS = ("--rounds", 10**9, "--progress", 5, "--elements", 20000)
 HOSTS = ("scheduler", "server", "worker", "others")
-# What does it, as rules of iptables at the end that no longer hears: `from` the other one.
+# Rules of iptables at the receiving end: `from` the peer.
 KINDS = {
     "drop": ("-j", "DROP"),
     "reset": ("-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"),
     "large": ("-m", "length", "--length", "500:65535", "-j", "DROP"),
 }
-# Another one, which is no cut: TCP makes up for it.
+# Another kind, which is no cut: TCP recovers from it.
 LOSSY = ("-m", "statistic", "--mode", "random", "--probability", "0.01", "-j", "DROP")
-# The link to cut: the hosts at its two ends, which the directions are told by. "provider" is what
-# libfabric's provider has of the first one, without our own connection beside it.
+# The link to cut: the hosts at its two ends, which define the directions. "provider" is the
+# libfabric provider's part of the first one, without our own connection.
 LINKS = {
     "data": ("worker", "server"),
     "provider": ("worker", "server"),
@@ -38,12 +38,12 @@ LINKS = {
 }
 TRANSPORTS = ("tcp", "fabric")
 CALLING = cluster.BUILD / "tests" / "calling"
-# Of a campaign: seconds from a cut to the end of the last process, and until who has not ended is
-# counted as hanging.
+# Of a campaign: seconds from a cut to the end of the last process, and until a running process
+# counts as hanging.
 MOST_SECONDS = 10.0
 LONGEST_WAIT = 40.0
 BUSY_BYTES = 1 << 16
-UNDISTURBED = 12.0  # Seconds for which a cut is watched that nothing should come of.
+UNDISTURBED = 12.0  # Seconds for which a harmless cut is watched.
 
 
 class Network:
@@ -83,12 +83,12 @@ class Network:
         return f"stretto-{os.getpid()}-{host}"
 
     def at(self, host):
-        """Words before a command that is to run on a host."""
+        """Words before a command for a host."""
         return ["ip", "netns", "exec", self._name(host)]
 
     def cut(self, kind, direction, ends=LINKS["data"], only=()):
-        """From now on one of KINDS, or what is "lossy", befalls what the hosts at the two ends send
-        each other, or `only` some ports of TCP: (the first end's, the second one's).
+        """From now on one of KINDS, or "lossy", affects the traffic between the hosts at the two
+        ends, or `only` some ports of TCP: (the first end's, the second one's).
         """
         what = LOSSY if kind == "lossy" else KINDS[kind]
         for near, far in (ends, ends[::-1]):
@@ -115,7 +115,7 @@ class Network:
         return found
 
     def hits(self):
-        """The packets that the cut has met; 0: it had no effect."""
+        """The number of packets that the cut has affected; 0: it had no effect."""
         words = (hosts.program("iptables"), "-nvxL", "INPUT")
         told = [subprocess.run([*self.at(host), *words], capture_output=True, text=True,
                                check=True).stdout for host in HOSTS]
@@ -127,7 +127,7 @@ class Network:
             hosts.run(*self.at(host), hosts.program("iptables"), "-F", "INPUT")
 
     def pull(self, host):
-        """The host's cable: nothing leaves and nothing comes until it is put back."""
+        """Unplugs the host's cable: no traffic passes until it is plugged in."""
         hosts.run("ip", "-n", self._name(host), "link", "set", "wire", "down")
         told = subprocess.run(["ip", "-n", self._name(host), "link", "show", "wire"],
                               capture_output=True, text=True, check=True).stdout
@@ -144,7 +144,7 @@ class Network:
 
 @dataclasses.dataclass
 class Outcome:
-    """Of one cut: seconds from it until the last process had ended, and what was not right."""
+    """The result of a cut: seconds from it until the last process had ended, and errors found."""
 
     seconds: float
     wrong: list
@@ -181,7 +181,7 @@ class Job(cluster.ByHand):
                           lambda name: must_name(link, name))
 
     def goes_on(self, since):
-        """How it takes a cut of what is not used: not at all."""
+        """Checks that a cut of an unused link has no effect."""
         wrong = []
         for name, process in self.everybody.items():
             with contextlib.suppress(AssertionError):
@@ -195,8 +195,8 @@ class Job(cluster.ByHand):
 
 
 class Calls:
-    """Two ends of RPC that call each other: one where the job's worker 0 would be, which connects,
-    the other one at its server 0's."""
+    """Two RPC peers that call each other: one at the host of worker 0, which connects, and one at
+    that of server 0."""
 
     def __init__(self, test, network, transport, flags, **variables):
         self.everybody = {}
@@ -217,14 +217,14 @@ class Calls:
 
     def outcome(self, since, seconds, link="rpc"):
         assert link == "rpc"
-        # Who listens knows the other one by its host's name and process.
+        # The listening peer identifies the other one by its host's name and process.
         far = {"callee": f":{self.everybody['caller'].pid}", "caller": Network.address("server")}
         return outcome_of(self.everybody, since, seconds, lambda name: ("PeerLost", far[name]))
 
 
 def must_name(link, name):
-    """Words that a member's last line must have once a link was cut. The scheduler's word on who
-    is lost is about its own link to that one, and this one can only tell of the scheduler."""
+    """Required words in a member's last line after a cut of the link. The scheduler's report of a
+    loss is about its own link to that member, and this member can only report the scheduler."""
     if link in ("data", "provider"):
         return ("worker 0", "server 0")
     lost = link.removesuffix("-scheduler") + " 0"
@@ -232,7 +232,7 @@ def must_name(link, name):
 
 
 def outcome_of(everybody, since, seconds, words):
-    """How processes take a cut that was made at `since`; who has not ended is destroyed."""
+    """The processes' reaction to a cut made at `since`; running processes are killed."""
     wrong, last = [], since
     for name, process in everybody.items():
         try:
@@ -252,7 +252,7 @@ def outcome_of(everybody, since, seconds, words):
 
 
 class Campaign(cluster.ClusterTest):
-    """Jobs over all transports at once, for each cut anew."""
+    """Jobs over all transports at once, new ones for each cut."""
 
     def runTest(self):
         """Not run as a test."""
@@ -277,7 +277,7 @@ class Campaign(cluster.ClusterTest):
         since = time.monotonic()
         network.cut(kind, direction, ends,
                     only=network.busy_ports(ends) if link == "provider" else ())
-        # Nothing that a job in training says to its scheduler needs a large packet.
+        # No message of a job in training to its scheduler needs a large packet.
         unused = kind == "large" and "scheduler" in link
         outcomes = {name: job.goes_on(since) if unused else job.outcome(since, LONGEST_WAIT, link)
                     for name, job in jobs.items()}

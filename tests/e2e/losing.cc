@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker of an elastic job, for tests that kill some of its like: pushes whole numbers of which a
-// sum tells whose shares are in it, in place and not by turns, until all have been told to stop.
-// Every element of every sum is compared; survivors must have got the same, which they show by a
-// digest of all that came. Who comes for others gets that digest and the last sums as its state.
+// A worker of an elastic job, for tests that kill some of them: pushes whole numbers whose sum
+// identifies the contributors, alternating between in place and not, until all have been told to
+// stop. Compares every element of every sum; a digest of all results shows that survivors got the
+// same. Replacements get that digest and the last sums as their state.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <stretto/notices.h>
@@ -29,9 +29,9 @@ DEFINE_int64(number, -1, "Whose digit is ours; -1: STRETTO_RANK says");
 namespace stretto {
 namespace {
 
-constexpr int kDigits = 12;  // Bits of a worker's own digit in a sum: a round's number, cut.
+constexpr int kDigits = 12;  // Bits of a worker's own digit in a sum: a round's number, truncated.
 constexpr std::int64_t kDigit = (std::int64_t{1} << kDigits) - 1;
-constexpr std::uint32_t kMostWorkers = 5;  // With those that come for others.
+constexpr std::uint32_t kMostWorkers = 5;  // Including replacements.
 
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
@@ -50,12 +50,12 @@ std::int64_t share_of(std::uint32_t number, std::int64_t round) {
   return digit_of(round) << (kDigits * static_cast<int>(number));
 }
 
-/// Whose shares are in the sums of one tensor's rounds, as bits; who is out stays out.
+/// The contributors to the sums of one tensor's rounds, as bits; an absent worker stays absent.
 class Sums {
  public:
   Sums(std::size_t elements, std::uint32_t self) : present_(elements, 0), self_(self) {}
 
-  /// `come`: those may be in it who were in none before.
+  /// `come`: workers absent from all earlier sums may be included.
   void check(const std::vector<std::int64_t>& sums, std::int64_t round, std::uint32_t told,
              bool come) {
     std::uint32_t fewest = kMostWorkers;
@@ -89,7 +89,7 @@ std::uint64_t digest_of(std::uint64_t before, const std::vector<std::int64_t>& s
   return before;
 }
 
-// What a worker has, also after its job has lost it and it has come again.
+// The state of a worker, also after its job has expelled it and it has rejoined.
 struct Training {
   Training(std::size_t size, std::uint32_t self)
       : number(self), mine(size), apart(size), last(size), sums(size, self) {}
@@ -101,14 +101,14 @@ struct Training {
   double longest_ms = 0;
 };
 
-// Who we were, if the job goes on without us.
+// Our former member id, if the job continues without us.
 NodeId lost_or_exit(const ProgramSteps& steps, const Status& status) {
   if (steps.lost_as() == 0) status.or_exit();
   say("lost: " + status.cause());
   return steps.lost_as();
 }
 
-// Until all stop. Not 0: the job has lost this worker, which was that one.
+// Until all stop. Not 0: the job has expelled this worker, which had that member id.
 NodeId train(Worker& worker, Training& own) {
   using Clock = std::chrono::steady_clock;
   worker.on_view(

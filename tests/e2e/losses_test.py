@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs whose workers are killed: the others go on with exact sums, all the same, and the
-job ends well while enough of them are left, else in order with a name."""
+"""Elastic jobs whose workers are killed: the others continue with exact, identical sums, and the
+job succeeds while enough of them are left; otherwise it ends with an error that names one."""
 
 import os
 import re
@@ -33,7 +33,7 @@ class LosingTest(cluster.ClusterTest):
         return job
 
     def go_on(self, job, survivors):
-        """All who are left go on, after what has been said so far."""
+        """Waits until all remaining workers continue."""
         for name in survivors:
             said = [int(line.removeprefix("round ")) for line in job.lines_of(name)
                     if line.startswith("round ")]
@@ -44,7 +44,7 @@ class LosingTest(cluster.ClusterTest):
             pass
 
     def done(self, job, survivors):
-        """They have the same of everything; the longest wait for a sum, in ms."""
+        """Checks that their results are equal; returns the longest wait for a sum, in ms."""
         self.assertEqual(job.end(), 0, job.output())
         self.assertNotIn("wrong:", job.output())
         ends = {name: re.search(r"done rank=(\d+) size=(\d+) (rounds=\d+ digest=\w+) "
@@ -59,7 +59,7 @@ class LosingTest(cluster.ClusterTest):
         return max(float(end[4]) for end in ends.values())
 
 class Losses(LosingTest):
-    """Sums that servers make."""
+    """Sums by servers."""
 
     def test_rank_0_and_another_are_killed(self):
         job = self.begin("1:3")
@@ -135,7 +135,7 @@ class Losses(LosingTest):
         self.done(job, ("worker 0", "worker 2", "worker 3"))
 
     def test_lost_workers_are_replaced(self):
-        """Rank 0 is one, and one that has come for another is the next."""
+        """Rank 0 is one, and a replacement is the next."""
         job = self.begin("2:3", flags=("--restarts", "2"))
         os.kill(job.members()["worker 0"], signal.SIGKILL)
         job.expect(r"the job goes on without it; worker 3 is started for it$")
@@ -167,7 +167,7 @@ class Losses(LosingTest):
         self.assertNotIn("SIGKILL", job.output())
 
     def join(self, job, number, token=None):
-        """One of our own, that joins the job."""
+        """A worker of the test's own that joins the job."""
         told = cluster.variables_of(job.members()["worker 1"])
         variables = {} if token is None else {"STRETTO_JOB_TOKEN": token}
         return self.start(f"joiner {number}", [cluster.LAUNCH, "join", told["STRETTO_SCHEDULER"],
@@ -270,7 +270,7 @@ class Losses(LosingTest):
 
 
 class LossesAmongWorkers(LosingTest):
-    """Sums that workers make among themselves."""
+    """Sums by workers among themselves."""
 
     exchange = "tree"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs say of themselves: --help, and the man pages and bash completion made of it. Needs
+"""The programs' own documentation: --help, and the man pages and bash completion made of it. Needs
 STRETTO_BUILD_DIR and STRETTO_SOURCE_DIR.
 """
 
@@ -20,7 +20,7 @@ os.environ["PYTHONPATH"] = str(BUILD / "python")
 
 PROGRAMS = ("stretto-bench", "stretto-checkpoint", "stretto-launch", "stretto-scheduler",
             "stretto-server", "stretto-top", "stretto-trace")
-# Of the Python package; what their modules are called there.
+# Of the Python package; the names of their modules.
 MODULES = {"bpslaunch": "stretto.bpslaunch", "stretto-doctor": "stretto.doctor"}
 EXAMPLES = ("digits", "stretto-converge", "rpc", "input")
 SECONDS = 30
@@ -44,7 +44,7 @@ def help_of(name):
 
 
 def with_manuals():
-    """All that have a page: without pybind11 there is no Python package."""
+    """All programs with a page: without pybind11 there is no Python package."""
     return (*PROGRAMS, *(MODULES if (BUILD / "manuals" / "man" / "bpslaunch.1").exists() else ()))
 
 
@@ -63,7 +63,7 @@ class Help(unittest.TestCase):
                 self.assertRegex(said, rf"^{name} \d+\.\d+\.\d+( \([0-9a-f]{{12}}(-dirty)?\))?\n$")
 
     def test_only_our_flags(self):
-        """Neither told nor taken: those of the library that reads flags."""
+        """Flags of the flag library itself are neither listed nor accepted."""
         for name in PROGRAMS:
             flags = help_of(name).flags
             with self.subTest(name):
@@ -77,13 +77,13 @@ class Help(unittest.TestCase):
             if name == "stretto-bench":
                 continue
             for flag in help_of(name).flags:
-                # The second is wrong in any case, so nothing is started.
+                # The second is always invalid, so no process starts.
                 words = [flag] if flag.startswith("--") else [flag, "1"]
                 _, _, complaint = run(BUILD / "bin" / name, *words, "--no-such-flag")
                 self.assertNotRegex(complaint, f"(no|unknown) flag '?{flag}\\b", name)
 
     def test_benchmarks(self):
-        """Each of them lists its flags: together those of --help."""
+        """Each of them lists its flags, which together are those of --help."""
         text, found = help_of("stretto-bench"), {"--help", "--version"}
         for benchmark in text.commands:
             _, _, complaint = run(BUILD / "bin" / "stretto-bench", benchmark, "--no_such_flag")
@@ -92,7 +92,7 @@ class Help(unittest.TestCase):
         self.assertEqual(found, set(text.flags))
 
     def test_output_that_cannot_be_written(self):
-        """A full disk is told; a reader that has left is not."""
+        """A full disk is reported; a reader that has closed is not."""
         for name in with_manuals():
             flags = ("--help",) if name == "bpslaunch" else ("--help", "--version")
             for flag in flags:
@@ -110,7 +110,7 @@ class Help(unittest.TestCase):
                 self.assertTrue(said.startswith(f"usage: {name} "), said)
 
     def test_examples(self):
-        """They have our flags only, too, and complain in one line."""
+        """They have only our flags, too, and report errors in one line."""
         for name in EXAMPLES:
             with self.subTest(name):
                 status, said, complaint = run(BUILD / "bin" / name, "--help")
@@ -147,7 +147,7 @@ class Manual(unittest.TestCase):
 class Completion(unittest.TestCase):
 
     def complete(self, *words, lines=False):
-        """What bash offers for the last of the words."""
+        """bash's completions for the last of the words."""
         script = BUILD / "manuals" / "completions" / words[0]
         function = "_" + words[0].replace("-", "_")
         told = " ".join(f"'{word}'" for word in words)
@@ -174,7 +174,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("stretto-launch", "--workers", ""), [])
 
     def test_choices_with_names(self):
-        """Words in lower case are offered as they are; DIR and FILE by what is there."""
+        """Words in lower case are offered unchanged; DIR and FILE complete to existing files."""
         self.assertEqual(self.complete("stretto-launch", "--resume", "a"), ["auto"])
         self.assertEqual(self.complete("stretto-launch", "--resume", "doc"), ["docs"])
         self.assertEqual(self.complete("stretto-launch", "--resume", "LIC"), [])

@@ -60,9 +60,9 @@ class SlowDisk:
 
 
 class Job:
-    """What one kind of job has: who may be struck, and together."""
+    """The processes of one kind of job: its victims, and pairs of them."""
 
-    lines = "step="  # What each worker prints for a step.
+    lines = "step="  # The prefix of each worker's line for a step.
     is_on_disk = False
 
     def apart(self, one, two):
@@ -116,7 +116,7 @@ class Mixture(cluster.ClusterTest):
         """Not run as a test."""
 
     def one(self, name, dice, disk):
-        """Returns what happened, in words, after the job has gone on."""
+        """Returns a description of the faults, after the job has continued."""
         kind = KINDS[name]()
         variables = {"STRETTO_TRANSPORT": dice.choice(("auto", "tcp"))}
         if disk:
@@ -173,7 +173,7 @@ class Mixture(cluster.ClusterTest):
             os.kill(pid, signal.SIGCONT)
 
     def await_all(self):
-        """Raises what a pause has raised."""
+        """Raises the error of a pause."""
         for pause in self.waiting:
             pause.result()
 
@@ -186,8 +186,8 @@ class Mixture(cluster.ClusterTest):
 
 
 class CutHost(host_losses.HostsLost):
-    """A host with two servers is cut off, for a time or for good, beside a fault of the scheduler
-    or a pause of any member."""
+    """A host with two servers is cut off, temporarily or permanently, together with a fault of the
+    scheduler or a pause of any member."""
 
     def runTest(self):
         """Not run as a test."""

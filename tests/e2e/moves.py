@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign of `tools/chaos moves`: a job whose servers keep 64 MiB of parameters hands their
-places over, one after the other, while its workers make steps of some milliseconds: how long the
-longest step around each change of hands is, and how many steps are made while all is copied."""
+"""The campaign of `tools/chaos moves`: a job whose servers keep 64 MiB of parameters migrates them,
+one after another, while its workers make steps of some milliseconds. Measures the longest step
+around each handoff, and the number of steps during the copy."""
 
 import json
 import os
@@ -16,14 +16,14 @@ import cluster
 
 MOVING = cluster.BUILD / "tests" / "moving"
 PATIENCE = 120.0
-CALM = 1.0  # Seconds between two moves, in which nothing happens.
-AROUND = 0.25  # Seconds before and after a change of hands.
+CALM = 1.0  # Seconds between two moves, without activity.
+AROUND = 0.25  # Seconds before and after a handoff.
 STARTED = r"\[launcher\] server (\d+) is started, to have the place of server (\d+)"
 HAS_PLACE = r"server (\d+) has given its place to server (\d+)"
 
 
 def steps_in(path):
-    """(begin, end) of each step, in seconds of time.monotonic()."""
+    """(start, end) of each step, in seconds of time.monotonic()."""
     steps = []
     for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
         end, lasted = (int(word) / 1e9 for word in line.split())
@@ -32,18 +32,18 @@ def steps_in(path):
 
 
 def longest(steps, begin, end):
-    """The longest step that was under way between these two."""
+    """The longest step in progress between these two times."""
     return max((stop - start for start, stop in steps if stop >= begin and start <= end),
                default=0.0)
 
 
 def at(values, share):
-    """The value that this share of them does not exceed."""
+    """The quantile of the values for this share."""
     return sorted(values)[min(int(len(values) * share), len(values) - 1)]
 
 
 def pace(steps, begin, end):
-    """Steps a second that ended between these two."""
+    """Steps a second that ended between these two times."""
     return sum(1 for _, stop in steps if begin <= stop < end) / (end - begin)
 
 
@@ -54,7 +54,7 @@ class Moves(cluster.ClusterTest):
         """Not run as a test."""
 
     def moved(self, job, name, count):
-        """(asked, handed over) of one move, and who has the place then."""
+        """(requested, completed) times of one migration, and the new primary."""
         asked = time.monotonic()
         os.kill(job.members()[name], signal.SIGTERM)
         has = job.expect(HAS_PLACE, PATIENCE, count=count)
@@ -76,7 +76,7 @@ class Moves(cluster.ClusterTest):
 
 
 def figures(spans, steps):
-    """What the moves cost."""
+    """The cost of the migrations."""
     frozen = [longest(steps, handed - AROUND, handed + AROUND) for _, handed in spans]
     undisturbed = [(handed + AROUND, handed + CALM - 0.1) for _, handed in spans]
     usual = statistics.median(pace(steps, *span) for span in undisturbed)
@@ -91,7 +91,7 @@ def figures(spans, steps):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     test = Moves()
     test.setUp()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixed ports: where a job listens that was told to, and what is said of a port that is taken."""
+"""Fixed ports: a job listens at the configured ports; the error for a port in use."""
 
 import signal
 import socket
@@ -7,11 +7,11 @@ import unittest
 
 import cluster
 
-ATTEMPTS = 5  # To find ports in a row that nobody takes meanwhile.
+ATTEMPTS = 5  # To find a range of ports that stays free.
 
 
 def free_ports(count):
-    """The first of so many ports in a row that are free now."""
+    """The first of `count` consecutive ports that are free now."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as found:
             first = found.getsockname()[1]
@@ -26,7 +26,7 @@ def free_ports(count):
 class Ports(cluster.ClusterTest):
 
     def job_at(self, first):
-        """A job of 2 servers of 2 shards that has begun; None if somebody has taken a port."""
+        """A started job of 2 servers of 2 shards; None if another process took a port."""
         job = self.train("--rounds", 1_000_000, launcher=["--port", first, "--shards", 2])
         match = job.expect("all are here|Address already in use")
         if match.group(0) == "all are here":
@@ -68,7 +68,7 @@ class Ports(cluster.ClusterTest):
             job = self.train("--rounds", 20, STRETTO_METRICS_ADDRESS=port)
             self.assert_success(job)
         said = [line for line in job.lines if f"127.0.0.1:{port}: Address already in use" in line]
-        self.assertEqual(len(said), 1, job.output())  # Others' ports, the next ones, may be taken.
+        self.assertEqual(len(said), 1, job.output())  # The next ports may be in use by others.
         self.assertIn("no metrics are served", said[0])
 
     def test_what_is_set_in_vain_is_said(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stretto-bench preempt` as root: its figures make sense, compared with others of the same run,
-and nothing of its lab stays behind, however it ends. Where this user may make no network namespace
-the benchmark has to say so in words that help; that is all that can be tested there, and is said.
+"""`stretto-bench preempt` as root: its figures are plausible, compared with others of the same run,
+and its lab is always removed. If this user cannot make network namespaces the benchmark must report
+that with a remedy; that is the only test then, and it says so.
 """
 
 import json
@@ -13,7 +13,7 @@ import cluster
 import lab
 
 BENCH = cluster.BIN / "stretto-bench"
-# What the rows of any mode must tell.
+# Required keys of the rows of any mode.
 KEYS = {"mode", "background", "rate_mbit", "urgent_first_ms", "urgent_p50_ms", "urgent_p95_ms",
         "urgent_max_ms", "background_cpu_s_per_gb", "unloaded_cpu_s_per_gb",
         "unloaded_p50_ms", "background_gb_per_s", "unloaded_gb_per_s", "rate_used", "transport",
@@ -32,18 +32,18 @@ class Preempt(cluster.ClusterTest):
         self.assert_nobody_left()
 
     def rows(self, *flags):
-        """Mode, with the background's kind where it is bulk, to row of one short run."""
+        """The rows of one short run by mode, with the background's kind for bulk."""
         bench = self.preempt("--json", "--seconds", 1, "--repeats", 1, *flags)
         self.assertEqual(bench.end(240), 0, bench.output())
         self.assert_clean(bench)
-        rows = [json.loads(line) for line in bench.lines]  # Nothing else is printed.
+        rows = [json.loads(line) for line in bench.lines]  # All output lines are rows.
         for row in rows:
             self.assertLessEqual(KEYS, row.keys())
             ordered = [row[f"urgent_{name}_ms"] for name in ("p50", "p95", "max")]
             self.assertEqual(ordered, sorted(ordered), row)
             self.assertGreater(ordered[0], 0, row)
             self.assertGreater(row["background_gb_per_s"], 0, row)
-            # The shaper lets no more through.
+            # The limit of the shaper.
             self.assertLess(row["rate_used"], 1.02, row)
         return {self.name_of(row): row for row in rows}
 
@@ -58,8 +58,8 @@ class Preempt(cluster.ClusterTest):
         self.assertEqual(set(rows), {"fifo", "preempt", "preempt bulk"})
         fifo, preempt, bulk = rows["fifo"], rows["preempt"], rows["preempt bulk"]
         self.assertGreater(fifo["urgent_p50_ms"], 3 * preempt["urgent_p50_ms"])
-        # Ahead of the first are some milliseconds of bulk, which yields to the others; how many
-        # depends on who else wants the processors.
+        # Before the first come some milliseconds of bulk, which yields to the others; their number
+        # depends on other users of the processors.
         self.assertGreater(fifo["urgent_p50_ms"], 10 * bulk["urgent_p50_ms"])
         # In line: all of the background goes first, 134 ms of it at this rate.
         self.assertGreater(fifo["urgent_p50_ms"], 0.8 * 16 * 1.024 ** 2 * 8)
@@ -68,7 +68,7 @@ class Preempt(cluster.ClusterTest):
     def test_another_process_yields_too(self):
         rows = self.rows("--processes", 2, "--background", "bulk", "--host_window", "none,urgent")
         self.assertEqual(set(rows), {"preempt bulk none", "preempt bulk urgent"})
-        # Without a window for the host the receiver tells the other process.
+        # Without a window for the host the receiver throttles the other process.
         for row in rows.values():
             self.assertGreater(row["urgent_first_ms"], 2 * row["urgent_p50_ms"], row)
             self.assertGreater(row["rate_used"], 0.7, row)
@@ -101,7 +101,7 @@ class Preempt(cluster.ClusterTest):
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number.name):
                 bench = self.preempt("--seconds", 600)
-                bench.expect("^preempt: ")  # The lab stands.
+                bench.expect("^preempt: ")  # The lab is set up.
                 self.assertEqual(len(lab.namespaces_of(bench.pid)), 2)
                 bench.send(number)
                 self.assertEqual(bench.end(), 1, bench.output())
@@ -129,7 +129,7 @@ class Preempt(cluster.ClusterTest):
 
 
 class NoLab(cluster.ClusterTest):
-    """Instead of the tests above, where a lab cannot be made."""
+    """Replaces the tests above if a lab cannot be made."""
 
     def test_the_refusal_says_what_to_do(self):
         bench = self.start("bench", [BENCH, "preempt", "--json", "--seconds", 1])

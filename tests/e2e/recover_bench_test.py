@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`stretto-bench recover`: a short run has all of its rows, with the keys that scripts rely on; of
-speed nothing is asserted.
+"""`stretto-bench recover`: a short run prints every row, with the keys that scripts rely on; speed
+is not checked.
 """
 
 import json
@@ -12,7 +12,7 @@ import cluster
 
 BENCH = cluster.BIN / "stretto-bench"
 KEYS = ["name", "seconds", "stall_ms", "throughput_ratio", "disk_ratio"]
-ROWS = {  # With what each has.
+ROWS = {  # With the keys of each.
     "checkpoint": {"seconds", "stall_ms", "throughput_ratio", "disk_ratio"},
     "restore": {"seconds", "disk_ratio"},
     "replicas": {"seconds", "throughput_ratio"},

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A relay of TCP connections in user space: what lies between processes that test a network's bad
-days on one host. It resets connections, holds up what goes one way, and corrupts, delays or keeps
-what goes through.
+"""A relay of TCP connections in user space: simulates network faults between processes on one host.
+It resets connections, blocks one direction, and corrupts, delays or records the traffic.
 """
 
 import array
@@ -14,19 +13,19 @@ import struct
 import termios
 import threading
 
-MOST_KEPT = 64  # Chunks that are on their way in one direction of a connection.
-HOST = "127.0.0.9"  # Where it listens: by the same port as who is behind it.
+MOST_KEPT = 64  # Chunks in transit in one direction of a connection.
+HOST = "127.0.0.9"  # Its address: by the same port as the listener behind it.
 
 
 class _End(asyncio.Protocol):
-    """One of the two connections of a pair: what comes here goes on by the other."""
+    """One of the two connections of a pair: its input is sent on by the other."""
 
     def __init__(self, relay, towards):
         self._relay = relay
-        self.towards = towards  # "server": what comes here goes to who listens.
+        self.towards = towards  # "server": input goes to the listener.
         self.other = None
         self.transport = None
-        self._kept = collections.deque()  # (When it goes on, chunk).
+        self._kept = collections.deque()  # (Time to forward it, chunk).
         self._timer = None
         self._seen = relay.begin_to_see()
 
@@ -35,7 +34,7 @@ class _End(asyncio.Protocol):
         self.balance()
 
     def balance(self):
-        """Reads or not, and passes on what has come."""
+        """Pauses or resumes reading, and forwards the received chunks."""
         if self.transport is None or self.transport.is_closing():
             return
         held = self.towards in self._relay.held or self.other is None
@@ -79,7 +78,7 @@ class _End(asyncio.Protocol):
             self.other.transport.abort()
 
     def waits(self):
-        """True if something has come and does not go on."""
+        """True if received data is not forwarded."""
         if self.transport is None or self.transport.is_closing():
             return False
         unread = array.array("i", [0])
@@ -87,7 +86,7 @@ class _End(asyncio.Protocol):
         return bool(self._kept) or unread[0] > 0
 
     def reset(self):
-        """Both ends hear of it as of a router that has forgotten them."""
+        """Both ends see a reset, as from a router that has lost its state."""
         for end in (self, self.other):
             if end is not None and end.transport is not None and not end.transport.is_closing():
                 end.transport.get_extra_info("socket").setsockopt(
@@ -96,7 +95,7 @@ class _End(asyncio.Protocol):
 
 
 class Relay:
-    """Runs on a thread of its own until it is closed."""
+    """Runs on its own thread until it is closed."""
 
     def __init__(self, seed):
         self.held = set()  # Directions: "server", "client".
@@ -104,9 +103,9 @@ class Relay:
         self.resets = 0
         self.corrupted = 0  # Chunks.
         self.delayed = 0  # Chunks.
-        self._seen = None  # All that came, by connection and direction.
+        self._seen = None  # All received data, by connection and direction.
         self._share = 0.0  # Of all chunks, to be corrupted,
-        self._most_corrupted = None  # until there are so many.
+        self._most_corrupted = None  # up to this number.
         self._delay = (0.0, 0.0)
         self._chance = random.Random(seed)
         self._loop = asyncio.new_event_loop()
@@ -118,7 +117,7 @@ class Relay:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(20)
 
     def route(self, port):
-        """From HOST:port to 127.0.0.1:port; the address."""
+        """From HOST:port to 127.0.0.1:port; returns the address."""
         self._do(self._route(port))
         return f"{HOST}:{port}"
 
@@ -166,7 +165,7 @@ class Relay:
         await done
 
     def see(self):
-        """From now on all that new connections say is kept."""
+        """Records all data of new connections from now on."""
         self._seen = []
 
     def begin_to_see(self):
@@ -176,14 +175,14 @@ class Relay:
         return self._seen[-1]
 
     def has_seen(self, text):
-        """True if somebody has said that."""
+        """True if the recorded data contains the text."""
         return any(text in said for said in self._seen)
 
     def seen_bytes(self):
         return sum(len(said) for said in self._seen)
 
     def passed(self, data):
-        """A chunk as it goes on."""
+        """A chunk as it is forwarded."""
         if self.corrupted == self._most_corrupted or self._chance.random() >= self._share:
             return data
         self.corrupted += 1
@@ -192,26 +191,26 @@ class Relay:
         return bytes(spoilt)
 
     def corrupt(self, share, most=None):
-        """From now on a bit of so many of the chunks that go through is another one, until `most`
-        chunks have been corrupted."""
+        """From now on flips a bit in this share of the forwarded chunks, until `most` chunks have
+        been corrupted."""
         self._share, self._most_corrupted = share, most
 
     def delay(self, seconds, spread):
-        """From now on each chunk takes that long, more or less, and none passes another."""
+        """From now on each chunk takes that long, more or less, and none overtakes another."""
         self._delay = (seconds - spread, seconds + spread)
 
     def time(self):
         return self._loop.time()
 
     def due(self):
-        """When a chunk goes on that has come now."""
+        """When a chunk received now will be forwarded."""
         return self.time() + self._chance.uniform(*self._delay)
 
     def later(self, when, call):
         return self._loop.call_at(when, call)
 
     def hold(self, *directions):
-        """From now on nothing comes through in these directions, and all does in others."""
+        """From now on nothing passes in these directions, and all passes in others."""
         self._do(self._hold(directions))
 
     async def _hold(self, directions):
@@ -220,7 +219,7 @@ class Relay:
             end.balance()
 
     def holds(self):
-        """True if something waits in a direction that is held: the hold has an effect."""
+        """True if data waits in a held direction: the hold has an effect."""
         return self._do(self._holds())
 
     async def _holds(self):

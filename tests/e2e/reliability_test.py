@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/reliability in short: it writes the table of times of docs/RELIABILITY.md, that which is
-there is one of its tables, and others are not taken for one.
+"""Short runs of tools/reliability: it writes the table of times of docs/RELIABILITY.md; the
+existing table there is recognised, and others are not.
 """
 
 import os
@@ -18,7 +18,7 @@ PAGE = cluster.SOURCE / "docs" / "RELIABILITY.md"
 
 
 def reliability(*flags):
-    """Of the build that is tested."""
+    """Of the build under test."""
     command = [sys.executable, TOOL, *flags]
     return subprocess.run([str(word) for word in command], env=os.environ, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that are reset, fall silent for less than the time after which a member is lost, or go
-down with their network, while a job trains and while endpoints call each other: everybody goes on,
-every value is what it must be, and nobody says a word of a loss.
+"""Links that are reset, are silent for less than the member timeout, or go down with their network,
+while a job trains and while endpoints call each other: all continue, every value is right, and no
+output mentions a loss.
 """
 
 import os
@@ -18,12 +18,12 @@ import relay
 
 SEED = int(os.environ.get("STRETTO_SEED", "1"))
 SILENCE = 2.0  # Of the 5 s after which a member is lost.
-# Others build and test on the same machine: who is told of a reset must have had its turn by then.
+# Other jobs use the same machine: a peer of a reset must have run by then.
 PATIENT = {"STRETTO_DEAD_AFTER_S": 20}
 
 
 class Remade(cluster.ClusterTest):
-    """Whoever was to be disturbed has been, and all has gone well."""
+    """Every target was disturbed, and all jobs succeeded."""
 
     def until(self):
         """A file that ends the workers' training once it exists."""
@@ -101,7 +101,7 @@ class Relayed(Remade):
     def test_changed_encrypted_bytes_end_their_link(self):
         middle, job, until = self.job("zmq", STRETTO_CHECKSUMS="off", STRETTO_ENCRYPT=1,
                                       STRETTO_JOB_TOKEN="a token of this test", **PATIENT)
-        # A changed length takes half of the time after which a member is lost: none twice in a row.
+        # A changed length takes half of the member timeout: none twice in a row.
         middle.corrupt(0.2, most=20)
         while middle.corrupted < 20:
             self.assert_goes_on(job.everybody, 1)
@@ -120,7 +120,7 @@ class Relayed(Remade):
 
 
 class NoLab(unittest.TestCase):
-    """Where no namespaces can be made the lab says so."""
+    """The error without namespaces."""
 
     def test_there_is_no_network(self):
         with self.assertRaises((AssertionError, FileNotFoundError)):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker of the tests of servers that stand by: exchanges tensors in every mode, by rules that
-// remember and by codecs, with whole numbers, and looks at every element: of sums of rounds as they
-// come, and of what servers keep at the end, when each contribution must be in it once. Prints how
-// far it is, and at the end a digest of all bits that do not depend on the order of workers.
+// The worker of the tests of standby servers: exchanges tensors in every mode, by rules with state
+// and by codecs, with whole numbers. Checks every element: of the sums of rounds as they arrive,
+// and of the servers' final values, which must contain each contribution once. Prints its progress,
+// and at the end a digest of all bits that do not depend on the order of workers.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 #include <stretto/worker.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos returns`: jobs of fixed size whose servers and scheduler are killed
-or stopped at any moment, one or several at once, and come back alone, or whose servers have others
-that stand by for them; whether all workers go on, with every element of every sum right, and how
-long they stand still. Workers meet at barriers and declare tensors on their way."""
+or stopped at random moments, one or several at once, and restart alone, or whose servers have
+standbys. Checks that all workers continue, with every element of every sum right, and measures the
+stalls. Workers meet at barriers and declare tensors during the run."""
 
 import dataclasses
 import json
@@ -23,16 +23,16 @@ ALL_CAME = "all members have come again, or are lost"
 
 @dataclasses.dataclass
 class Standstills:
-    """Of all jobs: seconds from a fault until every worker has ended a step begun since."""
+    """Of all jobs: seconds from a fault until every worker has ended a step started since."""
     faults: int = 0
     hangs: int = 0
     wrong: int = 0
     killed: list = dataclasses.field(default_factory=list)
     stopped: list = dataclasses.field(default_factory=list)
-    scheduler_killed: list = dataclasses.field(default_factory=list)  # Until all had come again.
+    scheduler_killed: list = dataclasses.field(default_factory=list)  # Until all had re-registered.
     scheduler_stopped: list = dataclasses.field(default_factory=list)
-    with_scheduler: list = dataclasses.field(default_factory=list)  # Killed: until steps go on.
-    detected: list = dataclasses.field(default_factory=list)  # Until scheduler or launcher told.
+    with_scheduler: list = dataclasses.field(default_factory=list)  # Killed: until steps continue.
+    detected: list = dataclasses.field(default_factory=list)  # Until it was reported.
 
     def fine(self):
         return not (self.hangs or self.wrong)
@@ -45,7 +45,7 @@ class Returns(cluster.ClusterTest):
         """Not run as a test."""
 
     def strike(self, job, workers, victims, stops, totals):
-        """One fault, and how long it held the workers up. Returns the number of lines before."""
+        """Injects a fault, and measures the workers' stall. Returns the number of lines before."""
         members = job.members()
         since, struck = len(job.lines), time.monotonic()
         cluster.strike([members[victim] for victim in victims],
@@ -71,9 +71,9 @@ class Returns(cluster.ClusterTest):
         return since
 
     def begin(self, dice, servers, workers, replicas):
-        """A job, of sums or, where others stand by, of all that servers can keep."""
+        """A job, of sums or, with standbys, of all state that servers can keep."""
         elements = dice.choice((100, 30_000, 300_000) if replicas == 1 else (100, 30_000))
-        every = 20 if elements == 100 else 2  # Not thousands of lines a second.
+        every = 20 if elements == 100 else 2  # Fewer than thousands of lines a second.
         program = ((RETURNING, "--meet_every", 5) if replicas == 1 else (REPLICATING,))
         job = self.launch(*program, "--steps", 10**9, "--say_every", every, "--elements", elements,
                           workers=workers, servers=servers,
@@ -87,16 +87,16 @@ class Returns(cluster.ClusterTest):
         dice = random.Random(number)
         servers, workers = dice.randrange(1, 4), dice.randrange(1, 4)
         job = self.begin(dice, servers, workers, replicas)
-        serving = list(range(servers))  # The number of who serves, by place.
-        started = {}  # Those who do not stand by yet, and since which line they are awaited.
+        serving = list(range(servers))  # The primary's number, by server rank.
+        started = {}  # Servers that are no standbys yet, and the line since which they are awaited.
         try:
             for _ in range(faults):
-                threading.Event().wait(dice.random() / 2)  # At any moment.
+                threading.Event().wait(dice.random() / 2)  # At a random moment.
                 victims = [f"server {number}" for number in serving] * chances.servers
                 victims += ["scheduler"] * chances.scheduler
                 several = dice.random() < chances.several
                 victims = dice.sample(victims, min(len(victims), 2 if several else 1))
-                if victims != ["scheduler"]:  # It may be lost while others come to stand by.
+                if victims != ["scheduler"]:  # It may be lost while standbys start.
                     for name, since in started.items():
                         job.expect(rf"{name} has all that server \d+ has", PATIENCE, since=since)
                     started.clear()
@@ -112,7 +112,7 @@ class Returns(cluster.ClusterTest):
 
 
 def run(faults, seed, faults_a_job=8, chances=Chances(), replicas=1):
-    """So many faults, in jobs of so many each."""
+    """Injects this number of faults, in jobs of `faults_a_job` each."""
     totals = Standstills()
     for number in range(-(-faults // faults_a_job)):
         test = Returns()
@@ -129,7 +129,7 @@ def run(faults, seed, faults_a_job=8, chances=Chances(), replicas=1):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     totals = run(options.faults, options.seed, replicas=options.replicas)
     result = {"faults": totals.faults, "hangs": totals.hangs, "wrong": totals.wrong,
               "killed_p50_s": at(totals.killed, 0.5), "killed_p99_s": at(totals.killed, 0.99),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheduler that crashes or stands still comes back in jobs of fixed size (--restarts): real
-processes, and every element of every sum looked at by the program."""
+"""A scheduler that crashes or hangs restarts in jobs of fixed size (--restarts): real processes,
+and the program checks every element of every sum."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ DEAD_AFTER = 2
 
 
 def at(seconds, share):
-    """The value below which that share of them is."""
+    """The quantile of the values for this share."""
     ordered = sorted(seconds)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -33,14 +33,14 @@ class SchedulerReturnsBase(cluster.ClusterTest):
         return sum(1 for line in list(job.lines) if pattern in line)
 
     def goes_on(self, job, word="step=", lines=2):
-        """That many more such lines of each worker's have come."""
+        """Waits for `lines` more such lines of each worker."""
         for worker in (0, 1):
             text = f"[worker {worker}] {word}"
             job.expect(text.replace("[", r"\[").replace("]", r"\]"),
                        count=self.so_far(job, text) + lines)
 
     def strike(self, job, number=signal.SIGKILL):
-        """Kills the scheduler; returns how long it took until all had come again to another."""
+        """Kills the scheduler; returns how long it took until all had re-registered."""
         before = self.so_far(job, "all members have come again")
         struck = time.monotonic()
         os.kill(job.members()["scheduler"], number)
@@ -126,7 +126,7 @@ class SchedulerReturns(SchedulerReturnsBase):
         job.expect(BACK)
 
     def test_scheduler_that_is_done_is_not_restarted(self):
-        """A program that saves for longer than a silent scheduler is waited for."""
+        """A program that saves for longer than the timeout of a silent scheduler."""
         program = f"{RETURNING} --steps 20 --elements 3000; [ $STRETTO_RANK != 0 ] || sleep 12"
         job = self.launch("/bin/sh", "-c", program, workers=2, servers=2,
                           flags=("--restarts", 8), STRETTO_DEAD_AFTER_S=DEAD_AFTER)
@@ -174,7 +174,7 @@ class SchedulerReturns(SchedulerReturnsBase):
             flags = ("--checkpoint", pathlib.Path(folder) / "run", "--checkpoint-every", "1h")
             job = self.launch(KEEPING, "--steps", 10**6, "--due",
                               flags=("--restarts", 20, *flags))
-            job.expect("from checkpoint=0", count=2)  # All know that they are in.
+            job.expect("from checkpoint=0", count=2)  # All know that they are members.
             for count in range(1, 4):
                 self.strike(job)
                 job.expect(r"\[worker 1\] checkpoint step=\d+$", count=count)
@@ -197,7 +197,7 @@ class SchedulerReturns(SchedulerReturnsBase):
         job = self.begin("--steps", 10**6, restarts=1)
         self.goes_on(job)
         self.strike(job)
-        self.goes_on(job)  # By now they have heard that it is the last one.
+        self.goes_on(job)  # By now they know that it is the last one.
         struck = time.monotonic()
         os.kill(job.members()["scheduler"], signal.SIGKILL)
         self.lost(job, "killed by SIGKILL")
@@ -219,7 +219,7 @@ class SchedulerReturns(SchedulerReturnsBase):
             members = job.members()
             struck = time.monotonic()
             os.kill(members[names[0]], signal.SIGKILL)
-            job.expect(rf"\[launcher\] {names[0]} killed by SIGKILL")  # It knows of one only.
+            job.expect(rf"\[launcher\] {names[0]} killed by SIGKILL")  # It knows of only one.
             os.kill(members[names[1]], signal.SIGKILL)
             self.assertNotEqual(job.end(), 0)
             self.assertLess(time.monotonic() - struck, 3, "nobody had to be asked to end")
@@ -288,7 +288,7 @@ class SchedulerReturns(SchedulerReturnsBase):
 
 
 class WithStandbys(SchedulerReturnsBase):
-    """Jobs of all that servers can keep, each of which another stands by for."""
+    """Jobs of all state that servers can keep, each with a standby."""
 
     def begin(self, *arguments, restarts=20, **more):
         return self.launch(REPLICATING, "--steps", 600, "--say_every", 5, "--elements", 30_000,
@@ -383,7 +383,7 @@ class Unlaunched(cluster.ClusterTest):
                              STRETTO_SCHEDULER_RESTARTS=1, STRETTO_SCHEDULER_ABSENCE_S=2)
         others = [job.server(rank) for rank in (0, 1)]
         others += [job.worker(rank, ("--rounds", 10**7)) for rank in (0, 1)]
-        for worker in others[2:]:  # They have had answers of both servers.
+        for worker in others[2:]:  # Both servers have answered them.
             worker.expect("started")
         struck = time.monotonic()
         job.scheduler.send(signal.SIGKILL)

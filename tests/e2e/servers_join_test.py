@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that join a job that runs (stretto-launch join HOST:PORT --servers N): they have places
-of others from then on, and each contribution counts once, whoever is lost afterwards."""
+"""Servers that join a running job (stretto-launch join HOST:PORT --servers N): they become
+primaries or standbys, and each contribution counts once, whichever server is lost afterwards."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ ALL_CAME = r"\[scheduler\] .*all members have come again, or are lost"
 
 class Joining:
     def join(self, job, *flags, count=None, machine="far", inside=(), **variables):
-        """Servers from another host; `count` of them are in when this returns."""
+        """Servers from another host; `count` of them have joined when this returns."""
         scheduler = job.expect(r"\[scheduler\] .*listening at (\S+)")[1]
         process = self.start("join", [*inside, cluster.LAUNCH, "join", scheduler, *flags],
                              **{"STRETTO_JOB_TOKEN": TOKEN, "STRETTO_MACHINE": machine} | variables)
@@ -29,7 +29,7 @@ class Joining:
         return process
 
     def guests(self, joined):
-        """The processes of the servers that have joined, by number."""
+        """The processes of the joined servers, by number."""
         found = {pid: cluster.variables_of(pid) for pid in cluster.children_of(joined.pid)}
         return {int(variables["STRETTO_RANK"]): pid for pid, variables in found.items()
                 if variables}
@@ -86,7 +86,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
                 self.goes_on(job)
                 self.assertEqual(self.digest(job, one, other, third), whole)
                 self.assertNotIn("is lost", job.output())
-                for joined in (one, other, third):  # The kernel takes seconds to reap, at times.
+                for joined in (one, other, third):  # The kernel sometimes takes seconds to reap.
                     self.ends_in_order(joined)
 
     def test_by_a_signal_they_give_their_places_back(self):
@@ -201,7 +201,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
         whole = self.digest(self.begin("--steps", 1200, restarts=0))
         job = self.begin("--steps", 1200, "--say_every", 5, restarts=6)
         source = job.members()["server 0"]
-        os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
+        os.kill(source, signal.SIGSTOP)  # Prevents the copy.
         joined = self.join(job, "--place", 0)
         joined.expect(r"\[join\] server 4 is started, to have the place of server 0")
         os.kill(job.members()["scheduler"], signal.SIGKILL)
@@ -221,7 +221,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
         job = self.begin("--steps", 100_000, restarts=6, STRETTO_DEAD_AFTER_S=30)
         sources = [job.members()[f"server {number}"] for number in range(2)]
         for source in sources:
-            os.kill(source, signal.SIGSTOP)  # So nothing is copied yet.
+            os.kill(source, signal.SIGSTOP)  # Prevents the copy.
         joined = self.join(job, "--place", "0,1")
         joined.expect(r"\[join\] server 5 is started, to have the place of server 1")
         os.kill(job.members()["scheduler"], signal.SIGKILL)
@@ -275,7 +275,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
 
     def test_who_is_killed_before_it_has_a_place_changes_nothing(self):
         job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=30)
-        os.kill(job.members()["server 0"], signal.SIGSTOP)  # So nothing is copied.
+        os.kill(job.members()["server 0"], signal.SIGSTOP)  # Prevents the copy.
         joined = self.join(job, "--place", 0, STRETTO_LOG_LEVEL="debug")
         joined.expect(r"\[server 4\] .*")
         os.kill(self.guests(joined)[4], signal.SIGKILL)
@@ -291,7 +291,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
 
     def test_by_a_signal_those_that_have_no_place_yet_end_in_order(self):
         job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=30)
-        os.kill(job.members()["server 0"], signal.SIGSTOP)  # So nothing is copied.
+        os.kill(job.members()["server 0"], signal.SIGSTOP)  # Prevents the copy.
         joined = self.join(job, "--place", 0, STRETTO_LOG_LEVEL="debug")
         joined.expect(r"\[server 4\] .*")
         joined.send(signal.SIGTERM)
@@ -306,10 +306,10 @@ class ServersJoin(Joining, cluster.ClusterTest):
         job = self.begin("--steps", 100_000, program=RETURNING, STRETTO_DEAD_AFTER_S=30)
         joined = self.join(job, "--servers", 1, count=1)
         guest = self.guests(joined)[4]
-        os.kill(guest, signal.SIGSTOP)  # So it does not react.
+        os.kill(guest, signal.SIGSTOP)  # Prevents its reaction.
         joined.send(signal.SIGINT)
         joined.expect("was sent SIGINT")
-        joined.send(signal.SIGHUP)  # Of signals that wait the lowest comes first.
+        joined.send(signal.SIGHUP)  # Of pending signals the lowest comes first.
         for count in (1, 2):
             joined.send(signal.SIGTERM)
             joined.expect("was sent SIGTERM", count=count)
@@ -317,7 +317,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
         self.assertEqual(self.guests(joined), {4: guest}, joined.output() + job.output())
         joined.send(signal.SIGTERM)
         self.is_refused(joined, "peer=server 4", "killed by SIGKILL")
-        # By another number, if one had been started for its place already.
+        # With another number, if its replacement had been started already.
         job.expect(r"\[launcher\] server 4, which had joined, is lost; server [02] is started in "
                    "its place$")
         self.goes_on(job)
@@ -326,10 +326,10 @@ class ServersJoin(Joining, cluster.ClusterTest):
     def test_those_whom_no_scheduler_welcomes_end(self):
         job = self.begin("--steps", 100_000, STRETTO_DEAD_AFTER_S=30)
         source, scheduler = (job.members()[name] for name in ("server 0", "scheduler"))
-        os.kill(source, signal.SIGSTOP)  # So nothing is copied.
+        os.kill(source, signal.SIGSTOP)  # Prevents the copy.
         joined = self.join(job, "--place", 0)
         joined.expect(r"\[join\] server 4 is started, to have the place of server 0")
-        os.kill(job.pid, signal.SIGSTOP)  # So it starts no other scheduler.
+        os.kill(job.pid, signal.SIGSTOP)  # Prevents a new scheduler.
         os.kill(scheduler, signal.SIGKILL)
         joined.expect("no scheduler answers .*: another is awaited for 15 s")
         self.is_refused(joined, "SchedulerLost", "Connection refused")
@@ -354,7 +354,7 @@ class ServersJoin(Joining, cluster.ClusterTest):
                          STRETTO_DEAD_AFTER_S=30)
         os.kill(job.members()["server 3"], signal.SIGKILL)
         job.expect(r"\[launcher\] server 3 killed by SIGKILL; another is started in its place")
-        # Whichever comes first, the launcher's or this one, there is no third.
+        # The launcher's or this one, whichever is first; there is no third.
         joined = self.join(job, "--place", 1)
         joined.expect(r"server 5 (has all that|does not have the place)|0 can be given|already")
         self.goes_on(job)

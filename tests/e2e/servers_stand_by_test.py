@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that others stand by for (--replicas 2): real processes in all modes, by rules and
-codecs, servers killed, stopped and cut off, and each contribution counted once."""
+"""Standby servers (--replicas 2): real processes in all modes, by rules and codecs; servers are
+killed, stopped and cut off, and each contribution counts once."""
 
 import os
 import random
@@ -22,7 +22,7 @@ class ServersStandBy(cluster.ClusterTest):
                                   *more.pop("flags", ())), **more)
 
     def goes_on(self, job, lines=2):
-        """That many more lines of worker 0 have come."""
+        """Waits for `lines` more lines of worker 0."""
         step = r"\[worker 0\] step=(\d+)$"
         before = sum(1 for line in job.lines if line.startswith("[worker 0] step="))
         return int(job.expect(step, count=before + lines)[1])
@@ -119,7 +119,7 @@ class ServersStandBy(cluster.ClusterTest):
 
 
 class InElasticJobs(losses_test.LosingTest):
-    """Workers are lost and come as well."""
+    """Workers are lost and join as well."""
 
     def begin_all(self, restarts=6, **variables):
         return self.begin("1:3", flags=("--replicas", 2, "--restarts", restarts), **variables)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that stand by, or join, and that one worker cannot reach, in network namespaces: for
-good, and they get no place, with the reason; or for a moment, and they are as they were. And a
-server that others cannot hear."""
+"""Standbys, or joining servers, that one worker cannot reach, in network namespaces: permanently,
+and they are rejected, with the reason; or temporarily, and they are unaffected. Also a server that
+others cannot hear."""
 
 import contextlib
 import signal
@@ -21,12 +21,12 @@ REFUSED = ("REJECT", "--reject-with", "tcp-reset")
 
 
 class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
-    """The scheduler, a server and a worker are on the launching host, the other worker on one; who
-    joins is on two."""
+    """The scheduler, a server and a worker are on the launching host, the other worker on one; the
+    joining server is on two."""
 
     @contextlib.contextmanager
     def cut(self, what):
-        """What happens to all that host two gets from host one."""
+        """Applies the fault to all traffic from host one to host two."""
         iptables = [*self.lab.inside("two"), hosts.program("iptables")]
         hosts.run(*iptables, "-A", "INPUT", "-s", self.lab.address("one"), "-p", "tcp", "-j", *what)
         try:
@@ -36,7 +36,7 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
 
     @contextlib.contextmanager
     def large_packets_lost(self):
-        """Those that host one sends, but to the launcher's ssh."""
+        """Drops those from host one, except the launcher's ssh."""
         iptables = [*self.lab.inside("one"), hosts.program("iptables")]
         hosts.run(*iptables, "-A", "OUTPUT", "-o", "wire", "-p", "tcp", "!", "--sport", "2200",
                   "-m", "length", "--length", "577:65535", "-j", "DROP")
@@ -76,7 +76,7 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
         job = self.begin("--replicas", 2, "--restarts", 1, on="localhost:1,one:1,two:1")
         self.goes_on(job)
         with self.lab.without_power("two", []):
-            threading.Event().wait(OUTAGE)  # The fault lasts so long.
+            threading.Event().wait(OUTAGE)  # The duration of the fault.
         self.goes_on(job, lines=10)
         self.assertIn("was made anew", job.output())
         self.assertNotIn("is lost", job.output())
@@ -103,7 +103,7 @@ class Unreachable(servers_join_test.Joining, launch_ssh_test.Hosts):
 
 
 class NoLab(unittest.TestCase):
-    """Where no namespaces can be made the hosts are not apart."""
+    """Without namespaces the hosts are not separate."""
 
     def test_there_is_no_network(self):
         made = hosts.Lab(("one",))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that cannot begin, or begin late: every mistake of a start ends in seconds with exit status
-1 and one ERROR line that names what was wanted and what was found, and others are not disturbed.
+"""Jobs that cannot start, or start late: every start error ends in seconds with exit status 1 and
+one ERROR line that names the expected and the actual value, and others are not disturbed.
 """
 
 import pathlib
@@ -14,8 +14,8 @@ import cluster
 import wire
 
 SHORT = ("--rounds", 20, "--progress", 10)
-REFUSAL_SECONDS = 4.0  # Before anything runs out.
-# A refusal is timed from before its process starts; on a busy machine that takes time itself.
+REFUSAL_SECONDS = 4.0  # Before any timeout.
+# Includes the start of a refused process, which takes time on a busy machine.
 START_SECONDS = 2.0
 
 
@@ -27,7 +27,7 @@ class Startup(cluster.ClusterTest):
         return self.one_error(process, code, *words)
 
     def finish(self, job, workers=2):
-        """The job trains to its end as if nothing had been."""
+        """The job trains to its end undisturbed."""
         for name, process in job.everybody.items():
             self.assertEqual(process.end(), 0, process.output())
             if name.startswith("worker"):
@@ -70,10 +70,10 @@ class Rendezvous(Startup):
         self.finish(job)
 
     def test_nodes_before_their_scheduler(self):
-        """A scheduler that comes later, at an address known before, is found."""
+        """A scheduler that starts later, at a known address, is found."""
         with socket.create_server(("127.0.0.1", 0)) as holder:
             address = f"127.0.0.1:{holder.getsockname()[1]}"
-            # Nobody speaks ZMTP here, and the backlog takes the first connection.
+            # No ZMTP peer listens here, and the backlog takes the first connection.
             worker = self.start("worker 0", [cluster.TRAINING, *SHORT], STRETTO_SCHEDULER=address,
                                 STRETTO_RANK=0)
             holder.settimeout(cluster.PATIENCE)
@@ -107,7 +107,7 @@ class Rendezvous(Startup):
 
 
 class Refusals(Startup):
-    """Strangers at the door of a job that waits for one worker; then that one comes."""
+    """Invalid members of a job that waits for one worker; then the right one comes."""
 
     def setUp(self):
         super().setUp()
@@ -117,7 +117,7 @@ class Refusals(Startup):
         self.job.worker(0, SHORT)
 
     def stranger(self, *words, code="Refused", program=cluster.TRAINING, **variables):
-        """Starts a process that must be refused at once, with a cause that has these words."""
+        """Starts a process that must be refused immediately, with a cause that has these words."""
         given = self.job.variables | {"STRETTO_SCHEDULER": self.job.address} | variables
         since = time.monotonic()
         process = self.start("stranger", [program], **given)
@@ -130,7 +130,7 @@ class Refusals(Startup):
         self.finish(self.job)
 
     def greet(self, *words, **hello):
-        """Says hello by hand; the answer is a fault with these words, soon."""
+        """Sends a manual hello; the answer is a fault with these words, soon."""
         host, _, port = self.job.address.rpartition(":")
         with wire.Connection((host, int(port))) as connection:
             since = time.monotonic()
@@ -184,7 +184,7 @@ class Refusals(Startup):
 class OneTooMany(Startup):
 
     def test_all_have_come(self):
-        """Once the job runs, whoever comes without a rank is told that nobody is missing."""
+        """Once the job runs, a worker without a rank gets an error that no member is missing."""
         job = cluster.ByHand(self)
         for rank in (0, 1):
             job.server(rank)
@@ -197,13 +197,13 @@ class OneTooMany(Startup):
             self.refused(stranger, "Refused", f"to be a {role}", "all 2 have come")
         worker = job.everybody["worker 0"]
         reached = sum("progress" in line for line in worker.lines)
-        worker.expect("progress", count=reached + 2)  # Nobody was disturbed.
+        worker.expect("progress", count=reached + 2)  # The others were not disturbed.
 
 
 class Settings(Startup):
 
     def test_bad_values(self):
-        """Each variable, with a value that cannot be: named, with the value and what is wanted."""
+        """Each variable, with an invalid value: named, with the value and the valid ones."""
         numbers = ("STRETTO_WORLD_SIZE", "STRETTO_SERVERS", "STRETTO_SHARDS", "STRETTO_RANK",
                    "STRETTO_PART_BYTES", "STRETTO_LINK_WINDOW_BYTES", "STRETTO_TOTAL_WINDOW_BYTES",
                    "STRETTO_MEMORY_LIMIT_MIB", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER",
@@ -281,7 +281,7 @@ class Settings(Startup):
 
 
 class OtherNames(Startup):
-    """Programs and scripts that were written for ps-lite or BytePS."""
+    """Programs and scripts written for ps-lite or BytePS."""
 
     def names(self, scheduler_port, **variables):
         return {"DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": scheduler_port,
@@ -305,7 +305,7 @@ class OtherNames(Startup):
         self.run_job([{"DMLC_WORKER_ID": 0}, {"DMLC_WORKER_ID": 1}])
 
     def test_byteps_local_size(self):
-        """Two hosts of two, of which everybody is told, or the workers alone."""
+        """Two hosts of two, set for all members, or for the workers only."""
         workers = [{"DMLC_WORKER_ID": host, "BYTEPS_LOCAL_RANK": local}
                    for host in (0, 1) for local in (0, 1)]
         self.run_job(workers, BYTEPS_LOCAL_SIZE=2)
@@ -339,7 +339,7 @@ class Launcher(Startup):
         self.one_error(process, "InvalidArgument", "PROGRAM")
 
     def test_a_program_that_never_joins(self):
-        """Who is missing is named, and the program is ended."""
+        """The missing member is named, and the program is ended."""
         job = self.launch("/usr/bin/tail", "-f", "/dev/null", workers=1,
                           flags=("--start-timeout", 6, "--settle", 1))
         self.assertEqual(job.end(30), 1, job.output())
@@ -347,7 +347,7 @@ class Launcher(Startup):
         self.assert_nobody_left()
 
     def test_launched_worker_may_join_late(self):
-        """The scheduler says whom the job waits for, and no timeout runs."""
+        """The scheduler names the missing members, and no timeout runs."""
         program = f"test $RANK = 0 || sleep 12; exec {cluster.TRAINING} --rounds 20"
         job = self.launch("/bin/sh", "-c", program, STRETTO_LOG_LEVEL="info")
         job.expect(r"\[scheduler\] .*waited 10 s for its members: "
@@ -356,7 +356,7 @@ class Launcher(Startup):
         self.assert_nobody_left()
 
     def test_a_worker_that_ends_before_it_joins(self):
-        """It is missed and named long before the rendezvous timeout, which is 60 s."""
+        """It is detected and named long before the rendezvous timeout of 60 s."""
         job = self.launch("/bin/sh", "-c", f"test $RANK = 1 || exec {cluster.TRAINING}")
         self.assertEqual(job.end(45), 1, job.output())
         error = self.one_error(job, "PeerLost", "exited with status 0 before it had joined")
@@ -364,7 +364,7 @@ class Launcher(Startup):
         self.assert_nobody_left()
 
     def test_workers_that_need_no_job(self):
-        """A program that never joins, and ends well, is no failure."""
+        """A program that never joins, and succeeds, is no failure."""
         job = self.launch("/bin/true")
         self.assertEqual(job.end(), 0, job.output())
         self.assertEqual(job.errors(), [], job.output())
@@ -374,7 +374,7 @@ class Launcher(Startup):
 class Signals(Startup):
 
     def blocked_everywhere(self, process, number):
-        """No thread of the process can be given this signal by its default action."""
+        """This signal is blocked in all threads of the process."""
         for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
             status = (task / "status").read_text(encoding="ascii")
             name = re.search(r"Name:\s+(\S+)", status).group(1)
@@ -382,7 +382,7 @@ class Signals(Startup):
             self.assertTrue(mask >> (number - 1) & 1, f"{process.name}, thread {name}")
 
     def test_every_program_says_why_it_ends(self):
-        """Also where it has threads that are not ours: of metrics and of the page."""
+        """Also with threads that are not ours: of metrics and of the page."""
         job = cluster.ByHand(self, STRETTO_METRICS_ADDRESS="127.0.0.1:0",
                              STRETTO_PAGE_ADDRESS="127.0.0.1:0", STRETTO_SHARDS=2)
         server = job.server(0)

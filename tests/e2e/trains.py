@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign of `tools/chaos trains`: the PyTorch examples in jobs whose servers (and scheduler,
-where it comes back) are killed or stopped again and again while they train, against the same
-program in a job that nobody disturbs: the same figures in every line, the same bits in the last
-checkpoint; and whether memory, files and threads of those that live on stay what they were."""
+if restartable) are killed or stopped repeatedly while they train, compared with the same program in
+an undisturbed job: the same figures in every line, the same bits in the last checkpoint; memory,
+files and threads of the surviving processes must not grow."""
 
 import dataclasses
 import json
@@ -22,19 +22,19 @@ from again import TOLD, at, in_short, told_after
 EXAMPLES = cluster.SOURCE / "examples" / "torch"
 CHECKPOINTS = cluster.BIN / "stretto-checkpoint"
 PATIENCE = 120.0
-PROBED = 5.0  # Seconds by which the longest probe takes longer than the first one.
-SECONDS = re.compile(r" seconds=\S+")  # The one figure of its last line that differs.
-WARM_UP = 0.25  # Of the time: caches fill.
+PROBED = 5.0  # Seconds by which the longest probe exceeds the first one.
+SECONDS = re.compile(r" seconds=\S+")  # The only figure of its last line that differs.
+WARM_UP = 0.25  # Fraction of the time: caches fill.
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """An example, and how long it takes."""
+    """An example, and its duration."""
     script: str
-    length: str  # The option that says so.
-    probe: int  # So much of it, to find out.
-    told: str  # A line of rank 0 that has figures.
-    keeps: bool  # Makes checkpoints: one is there at its end. Else it takes --save FILE.
+    length: str  # The option for its length.
+    probe: int  # The length for a probe.
+    told: str  # A line of rank 0 with figures.
+    keeps: bool  # Makes checkpoints, also at its end. Otherwise it takes --save FILE.
 
 
 PROGRAMS = {
@@ -52,21 +52,21 @@ class Sizes:
 
 @dataclasses.dataclass
 class Trained:
-    """How it went, in all jobs."""
+    """The results of all jobs."""
     faults: int = 0
     hangs: int = 0
     other_figures: int = 0
     other_bits: int = 0
     seconds: float = 0.0
     detected: list = dataclasses.field(default_factory=list)
-    grown: dict = dataclasses.field(default_factory=dict)  # By member: most over after warming up.
+    grown: dict = dataclasses.field(default_factory=dict)  # By member: the most since warming up.
 
     def fine(self):
         return not (self.hangs or self.other_figures or self.other_bits)
 
 
 def sizes_of(pid):
-    """None if it has gone."""
+    """None if the process is gone."""
     try:
         folder = pathlib.Path(f"/proc/{pid}")
         return Sizes(cluster.resident_bytes(pid), len(list((folder / "fd").iterdir())),
@@ -76,18 +76,18 @@ def sizes_of(pid):
 
 
 def figures_of(job, program):
-    """What rank 0 has told, but for the time."""
+    """The figures of rank 0, except the time."""
     return [SECONDS.sub("", line) for line in job.lines_of("worker 0")
             if re.match(program.told, line)]
 
 
 def model_of(folder):
-    """Where a program without checkpoints writes what it has trained."""
+    """Where a program without checkpoints writes its model."""
     return pathlib.Path(folder) / "model.pt"
 
 
 def saved_by(program, folder, number):
-    """What it has trained: the newest checkpoint's tensors, as safetensors, or its own file."""
+    """Its model: the newest checkpoint's tensors, as safetensors, or its own file."""
     if not program.keeps:
         return model_of(folder).read_bytes()
     file = pathlib.Path(folder) / f"saved-{number}.safetensors"
@@ -111,12 +111,12 @@ class Trains(cluster.ClusterTest):
         keeps = ("--checkpoint", folder) if program.keeps else ()
         saves = () if program.keeps else ("--save", model_of(folder))
         pathlib.Path(folder).mkdir(exist_ok=True)
-        # Not by the clock besides: both jobs are to have the same checkpoints.
+        # Not also by the clock: both jobs must have the same checkpoints.
         return self.launch(sys.executable, EXAMPLES / program.script, program.length, length,
                            *saves, workers=2, servers=2, flags=(*keeps, *flags), **variables)
 
     def undisturbed(self, program, length, folder):
-        """(Seconds, figures, bits) of a job that nothing happens to."""
+        """(Seconds, figures, bits) of an undisturbed job."""
         began = time.monotonic()
         job = self.begin(program, length, folder)
         self.assertEqual(job.end(PATIENCE + 10 * 3600), 0, job.output())
@@ -124,7 +124,7 @@ class Trains(cluster.ClusterTest):
         return seconds, figures_of(job, program), saved_by(program, folder, 0)
 
     def length_for(self, program, seconds):
-        """So much of it takes about so long. What a beginning takes, which varies, is left out."""
+        """The length that takes about `seconds`. The start-up time, which varies, is excluded."""
         took, length = [], program.probe
         while len(took) < 2 or took[-1] - took[0] < PROBED:
             with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +144,7 @@ class Trains(cluster.ClusterTest):
         totals.detected.append(told_after(job, since, struck))
 
     def disturbed(self, program, length, folder, options, dice, totals):
-        """(Figures, bits) of the job that everything happens to."""
+        """(Figures, bits) of the disturbed job."""
         job = self.begin(program, length, folder,
                          flags=("--replicas", 2, "--restarts", 1000),
                          STRETTO_DEAD_AFTER_S=2)
@@ -162,14 +162,14 @@ class Trains(cluster.ClusterTest):
                 self.strike(job, victim, dice.random() < options.stops, totals)
             except AssertionError:
                 if job.running():
-                    raise  # Else it was at its end.
+                    raise  # Otherwise it was at its end.
             if time.monotonic() - began > WARM_UP * options.minutes * 60:
                 self.look(job, first, totals)
         self.assertEqual(job.end(PATIENCE), 0, job.output())
         return figures_of(job, program), saved_by(program, folder, 0)
 
     def look(self, job, first, totals):
-        """By how much those have grown that have been there since the first look."""
+        """Updates the growth of processes that exist since the first measurement."""
         watched = job.members() | {"launcher": job.pid}
         for name, pid in watched.items():
             now = sizes_of(pid)
@@ -182,7 +182,7 @@ class Trains(cluster.ClusterTest):
                 setattr(grown, what, max(getattr(grown, what), more))
 
     def one(self, name, options, totals):
-        """A program, for so many minutes."""
+        """Runs a program for some minutes."""
         program = PROGRAMS[name]
         dice = random.Random(f"{options.seed}.{name}")
         length = self.length_for(program, options.minutes * 60)
@@ -220,7 +220,7 @@ def run(options):
 
 
 def campaign(options):
-    """Prints what happened; the exit status."""
+    """Prints the results; returns the exit status."""
     totals = run(options)
     result = {"faults": totals.faults, "hangs": totals.hangs,
               "other_figures": totals.other_figures, "other_bits": totals.other_bits,

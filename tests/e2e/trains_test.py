@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PyTorch program whose servers are killed while it trains ends as one that nobody disturbs: the
-short form of `tools/chaos trains`."""
+"""A PyTorch program whose servers are killed while it trains has the same result as an undisturbed
+one: the short form of `tools/chaos trains`."""
 
 import argparse
 import random

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of a backward pass: by hand for a few layers, and what holds for all models.
+// Orders of a backward pass: a few layers computed by hand, and properties of all models.
 #include "experiments/models/backward_order.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ Duration time_of(const std::vector<BackwardStep>& steps) {
   return sum;
 }
 
-// Layers whose tensors have so many elements, of which each takes the outputs of some before.
+// Layers of tensors with these numbers of elements; each takes outputs of earlier layers.
 Model model_of(const std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>>& layers) {
   Model model;
   for (const auto& [elements, inputs] : layers) {
@@ -43,7 +43,7 @@ TEST(BackwardByLayers, IsForwardBackwards) {
               ElementsAre(BackwardStep{1, 20ns, true}, BackwardStep{0, 10ns, true}));
 }
 
-// The last layer's weights first, as nothing must be passed on for them; the first has no input.
+// The last layer's weights first, since they need no gradient passed on; the first has no input.
 TEST(BackwardByBytes, OfAChainComputesWeightsBeforeItPassesOn) {
   const Model model = model_of({{10, {}}, {10, {0}}});
   EXPECT_THAT(backward_by_bytes(model, {10ns, 20ns}),
@@ -51,7 +51,7 @@ TEST(BackwardByBytes, OfAChainComputesWeightsBeforeItPassesOn) {
                           BackwardStep{0, 10ns, true}));
 }
 
-// Layers 1 and 2 stand side by side between 0 and 3, and 1 has most of the bytes.
+// Layers 1 and 2 are parallel between 0 and 3, and 1 has most of the bytes.
 TEST(BackwardByBytes, TakesTheBranchWithMostBytesFirst) {
   const Model model = model_of({{1, {}}, {1000, {0}}, {10, {0}}, {1, {1, 2}}});
   const std::vector<BackwardStep> steps = backward_by_bytes(model, std::vector(4, Duration(10ns)));
@@ -77,7 +77,7 @@ TEST_P(BackwardOrders, ComputeAllOfAModelInAnOrderThatItsGraphAllows) {
   for (const auto& steps : {backward_by_layers(times), backward_by_bytes(model, times)}) {
     EXPECT_NEAR(static_cast<double>(time_of(steps).count()),
                 static_cast<double>(time_of(backward_by_layers(times)).count()),
-                static_cast<double>(steps.size()));  // Halves of an odd number of nanoseconds.
+                static_cast<double>(steps.size()));  // Half of an odd number of nanoseconds.
     std::vector<int> gradients(model.layers.size());
     for (const BackwardStep& step : steps) gradients[step.layer] += step.brings_gradients ? 1 : 0;
     for (std::size_t i = 0; i < gradients.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tuner must reach on every kind of modelled device, over many seeds, in virtual time.
+// The tuner's targets on every kind of modelled device, over many seeds, in virtual time.
 #include "experiments/io/io_tuning.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_P(Kinds, TunerComesWithinFivePercentOfTheBestInFifteenProbes) {
   }
 }
 
-// The numbers of the kinds are arbitrary, so it must not depend on them.
+// The numbers of the kinds are arbitrary: the result must not depend on them.
 class SteadyKinds : public Kinds {};
 TEST_P(SteadyKinds, AlsoOnVariations) {
   for (std::uint64_t seed = 1; seed <= repeated(5U); ++seed) {
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Io, Kinds,
                          testing::Values("sata", "nvme", "network", "one_channel", "noisy",
                                          "saturating", "cloud", "shared"),
                          [](const auto& kind) { return kind.param; });
-// Of "shared" some variations fail: docs/results/0011-input-tuning.md.
+// Some variations of "shared" fail: docs/results/0011-input-tuning.md.
 INSTANTIATE_TEST_SUITE_P(Io, SteadyKinds,
                          testing::Values("sata", "nvme", "network", "one_channel", "noisy",
                                          "saturating", "cloud"),
@@ -71,7 +71,7 @@ std::ptrdiff_t searches_in(const input::Tuner& tuner) {
   return std::ranges::count(tuner.trials(), input::Action::kDrift, &input::Trial::action);
 }
 
-/// The tuner on a device that becomes another one after it has settled.
+/// The tuner on a device that changes after it has settled.
 class Retuning {
  public:
   Retuning(const DeviceModel& before, std::uint64_t seed)
@@ -82,8 +82,8 @@ class Retuning {
 
   std::ptrdiff_t searches() const { return searches_in(tuner_); }
 
-  /// Windows, each with the ramp that precedes it, until the best that the tuner knows brings at
-  /// least so many bytes a second for good.
+  /// The number of windows, each with its preceding ramp, until the tuner's best setting delivers
+  /// at least `wanted` bytes per second permanently.
   std::uint32_t windows_until(const DeviceModel& after, double wanted) {
     device_.become(after);
     std::map<std::pair<std::uint32_t, std::uint32_t>, bool> good;

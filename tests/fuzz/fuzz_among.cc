@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real worker in virtual time that exchanges tensors with two other workers, and makes calls of
-// groups with them, who say what the input says; its scheduler and its shard are honest. In an
-// elastic job it also hears of losses, and with whom it goes on. Whatever
-// the workers do, everything that the user began ends once and in time, and the user's memory is
-// touched by nobody after that.
-// Input: how honestly the workers greet, then actions (docs in tests/fuzz/make_corpus.py).
+// A real worker in virtual time that exchanges tensors and makes group calls with two workers
+// controlled by the input. The scheduler and the shard are honest; in an elastic job they report
+// losses. Every operation that the user began must end once and in time, and the user's memory must
+// not be touched after that.
+// Input: how honestly the workers connect, then actions (docs in tests/fuzz/make_corpus.py).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +71,7 @@ class HostileWorkers {
   std::unique_ptr<Peer> scheduler_;
   std::unique_ptr<Peer> shard_;
   std::vector<std::unique_ptr<Other>> others_;
-  Peer* chosen_ = nullptr;  // Whose line_from_input() was.
+  Peer* chosen_ = nullptr;  // The owner of line_from_input().
   WorkerNode* worker_;
   int begun_ = 0;  // Calls with a callback,
   int ended_ = 0;  // and callbacks.
@@ -157,7 +156,7 @@ void HostileWorkers::on_other(Other& other, Peer::Line& line, const control::Mes
   if ((honest_ & kOpens) != 0) other.peer->send_control(line, *open);
 }
 
-// With the job's token, as the worker that it is, unless the input says otherwise.
+// With the job's token and the worker's own identity, unless the input says otherwise.
 void HostileWorkers::call(Other& other, bool honest) {
   control::Hello hello = introduction(Role::kWorker, "secret");
   hello.node = other.node;
@@ -265,7 +264,7 @@ void HostileWorkers::user_begins() {
   outcomes_.push_back(begin(*worker_, kKinds[input_.below(std::size(kKinds))], tensor, 1));
 }
 
-// Of all three, of ours and one other, or of ours alone. As Group::of, the first call is a barrier.
+// Of all three workers, of two, or of this one alone. As in Group::of, call 1 is a barrier.
 void HostileWorkers::user_makes_group() {
   constexpr Rank kOurs = kOurNode - kFirstNode;
   const std::vector<std::vector<Rank>> kinds = {{0, 1, 2}, {0, 1}, {1, 2}, {1}};
@@ -291,7 +290,7 @@ void HostileWorkers::user_makes_group() {
       ranks);
 }
 
-// Memory of the right size but now and then.
+// Memory is mostly of the right size.
 void HostileWorkers::user_calls() {
   if (groups_.empty()) return;
   const MadeGroup& group = groups_[groups_.size() - 1 - input_.below(groups_.size())];
@@ -344,8 +343,7 @@ Peer::Line* HostileWorkers::line_from_input() {
   return chosen_->line_from(input_);
 }
 
-// A sum for a parent, or a value for a child, that nobody asked for: mostly of a part that there
-// is.
+// An unrequested sum for a parent or value for a child, mostly of an existing part.
 void HostileWorkers::send_frame() {
   Peer::Line* line = line_from_input();
   if (line == nullptr) return;
@@ -364,7 +362,7 @@ void HostileWorkers::send_frame() {
   chosen_->send_bent(*line, header, input_.payload(size), input_);
 }
 
-// Of a call that the user may have begun, or may yet begin.
+// A frame of a call that the user has begun or may begin later.
 void HostileWorkers::send_group_frame() {
   Peer::Line* line = line_from_input();
   if (line == nullptr) return;
@@ -384,7 +382,7 @@ void HostileWorkers::send_group_frame() {
   chosen_->send_bent(*line, frame.header(), input_.payload(size), input_);
 }
 
-// To the latest frame that came: a sum gets its round's value, a value the next round's sum; or
+// Answers the latest frame: a sum with its round's value, a value with the next round's sum, or
 // nearly so.
 void HostileWorkers::answer_frame() {
   Peer::Line* line = line_from_input();
@@ -403,7 +401,7 @@ void HostileWorkers::answer_frame() {
   if (input_.rarely(8)) header.version += input_.small();
   if (input_.rarely(8)) header.key.part += input_.small();
   std::size_t size = asked.bytes;
-  if (wire::GroupFrame::is_one(asked) && size == 0) {  // It asks for bytes.
+  if (wire::GroupFrame::is_one(asked) && size == 0) {  // It requests bytes.
     const auto dtype = static_cast<Dtype>(asked.dtype);
     size = std::min<std::size_t>(GroupCall::unpack(asked.base, dtype).bytes(), kPartBytes);
   }
@@ -411,7 +409,7 @@ void HostileWorkers::answer_frame() {
   chosen_->send_bent(*line, header, input_.payload(size), input_);
 }
 
-// Open, Fault and Leave, as a worker says them and as nobody does; or any other word.
+// Open, Fault and Leave, valid or invalid, or any other control message.
 void HostileWorkers::send_word() {
   Peer::Line* line = line_from_input();
   if (line == nullptr) return;
@@ -442,7 +440,7 @@ void HostileWorkers::send_word() {
   }
 }
 
-// In an elastic job: the scheduler tells of it.
+// In an elastic job: the scheduler reports the loss.
 void HostileWorkers::lose_somebody() {
   if ((honest_ & kFixed) != 0 || scheduler_->lines().empty()) return;
   const auto which = static_cast<std::uint32_t>(input_.below(kWorkers));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests and files of parts, as somebody may have left them, with checksums that are right: what
-// is read is what was written, or it is refused with the reason. Input: which of the two, then a
-// manifest's JSON; or the length of an index, the index, and what the entries' bytes are.
+// Arbitrary manifests and files of parts with valid checksums: reading returns exactly what was
+// written, or an error. Input: the kind of file, then a manifest's JSON; or the length of an index,
+// the index, and the entries' bytes.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a control message, and all that is read out of it: accepted rosters and tensors keep
-// what control_codec.h promises, and say the same after a way over the wire.
+// Arbitrary bytes as a control message, and all data decoded from it. Accepted rosters and tensors
+// must satisfy control_codec.h, and be unchanged after encoding and decoding.
 // Input: 0 and the message's own bytes, or 1 and a program that makes a message (messages.h).
 #include <set>
 
@@ -81,7 +81,7 @@ void check_message(const control::Message& message) {
   }
 }
 
-// Before admission a receiver decodes no more than the greeting.
+// Before admission a receiver decodes only the hello.
 void check_greeting_frame(const Buffer& payload, const Result<control::Message>& message) {
   using namespace control;
   for (const bool ours : {false, true}) {
@@ -105,7 +105,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   }
   check_message(*message);
   if (const auto* declare = std::get_if<control::Declare>(&*message)) {
-    if (!declare->flaw.ok()) return;  // Nobody sends such a one.
+    if (!declare->flaw.ok()) return;  // No node sends one.
     check_spec(declare->spec);
   }
   const Buffer bytes = control::encode(*message);

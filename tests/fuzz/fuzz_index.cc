@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index files, as somebody may have left them: whatever the bytes, an index is refused or its
-// extents lie in the file that it is of; also with a checksum that is right. Input: a key, then the
-// index without its checksum.
+// Arbitrary index files: an index is refused, or its extents lie within its file; also with a valid
+// checksum. Input: a key, then the index without its checksum.
 #include <cstring>
 #include <string>
 
@@ -37,7 +36,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   const Buffer noise = in.rest();
   std::string bytes(reinterpret_cast<const char*>(noise.data()), noise.size());
   check_decoding(key, bytes);
-  // Past the checksum, with a mark, a key and a path that are right.
+  // Past the checksum, with a valid mark, key and path.
   const std::string right = encode_index(key, {{0, 1}});
   constexpr std::size_t kBehindPath = sizeof(Extent) + sizeof(std::uint32_t);
   for (std::string whole : {bytes, right.substr(0, right.size() - kBehindPath) + bytes}) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of records, as somebody may have left them: whatever the bytes, the parsers give extents
-// that lie inside of the file, samples one behind the other, and from each a sample or an error;
-// also where whole records come behind the noise. Input: a format, the limit of a sample, then the
-// file.
+// Arbitrary files of records: the parsers yield extents within the file, samples in order, and from
+// each a sample or an error; also if valid records follow the noise. Input: a format, the limit of
+// a sample, then the file.
 #include <vector>
 
 #include "common/check.h"
@@ -24,9 +23,9 @@ std::vector<Extent> scan(Format format, std::span<const std::byte> file, std::ui
   return *std::move(extents);
 }
 
-// Samples that are right.
+// Counts the valid samples.
 std::size_t check_all(const Rules& rules, std::span<const std::byte> file) {
-  std::uint64_t next = 0;  // A header that is wrong may hide a right one.
+  std::uint64_t next = 0;  // An invalid header may hide a valid one.
   std::size_t right = 0;
   for (const Extent& extent : scan(rules.format, file, rules.max_bytes)) {
     STRETTO_CHECK(extent.offset >= next && extent.bytes > 0);

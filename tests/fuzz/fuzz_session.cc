@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session with a scheduler and a shard, real ones in virtual time, whose peer does what the input
-// says. A stranger can do no harm at all: the honest worker's operations stay right. One that has
-// been let in can make the job fail, but not crash it, hang it, or fill its memory.
+// A session with a real scheduler and shard in virtual time, whose peer is controlled by the input.
+// A pending connection must do no harm: the honest worker's operations stay right. An admitted peer
+// can fail the job, but not crash it, hang it, or fill its memory.
 // Input: how the peer begins, then its actions (docs in tests/fuzz/make_corpus.py).
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kElements = 40;  // Parts of 16, 16 and 8.
 constexpr int kMostActions = 200;
-constexpr Duration kGathering = 20s;  // The scheduler still waits for the others until then.
+constexpr Duration kGathering = 20s;  // Until then the scheduler waits for more members.
 
 enum class Scene { kStranger, kMember, kEarly };
 
@@ -48,7 +48,7 @@ class Session {
   std::optional<Status> joined_;
   std::optional<Result<Tensor>> tensor_;
   std::vector<std::shared_ptr<Outcome>> outcomes_;
-  bool let_in_ = false;  // The peer may have been welcomed on its own word.
+  bool let_in_ = false;  // The peer may have been admitted by its own message.
 };
 
 Session::Session(Input& input, Scene scene)
@@ -65,7 +65,7 @@ Session::Session(Input& input, Scene scene)
     require(scene_ != Scene::kStranger, "nobody is let in when all are here");
     let_in_ = true;
   });
-  job_.run_for(5ms);  // The shard has its rank before the peer can ask for it.
+  job_.run_for(5ms);  // The shard has its rank before the peer can request it.
 }
 
 void Session::start_honest() {
@@ -84,7 +84,7 @@ void Session::start_honest() {
   require(tensor_->ok() || peer_was_in(), "an honest worker can declare");
 }
 
-// The peer greets as a worker should, scheduler and shard, and opens a tensor of its own.
+// The peer makes a worker's valid handshakes with scheduler and shard, and opens a tensor.
 void Session::let_peer_in() {
   control::Hello hello{.protocol = wire::kProtocol,
                        .token = "secret",
@@ -113,7 +113,7 @@ void Session::run() {
   for (int i = 0; i < kMostActions && !input_.empty(); ++i) act();
   if (scene_ == Scene::kEarly) {
     peer_.set_deaf(false);
-    job_.run_for(1s);  // A welcome may be on its way.
+    job_.run_for(1s);  // A welcome may be in transit.
     for (auto& line : peer_.lines()) peer_.close(*line);
     job_.run_for(1s);
     if (job_.clock().now() - began_ < kGathering) start_honest();
@@ -167,12 +167,12 @@ void Session::act() {
   job_.run_for(Duration(1us) * static_cast<std::int64_t>(input_.byte()) * 4);
 }
 
-// One that comes early may be let in and go before it hears of it: the job may have begun with it.
+// An early peer may be admitted and leave before it knows: the job may have started with it.
 void Session::note_hello(const wire::Control& message) {
   if (scene_ == Scene::kEarly && message.has_hello()) let_in_ = true;
 }
 
-// Mostly the right one: who says otherwise is refused at the door, which is soon explored.
+// Mostly the right identity: a wrong one is refused at once, which is soon explored.
 void Session::send_hello() {
   wire::Control message;
   wire::Hello& hello = *message.mutable_hello();
@@ -224,7 +224,7 @@ void Session::send_raw() {
   }
 }
 
-// The same again and again, as fast as the network takes it.
+// The same message repeatedly, as fast as the network accepts it.
 void Session::repeat_message() {
   Peer::Line* line = peer_.line_from(input_);
   if (line == nullptr) return;
@@ -248,7 +248,7 @@ void Session::let_time_pass() {
   job_.run_for(kSteps[input_.below(std::size(kSteps))]);
 }
 
-// Alone in a job, a worker's sum is what it pushed.
+// With one worker in the job, the sum equals its push.
 void Session::honest_operation() {
   if (!tensor_ || !tensor_->ok()) return;
   const auto share = static_cast<float>(outcomes_.size() + 1);

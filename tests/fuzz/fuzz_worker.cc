@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real worker in virtual time, whose scheduler and two shards say what the input says. Whatever
-// they do, everything that the user began ends once and in time, and the user's memory is touched
-// by nobody after that: it is freed at once, and the address sanitizer watches.
+// A real worker in virtual time, whose scheduler and two shards are controlled by the input. Every
+// operation that the user began must end once and in time. The user's memory must not be touched
+// after that: it is freed at once, and the address sanitizer watches.
 // Input: how honestly the worker is received, then actions (docs in tests/fuzz/make_corpus.py).
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ class HostileJob {
   void check_all_ended();
 
   Input& input_;
-  unsigned honest_;  // What is still done as it should be: a bit each of receive().
+  unsigned honest_;  // Steps that stay valid: a bit for each in receive().
   Job job_;
   std::vector<std::unique_ptr<Peer>> peers_;  // The scheduler, then the shards.
   WorkerNode* worker_;
@@ -192,7 +192,7 @@ void HostileJob::user_begins() {
   outcomes_.push_back(begin(*worker_, kind, tensor, 1));
 }
 
-// Of this worker alone, or of both, of whom the other one cannot be called unless a roster says so.
+// Of this worker alone, or of both; the second is reachable only if a roster says so.
 void HostileJob::user_makes_group() {
   const std::vector<Rank> ranks = input_.flag() ? std::vector<Rank>{0, 1} : std::vector<Rank>{0};
   const TensorSpec spec{.name = fmt::format("group of {}", ranks.size()),
@@ -229,7 +229,7 @@ void HostileJob::send_message() {
     peer.send_bent(*line, wire::Header(), bytes_of(control_from(input_)), input_);
     return;
   }
-  // As it should be, but for two fields.
+  // Valid except for two fields.
   wire::Control message = to_bend(roster_message(input_.small()));
   wire::Roster& roster = *message.mutable_roster();
   if (input_.flag()) roster.set_workers(input_.small());
@@ -239,7 +239,7 @@ void HostileJob::send_message() {
   peer.send_bent(*line, wire::Header(), bytes_of(message), input_);
 }
 
-// To the latest push or pull: the value, or nearly the value.
+// Answers the latest push or pull with its value, or nearly so.
 void HostileJob::answer_something() {
   Peer& peer = peer_from_input();
   Peer::Line* line = peer.line_from(input_);
@@ -268,7 +268,7 @@ void HostileJob::send_anything() {
   wire::Header header;
   header.kind = static_cast<wire::Kind>(input_.byte());
   header.flags = static_cast<std::uint16_t>(input_.below(64));
-  // Frames of calls of a group, which no server and no scheduler sends.
+  // Frames of group calls, which neither servers nor the scheduler send.
   if (input_.flag()) header.flags |= wire::kOfGroup;
   header.dtype = 1;
   header.key = {input_.small(), input_.small()};
@@ -303,7 +303,7 @@ void HostileJob::wait_for_ends() {
   job_.run_for(10ms);
 }
 
-// A worker that has been welcomed waits for a roster as long as its scheduler lives.
+// An admitted worker waits for a roster as long as its scheduler lives.
 void HostileJob::check_all_ended() {
   wait_for_ends();
   if (!worker_->joined() && ended_ < begun_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job: honest nodes and hostile peers on one simulated network, driven in virtual time as the
-// simulator drives them, and the honest user of a worker.
+// Job: honest nodes, hostile peers, and the honest user of a worker on one simulated network,
+// driven in virtual time like the simulator.
 #pragma once
 
 #include <memory>
@@ -29,17 +29,17 @@ class Job {
   sim::SimNetwork& network() { return network_; }
   const Clock& clock() const { return clock_; }
 
-  /// The nodes' endpoints have these names. The configs live as long as the job.
+  /// `name` names the node's endpoint. The configs must outlive the job.
   Scheduler& add_scheduler(const Config& config);
   Shard& add_shard(const Config& config);
-  /// At `address` others can call it; empty: nobody can.
+  /// `address`: where other nodes can connect to the worker; empty: nowhere.
   WorkerNode& add_worker(const Config& config, const std::string& name,
                          const std::string& address = {});
   void add_peer(Peer& peer) { peers_.push_back(&peer); }
 
-  /// Lets time pass: every node and peer is stepped when something came or is due.
+  /// Lets time pass: every node and peer is stepped on arrivals and when due.
   void run_for(Duration duration);
-  /// Until `done()` holds, but not longer; whether it does.
+  /// Until `done()` holds, at most for `limit`; returns whether it holds.
   template <typename Done>
   bool run_until(Duration limit, Done done) {
     const Time end = clock_.now() + limit;
@@ -67,17 +67,17 @@ class Job {
   std::uint64_t turns_at_one_time_ = 0;
 };
 
-/// What a user began, and how it ended.
+/// An operation that a user began, and its result.
 struct Outcome {
   std::optional<Status> status;
   std::vector<float> target;
   int ends = 0;
 };
 
-/// Begins an operation with memory of its own, which is given back the moment it ends.
+/// Begins an operation with its own memory, which is freed the moment it ends.
 std::shared_ptr<Outcome> begin(WorkerNode& worker, Operation::Kind kind, const Tensor& tensor,
                                float share);
-/// The same with a call of a group, and memory of so many bytes.
+/// As above, for a group call with memory of these sizes.
 std::shared_ptr<Outcome> begin_call(WorkerNode& worker, const Tensor& group, GroupCallArgs call,
                                     std::size_t source_bytes, std::size_t target_bytes);
 

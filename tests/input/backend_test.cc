@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One suite for all backends: what is read, what errors are, and that waits end when they should.
+// One suite for all backends: reads, errors, and the end of waits.
 #include "input/io/backend.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class BackendTest : public ::testing::TestWithParam<BackendCase> {
   std::shared_ptr<OpenFile> file(const std::string& path) {
     return std::make_shared<OpenFile>(path, GetParam().direct);
   }
-  // Waits until so many have ended.
+  // Waits until `count` reads have ended.
   std::map<std::uint64_t, Done> ended(std::size_t count) {
     std::vector<Done> all;
     while (all.size() < count) backend_->wait(Time::max(), all);

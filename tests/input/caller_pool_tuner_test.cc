@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that decodes by itself, unless threads make it faster.
+// A program decodes in its own thread, unless a thread pool is faster.
 #include "input/tuning/caller_pool_tuner.h"
 
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 namespace stretto::input {
 namespace {
 
-constexpr double kComputing = 1e-3;  // Seconds of a sample, in the program.
+constexpr double kComputing = 1e-3;  // Seconds per sample, in the program.
 
-/// What decoding a sample costs, and whether that is done under a lock of the program's.
+/// The cost of decoding a sample, and whether it holds a lock of the program.
 struct Function {
   double seconds = 0;
   bool locks = false;
@@ -21,7 +21,7 @@ Duration duration(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-// With a lock threads only get in the way.
+// With a lock, threads only slow each other down.
 double rate_of(const Function& function, std::uint32_t threads) {
   const double alone = 1 / (kComputing + function.seconds);
   if (threads == 0) return alone;

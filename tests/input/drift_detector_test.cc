@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as a change of the device.
+// The measurements that count as a change of the device.
 #include "input/tuning/drift_detector.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Window steady_window(double rate, double latency_s = 0.01) {
 class DriftDetectorTest : public ::testing::Test {
  protected:
   DriftDetectorTest() { drift_.restart(1e9, 0.01, 0.02); }
-  /// Windows until it is noticed; -1 if it is not within so many.
+  /// Windows until the change is detected; -1 if not within `most` windows.
   int noticed_after(double rate, double latency_s, int most = 10) {
     for (int i = 1; i <= most; ++i) {
       if (drift_.add(steady_window(rate, latency_s))) return i;

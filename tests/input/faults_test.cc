@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files gone wrong under the reader: each error names file and offset, and nothing else is lost.
+// Damaged files under the reader: each error names file and offset, and all other data is read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

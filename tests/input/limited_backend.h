@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LimitedBackend: a backend behind a modelled device of so many bytes a second, which serves reads
-// one after the other as they are asked for: what another backend has read is delivered when the
-// device would have read it. Several readers, of several processes too, may share one device; then
-// each gets a part of it by what it has in flight.
+// LimitedBackend: a backend behind a modelled device of a given rate, which serves reads one after
+// another in the order of requests: data is delivered when the device would have read it. Readers
+// of several processes may share a device, in proportion to their bytes in flight.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +22,10 @@ struct ModelledDevice {
   std::atomic<double> bytes_per_s{1e12};
   std::atomic<std::uint32_t> most_in_flight{0};
   std::int64_t own_free_at = 0;
-  /// When all reads so far will have been done; of a device that processes share, memory of these.
+  /// When all reads so far end; for a device shared by processes, in shared memory.
   std::int64_t* free_at = &own_free_at;
 
-  /// When a read that is asked for now will be done.
+  /// When a read that is requested now will end.
   Time turn(std::size_t bytes, Time now) {
     const double seconds = static_cast<double>(bytes) / bytes_per_s.load();
     const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
@@ -70,8 +69,8 @@ class LimitedBackend final : public Backend {
   SteadyClock clock_;
   std::unique_ptr<Backend> inner_;
   ModelledDevice& device_;
-  std::unordered_map<std::uint64_t, Time> turns_;  // Of what is being read,
-  std::multimap<Time, Done> read_;                 // and what has been, and waits for its turn.
+  std::unordered_map<std::uint64_t, Time> turns_;  // Of reads in progress,
+  std::multimap<Time, Done> read_;                 // and completed reads that wait for their time.
 };
 
 }  // namespace stretto::input::testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epoch contract, without a file: each sample once over all ranks, in an order that follows
-// from the options and can be entered anywhere.
+// The epoch contract, without a file: each sample once over all ranks, in an order that depends
+// only on the options and can be entered anywhere.
 #include "input/order/sample_order.h"
 
 #include <gtest/gtest.h>
@@ -57,8 +57,8 @@ TEST(Permutation, IsOne) {
   }
 }
 
-// How far the counts of all orders of so many numbers are from equal, over keys as epochs make
-// them: Pearson's statistic, in its standard deviations from its mean.
+// How far the counts of all orders of `count` numbers are from uniform, over keys as epochs make
+// them: Pearson's statistic, in standard deviations from its mean.
 double unevenness(std::uint64_t count) {
   constexpr std::uint64_t kKeysAnOrder = 50;
   std::uint64_t orders = 1;
@@ -83,7 +83,7 @@ TEST(Permutation, OfAFewNumbersAllOrdersAreEquallyLikely) {
 }
 
 TEST(Permutation, LooksRandom) {
-  // Of 1000 numbers about one stays in its place, and neighbours part.
+  // Of 1000 numbers about one keeps its place, and neighbours are separated.
   int fixed = 0;
   int neighbours = 0;
   for (std::uint64_t key = 0; key < 100; ++key) {
@@ -121,7 +121,7 @@ TEST_F(OrderTest, EachSampleOnceOverAllRanks) {
   }
 }
 
-// The samples of each of some epochs over all ranks, of which none has more than another.
+// The samples of each epoch over all ranks; every rank must have equally many.
 std::vector<std::set<std::uint64_t>> even_epochs(const Index& index, Options wanted,
                                                  std::size_t epochs) {
   wanted.even = true;
@@ -155,7 +155,7 @@ TEST_F(OrderTest, EvenRanksTakeEquallyManyAndLeaveOutOthersEachEpoch) {
 }
 
 TEST_F(OrderTest, AFewSamplesAreSharedOutToo) {
-  Options wanted = options({9});  // Of which 7 would be a block, and 3 blocks a window.
+  Options wanted = options({9});  // A block would be 7 samples, a window 3 blocks.
   const Index found = index(wanted);
   wanted.shuffle = true;
   wanted.world = 4;

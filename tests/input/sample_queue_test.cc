@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for room is woken when there is some, once, and nobody else is.
+// A producer that waits for space is woken once there is some, and is woken only once.
 #include "input/reader/sample_queue.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class OutletTest : public ::testing::Test {
     outlet_.on_room([this] { ++woken_; });
   }
 
-  /// The engine has used so much for a sample, and hands it over.
+  /// The engine has used `cost` for a sample, and delivers it.
   void put(std::uint64_t cost, Item::Kind kind = Item::Kind::kSample) {
     outlet_.use(static_cast<std::int64_t>(cost));
     std::vector<Item> items(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner on devices that are formulas, so that what it should find can be worked out by hand.
-// tests/experiments/io_tuning_test.cc has it on devices with queues and noise.
+// The tuner on devices given by formulas, with results that can be computed by hand.
+// tests/experiments/io_tuning_test.cc tests it on devices with queues and noise.
 #include "input/tuning/tuner.h"
 
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@ constexpr double kMega = 1e6;
 
 /// A device whose rate is a formula of the knobs; the latency follows by Little's law.
 struct Formula {
-  std::function<double(Knobs)> rate;  ///< Bytes a second.
-  double demand = 1e18;               ///< That the consumer takes.
+  std::function<double(Knobs)> rate;  ///< Bytes per second.
+  double demand = 1e18;               ///< The consumer's.
   double noise = 0;
   Time now{};
   std::mt19937_64 random{1};
@@ -42,7 +42,7 @@ struct Formula {
   }
 };
 
-/// So many bytes in flight fill it.
+/// A pipe that is full with `bytes_in_flight_to_fill` in flight.
 Formula pipe(double bytes_in_flight_to_fill, double most) {
   return {.rate = [=](Knobs knobs) {
     return most *
@@ -50,7 +50,7 @@ Formula pipe(double bytes_in_flight_to_fill, double most) {
   }};
 }
 
-/// Steps the tuner until it has settled; the windows that took.
+/// Steps the tuner until it has settled; returns the number of windows.
 int settle(Tuner& tuner, Formula& device, int most = 1000) {
   int windows = 0;
   while (!tuner.settled() && windows++ < most) {
@@ -121,7 +121,7 @@ TEST(Tuner, KeepsRequestsAsFastAsAsked) {
   TunerLimits limits;
   limits.p95_latency = 20ms;
   Tuner tuner(limits);
-  Formula device = pipe(1 << 20, 100 * kMega);  // 21 ms for the two MiB that it begins with.
+  Formula device = pipe(1 << 20, 100 * kMega);  // 21 ms for the initial two MiB.
   settle(tuner, device);
   EXPECT_LE(device.run(tuner.knobs(), 1s).p95_latency, 20ms);
   EXPECT_GE(device.rate(tuner.knobs()), 97 * kMega);
@@ -159,7 +159,7 @@ TEST(Tuner, FindsItsWayAgainWithinTenWindowsOfAChange) {
   Formula device = pipe(4 << 20, 500 * kMega);
   settle(tuner, device);
   run_windows(tuner, device, 20);
-  device.rate = pipe(32.0 * (1 << 20), 500 * kMega).rate;  // It has moved eight times as far away.
+  device.rate = pipe(32.0 * (1 << 20), 500 * kMega).rate;  // The optimum is eight times farther.
   int windows = 0;
   while (device.rate(tuner.chosen()) < 475 * kMega && windows < 100) {
     const Knobs under = tuner.knobs();
@@ -171,7 +171,7 @@ TEST(Tuner, FindsItsWayAgainWithinTenWindowsOfAChange) {
   EXPECT_GE(device.rate(tuner.knobs()), 475 * kMega);
 }
 
-// A link becomes wider, which the depth in use does not show: only trying tells.
+// A wider link is invisible at the current depth: only probing reveals it.
 TEST(Tuner, NowAndThenItLooksWhetherMoreHasBecomePossible) {
   Tuner tuner({});
   Formula device = pipe(4 << 20, 500 * kMega);
@@ -181,7 +181,7 @@ TEST(Tuner, NowAndThenItLooksWhetherMoreHasBecomePossible) {
   EXPECT_GE(device.rate(tuner.knobs()), 1900 * kMega);
 }
 
-// Whenever it is slower than the best that it knows, a probe is in flight, and says so.
+// Whenever it is slower than its best known setting, a reported probe is in flight.
 TEST(Tuner, IsSlowerThanTheBestKnownOnlyWhileItProbes) {
   Tuner tuner({});
   Formula device = pipe(16.0 * (1 << 20), 800 * kMega);

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws mutants of a commit from a seed, for a score that says how much of what the code does the
-tests would miss. Prints JSON Lines: folder, file, line, operator, before, after, and its place in
-the folder's order.
+"""Draws mutants of a commit from a seed, for a score of the behaviour that the tests would miss.
+Prints JSON Lines: folder, file, line, operator, before, after, and its place in the folder's order.
 
     python3 tests/mutation/draw.py --commit HEAD --seed 14 --each 5 --spares 5 > mutants.jsonl
 
-Folders have equal shares, lines of a folder equal chances, and so have the mutants of a line. The
-spares stand in, in order, for mutants that do not compile or whose line is gone when they are run.
+Folders have equal numbers, lines of a folder equal chances, and so have the mutants of a line. The
+spares replace, in order, mutants that do not compile or whose line is gone when they are run.
 """
 
 import argparse
@@ -23,7 +22,7 @@ import cpp  # noqa: E402  # The path above comes first.
 import operators  # noqa: E402
 
 FOLDERS = ("server", "worker", "van", "ops", "collective", "scheduler", "bindings")
-# What this build does not compile: CUDA, and the stubs of what is there.
+# Not compiled in this build: CUDA, and the stubs of features it has.
 LEFT_OUT = ("ops/cuda/", "/no_")
 
 
@@ -33,7 +32,7 @@ def git(*arguments):
 
 
 def sources(commit, folder):
-    """The sources of a folder, headers not: what stands in them is mostly declared."""
+    """The sources of a folder, without headers, which are mostly declarations."""
     names = git("ls-tree", "-r", "--name-only", commit, folder + "/").split()
     return sorted(name for name in names if name.endswith((".cc", ".py"))
                   and not any(part in name for part in LEFT_OUT))

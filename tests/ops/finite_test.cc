@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN and Inf of every type are found wherever they are, and nothing else is.
+// NaN and Inf of every type are found at any position, without false positives.
 #include "ops/finite.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct FiniteCase {
   double value;  // Zero: it is finite.
 };
 
-// In the middle of zeros, at an address that is not aligned.
+// In the middle of zeros, at an unaligned address.
 std::optional<NotFinite> find_among(const FiniteCase& what, std::size_t size, std::size_t index) {
   const std::size_t width = bytes_of(what.dtype);
   std::vector<std::byte> memory(size * width + 1);

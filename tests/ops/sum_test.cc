@@ -44,7 +44,7 @@ Bytes reference_sum(Dtype dtype, std::span<const std::byte> a, std::span<const s
   return out;
 }
 
-/// Elements with nothing unusual about them, so that they can be compared as bytes.
+/// Ordinary elements, which can be compared as bytes.
 Bytes ordinary_elements(Dtype dtype, std::size_t count, std::uint64_t seed) {
   if (dtype >= Dtype::kI8) return random_bytes(count * bytes_of(dtype), seed);
   std::mt19937_64 random(seed);
@@ -54,8 +54,8 @@ Bytes ordinary_elements(Dtype dtype, std::size_t count, std::uint64_t seed) {
   return elements_of(dtype, numbers);
 }
 
-/// Bits that arithmetic treats unlike others, for a type whose Inf (or, for integers, any number)
-/// has these bits.
+/// Bits with special arithmetic, for a type whose Inf (or, for integers, any number) has these
+/// bits.
 template <typename T>
 std::vector<T> special_bits(T infinity, T least_normal) {
   constexpr T kSign = static_cast<T>(T{1} << (sizeof(T) * 8 - 1));
@@ -82,7 +82,7 @@ std::vector<T> special_bits(T infinity, T least_normal) {
   return bits;
 }
 
-/// Every one of `a` beside every one of `b`, as two arrays of equal length.
+/// Every pair of an element of `a` and one of `b`, as two arrays of equal length.
 template <typename T>
 std::array<Bytes, 2> all_pairs(const std::vector<T>& a, const std::vector<T>& b) {
   std::vector<T> left;
@@ -141,8 +141,8 @@ TEST_P(SumTest, GivesTheReferencesBitsForSpecialValues) {
   expect_sums(GetParam(), a, b);
 }
 
-/// Elements amid bytes that nobody may touch. With none `after`, they end where the memory ends, so
-/// that AddressSanitizer sees who reads on.
+/// Elements between bytes that must stay untouched. With 0 bytes `after`, the memory ends with the
+/// elements, so that AddressSanitizer detects reads past the end.
 struct Guarded {
   Guarded(std::span<const std::byte> elements, std::size_t before, std::size_t after)
       : bytes(before + elements.size() + after, std::byte{0xa5}),
@@ -234,7 +234,7 @@ void expect_golden(Dtype dtype, std::span<const Golden> rows) {
   }
 }
 
-// The reference could be wrong in the same way as a kernel: these were worked out by hand.
+// The reference could share a kernel's error: these rows were computed by hand.
 TEST(SumOfHalves, IsIeee) {
   constexpr Golden kRows[] = {
       {0x3c00, 0x3c00, 0x4000},  // 1 + 1 = 2.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An endpoint among peers that keep to no rule: each frame is judged, and none does harm.
+// An endpoint among hostile peers: each frame is checked, and none does harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class RpcHostile : public testing::Test {
 
   void step() { party_.node.step(Duration::zero()); }
   Call call() { return party_.call(Peer(guest_.link()), "far", "hello"); }
-  /// The guest is told why, and hears no more.
+  /// The client receives the error, and then nothing more.
   void expect_turned_out(const std::string& says) {
     step();
     const auto controls = guest_.controls();
@@ -52,7 +52,7 @@ class RpcHostile : public testing::Test {
   FarEnd guest_{wire_, 101, 0};
 };
 
-// ---- the door
+// ---- admission
 
 TEST_F(RpcHostile, OnlyEndpointsWithTheTokenComeInAndNotTooMany) {
   FarEnd worker(wire_, 102, 0);
@@ -102,7 +102,7 @@ TEST_F(RpcHostile, ARefusalEndsAnAttemptWithWhatTheFarEndSays) {
   EXPECT_TRUE(there.closed());
 }
 
-// ---- what ends a link
+// ---- events that end a link
 
 TEST_F(RpcHostile, FramesOfOtherRolesEndTheLink) {
   guest_.send(stretto::fake::push_header({1, 0}, 1), Buffer::allocate(64));
@@ -159,7 +159,7 @@ TEST_F(RpcHostile, WhoDoesNotTakeAnswersIsTurnedOut) {
   expect_turned_out("8 answers wait");
 }
 
-// ---- what does no harm
+// ---- harmless frames
 
 TEST_F(RpcHostile, SteeringWhatIsNotThereIsIgnored) {
   guest_.say(steer(9));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls in virtual time: who overtakes whom, what a change of mind reaches, and that every call
-// ends once, with the right bytes, whatever is done to it.
+// Calls in virtual time: overtaking, changes of priority, pauses and cancellation, and that every
+// call ends once with the right bytes.
 #include "rpc/node.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ Handler echo() {
   return [](const Request& request, Reply reply) { reply.send(request.message); };
 }
 
-/// Keeps replies until somebody gives them.
+/// Keeps replies until the test sends them.
 struct Shelf {
   std::vector<std::pair<Request, Reply>> kept;
   Handler handler() {
@@ -95,7 +95,7 @@ TEST(RpcNode, AmongEqualPrioritiesTheDeadlineDecidesThereAndBack) {
   EXPECT_THAT(done, ElementsAre(1, 2, 3));
 }
 
-// ---- a change of mind
+// ---- changes after the start
 
 TEST(RpcNode, APausedCallWaitsInTheMiddleAndGoesOn) {
   Pair pair;
@@ -354,7 +354,7 @@ TEST(RpcNode, MorePausedBeginningsThanALinkTakesStopNobody) {
 
 // ---- everything at once
 
-/// Both ends call, steer, pause, cancel and answer late, at random.
+/// Both ends call, change, pause, cancel and answer late, at random.
 class Turmoil {
  public:
   explicit Turmoil(std::uint64_t seed)
@@ -476,7 +476,7 @@ class Turmoil {
   sim::Random random_;
   std::vector<std::pair<Request, Reply>> late_;
   Pair pair_;
-  Peer server_peer_;  // The client, as the server names it.
+  Peer server_peer_;  // The client, by the server's id.
   std::vector<Begun> begun_;
   std::size_t told_ = 0;
   std::size_t answered_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may come in: ranks asked for and ranks given, who is missing, and refusals that name what was
-// wanted and what was found.
+// Admission of members: requested and assigned ranks, missing members, and refusals that name the
+// expected and the actual value.
 #include "scheduler/membership/admission.h"
 
 #include <gmock/gmock.h>
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
                             "'nowhere'"}),
     [](const auto& each) { return std::string(each.param.name); });
 
-/// A scheduler that was told of two hosts, and not how many workers each has.
+/// A scheduler that knows of two hosts, but not the number of workers on each.
 class AdmissionOfHosts : public testing::Test {
  protected:
   static Config hosts() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers are sets: repeated words count once, old ones are answered, and nobody runs ahead.
+// Barriers are sets: repeated messages count once, old ones are answered, and none runs ahead.
 #include "scheduler/coordination/barriers.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All workers make a checkpoint at the same offer, which nobody has let pass.
+// All workers start a checkpoint at the same offer, which no worker has passed yet.
 #include "scheduler/checkpoint/checkpoint_timer.h"
 
 #include <gmock/gmock.h>

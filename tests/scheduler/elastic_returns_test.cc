@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler of an elastic job is lost while workers come and go, and another goes on from its
-// journal: who is in, who is on the way, what all are asked, and what the launcher hears.
+// The scheduler of an elastic job is lost while workers join and leave, and restarts from its
+// journal: its members, joining workers, open questions, and lines to the launcher.
 #include <gmock/gmock.h>
 
 #include "tests/scheduler/scheduler_returns_fixture.h"
@@ -19,7 +19,7 @@ class ElasticReturnsTest : public SchedulerReturnsTest {
     hello.address = "10.0.0.9:4000";
     return hello;
   }
-  // The second worker has left, and another one comes.
+  // The second worker has left, and another worker joins.
   NodeId come_in() {
     gather();
     second_->say(control::Leave{});
@@ -29,7 +29,7 @@ class ElasticReturnsTest : public SchedulerReturnsTest {
     step();
     return third_->node = std::get<control::Welcome>(third_->controls().front()).node;
   }
-  // It has greeted the shards, and the first worker is asked.
+  // It has connected to the shards, and the first worker has been asked.
   NodeId be_ready() {
     const NodeId node = come_in();
     third_->say(control::AtStep{});
@@ -62,7 +62,7 @@ TEST_F(ElasticReturnsTest, ViewsAndRanksFollowFromTheJournal) {
   EXPECT_EQ(member(nodes_[1]), nullptr);
   ASSERT_NE(member(nodes_[2]), nullptr);
   EXPECT_EQ(member(nodes_[2])->rank, 0U);
-  // It may not have heard that its rank has changed; and hears of who has gone.
+  // It is told again of its changed rank, and of the worker that left.
   const auto heard = come(second_, again(Role::kWorker, 1, nodes_[2]));
   ASSERT_EQ(heard.size(), 2U);
   const auto& roster = std::get<Roster>(heard[1]);
@@ -142,7 +142,7 @@ TEST_F(ElasticReturnsTest, AnAnswerOutlivesTheSchedulerThatHeardIt) {
   EXPECT_EQ(member(node)->from_step, 8U);
 }
 
-// Nobody would be left who knows the values.
+// Otherwise no worker with the values would be left.
 TEST_F(ElasticReturnsTest, WhoSaysAgainThatItIsReadyHasYetToBeTakenIn) {
   const NodeId node = be_ready();
   first_->say(control::AtStep{.number = 1, .step = 7});
@@ -197,7 +197,7 @@ TEST_F(ElasticReturnsTest, NextSchedulerKnowsWorkersThatLeft) {
   EXPECT_EQ(life_->scheduler->watch().left_workers(), std::vector<Rank>{1});
 }
 
-// The suspicion waits until that one has come, or is lost itself.
+// The suspicion waits until that server has re-registered or is lost itself.
 TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
   gather();
   next_life();
@@ -211,7 +211,7 @@ TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
   EXPECT_EQ(life_->scheduler->status().code(), Code::kServerLost);
 }
 
-// It has its old number, and the last rank, which is more than that.
+// It has its old number, and the last rank, which is larger.
 TEST_F(ElasticReturnsTest, WhoCameAgainToTheJobComesToTheNextSchedulerToo) {
   gather();
   pass(config_.job.dead_after + 1s, {server_.get(), second_.get()});

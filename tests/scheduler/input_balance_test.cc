@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Balancing as a whole, in virtual time: a scheduler, a shard and four workers, all real, over a
-// simulated network, whose readers share one modelled device. What is starved is found from
-// heartbeats, and what holds the others back comes with the answers to these.
+// Balancing end to end, in virtual time: a real scheduler, shard and four workers over a simulated
+// network, whose readers share one modelled device. Heartbeats reveal starved workers; their
+// replies carry the limits of the other workers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,10 +19,10 @@ namespace stretto {
 namespace {
 
 constexpr std::uint32_t kReadBytes = 256 * 1024;
-constexpr double kDemand = 500e6;  // Of each worker; the device has 1.5 GB/s.
-constexpr Duration kTurn = 100ms;  // So long the device runs alone.
+constexpr double kDemand = 500e6;  // Of each worker; the device delivers 1.5 GB/s.
+constexpr Duration kTurn = 100ms;  // Simulation step of the device.
 
-/// A worker, and its reader as far as storage sees it.
+/// A worker, and its reader as storage sees it.
 struct Party {
   Config config;
   InputAccount account;
@@ -52,7 +52,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
   }
   ~InputBalanceTest() override { set_log_level(Level::kInfo); }
 
-  /// Time passes; the device serves the readers, and each keeps to its limit.
+  /// Advances time: the device serves the readers, each within its limit.
   void pass(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end;) {
       for (std::size_t i = 0; i < parties_.size(); ++i) {
@@ -68,7 +68,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
       run_until(clock_.now() + kTurn);
     }
   }
-  /// Windows of a second that pass before somebody is said to be starved; 0: nobody is, in so many.
+  /// Windows of a second until a worker is reported as starved; 0: none within `most` windows.
   std::uint64_t windows_until_an_alarm(std::uint64_t most) {
     for (std::uint64_t window = 1; window <= most; ++window) {
       pass(1s);
@@ -81,7 +81,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
     for (const auto& [rank, view] : scheduler_->watch().input().workers()) sum += view.bytes_per_s;
     return sum;
   }
-  /// 20 to 60 s later all get nearly alike, and together about what they got before.
+  /// After 20 to 60 s all rates are nearly equal, and their sum is about `rate_before`.
   void expect_balance(double rate_before) {
     pass(20s);
     double index = 0;
@@ -135,7 +135,7 @@ class InputBalanceTest : public testing::TestWithParam<std::uint64_t> {
     agents_.emplace_back(name, party.node.get());
   }
 
-  // The consumer waits at the end of the turn, and not in the middle: that does not matter.
+  // The consumer waits at the end of the step, not in the middle: that does not matter.
   void count(InputFeed& feed, const input::Window& window) const {
     feed.delivered(window.delivered_bytes);
     feed.waits(clock_.now());
@@ -177,7 +177,7 @@ TEST_P(InputBalanceTest, AStolenShareIsNamedAndGivenBack) {
   EXPECT_NE(parties_[0].feed->limit_bytes(), 0U);
 }
 
-// The middle worker is one of those that have too little.
+// The middle worker is one of the starved workers.
 TEST_P(InputBalanceTest, OneThatHoldsDownAllOthersIsHeldBack) {
   for (Party& party : parties_) {
     party.demand_bytes_per_s = bench::experiments::IoClient::kUnlimited;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools that start servers themselves, as a scheduler hears them, and what those servers are told:
-// in virtual time, against members and tools that are played by hand.
+// Tools that start servers themselves: their requests at a scheduler, and its answers to those
+// servers, in virtual time, with scripted members and tools.
 #include "scheduler/migration/migration_service.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Of one place: numbers 0 and 1 are the launcher's, 2 and 3 those of servers that join.
+// One server rank: ids 0 and 1 are the launcher's, 2 and 3 those of external servers.
 class MigrationServiceTest : public SchedulerReturnsTest {
  protected:
   static constexpr Rank kGuest = 2;
@@ -45,7 +45,7 @@ class MigrationServiceTest : public SchedulerReturnsTest {
   static Move ended() {
     return {.server = kGuest, .why = {Code::kServerLost, "its process has ended"}, .joining = 1};
   }
-  /// What a server hears that says hello by this number.
+  /// The answer to a server that says hello with this id.
   std::vector<control::Message> come_as(Rank number) {
     auto far = connect(0);
     far->say(fake::hello(Role::kServer, number));
@@ -118,7 +118,7 @@ TEST_F(MigrationServiceTest, ARefusalToGoOnNamesTheServerThatItIsAbout) {
   next_life();
   all_come();
   const auto tool = greet();
-  server_->say(Move{});  // One of the launcher's is started for that.
+  server_->say(Move{});  // The launcher starts a server for that.
   step();
   const auto answers = ask(*tool, known());
   ASSERT_THAT(answers, SizeIs(1));
@@ -139,7 +139,7 @@ TEST_F(MigrationServiceTest, WhileTheJobEndsWhoHasStartedAServerHearsNothingOfIt
   EXPECT_THAT(ask(*tool, kAny).at(0).why.cause(), HasSubstr("the job is ending"));
 }
 
-// Numbers 0 and 1 stand by for one another.
+// Servers 0 and 1 are standbys of each other.
 class MoveDeskStandbyTest : public MigrationServiceTest {
  protected:
   MoveDeskStandbyTest() {

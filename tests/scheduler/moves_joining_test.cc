@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that somebody starts elsewhere: which places are to be theirs, by which numbers they
-// come, and what becomes of them; with the view machine that gives the places.
+// External servers: the ranks that they take over, their ids, and their lives; with the view
+// machine that assigns ranks.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class MovesJoiningTest : public testing::Test {
     const auto* admit = orders_.empty() ? nullptr : std::get_if<Admit>(&orders_.front());
     return admit == nullptr ? 0 : admit->member.node;
   }
-  /// One server here, and the others there.
+  /// One server here, the others on the far machine.
   void gather() {
     machine_.emplace(config_, now_);
     for (std::uint32_t shard = 0; shard < config_.shards; ++shard) {
@@ -62,7 +62,7 @@ class MovesJoiningTest : public testing::Test {
     machine_->on(StandbyCaughtUp{.server = from, .standby = to}, now_);
   }
   auto invite(const PlacementRequest& wish) { return moves_.invite(wish, 9, view(), now_); }
-  /// Of those who are invited: numbers, and whose places.
+  /// Ids of the invited servers, and the servers that they replace.
   std::vector<std::pair<Rank, Rank>> invited(const PlacementRequest& wish) {
     const auto found = invite(wish);
     EXPECT_TRUE(found.ok()) << found.status().text();
@@ -118,12 +118,12 @@ TEST_F(MovesJoiningTest, OneHasThePlaceOnceItHasAllAndMayBeMovedAsAnyOther) {
   EXPECT_EQ(answers[0].server, 9U);
   EXPECT_EQ(answers[0].from, 1U);
   EXPECT_EQ(view().find(comes)->describe(), "server 9");
-  // To another guest, which has the other number,
+  // To another external server, which has the other id,
   ASSERT_THAT(invited({.server = 9, .machine = kHere}), ElementsAre(std::pair(13U, 9U)));
   const NodeId next = come(13, kHere);
   catch_up(comes, next);
   ASSERT_THAT(follow(), SizeIs(1));
-  // and back to one that the launcher starts.
+  // and back to a server of the launcher.
   ASSERT_TRUE(moves_.begin(13, {}, 7, view(), now_).ok());
   EXPECT_THAT(moves_.orders(), ElementsAre(MigrationOrder{.server = 1, .from = 13}));
 }
@@ -141,7 +141,7 @@ TEST_F(MovesJoiningTest, OneThatIsLostBeforeIsNotStartedAgain) {
               HasSubstr("was lost before it had all: worker 1 cannot reach it"));
   moves_.note_end(8);
   invited({.server = 0, .machine = kFar});
-  moves_.note_end(8);  // It never came.
+  moves_.note_end(8);  // It never registered.
   answers = follow();
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_EQ(answers[0].why.code(), Code::kServerLost);
@@ -213,9 +213,9 @@ TEST_F(MovesJoiningTest, OneWhoseToolHasGoneIsMissedByNobody) {
 
 TEST_F(MovesJoiningTest, OneThatIsThereBeforeTheLaunchersIsGoneOnWith) {
   gather();
-  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // A scheduler has come back.
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // After a restart of the scheduler.
   EXPECT_THAT(moves_.orders(), SizeIs(1));
-  const NodeId comes = come(8, kFar);  // One before had invited it.
+  const NodeId comes = come(8, kFar);  // A previous scheduler had invited it.
   EXPECT_THAT(follow(), IsEmpty());
   EXPECT_THAT(invited({.server = 0, .known_as = 8}), IsEmpty());
   catch_up(servers_[0], comes);
@@ -227,7 +227,7 @@ TEST_F(MovesJoiningTest, OneThatIsThereBeforeTheLaunchersIsGoneOnWith) {
 
 TEST_F(MovesJoiningTest, TheNextSchedulerGoesOnWithIt) {
   gather();
-  const NodeId comes = come(8, kFar);  // One before had invited it.
+  const NodeId comes = come(8, kFar);  // A previous scheduler had invited it.
   EXPECT_THAT(invited({.server = 0, .known_as = 8}), IsEmpty()) << "it has been started";
   EXPECT_THAT(follow(), IsEmpty());
   EXPECT_THAT(refused({.server = 0, .known_as = 12}), HasSubstr("to server 8 already"));
@@ -246,7 +246,7 @@ TEST_F(MovesJoiningTest, WhoHasThePlaceIsInWhoeverIsToHaveItNext) {
   gather();
   const NodeId comes = come(8, kFar);
   catch_up(servers_[0], comes);
-  ASSERT_TRUE(moves_.begin(8, {}, 7, view(), now_).ok());  // Of this scheduler, by a signal.
+  ASSERT_TRUE(moves_.begin(8, {}, 7, view(), now_).ok());  // By a signal to it.
   ASSERT_TRUE(invite({.server = 0, .known_as = 8}).ok());
   const auto answers = follow();
   ASSERT_THAT(answers, SizeIs(1));
@@ -258,7 +258,7 @@ TEST_F(MovesJoiningTest, WhoHasThePlaceIsInWhoeverIsToHaveItNext) {
 
 TEST_F(MovesJoiningTest, WhoIsNotInAndWhosePlaceIsToBeAnothersIsRefusedAndMustNotCome) {
   gather();
-  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // The launcher's 4 is started.
+  ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // The launcher's server 4 is started.
   EXPECT_THAT(refused({.server = 0, .known_as = 8}), HasSubstr("to server 4 already"));
   EXPECT_TRUE(moves_.is_given_up(8, now_));
   EXPECT_TRUE(moves_.note_end(8, 9));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a link is, and who is silent.
+// Lookups of nodes by link, and detection of silent nodes.
 #include "scheduler/sessions/node_links.h"
 
 #include <gmock/gmock.h>

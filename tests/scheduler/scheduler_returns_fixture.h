@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SchedulerReturnsTest: a scheduler that is lost, the next one of its job, and members that are
-// played by hand.
+// SchedulerReturnsTest: a scheduler that is lost, its successor, and scripted members.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +50,7 @@ class SchedulerReturnsTest : public testing::Test {
   }
   ~SchedulerReturnsTest() override { set_log_level(Level::kInfo); }
 
-  /// A launcher tells of ends from the next life on.
+  /// A launcher reports exits from the next incarnation on.
   void begin_to_tell_ends() {
     int pair[2] = {-1, -1};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -66,7 +65,7 @@ class SchedulerReturnsTest : public testing::Test {
     step();
   }
   void next_life() {
-    life_.reset();  // Its lock with it.
+    life_.reset();  // Releases its lock.
     disk_.restart(sim::Crash::kProcess);
     config_.scheduler_return.restarts = 4 - config_.scheduler_return.life;
     life_ = std::make_unique<Life>(config_, disk_, clock_, ends_ ? &*ends_ : nullptr);
@@ -107,7 +106,7 @@ class SchedulerReturnsTest : public testing::Test {
     hello.life = life;
     return hello;
   }
-  /// What it hears when it comes again.
+  /// The answer to a member that re-registers.
   std::vector<control::Message> come(std::unique_ptr<fake::FarEnd>& far,
                                      const control::Hello& hello) {
     far = connect(hello.node);

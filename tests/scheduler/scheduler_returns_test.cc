@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scheduler is lost and another goes on from its journal, in virtual time, against members that
-// are played by hand: what it knows, what it asks, and whom it takes.
+// A scheduler is lost and restarts from its journal, in virtual time, with scripted members: its
+// recovered state, its questions, and its admissions.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST_F(SchedulerReturnsTest, ABarrierThatWasOpenIsAnsweredToWhoDidNotHear) {
   control::Barrier told = *barrier_in(first_->controls());
   next_life();
   all_come();
-  second_->say(fake::barrier(1));  // It did not hear, and waits: whoever comes first,
+  second_->say(fake::barrier(1));  // It missed the opening, and waits. The first worker,
   step();
   EXPECT_EQ(barrier_in(second_->controls()), nullptr);
   told.opened = true;
@@ -152,7 +152,7 @@ TEST_F(SchedulerReturnsTest, OnlyAfterThatDoMembersSayWhatHasOpened) {
   EXPECT_EQ(barrier_in(second_->controls())->number, 1U);
 }
 
-// ---- those who go
+// ---- members that leave
 
 TEST_F(SchedulerReturnsTest, AFarewellThatWasNotAnsweredIs) {
   gather();
@@ -211,7 +211,7 @@ TEST_F(SchedulerReturnsTest, EndedReplacementIsToldAgain) {
   EXPECT_EQ(news(), 2U) << "a launcher passes over what it knows";
 }
 
-// ---- strangers, and those of before
+// ---- non-members, and earlier members
 
 TEST_F(SchedulerReturnsTest, WhoIsToHaveAPlaceAndDoesNotKnowThatItIsInComesAnew) {
   gather();
@@ -280,7 +280,7 @@ TEST_F(SchedulerReturnsTest, MembersAreToldOnceItCannotComeBackAnyMore) {
   ADD_FAILURE() << "nobody was told";
 }
 
-// ---- servers that others stand by for
+// ---- servers with standbys
 
 class StandbyReturnsTest : public SchedulerReturnsTest {
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace in the course of a scheduler: who asks for one is told, and then time alone carries it
-// on.
+// The stages of a trace at a scheduler: the requester is told, and then only time advances the
+// stage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class SchedulerTraceTest : public testing::Test {
     clock_.advance_to(clock_.now() + time);
     step();
   }
-  /// What a node has been told of traces since it was asked last.
+  /// The trace orders that a node has received since the last call.
   static std::vector<Action> orders(FarEnd& far) {
     std::vector<Action> told;
     for (const control::Message& message : far.controls()) {

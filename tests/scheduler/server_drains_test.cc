@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are to go where others stand by for them for as long as the job lasts.
+// Draining servers in a job whose servers have standbys all the time.
 #include "scheduler/migration/server_drains.h"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ class ServerDrainsTest : public testing::Test {
   Config config_ = fake::config(Role::kScheduler, -1);
   Time now_ = Time(1s);
   std::optional<ViewMachine> machine_;
-  std::vector<NodeId> nodes_;  // Numbers 0 and 2 stand by for one another, and so do 1 and 3.
+  std::vector<NodeId> nodes_;  // Servers 0 and 2 are each other's standbys, and so are 1 and 3.
   ServerDrains farewells_{config_};
 };
 
@@ -85,7 +85,7 @@ TEST_F(ServerDrainsTest, OfTwoOneStaysUntilAnotherHasCome) {
   EXPECT_EQ(other[0].asker, 10U);
 }
 
-// The scheduler before this one may have let the other one go.
+// The previous scheduler may have let the other server go.
 TEST_F(ServerDrainsTest, OneWaitsForTheOtherOfItsPlaceToComeAgain) {
   catch_up(nodes_[0], nodes_[2]);
   catch_up(nodes_[1], nodes_[3]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places that are to be handed over: who is started for that, and what those who asked hear; and
-// the view machine that gives the places.
+// Server migrations: the replacements that are started, and the answers to the requesters; with the
+// view machine that assigns ranks.
 #include "scheduler/migration/server_migrations.h"
 
 #include <fmt/format.h>

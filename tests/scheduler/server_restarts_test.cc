@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are lost and in whose place another comes: by the view machine that asks for it.
+// Lost servers and their replacements, by the view machine that requests them.
 #include "scheduler/membership/server_restarts.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ class ServerRestartsTest : public testing::Test {
     machine_->on(Disconnected{.node = node, .cause = "reset"}, now_);
     return machine_->on(EndOfTurn{}, now_);
   }
-  /// Of worker 1 to server 0; one of the two shows a sign of life.
+  /// From worker 1 to server 0; one of the two shows a sign of life.
   void break_link(NodeId alive) {
     machine_->on(Suspicion{.reporter = workers_[1], .subject = servers_[0], .cause = "gone"}, now_);
     now_ += 1s;
@@ -134,7 +134,7 @@ TEST_F(ServerRestartsTest, EndedReplacementIsReplaced) {
   lose(servers_[0]);
   now_ += 9s;
   machine_->on(replacement_of(servers_[0]), now_);
-  machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // Which says nothing.
+  machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // No effect.
   now_ += 9s;
   machine_->on(Tick{}, now_);
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << "the next has its own time";
@@ -177,7 +177,7 @@ TEST_F(ServerRestartsTest, ANewTensorLiesWhereTheLostOneWas) {
 
 TEST_F(ServerRestartsTest, NobodyWaitsForTheEndOfALinkThatWasReplaced) {
   gather();
-  machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // Its link is there.
+  machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // Its link is up.
   machine_->on(EndOfTurn{}, now_);
   const NodeId back = come(server(0));
   for (const NodeId worker : workers_) machine_->on(Left{.node = worker}, now_);
@@ -197,7 +197,7 @@ TEST_F(ServerRestartsTest, AJobThatIsDoneNeedsNone) {
   EXPECT_EQ(come(server(0)), 0U);
 }
 
-// ---- a server that gives no sign of life, of which nobody else tells
+// ---- a silent server that no member reports
 
 TEST_F(ServerRestartsTest, ASilentServerReturns) {
   gather();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that stand by for others, by the view machine that gives them the places.
+// Standby servers, by the view machine that assigns the ranks.
 #include "scheduler/membership/standbys.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ class StandbysTest : public testing::Test {
     const auto& owners = machine_->view().slots.owners();
     return static_cast<std::uint32_t>(std::ranges::count(owners, node));
   }
-  /// Links break one after another, some time after the first, as all members live.
+  /// Links break in succession, some time after the first, while all members live.
   void break_links(const std::vector<std::tuple<Duration, NodeId, NodeId>>& reports) {
     const Time begin = now_;
     for (; now_ < begin + 8s; now_ += 100ms) {
@@ -206,7 +206,7 @@ TEST_F(StandbysTest, ALinkOfAWorkersThatBreaksCostsAServerThatAnotherStandsByFor
   EXPECT_FALSE(member(servers_[2])->standby);
 }
 
-// ---- who may say that one has all
+// ---- reports that a standby is in sync
 
 TEST_F(StandbysTest, WhoServesSaysItAndWhoStandsByOfItself) {
   gather();
@@ -281,7 +281,7 @@ TEST_F(StandbysTest, InAnElasticJobAWorkerThatIsItselfTheCauseTakesNobodyWithItW
   for (const NodeId server : servers_) EXPECT_NE(member(server), nullptr);
 }
 
-// Of a worker that can reach neither for a moment. It calls who has the place then.
+// A worker that can reach neither for a moment later connects to the primary.
 TEST_F(StandbysTest, WhoIsSaidToBeOutOfReachWithItsServerHasThePlace) {
   gather();
   catch_up(servers_[0], servers_[2]);
@@ -307,7 +307,7 @@ TEST_F(StandbysTest, WhoCouldNotBeReachedAndHasThePlaceIsCalledAgain) {
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kRunning) << end();
 }
 
-// Who follows takes a view for the one before it plus what has changed.
+// A follower applies the decided changes to the previous view.
 TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
   gather();
   catch_up(servers_[0], servers_[2]);
@@ -342,7 +342,7 @@ TEST_F(StandbysTest, InAnElasticJobServersKeepTheirPlacesWhenWorkersGo) {
   EXPECT_EQ(member(another)->rank, 0U);
 }
 
-// ---- several broken links, and the member that they have in common
+// ---- several broken links with a common member
 
 TEST_F(StandbysTest, AServerCommonToBrokenLinksIsLost) {
   config_.job.min_workers = 1;

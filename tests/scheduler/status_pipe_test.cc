@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said on the descriptor, when, and what happens if nobody listens.
+// The lines on the descriptor, their times, and the behaviour without a reader.
 #include "scheduler/launcher/status_pipe.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ class ReadyIdle final : public LoopTask {
   int steps = 0;
 };
 
-// What is in the pipe; it must not be empty, unless its other end is closed.
+// The contents of the pipe, which must not be empty unless the other end is closed.
 std::string taken(int descriptor) {
   std::array<char, 256> bytes{};
   const ssize_t got = ::read(descriptor, bytes.data(), bytes.size());
@@ -42,7 +42,7 @@ TEST(StatusPipe, SaysWhereAndThenHowFarTheJobHasCome) {
   const auto step = [&](JobFormation now) {
     gathering = now;
     line.step(0ns);
-    line.step(0ns);  // Said once.
+    line.step(0ns);  // Reported once.
   };
   step(JobFormation::kUnawaited);
   step(JobFormation::kAwaited);
@@ -130,7 +130,7 @@ TEST(StatusPipe, SaysWhichStepHasBeenSaved) {
                                      SavedCheckpoint{.number = 8, .step = 18446744073709551615U}}) {
     saved = one;
     line.step(0ns);
-    line.step(0ns);  // Said once.
+    line.step(0ns);  // Reported once.
     const std::string said = taken(ends[0]);
     ASSERT_TRUE(said.ends_with('\n'));
     EXPECT_EQ(saved_in(said.substr(0, said.size() - 1)), one) << said;
@@ -204,7 +204,7 @@ class ReadyLineElastic : public testing::Test {
   }
   void TearDown() override { ::close(ends_[0]); }
 
-  // In a turn; "-": nothing.
+  // The lines of one iteration; "-": none.
   std::string said() {
     line_->step(0ns);
     const ssize_t mark = ::write(ends_[1], "-", 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When shares count, when rounds are done and who may be told: sync, bounded, async, assignments,
-// and properties that hold for whatever order shares come in.
+// When contributions count, rounds complete and values are released: sync, bounded, async,
+// assignments, and properties for any order of contributions.
 #include "server/aggregation/consistency.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ Consistency make(Mode mode, std::uint32_t workers, std::uint32_t bound = 0) {
   return Consistency({.mode = mode, .bound = bound}, fake::group_of(workers));
 }
 
-/// Admits and counts rank's next share.
+/// Admits and counts the rank's next contribution.
 bool share(Consistency& rounds, Rank rank, bool assign = false) {
   const NodeId worker = node_of(rank);
   EXPECT_TRUE(rounds.admit(worker, rounds.rounds_of(worker) + 1, assign).ok());
@@ -219,8 +219,8 @@ TEST(AsyncRounds, ARoundTooFarAheadIsRefused) {
 
 // ---- properties
 
-/// Whoever comes in whatever order: versions count finished rounds, the sets are sets, and nobody
-/// passes a gate early or waits at one for ever.
+/// In any order of contributions versions count finished rounds, contributors are sets, and no
+/// worker passes a gate early or waits at a gate forever.
 TEST(Rounds, HoldForRandomOrders) {
   sim::Random random(3);
   for (int job = 0; job < 200; ++job) {
@@ -288,7 +288,7 @@ TEST(ResumedRounds, GoOnBehindThoseThatOthersMade) {
 
 TEST(SyncRounds, GoOnFromRoundsThatWereMadeElsewhere) {
   Consistency rounds = make(Mode::kSync, 2);
-  rounds.resume(4, 5);  // One of them made nothing.
+  rounds.resume(4, 5);  // A round without a value.
   EXPECT_TRUE(rounds.consistent());
   EXPECT_EQ(rounds.version(), 4U);
   EXPECT_EQ(rounds.next_round(), 6U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Others make rounds: at once where nothing is on its way, and once it is not where something is.
+// Changes of contributors: applied at once, or after the update in flight, if there is one.
 #include "server/storage/contributor_changes.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST_F(ContributorChangesTest, PartsThatAreMadeLaterHaveRoundsOfThese) {
 
 // ---- many parts that are late
 
-// Of so many parts with an update on its way, each settles after a loss.
+// Many parts with an update in flight; each settles after a loss.
 class ManyLateParts {
  public:
   explicit ManyLateParts(std::uint32_t parts) : parts_(parts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that is to go: whom it asks, and for how long it waits.
+// A draining server: its requests to schedulers, and its timeouts.
 #include "server/recovery/handoff.h"
 
 #include <gmock/gmock.h>

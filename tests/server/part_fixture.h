@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part alone in its slot, and workers that bring their next shares to it. What a share completes
-// is released at once.
+// A part alone in its slot, and workers that contribute to their next rounds. Completed updates are
+// released at once.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace stretto {
 
-/// What an owner of slots makes of a tensor of one part.
+/// Makes a tensor of one part as the owner of a slot does.
 inline Part& add_part(Slot& slot, const TensorSpec& spec, std::uint32_t workers,
                       wire::Key key = {1, 0},
                       Aggregator::Shares shares = Aggregator::Shares::kAdded) {
@@ -57,7 +57,7 @@ class PartFixture : public testing::Test {
   Status share(Rank rank, const std::vector<float>& numbers) {
     return share(rank, fake::bytes_of(numbers));
   }
-  /// Of several workers' contributions to a round, sent by who is none of them.
+  /// A sum of these ranks' contributions to a round, sent by none of them.
   Status sum_of(const std::vector<Rank>& ranks, std::uint64_t round,
                 const std::vector<float>& numbers) {
     std::vector<NodeId> makers;
@@ -76,7 +76,7 @@ class PartFixture : public testing::Test {
   Status assign(Rank rank, const std::vector<float>& numbers) {
     return assign(rank, fake::bytes_of(numbers));
   }
-  /// As one of its receivers.
+  /// As a receiver of a broadcast.
   Status attend(Rank rank, Rank root) {
     return contribute({.worker = fake::node_of(rank),
                        .round = next(rank),

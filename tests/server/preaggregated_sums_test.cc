@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that somebody has made on the way: each counts as a share of all its makers.
+// Preaggregated sums: each counts as a contribution of all its contributors.
 #include <gmock/gmock.h>
 
 #include "tests/server/part_fixture.h"
@@ -81,7 +81,7 @@ TEST_F(PreaggregatedSumsTest, OfAnotherSizeAreRefused) {
 
 TEST_F(PreaggregatedSumsTest, InRankOrderASumHasTheTurnOfItsFirstMaker) {
   make(4, {.deterministic = true});
-  const Floats shares[] = {{1e8F, 0.1F}, {1.0F, 1e-8F}, {-1e8F, 0.7F}};  // Any order shows.
+  const Floats shares[] = {{1e8F, 0.1F}, {1.0F, 1e-8F}, {-1e8F, 0.7F}};  // The order shows.
   Floats wanted{0, 0};
   for (std::size_t i = 0; i < 2; ++i) wanted[i] = (shares[0][i] + shares[1][i]) + shares[2][i];
   ASSERT_TRUE(share(2, shares[2]).ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes rounds changes while they are made: who is gone is taken out of the open round, who is
-// new is in from its first round on, and every sum is one over those who made it.
+// Changes of contributors during rounds: lost workers are removed from the open round, new ones
+// count from their first round, and every sum is over its contributors.
 #include <gmock/gmock.h>
 
 #include "tests/server/part_fixture.h"
@@ -21,7 +21,7 @@ class RegroupTest : public PartFixture {
     slot_.emplace(0, 0);
     part_ = &add_part(*slot_, spec_, workers, {1, 0}, Aggregator::Shares::kKept);
   }
-  /// As the root of a broadcast by the ranks of another epoch than everybody else.
+  /// As the root of a broadcast by the ranks of a different epoch.
   Status assign_by(std::uint32_t view, Rank rank, const std::vector<float>& numbers) {
     return contribute({.worker = fake::node_of(rank),
                        .round = next(rank),
@@ -30,7 +30,7 @@ class RegroupTest : public PartFixture {
                        .root_view = view,
                        .bytes = fake::bytes_of(numbers)});
   }
-  /// These ranks, from a round on; the reason why not, if there is one.
+  /// Regroups to these ranks from a round on; returns the error, if any.
   Status regroup(const std::vector<Rank>& ranks, std::uint64_t from_round = 0,
                  const std::set<NodeId>& gone = {}) {
     std::vector<Contributor> all;
@@ -279,8 +279,8 @@ TEST_F(RegroupTest, TheBoundWaitsNoMoreForWhoIsGone) {
   EXPECT_EQ(next(3), 2U) << "a newcomer begins where the others are";
 }
 
-// Whoever says that a newcomer is in has made all rounds before its step, another one not yet: the
-// bound must not wait for ever for rounds that the newcomer will never make.
+// A worker that reports a new one has made all rounds before its step, another worker may not have.
+// The bound must not wait for rounds that the new worker never makes.
 TEST_F(RegroupTest, ANewcomerBeginsWhereTheFastestIs) {
   make_kept(2, {.mode = Mode::kBounded, .bound = 1});
   ASSERT_TRUE(share(0, {1, 1}).ok());
@@ -292,7 +292,7 @@ TEST_F(RegroupTest, ANewcomerBeginsWhereTheFastestIs) {
   EXPECT_EQ(part_->collector.rounds().slowest(), 2U);
 }
 
-/// Whoever comes and goes in whatever order: each value is the sum over those who made it.
+/// In any order of joins and losses each value is the sum over its contributors.
 TEST_F(RegroupTest, SumsAreThoseOfTheirContributorsForRandomOrders) {
   sim::Random random(5);
   for (int job = 0; job < 100; ++job) {

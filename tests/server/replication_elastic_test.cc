@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two servers with one place of an elastic job: who makes rounds changes for both at the same
-// updates, whatever each hears of workers.
+// Primary and standby in an elastic job: the contributors change for both at the same updates,
+// regardless of each one's news of workers.
 #include "server/storage/contributor_changes.h"
 #include "tests/server/replication_fixture.h"
 
@@ -16,7 +16,7 @@ Member newcomer() {
   return {.node = kNewcomer, .role = Role::kWorker, .rank = 2, .address = {}, .from_step = 3};
 }
 
-// ---- who serves
+// ---- the primary
 
 class ServingElasticTest : public ServingTest {
  protected:
@@ -94,7 +94,7 @@ TEST_F(ServingElasticTest, ThatABroadcastHasComeToNothingIsToldOnceTheOtherKnows
   EXPECT_EQ(second_.datum().header.kind, wire::Kind::kDone);
 }
 
-// ---- who stands by
+// ---- the standby
 
 class StandingByElasticTest : public StandingByTest {
  protected:
@@ -117,7 +117,7 @@ class StandingByElasticTest : public StandingByTest {
   }
 };
 
-// Who has heard nothing of it asks the one that has the place.
+// A worker that did not receive the outcome asks the primary.
 TEST_F(StandingByElasticTest, OfABroadcastThatCameToNothingItHasNoValue) {
   begin_both();
   lose_second();
@@ -141,7 +141,7 @@ TEST_F(StandingByElasticTest, ItGoesByWhatItIsToldAndNotByItsRoster) {
   begin_both();
   lose_second();
   next_roster();
-  update(1, {11, 22});  // Which was complete before the other heard that.
+  update(1, {11, 22});  // It completed before the standby knew of the change.
   EXPECT_EQ(acked(), 1U);
   regrouped(2, {1, 2}, {first_.node}, {{.node = first_.node, .rounds = 2}});
   EXPECT_EQ(acked(), 2U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard that is one of two of a place; the other one is played by hand, as scheduler and workers
-// are.
+// A shard that is a primary or a standby; its counterpart, the scheduler and the workers are
+// scripted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class ReplicationTest : public ShardTest {
     ++roster_.epoch;
     say_scheduler(roster_);
   }
-  // Of whom another scheduler, which the shard calls by this link, hears that they have all.
+  // The nodes that the shard reports as in sync to a restarted scheduler, over this link.
   std::vector<NodeId> told_to_another(NodeId self, LinkId link) {
     later_.back().break_link();
     pass(500ms);
@@ -66,7 +66,7 @@ class ReplicationTest : public ShardTest {
   std::deque<FarEnd> later_{{wire_, 1, kSchedulerNode}};
 };
 
-/// It serves. Thread: loop.
+/// A primary. Thread: loop.
 class ServingTest : public ReplicationTest {
  protected:
   void begin_both(const TensorOptions& options = {}) {
@@ -84,7 +84,7 @@ class ServingTest : public ReplicationTest {
     standby_.say(welcome(kStandby, 0));
     step();
   }
-  // So many frames of this server's have been applied there.
+  // Acknowledges this number of the server's frames as applied.
   void ack(std::uint64_t pushes) {
     wire::Header header;
     header.kind = wire::Kind::kCredit;
@@ -97,14 +97,14 @@ class ServingTest : public ReplicationTest {
   FarEnd standby_{wire_, 2, kStandby};
 };
 
-/// It stands by. Thread: loop.
+/// A standby. Thread: loop.
 class StandingByTest : public ReplicationTest {
  protected:
   StandingByTest() {
     config_.rank = 1;
     add_standby();
   }
-  // Until its server and one worker have called.
+  // Until the primary and one worker have connected.
   void begin_half() {
     shard_ = std::make_unique<Shard>(config_, 0, scripted_transport(wire_), clock_);
     ASSERT_TRUE(shard_->start("127.0.0.1:7000", "").ok());
@@ -150,7 +150,7 @@ class StandingByTest : public ReplicationTest {
     server_.data();
     return server_.heard_acked;
   }
-  // The place is this one's now, and both workers hear it.
+  // Promotes the standby and informs both workers.
   void promote() {
     lose(kServer);
     as<control::Welcome>(first_.control());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two servers with one place: what the one that serves sends to the other before it tells anybody,
-// and what the other makes of it.
+// Primary and standby: the replication messages that precede each release, and the standby's
+// handling of them.
 #include "server/replication/replication.h"
 
 #include "tests/server/replication_fixture.h"
@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// ---- who serves
+// ---- the primary
 
 TEST_F(ServingTest, NobodyIsToldOfARoundBeforeTheOtherHasItsSum) {
   begin_both();
@@ -47,7 +47,7 @@ TEST_F(ServingTest, APushIsAcknowledgedOnceTheOtherHasItAndWithItThoseBehindIt) 
   begin_both({.mode = Mode::kAsync});
   open_at(first_, 2, spec("rounds", Dtype::kF32, 2));
   push(first_, 1, {1, 2}, 0);
-  first_.send(push_header({2, 0}, 1, 0), bytes_of({3, 4}));  // Of a round that is open: it counts.
+  first_.send(push_header({2, 0}, 1, 0), bytes_of({3, 4}));  // In an open round: it counts.
   pass(1s);
   first_.data();
   EXPECT_EQ(first_.heard_acked, 0U);
@@ -136,7 +136,7 @@ TEST_F(ServingTest, AnotherSchedulerHearsAgainWhoHasAll) {
   EXPECT_EQ(told_to_another(kServer, 3), std::vector<NodeId>{kStandby});
 }
 
-// The update of one part leads to one of another behind it in their slot.
+// The update of one part causes an update of a part behind it in the same slot.
 TEST_F(ServingTest, WhenTheOtherIsLostAllPartsOfASlotGoOn) {
   begin_both({.mode = Mode::kAsync});
   for (FarEnd* worker : {&first_, &second_}) {
@@ -153,7 +153,7 @@ TEST_F(ServingTest, WhenTheOtherIsLostAllPartsOfASlotGoOn) {
   EXPECT_EQ(first_.data().size(), 2U);
 }
 
-// ---- who stands by
+// ---- the standby
 
 TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {
   begin_both();
@@ -224,7 +224,7 @@ TEST_F(StandingByTest, AnImageComesInPieces) {
   EXPECT_EQ(wire::ValueFacts::of(first_.datum().header).version, 6U);
 }
 
-// The server may be lost with the scheduler that it told.
+// The primary may be lost together with the scheduler that it told.
 TEST_F(StandingByTest, WhoHasAllSaysSoToAnotherScheduler) {
   roster_.settings.scheduler_absence = 10s;
   begin_both();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard when somebody leaves, breaks, stalls or ends the job: whoever waits is told, in time, and
-// the words name who was waited for.
+// A shard when a worker leaves, loses its link, stalls or ends the job: all waiting workers are
+// told in time, by an error that names the missing worker.
 #include "server/shard.h"
 #include "tests/server/shard_fixture.h"
 
@@ -65,7 +65,7 @@ TEST_F(ShardTest, WhoLeftInOrderMayBreakItsLink) {
   EXPECT_FALSE(shard_->over());
 }
 
-// ---- breaking
+// ---- broken links
 
 TEST_F(ShardTest, ABrokenLinkIsReportedAndTheSchedulerDecides) {
   begin();
@@ -122,7 +122,7 @@ TEST_F(ShardTest, CanBeStopped) {
   EXPECT_EQ(shard_->status().code(), Code::kInterrupted);
 }
 
-// ---- stalling
+// ---- stalls
 
 class StallTest : public ShardTest {
  protected:
@@ -130,7 +130,7 @@ class StallTest : public ShardTest {
     roster_.settings.stall_error = 6s;
     begin();
   }
-  /// What is logged while time passes.
+  /// The log output while `time` passes.
   std::string log_during(Duration time) {
     testing::internal::CaptureStderr();
     pass(time);
@@ -195,9 +195,9 @@ TEST_F(StallTest, AfterAStallTheSilentWorkersShareIsStillTaken) {
   EXPECT_TRUE(first_.data().empty()) << "its operation has ended";
 }
 
-// ---- who held the others up
+// ---- blockers
 
-// What a worker has held rounds for in all, as heartbeats tell it.
+// The total time for which a worker has blocked rounds, as reported by heartbeats.
 Duration held_by(FarEnd& scheduler, Rank rank) {
   Duration held{};
   for (const control::Message& message : scheduler.controls()) {
@@ -244,7 +244,7 @@ TEST_F(ShardTest, ALateWorkerHoldsRoundsThatWaitSideBySideForThatTimeOnce) {
     step();
   };
   push_both(first_, 1s);  // They wait from 0 s and from 1 s on,
-  pass(2s);               // until the other's come at 3 s and at 4 s.
+  pass(2s);               // until the other worker's pushes arrive at 3 s and 4 s.
   push_both(second_, 1s);
   pass(2s);
   EXPECT_EQ(held_by(scheduler_, 1), 4s);

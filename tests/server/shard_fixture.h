@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shard among a scheduler and two workers that are played by hand, in virtual time.
+// A shard in virtual time, with a scripted scheduler and two scripted workers.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ class ShardTest : public testing::Test {
 
   ShardTest() { config_.rank = 0; }
 
-  /// Until there is a roster and both workers are in.
+  /// Until the shard has a roster and both workers are admitted.
   void begin() {
     start();
     say_scheduler(roster_);
@@ -43,7 +43,7 @@ class ShardTest : public testing::Test {
     ASSERT_TRUE(control::is<control::Welcome>(worker.control()));
     worker.epoch = 1;
   }
-  /// Both workers open tensor 1, of 2 elements if nothing else is said.
+  /// Both workers open tensor 1, of 2 elements by default.
   void open(const TensorOptions& options = {}, Dtype dtype = Dtype::kF32,
             std::uint64_t elements = 2) {
     for (FarEnd* worker : {&first_, &second_}) {
@@ -70,7 +70,7 @@ class ShardTest : public testing::Test {
     worker.send(pull.header());
     step();
   }
-  /// The one fault that this worker has been told.
+  /// The only fault that this worker has received.
   static Status fault_at(FarEnd& worker, std::uint32_t tensor = 1) {
     const control::Message message = worker.control();
     EXPECT_TRUE(control::is<control::Fault>(message));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shard notes of each share while somebody traces: whose it was, of what, and for how long.
+// The spans that a shard records of contributions during a trace: sender, part and duration.
 
 #include <set>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Action = control::TraceCommand::Action;
 
-// Each look at it takes a microsecond.
+// Advances by a microsecond with each read.
 class TickingClock : public Clock {
  public:
   explicit TickingClock(sim::VirtualClock& clock) : clock_(clock) {}
@@ -31,7 +31,7 @@ class ShardTraceTest : public ShardTest {
     say_scheduler(message);
   }
   void TearDown() override { shard_.reset(); }  // Before its clock.
-  /// What was noted of sums and of updates since the trace was started or asked for.
+  /// The spans of sums and of updates since the trace started or since the last call.
   std::vector<TraceRecord> noted() {
     std::vector<TraceRecord> found;
     for (const TraceNote& note : notes_of({TraceKind::kSum, TraceKind::kUpdate})) {
@@ -99,7 +99,7 @@ TEST_F(ShardTraceTest, TheShareThatEndsARoundOfARuleIsItsUpdate) {
   EXPECT_EQ(spans[1].kind, TraceKind::kUpdate);
 }
 
-// It is by this that an analysis knows which share a value waited for.
+// An analysis finds by this which contribution a value waited for.
 TEST_F(ShardTraceTest, AValueWaitsToLeaveFromWhenItsLastShareWasSummed) {
   shards_clock_ = &ticking_;
   begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots: shares count exactly once by who sent them, and nobody is told what is not released.
+// Slots: each contribution counts exactly once by its sender, and no unreleased value is sent.
 #include "server/storage/slot.h"
 
 #include <gmock/gmock.h>

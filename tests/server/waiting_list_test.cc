@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose wait is over, by what has changed since the last look.
+// The waits that end because of changes since the last call.
 #include "server/aggregation/waiting_list.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(WaitingList, TellsThoseWhoseGateOpensInTheOrderInWhichTheyCame) {
   EXPECT_TRUE(list.empty());
 }
 
-/// Whoever is left waiting after a look is held by its gate.
+/// After each call, only requests with closed gates remain.
 TEST(WaitingList, NobodyWaitsWhoseGateIsOpen) {
   sim::Random random(12);
   for (const Mode mode : {Mode::kSync, Mode::kBounded, Mode::kAsync}) {
@@ -67,7 +67,7 @@ TEST(WaitingList, NobodyWaitsWhoseGateIsOpen) {
           ASSERT_FALSE(rounds.passes(waiter.gate, waiter.worker));
           list.add(waiter);
         }
-        if (random.below(2) == 0) list.take_ready(rounds);  // All of them have been looked at.
+        if (random.below(2) == 0) list.take_ready(rounds);  // All of them have been checked.
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is behind which link, and who has left.
+// The workers behind links, and workers that have left.
 #include "server/sessions/worker_links.h"
 
 #include "tests/server/links_fixture.h"

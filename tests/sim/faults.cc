@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in a simulated job: the plan's timeline, strike by strike.
+// The faults of a simulated job: the plan's timeline, strike by strike.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void SimCluster::strike() {
   }
 }
 
-// A process ends, with all the shards in it.
+// A process ends, with all of its shards.
 void SimCluster::end_abruptly(const Strike& strike) {
   std::string victim = nodes_[random_.below(nodes_.size())]->name;
   victim = victim.substr(0, victim.find(" shard"));
@@ -60,7 +60,7 @@ void SimCluster::end_abruptly(const Strike& strike) {
   if (harmed) harms_.push_back({.strike = strike, .at = clock_.now(), .victims = {victim}});
 }
 
-// Each node once: two pauses with hardly a moment between them could exceed the dead time.
+// Each node pauses at most once: two pauses in quick succession could exceed the dead time.
 void SimCluster::pause(Node& node, const Strike& strike) {
   if (node.paused_until != Time()) return;
   node.paused_until = clock_.now() + strike.pause;
@@ -77,7 +77,7 @@ const SimCluster::Node* SimCluster::some_busy_worker() {
   return busy.empty() ? nullptr : busy[random_.below(busy.size())];
 }
 
-// A link of a worker that has something in flight, to anybody: its sessions outlive their links.
+// Resets or corrupts a link of a worker with operations in flight: the session must survive.
 void SimCluster::cut_and_mend(LinkCut how) {
   const Node* worker = some_busy_worker();
   if (worker == nullptr) return;
@@ -85,7 +85,7 @@ void SimCluster::cut_and_mend(LinkCut how) {
   if (other.gone) return;
   bool done = false;
   if (how == LinkCut::kFlip) {
-    // What a scheduler says last it cannot say again.
+    // The scheduler cannot retransmit its last message.
     if (other.scheduler != nullptr) return;
     const std::size_t bits = 8 * wire::kHeaderBytes * (random_.chance(0.5) ? 1 : 4);
     const bool comes = random_.chance(0.5);
@@ -116,8 +116,8 @@ void SimCluster::end_dip() {
   network_.unhush(dip_->b, dip_->a);
 }
 
-// From the job's first roster until its members begin to go. Somebody who stands still cannot come
-// back in time, and frames that a fault has added are no session's.
+// True if a reset of the link must be survived: from the first roster until members leave. A paused
+// node cannot reconnect in time, and frames added by a fault belong to no session.
 bool SimCluster::lasts(const Node& a, const Node& b) const {
   const auto lives = [](const Node& node) {
     return node.alive && !node.gone && (node.user == nullptr || node.user->in_flight() > 0);
@@ -171,12 +171,12 @@ bool SimCluster::cut(const std::string& a, const std::string& b, LinkCut how) {
   return false;
 }
 
-// A stranger at every door, and members who repeat themselves or speak of what nobody knows.
+// Injects pending connections, repeated frames of members, and frames about unknown tensors.
 void SimCluster::begin_hostility() {
   if (stranger_ != nullptr) return;
   stranger_ = network_.endpoint("stranger");
   network_.set_tamper([this](const std::string&, const std::string&, const wire::Header& header) {
-    // Slices name their frame by its number, which copies in between would change.
+    // Slices refer to their frame by its number, which copies in between would change.
     const bool share = header.kind == wire::Kind::kPush && plan_.network.local;
     return share && random_.chance(0.2) ? 2 : 1;
   });
@@ -207,7 +207,7 @@ void SimCluster::hostile_turn() {
   const Node& member = *nodes_[random_.below(nodes_.size())];
   if (member.worker == nullptr || member.gone || !member.alive) return;
   if (!member.worker->joined()) return;
-  if (target.scheduler != nullptr && !barriers_.empty()) {  // Says again which barrier it is at.
+  if (target.scheduler != nullptr && !barriers_.empty()) {  // Repeats its last barrier.
     for (auto barrier = barriers_.rbegin(); barrier != barriers_.rend(); ++barrier) {
       const auto& [number, ranks] = *barrier;
       if (ranks.count(member.worker->membership().number()) == 0) continue;
@@ -218,7 +218,7 @@ void SimCluster::hostile_turn() {
       network_.inject(member.name, target.name, repeat, bytes);
       break;
     }
-  } else if (target.shard != nullptr) {  // Pushes to a tensor that nobody has declared.
+  } else if (target.shard != nullptr) {  // Pushes to an undeclared tensor.
     wire::Header unknown;
     unknown.kind = wire::Kind::kPush;
     unknown.flags = wire::kWantsValue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold after every step of a simulated job, and at its end.
+// The invariants, checked after every step of a simulated job and at its end.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,10 +10,10 @@
 namespace stretto::sim {
 namespace {
 
-constexpr Duration kErrorWithin = 12s;  // Dead time, a suspicion's time, and some travel.
+constexpr Duration kErrorWithin = 12s;  // Dead time, a suspicion's time, and latency.
 constexpr Duration kGreetings = 10ms;
 constexpr Duration kLongestJob = 600s;
-constexpr std::uint64_t kStreamBytes = 8;  // What the plan's codec adds to a part.
+constexpr std::uint64_t kStreamBytes = 8;  // The overhead of the plan's codec for a part.
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void SimCluster::check_after_step(const Node& node) {
     check_windows(node, node.shard->van());
     check_slots(node);
   }
-  // Whatever the network carries was let out by a window; the rest is headers and control.
+  // Payloads in flight passed a window; the rest is headers and control messages.
   const std::size_t ends = nodes_.size() * nodes_.size();
   const std::size_t most =
       ends * (plan_.network.link_capacity_bytes + plan_.settings.part_bytes + 4096) + (1 << 20);
@@ -41,7 +41,7 @@ void SimCluster::check_windows(const Node& node, const Van& van) {
   const std::uint64_t frame = plan_.settings.part_bytes + kStreamBytes + wire::kHeaderBytes;
   const std::uint64_t window =
       std::max(plan_.settings.total_window_bytes, plan_.settings.link_window_bytes);
-  // Beyond this host each link has what its path wants, up to the limit for all.
+  // Between hosts each link's window follows its path, up to the total limit.
   const std::uint64_t link_window = plan_.network.local ? plan_.settings.link_window_bytes : window;
   const bool has_roster = node.scheduler != nullptr || network_.frames_delivered() > 0;
   if (has_roster && plan_.network.local && van.queue().windows().in_flight() >= window + frame) {
@@ -78,7 +78,7 @@ void SimCluster::check_slots(const Node& node) {
   }
 }
 
-// The bytes of its value.
+// Returns the bytes of the part's value.
 std::uint64_t SimCluster::check_part(const Node& node, const Part& part) {
   const Value& value = part.store.value();
   const std::string& name = part.spec.name;
@@ -94,12 +94,12 @@ std::uint64_t SimCluster::check_part(const Node& node, const Part& part) {
            fmt::format("{}: {} part {} has {} waiters for {} workers", node.name, name,
                        part.key.part, part.waiting.size(), plan_.workers));
   }
-  // A part that its codec would make larger travels, and is kept, as it is.
+  // A part that its codec would enlarge is sent and kept unencoded.
   const std::uint64_t bytes = value.bytes.size();
   return value.codec == Codec::kNone ? bytes : bytes - std::min(kStreamBytes, bytes);
 }
 
-// A round is made by all workers, each of which has begun it, whoever is lost since.
+// Each round is made by all workers, lost ones included, and each of them has begun it.
 void SimCluster::check_contributors(const Part& part) {
   const Value& value = part.store.value();
   const auto known = [&](const TensorPlan& tensor) { return tensor.spec.name == part.spec.name; };
@@ -123,7 +123,7 @@ void SimCluster::check_contributors(const Part& part) {
   }
 }
 
-// What a worker was told is applied must have counted in every part.
+// A push that was acknowledged to a worker must have counted in every part.
 void SimCluster::check_acknowledged(const Node& node) {
   const bool all_shards_live = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& other) {
     return other->shard == nullptr || (other->alive && !other->gone);
@@ -151,8 +151,8 @@ void SimCluster::check_acknowledged(const Node& node) {
   }
 }
 
-// When it began to do harm; Time::max(): it has done none. Of some cuts only large frames are lost:
-// as long as there are none, all is well.
+// When the fault began to do harm; Time::max(): not yet. Some cuts lose only large frames and are
+// harmless until the first one is lost.
 Time SimCluster::harmed_at(const Harm& harm) const {
   const bool some_pass = harm.strike.fault == Fault::kCut && harm.strike.cut == LinkCut::kBlackHole;
   return some_pass ? network_.first_lost_at(harm.victims[0], harm.victims[1]) : harm.at;
@@ -163,19 +163,19 @@ bool SimCluster::harmless() const {
                      [this](const Harm& harm) { return harmed_at(harm) == Time::max(); });
 }
 
-// When everybody must have ended. Each harm may befall those who were about to tell of the one
-// before, so the last one counts.
+// The time by which every process must have ended. Each fault may strike the processes about to
+// report the previous fault, so the last fault counts.
 Time SimCluster::deadline() const {
   Time deadline = after(began_, kLongestJob);
-  bool ends = false;  // Some harm that the job cannot survive.
+  bool ends = false;  // A fault that the job cannot survive.
   for (const Harm& harm : harms_) {
     const Time at = harmed_at(harm);
-    // A link that is cut while its ends still greet is made again, and the job goes on; and so may
-    // any that is reset.
+    // A link that is cut during the handshakes is connected again and the job continues; the same
+    // may hold for a link that is reset.
     const bool cut = harm.strike.fault == Fault::kCut;
     const bool goes_on = cut && (at - began_ < kGreetings || harm.strike.cut == LinkCut::kReset);
     if (at == Time::max() || goes_on) continue;
-    // What nobody misses ends by its own deadline.
+    // An undetected loss ends by the operation's own deadline.
     const Duration limit = kErrorWithin + (harm.strike.fault == Fault::kLoss ? 60s : 0s) + paused_;
     deadline = ends ? std::max(deadline, at + limit) : at + limit;
     ends = true;
@@ -210,7 +210,7 @@ void SimCluster::check_end() {
     for (Code code : node->user->codes()) {
       const bool told = plan_.has(Fault::kMismatch) && code == Code::kMismatch;
       const bool full = plan_.has(Fault::kOverBudget) && code == Code::kResource;
-      // Who was refused a tensor leaves early; the rest may miss it in a round.
+      // A worker whose tensor was refused leaves early; its peers may miss it in a round.
       const bool refusing = plan_.has(Fault::kMismatch) || plan_.has(Fault::kOverBudget);
       const bool alone = refusing && code == Code::kPeerLost;
       if (harmless() && code != Code::kOk && !told && !full && !alone) {
@@ -220,10 +220,10 @@ void SimCluster::check_end() {
   }
 }
 
-// Every survivor ends either in order or with an error that names who was lost.
+// Every survivor ends with ok, or with an error that names a lost process.
 void SimCluster::check_survivor(const Node& node, const Status& status) {
   if (status.ok()) {
-    // Only somebody who had nothing more to do with the victim may end well.
+    // Only a process that needed nothing more from the victim may end with ok.
     return;
   }
   if (harmless()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: what every value of a plan must be, computed without any of the code under test.
+// The oracle: every value of a plan, computed without any of the code under test.
 #include <cmath>
 #include <cstring>
 
@@ -9,8 +9,7 @@ namespace stretto::sim {
 
 std::int64_t share_of(const TensorPlan& tensor, Rank rank, std::uint64_t round, std::uint64_t i) {
   if (!has_rounds(tensor.spec.options.mode)) {
-    // Each worker counts in digits of its own, so that a sum tells how many rounds of whom are in
-    // it.
+    // Each worker counts in its own digits, so a sum shows each worker's number of rounds.
     return std::int64_t{1} << (6 * rank);
   }
   return static_cast<std::int64_t>((round * 7 + rank * 31 + i * 3) % 97) - 40;
@@ -35,7 +34,7 @@ class Descent {
  public:
   explicit Descent(const RuleOptions& options) : options_(options) {}
 
-  /// A broadcast sets it, and all that was remembered is forgotten.
+  /// A broadcast sets the value and resets the rule's state.
   void set(double value) { *this = Descent(options_, static_cast<Real>(value)); }
   double value() const { return static_cast<double>(w_); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a seed to a plan.
+// Derives a plan from a seed.
 #include "tests/sim/plan.h"
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ TensorOptions options_from(Random& random, std::uint32_t workers, Dtype dtype) {
   if (options.mode == Mode::kBounded) options.bound = static_cast<std::uint32_t>(random.below(4));
   if (!has_rounds(options.mode)) return options;
   options.deterministic = random.chance(0.3);
-  const bool exact = (workers & (workers - 1)) == 0;     // Shares divide without rounding.
-  const bool adds_means = options.mode == Mode::kEager;  // Which must be exact too.
+  const bool exact = (workers & (workers - 1)) == 0;     // Means of contributions are exact.
+  const bool adds_means = options.mode == Mode::kEager;  // These must be exact too.
   if (random.chance(0.25) && (!adds_means || (exact && dtype < Dtype::kI8))) {
     options.update.rule = Rule::kMean;
   } else if (exact && dtype == Dtype::kF64 && random.chance(0.6)) {
@@ -67,14 +67,14 @@ JobSettings settings_from(Random& random) {
   return settings;
 }
 
-// Codecs that keep every element: what travels is encoded, and every value can still be foretold.
+// Lossless codecs: contributions travel encoded, and every value can still be predicted.
 void give_codec(Random& random, TensorSpec& spec) {
   if (spec.dtype != Dtype::kF32 || is_eager(spec.options.mode) || random.chance(0.4)) return;
   const bool owes = random.chance(0.5);
   spec.options.codec = *codec_from(owes ? "randomk,k=1000000,ef=vanilla" : "randomk,k=1000000");
 }
 
-// Other reductions than sums, where products can be foretold too: they fit.
+// Reductions other than sums, where their results can be predicted and products fit.
 void give_reduction(Random& random, TensorSpec& spec, std::uint32_t workers) {
   constexpr Rule kRules[] = {Rule::kMin, Rule::kMax, Rule::kProduct};
   TensorOptions& options = spec.options;
@@ -85,9 +85,9 @@ void give_reduction(Random& random, TensorSpec& spec, std::uint32_t workers) {
   options.update.rule = kRules[random.below(holds_products ? 3 : 2)];
 }
 
-// Rules that optimizers have: a round's mean applied at the server, with what the rule remembers.
-// Where shares apply as they come their order is open, so there it is the one rule whose values
-// tell no order: each share is taken away, whole.
+// Optimizer rules: a round's mean is applied at the server, with the rule's state. Modes without
+// rounds apply contributions in any order, so they get the one rule whose values do not depend on
+// it: each contribution is subtracted whole.
 void give_optimizer(Random& random, TensorSpec& spec) {
   constexpr Rule kRules[] = {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAdagrad};
   TensorOptions& options = spec.options;
@@ -104,8 +104,8 @@ void give_optimizer(Random& random, TensorSpec& spec) {
   if (random.chance(0.5)) update.weight_decay = 0.0625;
 }
 
-// Where shares apply as they come, later steps may be broadcasts too: faster workers then wait in
-// one while slower ones still push.
+// In modes without rounds later steps may be broadcasts too. Faster workers then wait in a
+// broadcast while slower ones still push.
 void broadcast_later(Random& random, TensorPlan& tensor) {
   if (has_rounds(tensor.spec.options.mode)) return;
   for (std::size_t i = 1; i < tensor.steps.size(); ++i) {
@@ -113,8 +113,8 @@ void broadcast_later(Random& random, TensorPlan& tensor) {
   }
 }
 
-// Links that break and are made anew, some before the last one has carried anything; or one that
-// falls silent. Not both: who is reset cannot come back in time over a path that is silent.
+// Links that break and reconnect, some before they have carried anything, or one silent link. Not
+// both: after a reset a node cannot reconnect in time over a silent path.
 std::vector<Strike> cuts_that_are_mended(Random& random) {
   std::vector<Strike> timeline;
   Duration after = random.between(1ms, 50ms);
@@ -131,14 +131,14 @@ std::vector<Strike> cuts_that_are_mended(Random& random) {
   return timeline;
 }
 
-// Some of them are corrupted instead, where frames carry checksums.
+// Corrupts some frames instead, where frames carry checksums.
 void corrupt_some(Random& random, std::vector<Strike>& timeline) {
   for (Strike& strike : timeline) {
     if (strike.cut == LinkCut::kMended && random.chance(0.4)) strike.cut = LinkCut::kFlip;
   }
 }
 
-// A fault alone, or with up to three more before it, at once with it, or while it still has
+// A fault alone, or with up to three more: before it, at the same time, or while it still has
 // consequences.
 std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
   constexpr Fault kAtAnyTime[] = {Fault::kCrash, Fault::kSilence, Fault::kCut,
@@ -159,14 +159,14 @@ std::vector<Strike> timeline_from(std::uint64_t seed, const Strike& first) {
   return timeline;
 }
 
-// Nothing happens that a job may not survive.
+// True if the job must survive all faults.
 bool is_calm(const Plan& plan) {
   return std::ranges::all_of(plan.timeline, [](const Strike& strike) {
     return strike.fault == Fault::kPause || strike.fault == Fault::kHostile;
   });
 }
 
-// The first rounds of some tensors, before all other steps, lack some workers, which sit out.
+// In the first rounds of some tensors, before all other steps, some workers are paused.
 void make_uneven(Random& random, Plan& plan) {
   if (plan.workers == 1 || !is_calm(plan) || !random.chance(0.4)) return;
   const std::uint64_t idle = 1 + random.below((std::uint64_t{1} << plan.workers) - 2);
@@ -186,8 +186,7 @@ void make_uneven(Random& random, Plan& plan) {
   plan.order.insert(plan.order.begin(), first.begin(), first.end());
 }
 
-// Some nodes start when the others have waited a while. With pauses of others the rendezvous could
-// take longer than it may.
+// Starts some nodes late. Pauses of other nodes in addition could exceed the rendezvous timeout.
 void start_late(Random& random, Plan& plan) {
   if (!is_calm(plan) || plan.has(Fault::kPause) || !random.chance(0.3)) return;
   for (const std::string& name : plan.nodes()) {
@@ -227,7 +226,7 @@ Plan::Plan(std::uint64_t from) : seed(from) {
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   barriers = static_cast<std::uint32_t>(random.below(4));
   most_in_flight = 1 + random.below(6);
-  // Half of the seeds are left in peace.
+  // Half of the seeds have no fault.
   Strike first;
   if (random.chance(0.5)) first.fault = static_cast<Fault>(1 + random.below(kFaults - 1));
   first.after = random.between(1ms, random.chance(0.5) ? 50ms : 1s);
@@ -236,7 +235,7 @@ Plan::Plan(std::uint64_t from) : seed(from) {
     memory_limit_bytes = settings.part_bytes * (1 + random.below(6));
   }
   if (first.fault == Fault::kMismatch && workers == 1) first.fault = Fault::kNone;
-  Random codecs(from ^ 0xC0DEC);  // Its own, so that the rest of a seed stays what it was.
+  Random codecs(from ^ 0xC0DEC);  // Its own generator: the rest of the seed's plan is unchanged.
   for (TensorPlan& tensor : tensors) give_codec(codecs, tensor.spec);
   Random reductions(from ^ 0x4ED0CE);
   for (TensorPlan& tensor : tensors) give_reduction(reductions, tensor.spec, workers);

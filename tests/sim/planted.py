@@ -4,22 +4,21 @@
 
 usage: planted.py [--seen | --in-turn] planted/NAME.toml
 
-A file names the bug, the invariants of which one must trip ("assert: " and the condition for one
-that production itself checks), the folders that hold the code, and edits. Where it names a
-simulation, the seeds of that one alone are run. Where it names rules of `history`, the second
-oracle (losses/history_checker.h) must find one of these broken too, by itself. An edit says in
-which function a text stands, and what stands there instead; the function is looked for in all
-sources of the folders, and white space does not count, so neither moving a function nor formatting
-it makes the file stale. `seen` says which seed of which simulation has caught the bug before
-(--seen writes it): that one is run first, and if it does not any more, all are. With --in-turn,
-and without STRETTO_TEST_ALL=1, only that is looked at which needs no compiler, unless it is the
-bug's turn: of all bugs a sixth have theirs, others whenever some source changes. A text that is not
-found exactly once fails the test, and so does the name of an invariant, a rule, a simulation or a
-folder that there is not. The edited sources are compiled and linked before the unchanged libraries,
-whose place they take; where that is not enough, with those that the build compiles them together
-with (`inlined` says that it is not). The same seeds pass without the bug: those are the tests
-`*.Every*` of sim. Some are bugs that parameter servers have really had (a barrier that counts, an
-ack on receipt, a value that the next round overwrites).
+A file names the bug, the invariants of which at least one must fail ("assert: " and the condition
+for an assert in production code), the folders of the code, and edits. If it names a simulation,
+only the seeds of that simulation run. If it names rules of `history`, the second oracle
+(losses/history_checker.h) must also report one of these rules as broken. An edit names a function,
+a text in it, and the replacement. The function is searched in all sources of the folders, and white
+space does not count, so moving or formatting a function does not make the file stale. `seen` names
+the seed of the simulation that caught the bug before (--seen writes it): this seed runs first, and
+all seeds run if it fails to catch the bug. With --in-turn and without STRETTO_TEST_ALL=1, only the
+checks without a compiler run, unless the bug has its turn: a sixth of all bugs have, others after
+any change of a source. The test fails if a text is not found exactly once, or if an invariant, a
+rule, a simulation or a folder does not exist. The edited sources are compiled and linked before the
+unchanged libraries, whose functions they replace. If that is not enough (`inlined` says so), the
+sources that the build compiles together with them are included. The same seeds must pass without
+the bug: the tests `*.Every*` of sim do that. Some bugs occurred in real parameter servers (a
+barrier that counts, an ack on receipt, a value that the next round overwrites).
 """
 
 import functools
@@ -46,27 +45,27 @@ SIMULATIONS = ("LossSimulation", "Simulation", "TrainingSimulation", "CallsSimul
                "ElasticMovesSimulation", "ElasticReturnsSimulation", "SavingSimulation")
 SEEDS = int(os.environ.get("STRETTO_MUTANT_SEEDS", "1000"))
 STAGES = [1, *(end for end in (11, 101) if end <= SEEDS), SEEDS + 1]
-SKIPPED = 77  # What ctest is told; such a test counts as not run.
-MOST_OTHERS = 20  # Invariants that are not among the wanted ones before a bug counts as missed.
+SKIPPED = 77  # Exit status with which ctest counts a test as not run.
+MOST_OTHERS = 20  # Unwanted invariants that fail before a bug counts as missed.
 
 _TOKEN = re.compile(r'\w+|"(?:[^"\\]|\\.)*"|\S')
 
 
 class Stale(Exception):
-    """A file that names what the sources do not have (any more)."""
+    """A file that names something that the sources lack."""
 
 
 class Missed(Exception):
-    """A bug that no wanted invariant has caught."""
+    """A bug that no wanted invariant caught."""
 
 
 def pattern_of(text):
-    """A regular expression that finds the text whatever its white space."""
+    """A regular expression that finds the text with any white space."""
     return re.compile(r"\s*".join(re.escape(token) for token in _TOKEN.findall(text)))
 
 
 def bodies(text, function):
-    """The places (first, last) of the definitions of a function: they begin and end in column 0."""
+    """(first, last) of each definition of a function; a definition begins and ends in column 0."""
     start = re.compile(rf"^[A-Za-z][^;{{}}]*?\b{re.escape(function)}\(", re.MULTILINE)
     for match in start.finditer(text):
         end = text.find("\n}", match.start())
@@ -77,7 +76,7 @@ def bodies(text, function):
 
 @functools.cache
 def text_of(*folders):
-    """What all sources in these folders say."""
+    """The concatenated text of all sources in these folders."""
     return "\n".join(path.read_text() for folder in folders
                      for path in sorted((SOURCE / folder).rglob("*"))
                      if path.suffix in (".cc", ".h"))
@@ -85,14 +84,14 @@ def text_of(*folders):
 
 @functools.cache
 def production():
-    """The folders of what may be edited."""
+    """The folders of code that may be edited."""
     return tuple(path.name for path in sorted(SOURCE.iterdir())
                  if path.name != "tests" and (path / "CMakeLists.txt").exists())
 
 
 def check_names(bug):
-    """Raises Stale if the bug names what no source has: one of several wanted invariants that does
-    not exist would never be missed, nor a simulation without tests."""
+    """Raises Stale if the bug names something that no source has. Otherwise a missing invariant
+    among several wanted ones, or a simulation without tests, would go unnoticed."""
     missing = [folder for folder in bug["folders"] if not (SOURCE / folder).is_dir()]
     if missing:
         raise Stale(f"no folder: {missing}")
@@ -119,7 +118,7 @@ def plant(bug):
         places = [(path, match) for path, text in texts.items()
                   for first, last in bodies(text, edit["function"])
                   for match in pattern_of(edit["find"]).finditer(text, first, last)]
-        if edit["find"] == "{":  # A function's beginning.
+        if edit["find"] == "{":  # The start of a function.
             places = places[:1]
         if len(places) != 1:
             raise Stale(f"{len(places)} places, wanted 1: {edit['function']}: {edit['find']}")
@@ -132,8 +131,8 @@ def plant(bug):
 
 
 def units():
-    """What compiles each file: {file: (the source that the compiler is given, its command)}. Such
-    a source may be a unity source, which includes the file and others."""
+    """The compilation of each file: {file: (source given to the compiler, command)}. The source may
+    be a unity source, which includes the file and others."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         unit = pathlib.Path(entry["file"])
@@ -145,8 +144,8 @@ def units():
 
 
 def compile_edited(texts, folder, whole_units):
-    """The objects of all files that are edited: by themselves, or of all units that have them in
-    them, for within a unit the compiler has copied short functions to where they are called."""
+    """The objects of the edited files alone, or of all units that include them: within a unit the
+    compiler may have inlined short functions."""
     found = units()
     sources = {}
     for path, text in texts.items():
@@ -168,7 +167,7 @@ def compile_edited(texts, folder, whole_units):
 
 
 def compile_file(words, source, target):
-    """As the build does, but not optimised, and without what launches the compiler."""
+    """The build's command without optimisation and without the compiler launcher."""
     first = next(i for i, word in enumerate(words) if re.search(r"(\+\+|cc|clang)$", word)
                  and not word.endswith("ccache"))
     words = words[first:]
@@ -179,10 +178,10 @@ def compile_file(words, source, target):
 
 
 def link(objects, program):
-    """The simulator with these objects; where a library has the same functions, theirs count."""
+    """Links the simulator with these objects, whose functions override the libraries'."""
     listed = subprocess.run(["ninja", "-t", "commands", "tests/test_sim"], check=True, cwd=BUILD,
                             stdout=subprocess.PIPE, text=True)
-    # As it stands in the build's rules: ": && the linker's words && :".
+    # The build's rules give the linker command as ": && COMMAND && :".
     words = shlex.split(listed.stdout.splitlines()[-1].removeprefix(": &&").removesuffix("&& :"))
     output = words.index("-o")
     subprocess.run([*words[:output], *objects, "-Wl,--allow-multiple-definition", "-o", program,
@@ -190,12 +189,12 @@ def link(objects, program):
 
 
 def limit_processor_time():
-    """Not that of a clock: other tests run beside it."""
+    """A limit on processor time, not wall time: other tests run concurrently."""
     resource.setrlimit(resource.RLIMIT_CPU, (300, 300))
 
 
 def simulate(program, simulation, first, count):
-    """The invariant that tripped or None, the seed, and the end of the output."""
+    """The invariant that failed or None, the seed, and the end of the output."""
     done = subprocess.run(
         [program, f"--gtest_filter={simulation}.Every*", "--gtest_fail_fast"], capture_output=True,
         text=True, check=False, preexec_fn=limit_processor_time,
@@ -215,7 +214,7 @@ def simulate(program, simulation, first, count):
 
 
 def has_turn(name):
-    """Whether the bug is one of the sixth that are tried with the sources as they are."""
+    """Whether the bug is in the sixth that is tried with the current sources."""
     bug = (SOURCE / "tests/sim/planted" / f"{name}.toml").read_text()
     return zlib.crc32((name + bug + text_of(*production(), "tests/sim")).encode()) % 6 == 0
 
@@ -247,8 +246,8 @@ def main(name, write_seen, in_turn):
 
 
 def catch(bug, texts, whole_units):
-    """The seeds that caught the bug, by their simulations. What is compiled without whole units may
-    not have the bug in it everywhere, and so is not tried for long."""
+    """The seeds that caught the bug, by simulation. A program compiled without whole units may lack
+    the bug in places, so it runs fewer seeds."""
     seeds = STAGES if whole_units else STAGES[:3]
     with tempfile.TemporaryDirectory() as name_of_folder:
         folder = pathlib.Path(name_of_folder)
@@ -264,7 +263,7 @@ def catch(bug, texts, whole_units):
 
 
 def note(path, seen, inlined):
-    """Writes into the file which seeds caught the bug."""
+    """Writes the seeds that caught the bug into the file."""
     lines = [line for line in path.read_text().splitlines()
              if not line.startswith(("seen = ", "inlined = "))]
     place = lines.index("[[edit]]") - 1
@@ -276,10 +275,10 @@ def note(path, seen, inlined):
 
 
 def expect(bug, wanted, program, simulations, seeds):
-    """One of these invariants trips. A bug often breaks others too, and which one comes first is
-    the seed's choice: the seeds after such a one are run as well. Each simulation runs a few seeds
-    before any runs many, for most bugs are caught within the first ten of one of them. Returns the
-    seed that caught it, by its simulation."""
+    """Runs seeds until one of these invariants fails. A bug often breaks other invariants too, in
+    an order that depends on the seed, so the run continues after such a seed. Each simulation runs
+    a few seeds before any runs many: most bugs are caught within the first ten seeds of one of
+    them. Returns the seed that caught the bug, by simulation."""
     others = []
     known = [(name, seed, seed + 1) for name, seed in bug.get("seen", {}).items()
              if name in simulations]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay: the command that runs one seed again, for a failure to print. An assert of production's
-// that fails prints it too.
+// Replay: the command that runs one seed again, printed with a failure and by a failed assert in
+// production code.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace stretto::sim {
 
-/// One at a time. Thread: the simulation's.
+/// At most one instance. Thread: the simulation's.
 class Replay {
  public:
-  /// Of a test whose seeds are as seeds.h says: "Simulation.Every*".
+  /// `test`: a test with seeds as in seeds.h, such as "Simulation.Every*".
   explicit Replay(std::string test);
   ~Replay();
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  /// This seed runs from now on.
+  /// Sets the seed that runs from now on.
   void at(std::uint64_t seed);
   const std::string& command() const { return command_; }
-  /// What is wrong in the current seed, what is to be said of the job, and the command.
+  /// The violation in the current seed, the description of the job, and the command.
   std::string told(const Violation& violation, const std::string& job = {}) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building a job from a plan and driving it through virtual time.
+// Builds a job from a plan and drives it through virtual time.
 #include "tests/sim/sim_cluster.h"
 
 #include <fmt/format.h>
@@ -126,7 +126,7 @@ void SimCluster::start_worker(Node& node) {
 std::optional<Violation> SimCluster::run() {
   while (!violation_ && !finished()) {
     if (!step_one()) {
-      if (finished()) break;  // The last strike hit whoever was left.
+      if (finished()) break;  // The last strike hit the last node.
       report("no hang", "nothing is left to happen, and the job is not over");
       break;
     }
@@ -160,7 +160,7 @@ Time SimCluster::next_event() const {
   return std::min(next, next_strike());
 }
 
-// One node or tool does one turn; if none has anything to do, time moves on to the next event.
+// One iteration of a node or tool; if none is ready, time advances to the next event.
 bool SimCluster::step_one() {
   while (next_strike() <= clock_.now()) strike();
   end_dip();
@@ -204,7 +204,7 @@ void SimCluster::step(Node& node) {
     check_acknowledged(node);
   }
   check_after_step(node);
-  if (node.agent->over()) {  // The process ends: its endpoint goes with it.
+  if (node.agent->over()) {  // The process ends, and its endpoint is closed.
     if (node.user != nullptr && node.user->in_flight() != 0) {
       report("tickets end once", node.name + " is over, and has tickets that never ended");
     }
@@ -213,7 +213,7 @@ void SimCluster::step(Node& node) {
   }
 }
 
-// While the scheduler lives, who looks on is answered.
+// A status client is answered while the scheduler lives.
 void SimCluster::step(Tool& tool) {
   tool.observer.step(Duration::zero());
   const Status& complaint = tool.observer.complaint();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimCluster: a whole job (scheduler, shards, workers) on one thread in virtual time. The objects
-// are those of production; only transport and clock differ. After every step the invariants are
-// checked.
+// SimCluster: a whole job (scheduler, shards, workers) on one thread in virtual time. Only
+// transport and clock differ from production. The invariants are checked after every step.
 #pragma once
 
 #include <map>
@@ -31,9 +30,9 @@ class SimCluster {
 
   std::uint64_t trace_hash() const { return network_.trace_hash(); }
   std::uint64_t steps() const { return steps_; }
-  /// Links that were cut and whose sessions went on.
+  /// Cut links whose sessions continued.
   std::uint64_t mended() const { return mended_; }
-  /// What observers were answered.
+  /// Answers that observers received.
   std::uint64_t observed() const;
   Duration virtual_time() const { return clock_.now() - began_; }
 
@@ -119,15 +118,15 @@ class SimCluster {
   std::optional<Violation> violation_;
   std::uint64_t steps_ = 0;
   std::size_t struck_ = 0;   // Strikes of the timeline that have happened,
-  std::vector<Harm> harms_;  // and those that hit somebody who was still in the job.
+  std::vector<Harm> harms_;  // and those that hit a process still in the job.
   std::uint64_t mended_ = 0;
   struct Dip {
     std::string a;
     std::string b;
     Time until;
   };
-  std::optional<Dip> dip_;  // One in a job: several in a row may be a silence that is a loss.
-  Duration paused_{};       // All pauses, one after the other.
+  std::optional<Dip> dip_;  // At most one: successive dips could exceed the dead time.
+  Duration paused_{};       // The sum of all pauses.
   std::unique_ptr<Transport> stranger_;
   int hostile_turns_ = 0;
   View view_;  // As last published.

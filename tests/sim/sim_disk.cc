@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree of nodes. Each folder has its names as programs see them, those that the device has, and
+// A tree of nodes. Each folder keeps its names as programs see them, the names on the device, and
 // the changes between the two.
 #include "tests/sim/sim_disk.h"
 
@@ -16,7 +16,7 @@ struct SimDisk::Node {
   SimBytes bytes = {};
   std::map<std::string, NodePtr> names = {};
   std::map<std::string, NodePtr> stored_names = {};
-  std::vector<Change> unsynced = {};  // Of the names, in their order.
+  std::vector<Change> unsynced = {};  // Of the names, in order.
 
   static void apply(std::map<std::string, NodePtr>& names, const Change& change) {
     for (const Named& named : change) {
@@ -78,7 +78,7 @@ File::Done SimDisk::OpenFile::write_some(std::uint64_t offset, std::span<const s
   int error = disk_.begin(DiskCall::kWrite, bytes.size());
   if (error == 0 && disk_.crashes_now()) error = EIO;
   const std::uint64_t fits = fitting(offset, bytes.size());
-  if (error != 0) {  // Nobody knows how much of it.
+  if (error != 0) {  // An unspecified part was written.
     node_->bytes.write(offset, bytes.first(random.below(fits + 1)));
     return {.bytes = 0, .error = error};
   }
@@ -93,7 +93,7 @@ File::Done SimDisk::OpenFile::write_some(std::uint64_t offset, std::span<const s
   return {.bytes = count, .error = 0};
 }
 
-// How many of the bytes there is room for. Gaps take room too.
+// The number of bytes that fit. Gaps take space too.
 std::uint64_t SimDisk::OpenFile::fitting(std::uint64_t offset, std::uint64_t wanted) const {
   const std::uint64_t most = std::min(disk_.options_.capacity_bytes, disk_.options_.quota_bytes);
   const std::uint64_t end =
@@ -329,7 +329,7 @@ Result<std::unique_ptr<FileHold>> SimDisk::hold(const std::string& path) {
 }
 
 void SimDisk::restart(Crash crash) {
-  held_ = std::make_shared<std::set<std::string>>();  // Whoever held a file is gone.
+  held_ = std::make_shared<std::set<std::string>>();  // Releases all holds.
   if (crash == Crash::kMachine) settle(*root_);
   crashed_ = false;
   planned_.clear();
@@ -337,8 +337,8 @@ void SimDisk::restart(Crash crash) {
   ++generation_;
 }
 
-// Each change of names has reached the device or not, but none does before an earlier one that
-// concerns the same name or the same file.
+// Each change of names reaches the device or not, but never before an earlier change of the same
+// name or file.
 void SimDisk::lose_names(Node& folder) {
   Luck luck(random_);
   std::set<std::string> lost_names;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimDisk: a disk in memory that passes the conformance suite of disks, and on which everything
-// that a real one may do happens by a seed: a crash loses and tears what was not synced, space runs
-// out in the middle of a write, calls fail, are cut short, are interrupted, and take time.
+// SimDisk: a disk in memory that passes the conformance suite of disks, with seeded faults. A crash
+// loses and tears unsynced data, and space runs out in the middle of a write. Calls fail, are cut
+// short, are interrupted, and take time.
 #pragma once
 
 #include <limits>
@@ -19,22 +19,21 @@ namespace stretto::sim {
 
 struct DiskOptions {
   std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
-  std::uint64_t quota_bytes = std::numeric_limits<std::uint64_t>::max();  ///< Not told by space().
+  std::uint64_t quota_bytes = std::numeric_limits<std::uint64_t>::max();  ///< space() ignores it.
   std::uint64_t sector_bytes = 512;
-  double short_chance = 0;        ///< Of reads and writes: fewer bytes than asked for, or EINTR.
+  double short_chance = 0;        ///< Of reads and writes: fewer bytes than requested, or EINTR.
   Duration latency = 0ns;         ///< Of each call.
-  Duration sync_latency = 0ns;    ///< And of those that sync.
+  Duration sync_latency = 0ns;    ///< In addition for syncs.
   double bytes_per_second = 1e9;  ///< Of reads and writes.
 };
 
-/// What ends: everything that is open is closed then.
+/// The scope of a crash, which closes all open files.
 enum class Crash : std::uint8_t {
-  kProcess,  ///< The process: what it wrote stays.
-  kMachine,  ///< The machine: what was not synced stays in part.
+  kProcess,  ///< The process ends: its writes stay.
+  kMachine,  ///< The machine ends: unsynced data stays in part.
 };
 
-/// Calls that can be made to fail: those that look at names or sizes, and those that change names,
-/// are one kind each.
+/// Kinds of calls that can be made to fail. kLook reads names or sizes; kName changes names.
 enum class DiskCall : std::uint8_t { kLook, kRead, kWrite, kSync, kName };
 inline constexpr int kDiskCalls = 5;
 
@@ -54,33 +53,33 @@ class SimDisk final : public Disk {
   Result<Space> space(const std::string& path) override;
   Result<std::unique_ptr<FileHold>> hold(const std::string& path) override;
 
-  /// After `calls` more calls that change something the next one happens in part, or not, and from
-  /// then on all fail, until restart().
+  /// After `calls` more modifying calls, the next one happens in part or not at all. From then on
+  /// all calls fail until restart().
   void crash_after(std::uint64_t calls) { calls_left_ = calls; }
   bool crashed() const { return crashed_; }
-  /// How the disk is found afterwards, and without faults. Files that were open stay unusable.
+  /// Restores the disk as found after the crash, without faults. Open files stay unusable.
   void restart(Crash crash);
-  /// The next call of the kind, or one of those after it, fails with an error of <errno.h>. A sync
-  /// that fails loses some of what it should have synced, and does not know it the next time.
+  /// The call of this kind after `after` more fails with an error of <errno.h>. A failed sync loses
+  /// some unsynced data, and later syncs do not report that.
   void fail(DiskCall call, int error, std::uint64_t after = 0);
-  /// How long all calls have taken. Nobody waits here: who drives their caller lets it pass.
+  /// The duration of all calls. Calls do not wait: the driver of the caller advances the clock.
   Duration spent() const { return spent_; }
 
  private:
   class OpenFile;
   struct Node;
   using NodePtr = std::shared_ptr<Node>;
-  struct Place {  // What a path leads to.
+  struct Place {  // A resolved path.
     NodePtr folder = nullptr;
     std::string name = {};
-    NodePtr node = nullptr;  // None: nothing has that name.
-    int error = 0;           // Why there is no such folder.
+    NodePtr node = nullptr;  // Null: the name does not exist.
+    int error = 0;           // The errno if the folder does not exist.
   };
   struct Named {
     std::string name;
-    NodePtr node;  // None: nothing has that name any more.
+    NodePtr node;  // Null: the name was removed.
   };
-  using Change = std::vector<Named>;  // What happens in one step.
+  using Change = std::vector<Named>;  // One atomic step.
   struct Planned {
     int error = 0;
     std::uint64_t after = 0;

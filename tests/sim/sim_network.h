@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimNetwork: a network in virtual time. It is one more transport (it passes the conformance
-// suite), with delays, rates and faults that come from a seed. Everything runs on one thread.
+// SimNetwork: a transport in virtual time that passes the conformance suite, with delays, rates and
+// faults drawn from a seed. Everything runs on one thread.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,7 @@ class VirtualClock final : public Clock {
     if (time > now_) now_ = time;
   }
   Duration waited() const override { return waited_; }
-  /// Everybody waits so long for a processor.
+  /// Delays every thread by `time`, as a busy processor does.
   void wait(Duration time) {
     now_ += time;
     waited_ += time;
@@ -43,9 +43,9 @@ struct NetworkOptions {
   Duration least_latency = 10us;
   Duration most_latency = 500us;
   double bytes_per_second = 1e9;
-  std::size_t link_capacity_bytes = 1 << 20;  ///< More than this in flight is kFull.
-  bool local = false;  ///< Says that all are on one host: then paths are not measured.
-  bool lend = true;  ///< Receivers get the sender's memory; else a copy of their own, as from TCP.
+  std::size_t link_capacity_bytes = 1 << 20;  ///< Bytes in flight beyond which sends return kFull.
+  bool local = false;  ///< All endpoints claim one host: paths are not measured.
+  bool lend = true;    ///< Receivers get the sender's memory; else a copy, as from TCP.
 };
 
 class SimTransport;
@@ -56,51 +56,50 @@ class SimNetwork {
   SimNetwork(VirtualClock& clock, std::uint64_t seed, const NetworkOptions& options = {});
   ~SimNetwork();
 
-  /// A new endpoint. `name` is for traces and faults.
+  /// Makes an endpoint. `name` is for traces and faults.
   std::unique_ptr<Transport> endpoint(const std::string& name);
 
-  /// When something is due to arrive at the endpoint; Time::max() if nothing is.
+  /// When the next event reaches the endpoint; Time::max() if none is pending.
   Time next_arrival(const std::string& name) const;
-  /// True if something has arrived at the endpoint and waits for its poll.
+  /// True if an event has arrived at the endpoint and waits for its poll.
   bool has_arrived(const std::string& name) const;
 
-  // Faults. All take effect for what is sent from now on, unless said otherwise.
-  /// The endpoint is gone, as after a crash: far ends see their links broken.
+  // Faults. All affect later sends only, unless stated otherwise.
+  /// The endpoint ends, as after a crash: its peers see their links broken.
   void kill(const std::string& name);
-  /// The endpoint neither sends nor hears any more, and nobody is told.
+  /// The endpoint neither sends nor receives any more; no peer is notified.
   void silence(const std::string& name);
-  /// Breaks one link between two endpoints, if there is one. Both ends are told.
+  /// Breaks one link between two endpoints, if there is one. Both ends are notified.
   bool cut(const std::string& a, const std::string& b);
-  /// From now on frames of so many bytes and more are lost on the way from one endpoint to the
-  /// other, and what follows them never comes either, as over TCP. With 0, acknowledgments are
-  /// lost too. Nobody is told: both ends have but PathLiveness. False if there is no link.
+  /// From now on frames of `least_bytes` and more are lost from one endpoint to the other. All
+  /// frames behind them are lost too, as over TCP. With 0, acknowledgments are lost too. Neither
+  /// end is notified: only PathLiveness can tell. False if there is no link.
   bool hush(const std::string& from, const std::string& to, std::size_t least_bytes);
-  /// That ends: what was held up comes now, and who was not told of an end hears of it.
+  /// Ends hush(): held frames arrive now, and ends that broke meanwhile are reported.
   void unhush(const std::string& from, const std::string& to);
-  /// When the first frame was lost so; until then only acknowledgments can have been. Time::max():
-  /// none.
+  /// When hush() lost the first frame; earlier losses were acknowledgments. Time::max(): none.
   Time first_lost_at(const std::string& from, const std::string& to) const;
   /// Loses the next frame between two endpoints, as a transport that reconnects silently does.
   void lose_next(const std::string& from, const std::string& to);
-  /// Flips a bit of the next frame between two endpoints on its way: the first 1024 are its
-  /// header's, from the lowest of the first byte on, the others its payload's, and behind these the
-  /// header's again. False if there is no link.
+  /// Flips a bit of the next frame between two endpoints in transit. Bits 0 to 1023 are the
+  /// header's, from the lowest bit of the first byte on; then the payload's; then the header's
+  /// again. False if there is no link.
   bool flip_next(const std::string& from, const std::string& to, std::size_t bit);
-  /// No flip waits any more for a frame from or to this endpoint.
+  /// Cancels pending flips of frames from or to this endpoint.
   void flip_none(const std::string& name);
-  /// Sees and may rewrite each frame before it travels; returns how often it is delivered. The
-  /// sequence numbers of what follows are made to fit, as if the sender had sent it so often.
+  /// Sees and may rewrite each frame before it travels; returns the number of deliveries. Sequence
+  /// numbers of later frames are adjusted, as if the sender had sent all copies.
   using Tamper = std::function<int(const std::string& from, const std::string& to,
                                    const wire::Header& header)>;
   void set_tamper(Tamper tamper) { tamper_ = std::move(tamper); }
-  /// Puts a frame into the stream from one endpoint to another, as if that had sent it.
+  /// Inserts a frame into the stream between two endpoints, as if `from` had sent it.
   bool inject(const std::string& from, const std::string& to, wire::Header header, Buffer payload);
 
-  /// Where an endpoint listens; empty if it does not.
+  /// The listening address of an endpoint; empty if it does not listen.
   std::string address_of(const std::string& name) const { return endpoints_.at(name).address; }
   std::uint64_t frames_delivered() const { return frames_delivered_; }
   std::size_t bytes_in_flight() const;
-  /// Folds something into the trace's hash.
+  /// Folds a value into the trace's hash.
   void trace(std::uint64_t value) { trace_ = (trace_ ^ value) * 0x100000001b3ULL; }
   std::uint64_t trace_hash() const { return trace_; }
 
@@ -113,27 +112,27 @@ class SimNetwork {
     wire::HeaderBytes header{};
     Buffer payload = {};
     std::size_t charge = 0;
-    bool extra = false;  // Added by a fault: the sender does not know of it.
+    bool extra = false;  // Added by a fault: unknown to the sender.
     Status why = {};
   };
   struct End {  // One end of a link, at one endpoint.
     std::string peer;
     LinkId peer_link = 0;
     Time last_arrival;  // Of anything sent from here: order is kept.
-    // First slices, by the number that their sender and their receiver know them by.
+    // First slices, by the frame's number at the sender and at the receiver.
     std::map<std::uint64_t, std::uint64_t> begun;
     std::size_t in_flight = 0;  // Bytes sent from here that have not been delivered.
     bool told_full = false;
     bool broken = false;  // Nothing more can be sent.
-    bool stuck = false;   // A frame from here was lost, which all others must follow.
-    std::vector<std::pair<wire::Header, Buffer>> held;  // Those, until they come through again.
-    Time heard_at;                                      // The last frame that came here.
+    bool stuck = false;   // A frame from here was lost: later ones are held.
+    std::vector<std::pair<wire::Header, Buffer>> held;  // The held frames, until unhush().
+    Time heard_at;                                      // The last frame that arrived here.
     PathLiveness liveness;
     std::optional<std::size_t> flip;  // A bit of the next frame sent from here.
-    std::uint64_t last_sequence = 0;  // Of what was sent from here.
-    int extra_frames = 0;             // Frames that a fault added to what was sent from here,
-    std::uint64_t extra_came = 0;     // and such frames that have arrived here,
-    std::uint64_t extra_taken = 0;    // and their bytes.
+    std::uint64_t last_sequence = 0;  // The last sequence number sent from here.
+    int extra_frames = 0;             // Frames that a fault added to those sent from here,
+    std::uint64_t extra_came = 0;     // and those of them that have arrived here,
+    std::uint64_t extra_taken = 0;    // and that were delivered.
   };
   struct Endpoint {
     std::string address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits that flip on the way: which of them the checks of the wire refuse, and which nobody can
-// notice where frames carry no checksum.
+// Bit flips in transit: which of them the wire's checks detect, and which stay undetected if frames
+// carry no checksum.
 #include "tests/sim/sim_network.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ constexpr std::size_t kHeaderBits = wire::kHeaderBytes * 8;
 constexpr std::size_t kPayloadBytes = 64;
 constexpr NodeId kWorker = 10;
 
-// A van, and a worker that sends it one push, of which one bit arrives otherwise.
+// A van, and a worker that sends it one push in which one bit flips.
 struct Flipped {
   explicit Flipped(std::size_t bit, bool sums = false) : checksummed(sums) {
     van.set_node(50);
@@ -63,7 +63,7 @@ struct Flipped {
   std::vector<std::byte> sent = std::vector<std::byte>(kPayloadBytes, std::byte{7});
 };
 
-// Bytes of the header in which no flip of a push gets through.
+// Bytes of the header in which every flip of a push is detected.
 std::set<std::size_t> guarded_bytes() {
   std::set<std::size_t> bytes;
   const auto guard = [&bytes](std::size_t offset, std::size_t size) {
@@ -88,7 +88,7 @@ TEST(SimNetwork, AFlipInWhatTheWireChecksEndsTheLink) {
   for (std::size_t bit = 0; bit < kHeaderBits; ++bit) {
     const Flipped flipped(bit);
     refused += flipped.refused() ? 1 : 0;
-    // A push and what goes up a tree differ in one bit, and have the same fields.
+    // A push and a frame up a tree differ in one bit of the kind, and have the same fields.
     const bool goes_up = bit == 8 * offsetof(wire::Header, kind) + 3;
     const bool must_be = guarded.count(bit / 8) != 0 && !goes_up;
     EXPECT_TRUE(flipped.refused() || !must_be) << "byte " << bit / 8 << ", bit " << bit % 8;
@@ -107,7 +107,7 @@ TEST(SimNetwork, AFlipInAPayloadIsNotNoticed) {
   EXPECT_EQ(flipped.sent[5], std::byte{7}) << "who sent it keeps it as it was";
 }
 
-// The flag that says that there is a checksum is one of them.
+// The flag that announces the checksum is covered too.
 TEST(SimNetwork, NoFlipGetsPastAChecksum) {
   for (std::size_t bit = 0; bit < kHeaderBits + 8 * kPayloadBytes; ++bit) {
     const Flipped flipped(bit, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script of a simulated user, and what it knows must be true.
+// The script of a simulated user, and its checks.
 #include "tests/sim/sim_worker.h"
 
 #include <fmt/format.h>
@@ -76,8 +76,8 @@ void SimWorker::act() {
   node_.leave([this](const Status& status) { outcome_ = status; });
 }
 
-// Operations in flight become more or less urgent, are held back and let go on, and pulls are
-// cancelled: whatever is asked, every value is right and every ticket ends.
+// Changes priorities, pauses and resumes operations in flight, and cancels pulls. Every value must
+// still be right, and every ticket must end.
 void SimWorker::change_minds() {
   using Kind = detail::Change::Kind;
   std::erase_if(steerable_, [](const auto& one) { return one.operation.expired(); });
@@ -123,7 +123,7 @@ bool SimWorker::start_something() {
   return true;
 }
 
-// Until then what they wait for may be our own share, which waits behind them.
+// These pulls may wait for this worker's own contribution, which is queued behind them.
 void SimWorker::give_up_hasty_pulls() {
   if (!random_.chance(0.5)) return;
   for (const std::weak_ptr<Operation>& hasty : std::exchange(hasty_, {})) {
@@ -210,15 +210,15 @@ void SimWorker::ended(std::size_t index, Operation::Kind kind, std::uint64_t rou
   if (!cancelled) codes_.insert(status.code());
   TensorProgress& progress = tensors_[index];
   if (cancelled) {
-    // As it was asked to.
+    // Cancelled on request.
   } else if (!status.ok()) {
-    progress.refused = true;  // A tensor that has failed stays so.
+    progress.refused = true;  // A failed tensor stays failed.
   } else {
     if (operation.pushes()) progress.acknowledged = round;
     if (kind == Operation::Kind::kProbe) check_probe(index, operation.info);
     if (operation.wants_value()) got_value(index, kind, round, memory, operation);
   }
-  // The memory is ours again: spoil it, then give it back. Whoever still reads it is found out.
+  // The memory is the user's again: overwriting it exposes late readers.
   std::ranges::fill(memory.source, std::byte{0x5A});
   memory.source = {};
   memory.target = {};
@@ -275,7 +275,7 @@ void SimWorker::check_rounds(std::size_t index, std::uint64_t round, const std::
   }
 }
 
-// Every part tells how many shares are in it, and how many of them are our own.
+// Checks each part's number of contributions, and this worker's among them.
 void SimWorker::check_growth(std::size_t index, Operation::Kind kind, std::uint64_t round,
                              const std::byte* value, const Operation& operation) {
   const TensorPlan& plan = plan_.tensors[index];
@@ -307,8 +307,8 @@ void SimWorker::check_growth(std::size_t index, Operation::Kind kind, std::uint6
   }
 }
 
-// Bounded and async values are sums in which every worker has digits of its own. Returns how many
-// shares are in it.
+// Bounded and async values are sums in which every worker has its own digits. Returns the number of
+// contributions in the value.
 std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, std::uint64_t i,
                                       double value, std::uint64_t version) {
   const TensorPlan& plan = plan_.tensors[index];
@@ -324,7 +324,7 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
   const Base base = base_of(plan, plan_.workers, round);
   std::uint64_t slowest = ~std::uint64_t{0};
   std::uint64_t shares = base.version;
-  std::uint64_t progress = 0;  // The rounds of all, as a value without broadcasts would tell them.
+  std::uint64_t progress = 0;  // All workers' rounds, as in a value without broadcasts.
   for (Rank rank = 0; rank < plan_.workers; ++rank) {
     const std::uint64_t counted = (digits >> (6 * rank)) & 63;
     const std::uint64_t count = base.rounds(rank, counted);
@@ -338,16 +338,16 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
     }
   }
   const TensorOptions& options = plan.spec.options;
-  // After a loss a worker may give a tensor up and leave; the bound does not wait for it then.
+  // After a loss a worker may abandon a tensor and leave; the bound then does not apply.
   if (options.mode == Mode::kBounded && !plan_.has(Fault::kLoss) &&
       round > slowest + options.bound) {
     complain("the bound holds",
              fmt::format("the slowest is at {}, the bound is {}", slowest, options.bound));
   }
-  // Operations may end in another order than their values came: an end waits for the frames that
-  // still hold the worker's memory.
+  // Operations may end in a different order than their values arrived: an operation ends after the
+  // last frame that holds the worker's memory.
   auto& last = tensors_[index].last_seen;
-  last.resize(tensors_[index].tensor->elements);  // The plan's, but for who disagrees.
+  last.resize(tensors_[index].tensor->elements);  // The plan's, except with a mismatch.
   auto& [last_version, last_progress] = last[i];
   if (version >= last_version) {
     if (progress < last_progress) {
@@ -359,7 +359,7 @@ std::uint64_t SimWorker::check_counts(std::size_t index, std::uint64_t round, st
   return shares;
 }
 
-// Rounds of others ask for nothing of the program until all sit out.
+// Rounds of other workers need nothing from the program until all are paused.
 void SimWorker::sit_out() {
   sitting_ = true;
   ++in_flight_;
@@ -382,7 +382,7 @@ void SimWorker::enter_barrier() {
     --in_flight_;
     in_barrier_ = false;
     codes_.insert(status.code());
-    // The next call is the same barrier, tried again; at some time it is given up.
+    // The next call retries the same barrier; after three failures the worker gives up.
     if (!status.ok()) barriers_entered_ = ++barriers_failed_ < 3 ? number - 1 : plan_.barriers;
     if (status.ok() && board_[number].size() != plan_.workers) {
       report_("barriers wait for all",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimWorker: the user of a simulated worker. It does what the plan says, checks every value that it
-// gets against the oracle, and spoils the memory that it gave as soon as its ticket has ended.
+// SimWorker: the user of a simulated worker. It follows the plan, checks every value that it
+// receives against the oracle, and overwrites lent memory when the ticket ends.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace stretto::sim {
 
-/// Where broken invariants are reported; only the first one counts.
+/// Reports a violation of an invariant; only the first one counts.
 using Report = std::function<void(const std::string& invariant, const std::string& text)>;
 
-/// Who has entered which barrier, over all workers.
+/// The workers that have entered each barrier.
 using BarrierBoard = std::map<std::uint32_t, std::set<Rank>>;
 
 /// Thread: the simulation's.
@@ -26,19 +26,19 @@ class SimWorker {
  public:
   SimWorker(const Plan& plan, Rank rank, WorkerNode& node, BarrierBoard& board, Report report);
 
-  /// Starts what may be started now. Call after each step of the node.
+  /// Starts operations that may start now. Call after each step of the node.
   void act();
 
-  /// All that was begun has ended, and the worker has left or the job has failed.
+  /// True once all operations have ended, and the worker has left or the job has failed.
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
   /// How it ended; ok if it left in order.
   const std::optional<Status>& outcome() const { return outcome_; }
   std::size_t in_flight() const { return in_flight_; }
-  /// Codes that its operations ended with.
+  /// The codes with which its operations ended.
   const std::set<Code>& codes() const { return codes_; }
-  /// Rounds of a tensor's parts whose pushes have ended ok.
+  /// Rounds of a tensor's parts whose pushes have ended with ok.
   std::uint64_t acknowledged(std::size_t tensor) const { return tensors_[tensor].acknowledged; }
-  /// Rounds of a tensor that it has begun, or that it sits out.
+  /// Rounds of a tensor that it has begun, or in which it was paused.
   std::uint64_t begun(std::size_t tensor) const { return tensors_[tensor].next_step; }
   bool declared(std::size_t tensor) const { return tensors_[tensor].tensor.has_value(); }
 
@@ -53,15 +53,15 @@ class SimWorker {
       std::uint64_t operation = 0;  // begun last of those that have ended.
     };
     Last last;
-    Last last_eager_pull;  // These pass the others.
-    // Async: version and everybody's rounds in each element, which only grow together.
+    Last last_eager_pull;  // These may overtake other operations.
+    // Async: the version and all workers' rounds in each element, which grow together.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> last_seen;
   };
   struct Memory {
     std::vector<std::byte> source;
     std::vector<std::byte> target;
     bool in_place = false;
-    std::uint64_t operation = 0;  // Its number, in the order of their beginnings.
+    std::uint64_t operation = 0;  // Its number, in the order of beginning.
   };
 
   void join();
@@ -105,9 +105,9 @@ class SimWorker {
     bool paused = false;
   };
   std::vector<Steerable> steerable_;
-  std::vector<std::weak_ptr<Operation>> hasty_;  // Pulls that stand in the way of what they need.
+  std::vector<std::weak_ptr<Operation>> hasty_;  // Pulls that may block what they wait for.
   Time plan_time_{std::chrono::seconds(1000)};
-  std::size_t next_ = 0;         // In the plan's order.
+  std::size_t next_ = 0;         // Index into the plan's order.
   std::size_t final_pulls_ = 0;  // After all steps every tensor is read once more.
   std::size_t in_flight_ = 0;
   std::uint32_t barriers_entered_ = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the style rules permit by name. An entry that nothing needs any more is an offence too."""
+"""Named exceptions to the style rules. An entry without a use is an offence too."""
 
 # Headers of van/ that other folders may include: the Van, the frame header, the control messages,
 # membership, the loop and its thread, and the factory of transports; for benchmarks, the loading of
@@ -20,20 +20,20 @@ VAN_DOORS = {
     "van/wire/header.h",
 }
 
-# Headers that only these folders may include: the transport made of them, benchmarks that measure
-# their limits, and tests that play a peer gone wrong.
+# Headers that only these folders may include: the transport built on them, benchmarks that measure
+# their limits, and tests that simulate a faulty peer.
 SYSTEM_DOORS = {
     "zmq": ("van/zmq/", "tools/bench/", "tests/conformance/", "tests/van/"),
     "rdma": ("van/fabric/", "tests/conformance/", "tests/van/"),
 }
 
-# Who may include Protobuf and what it generates: besides the codec and its tests, what gRPC's calls
-# are measured by.
+# Files that may include Protobuf and its generated headers: the codec, its tests, and the benchmark
+# of gRPC's calls.
 PROTOBUF = ("checkpoint/index_codec.cc", "van/control/", "tests/van/", "tests/fuzz/",
             "tools/bench/rpc/grpc_unary.cc")
 
-# What throws outside bindings/: memory that is not there has no Status to be returned in, as with
-# operator new; the loops of roles catch it.
+# Throws outside bindings/: a failed allocation has no Status for its return value, as with operator
+# new; the loops of roles catch it.
 THROWS = {
     "common/memory/buffer.cc", "common/process/oom_handler.cc", "tests/common/oom_handler_test.cc",
     "tests/conformance/conformance_breaks_test.cc", "tests/van/driven_waits_test.cc",
@@ -195,7 +195,7 @@ COVERED_BY = {
     "van/tcp/tcp_transport.cc": "tests/conformance/conformance_test.cc",
 }
 
-# Files with a static that changes, and why there is no other way.
+# Files with a mutable static, and the reason.
 MUTABLE_STATICS = {
     "common/process/oom_handler.cc":
         "the process has one handler of each kind; they take no arguments",
@@ -208,7 +208,7 @@ MUTABLE_STATICS = {
         "the process has one handler of SIGTERM, and it takes no arguments",
 }
 
-# Files that may sleep, and why. Nothing polls with a sleep.
+# Files that may sleep, and the reason. No code polls with a sleep.
 SLEEPERS = {
     "tools/bench/support/pace.cc":
         "a sleep to an absolute time stands for a computation of known length",
@@ -219,8 +219,8 @@ SLEEPERS = {
     "examples/converge/training.cc": "emulates computing: a step takes as long as was asked for",
 }
 
-# Classes over a limit of rules_shape.py, and their numbers today: no number may grow, and an entry
-# that a class no longer needs leaves the list.
+# Classes over a limit of rules_shape.py, and their numbers today: no number may grow; remove an
+# entry once its class no longer needs it.
 CLASS_SHAPES = {
     "input/reader/engine.h:Engine": {"data members": 19},
     "input/reader/engine.h:EngineDependencies": {"references": 10},
@@ -271,13 +271,13 @@ CLASS_SHAPES = {
     "worker/api/worker_impl.h:WorkerImpl": {"data members": 16},
 }
 
-# Names that several classes share, in different namespaces or files, and how many do: no more may.
+# Names that several classes share, in different namespaces or files; no count may grow.
 NAMESAKES = {
     "Member": 2,
     "Options": 3,
 }
 
-# Folders that include one another today. An entry leaves the list with its cycle.
+# Folders that include one another today. Remove an entry with its cycle.
 FOLDER_CYCLES = ()
 
 # Kinds of text with more than 1.0 marks of dialect in 1,000 words, and the most that each may have.

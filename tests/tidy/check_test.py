@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check and its parts run-tests, measure and budget, each in a small tree of its own: what
-they count as processor seconds, what exceeds a budget, and what --changed leaves out.
+"""tools/check and its parts run-tests, measure and budget, each in its own small tree: counted
+processor seconds, exceeded budgets, and the steps that --changed skips.
 """
 
 import os
@@ -13,7 +13,7 @@ import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 BURN = "import time\nwhile time.process_time() < 0.1: pass\n"
-# Two processes in sessions of their own, of which one loses its parent.
+# Two processes in their own sessions, one of which loses its parent.
 PROCESSES = f"""
 import contextlib, os, select, subprocess, sys
 burn = [sys.executable, "-c", {BURN!r}]
@@ -56,7 +56,7 @@ class Tree(unittest.TestCase):
         for name in ("budget", "check", "common.sh", "measure", "run-tests"):
             shutil.copy(TOOLS / name, self.root / "tools")
         self.write("tests/budget.txt", BUDGET)
-        budget = self.root / "tools/budget"  # Its work is not what is tested.
+        budget = self.root / "tools/budget"  # Its own work is not tested here.
         budget.write_text(budget.read_text().replace("range(400000)", "range(4000)"))
 
     def write(self, path, text):
@@ -67,7 +67,7 @@ class Tree(unittest.TestCase):
         (self.root / path).chmod(0o755)
 
     def run_tool(self, name, *options, status=0):
-        """What a tool printed."""
+        """The output of a tool."""
         path = f"{self.root / 'bin'}:{os.environ['PATH']}"
         done = subprocess.run([self.root / "tools" / name, *options], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -111,7 +111,7 @@ class Budget(Tree):
     """tools/budget."""
 
     def after(self, tests, *, steps="30.0 release-build\n35.5 release-tests\n", status=0):
-        """What the tool says of a run that took so long."""
+        """The tool's output on a run with these times."""
         self.write("build/check/steps", steps)
         self.write("build/check/release-times",
                    "".join(f"1.0 {seconds} {name}\n" for name, seconds in tests.items()))
@@ -171,7 +171,7 @@ class Budget(Tree):
 
 
 class Check(Tree):
-    """tools/check, with stand-ins for all that it runs."""
+    """tools/check, with stand-ins for all its tools."""
 
     def setUp(self):
         super().setUp()

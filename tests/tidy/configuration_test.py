@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/CONFIGURATION.md and the code say the same: every variable, flag and CMake option of the one
-is one of the other.
+"""docs/CONFIGURATION.md and the code agree: every variable, flag and CMake option of either is in
+the other.
 """
 
 import pathlib
@@ -11,12 +11,12 @@ from source_tree import Tree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = "docs/CONFIGURATION.md"
-# Folders of what runs in a job. Tests and other tools have variables of their own, and the page
-# need not name them all.
+# Folders of programs that run in a job. Tests and other tools have their own variables, which the
+# page need not name.
 PROGRAMS = ("common/", "van/", "observe/", "scheduler/", "server/", "worker/", "input/",
             "rpc/",
             "tools/launch/", "bindings/python/")
-# By which the launcher starts itself on other hosts; people do not.
+# For the launcher's own starts on other hosts; users do not set it.
 OWN_FLAGS = {"agent"}
 _NAME = r"(?:STRETTO|DMLC|BYTEPS)_[A-Z0-9]+(?:_[A-Z0-9]+)*"
 _LITERAL = re.compile(rf"[\"']({_NAME})[\"']")
@@ -41,14 +41,14 @@ class Configuration(unittest.TestCase):
         return next(file.text for file in cls.tree if file.path == path)
 
     def section(self, title):
-        """What stands below a heading of the page."""
+        """The text below a heading of the page."""
         found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", self.page,
                           re.MULTILINE | re.DOTALL)
         self.assertIsNotNone(found, f"{PAGE} has no section '{title}'")
         return found[1]
 
     def named_in(self, *folders):
-        """Variables that programs of these folders have a name for."""
+        """Variables that programs of these folders name."""
         found = set()
         for file in self.tree:
             if not file.path.startswith(folders) or file.path.endswith(".md") or file.is_cmake:
@@ -60,7 +60,7 @@ class Configuration(unittest.TestCase):
         return found
 
     def options(self):
-        """Of CMake, as somebody may set them."""
+        """CMake options that users may set."""
         found = set()
         for file in self.tree:
             if file.is_cmake and not file.path.startswith("tests/"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on the repository's shape: who may include whom, what is named how, what tests what."""
+"""Rules on the repository's shape: permitted includes, names, and tests per source."""
 
 import posixpath
 import re
@@ -7,7 +7,7 @@ import re
 import allowed
 from source_tree import Offence
 
-# Each folder, and those whose headers it may include besides its own.
+# Each folder, and the other folders whose headers it may include.
 FLOORS = {
     "common": (),
     "core": ("common",),
@@ -92,7 +92,7 @@ def includes_name_the_whole_path(tree):
 
 
 def van_doors(tree):
-    """Outside van/ and tests/ only van's doors are included: nobody else sees a transport."""
+    """Outside van/ and tests/ only van's doors are included: no other folder sees a transport."""
     return [
         file.offence(line, f"{path} is van's own; its doors are in tests/tidy/allowed.py")
         for file in tree.cpp(*FLOORS) if file.top not in ("van", "tests")
@@ -102,7 +102,7 @@ def van_doors(tree):
 
 
 def system_doors(tree):
-    """zmq.h and rdma/ are included only by the transports made of them, and by raw benchmarks."""
+    """zmq.h and rdma/ are included only by the transports built on them, and by raw benchmarks."""
     found = []
     for file in tree.cpp(*FLOORS):
         for line, path, _ in _includes(file):
@@ -114,7 +114,7 @@ def system_doors(tree):
 
 
 def protobuf_is_the_codecs(tree):
-    """Protobuf is included by the codec of control messages, and by tests that bend their bytes."""
+    """Protobuf is included by the codec of control messages, and by tests that edit bytes."""
     return [
         file.offence(line, f"{path} is the codec's; others include van/control/control.h")
         for file in tree.cpp(*FLOORS) if not file.path.startswith(allowed.PROTOBUF)
@@ -142,7 +142,7 @@ def pragma_once(tree):
 
 
 def public_headers_are_visible(tree):
-    """What public headers declare is shown by a shared library; all else is hidden."""
+    """A shared library exports the declarations of public headers; all else is hidden."""
     return [
         file.offence(1, f"does not say #pragma GCC visibility {word}")
         for file in tree.cpp() if file.path.startswith(PUBLIC_FOLDERS)
@@ -161,7 +161,7 @@ def file_names(tree):
 
 
 def every_source_has_its_test(tree):
-    """x.cc has tests/FOLDER/x_test.cc, or an entry in COVERED_BY that holds."""
+    """x.cc has tests/FOLDER/x_test.cc, or a valid entry in COVERED_BY."""
     found = []
     sources = {f.path: f for f in tree.cpp(*MIRRORED) if f.name.endswith((".cc", ".cu"))}
     for file in sources.values():
@@ -187,7 +187,7 @@ def _own_test(tree, file):
 
 
 def every_test_runs(tree):
-    """No test stands where the build would not find it, or where the linker would drop it."""
+    """No test lies where the build would not find it, or where the linker would drop it."""
     found = []
     folders = re.findall(r"^ *stretto_test_folder\(([a-z/]+)", _text(tree, "tests/CMakeLists.txt"),
                          re.MULTILINE)

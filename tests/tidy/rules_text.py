@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on text, whatever the language: licence, first words, width, links, leftovers."""
+"""Rules on text in every language: licence, first words, width, links, leftovers."""
 
 import ast
 import posixpath
@@ -13,7 +13,7 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0"
 COMMON_ROOTS = set("bin boot dev etc lib lib64 opt proc run sbin sys tmp usr var".split())
 PLACEHOLDER_ROOTS = set("no nonexistent path prefix somewhere where".split())
 
-# What documents and public headers do not say, and the term of the field for it.
+# Phrases forbidden in documents and public headers, with the term of the field.
 _TERMS = {re.compile(r"\bunder\s+way\b", re.IGNORECASE): "in flight",
           re.compile(r"\bhand(s|ed|ing)?\s+over\b", re.IGNORECASE): "submit"}
 _LEFTOVER = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "XX" "X", "HA" "CK")) + r")\b")
@@ -21,7 +21,7 @@ _SUPPRESSION = re.compile(r"\bNO" r"LINT(NEXTLINE|BEGIN)?\b(?!(\([^)]*\))?: \S)"
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)(?:\s+\"[^\"]*\")?\)")
 _AT_COMMIT = re.compile(r"can be built and run at commit [0-9a-f]{7,40}\b")
 _COMMAND = re.compile(r"(?<![\w/.-])(?:\./)?(tools/[\w./-]*\w)")
-# A reader that may leave before it has read all.
+# A reader that may exit before the end of its input.
 _LEAVES_EARLY = re.compile(r"\|\s*(head\b|grep\s+(-\w*[qm]|--quiet\b))")
 _ABSOLUTE = re.compile(r"(?<![\w.$)}\]>~:/*?%^\\-])/([A-Za-z][\w.-]+)/(?=[\w.])")
 
@@ -70,8 +70,8 @@ def line_width(tree):
 
 
 def document_width(tree):
-    """A line of a document stops at 100 columns, but for tables, code, and what cannot be broken:
-    one link, one piece of code."""
+    """A line of a document stops at 100 columns, except tables, code, and unbreakable text: one
+    link, one piece of code."""
     found = []
     for file in tree.markdown():
         for number, line in _outside_fences(file):
@@ -97,7 +97,7 @@ def python_functions(tree):
 
 
 def field_terms(tree):
-    """Documents and public headers say what the field says: in flight, submit."""
+    """Documents and public headers use the field's terms: in flight, submit."""
     found = []
     for file in tree:
         if file.path == "docs/STYLE.md":
@@ -116,7 +116,7 @@ def field_terms(tree):
 
 
 def leftovers(tree):
-    """No notes to self: what is unfinished is an issue, not a comment."""
+    """No notes to self: unfinished work is an issue, not a comment."""
     return [
         file.offence(number, f"'{match.group()}'") for file in tree if file.name != "LICENSE"
         for number, match in file.matches(_LEFTOVER)
@@ -163,14 +163,14 @@ def _prose(file):
 
 
 def _tells_of_then(file):
-    """Decisions may speak of what is gone, and results that name the commit that had it."""
+    """Decisions may mention removed files, and so may results that name their commit."""
     return file.path.startswith("docs/decisions/") or (
         file.path.startswith("docs/results/") and
         _AT_COMMIT.search(" ".join(file.text.replace("\n> ", " ").split())) is not None)
 
 
 def commands_exist(tree):
-    """The tools/... that documents name are there, or were at a commit that is named."""
+    """The tools/... that documents name exist, or existed at a named commit."""
     return [
         file.offence(number, f"there is no {path}") for file in tree.markdown()
         if not _tells_of_then(file)
@@ -204,8 +204,8 @@ def scripts_are_strict(tree):
 
 
 def pipes_are_read_to_their_end(tree):
-    """A script's pipe has no reader that leaves early: who writes then ends by SIGPIPE, now and
-    then, and with pipefail the script with it.
+    """A script's pipe has no reader that exits early: the writer then sometimes ends by SIGPIPE,
+    and with pipefail the script with it.
     """
     return [file.offence(number, f"'{match.group()}' may leave before its writer: read to the end")
             for file in tree if file.is_shell

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/STYLE.md as a test: each rule that a tool can check is one test, which names every offender
-as file:line. The rules are in rules_*.py, what they permit by name in allowed.py. Run it by itself
-with `python3 tests/tidy/tidy_test.py`, or one rule with `... StyleGuide.test_floors`.
+as file:line. The rules are in rules_*.py, their named exceptions in allowed.py. Run it with
+`python3 tests/tidy/tidy_test.py`, or one rule with `... StyleGuide.test_floors`.
 """
 
 import pathlib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands on what workers attached: as they write it, and as nobody should.
+// Commands on workers' attachments, both valid and forged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class AttachedCommands : public testing::Test {
   static std::string text_of_bytes(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  // A checkpoint for which all of these workers write what they attach. Servers have one tensor.
+  // A checkpoint with these attachments, written by all of these workers. Servers have one tensor.
   void write(std::span<const Attachment> attachments, std::uint32_t workers,
              const std::vector<TensorSpec>& tensors = {{"w", Dtype::kF32, 10, {}}}) {
     CheckpointManifest manifest{.workers = workers, .part_bytes = 40, .tensors = tensors};
@@ -57,7 +57,7 @@ class AttachedCommands : public testing::Test {
     }
     folder_->commit(manifest).or_exit();
   }
-  // A checkpoint of these entries, each in a file of its own; of that many bytes each.
+  // A checkpoint of these entries, each in its own file with the given number of bytes.
   void forge(const std::vector<std::pair<SavedEntry, std::size_t>>& entries) {
     CheckpointManifest manifest{.part_bytes = 40};
     manifest.origin = {.job = 0xabc, .number = folder_->begin().or_exit(), .step = 7};
@@ -88,7 +88,7 @@ class AttachedCommands : public testing::Test {
     file->read(0, std::as_writable_bytes(std::span(all.data(), all.size()))).or_exit();
     return all;
   }
-  // Of a file of safetensors: the bytes of a tensor.
+  // The bytes of a tensor in a safetensors file.
   static std::string data_of(const std::string& file, const std::string& key) {
     std::uint64_t length = 0;
     std::memcpy(&length, file.data(), sizeof length);
@@ -97,7 +97,7 @@ class AttachedCommands : public testing::Test {
     const std::uint64_t end = head.at(key).at("data_offsets")[1];
     return file.substr(sizeof length + length + begin, end - begin);
   }
-  // Of a registry: what it says of it, null if that is not there.
+  // The registry's description of `name`; null if it is missing.
   static nlohmann::json described(const std::string& registry, const std::string& name) {
     const auto all = nlohmann::json::parse(registry);
     nlohmann::json found;
@@ -168,7 +168,7 @@ TEST_F(AttachedCommands, WhatWorkersWroteIsRightUntilAStripeLacks) {
   EXPECT_EQ(disk_.list(".", 10).or_exit(), std::vector<std::string>{"run"});
 }
 
-// Stripes are cut by bytes, and elements have several.
+// Stripes are cut by bytes, not at the ends of elements.
 TEST_F(AttachedCommands, ElementsThatStripesCutAreExportedWhole) {
   for (std::uint32_t workers = 1; workers <= 5; ++workers) {
     const std::vector all{attachment("model", 44, Held::kAlike, Dtype::kF32, "1x11"),
@@ -253,7 +253,7 @@ TEST_F(AttachedCommands, WithoutTensorsOfServersTheyAreTheExport) {
               ElementsAre("checkpoint 2: 0 of 0 tensors and 1 of 1 attachments are in 'out'"));
 }
 
-// More than one chunk of a file in each stripe, none of which ends where an element does.
+// Each stripe has more than one chunk of a file, and no chunk ends with an element.
 TEST_F(AttachedCommands, StripesLargerThanAChunkAreExportedWhole) {
   const std::vector all{attachment("a", 1, Held::kAlike, Dtype::kI8),
                         attachment("model", 12'000'002, Held::kAlike, Dtype::kBf16)};
@@ -283,7 +283,7 @@ TEST_F(AttachedCommands, ADtypeThatIsNoneIsAnErrorThatNamesTheFile) {
   EXPECT_THAT(exported("out"), HasSubstr("its index says what cannot be"));
 }
 
-// Files of which every checksum is right, and all else may be wrong.
+// Files with valid checksums and otherwise arbitrary contents.
 TEST_F(AttachedCommands, NothingThatStripesSayMakesThemFail) {
   const std::uint64_t numbers[] = {0, 1, 4, 8, 12, 1ULL << 31, 1ULL << 32, 1ULL << 63, ~0ULL};
   const auto any = [&] { return numbers[random_.below(std::size(numbers))]; };

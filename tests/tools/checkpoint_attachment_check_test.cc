@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stripes of an attachment say is held against one another, and against what is there.
+// Stripes of an attachment are checked against each other and against the data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ SavedEntry stripe_of(std::uint32_t number, std::uint64_t bytes, const SaidOfAll&
 
 class AttachedCheckTest : public testing::Test {
  protected:
-  // Each is in a file of its own. Why they are refused; empty if they are not.
+  // Each is in its own file. Returns the reason for a refusal, or an empty string.
   std::string refusal(const std::vector<SavedEntry>& stripes) {
     inventory_ = Inventory::of(manifest_).or_exit();
     for (const SavedEntry& stripe : stripes) {
@@ -45,7 +45,7 @@ class AttachedCheckTest : public testing::Test {
     }
     return "";
   }
-  // Of one that is in one stripe, and all there.
+  // Of an attachment in one complete stripe.
   std::string refusal(std::uint64_t bytes, std::optional<Dtype> dtype, const std::string& shape) {
     return refusal({stripe_of(0, bytes, {.total = bytes, .dtype = dtype, .shape = shape})});
   }
@@ -107,7 +107,7 @@ TEST_F(AttachedCheckTest, StripesThatDisagreeAreRefused) {
               HasSubstr("of another shape than another stripe of it says"));
 }
 
-// The golden checkpoint is of before stripes said how many bytes all of them have.
+// The golden checkpoint predates stripes that state the total of bytes.
 TEST_F(AttachedCheckTest, OneStripeThatSaysNoTotalIsAll) {
   EXPECT_EQ(refusal({stripe_of(0, 24, {.total = 0})}), "");
   EXPECT_EQ(inventory_.attached()[0].bytes(), 24U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands on a simulated disk: what is said of what lies there, and what a disk that fails does to
+// Commands on a simulated disk: their reports on its contents, and the effect of a failing disk on
 // an export.
 #include <errno.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class CheckpointCommands : public testing::Test {
  protected:
   CheckpointCommands() { folder_.make().or_exit(); }
 
-  // A checkpoint of one tensor in parts of 40 bytes, 4 MiB or so.
+  // A checkpoint of one tensor in parts of 40 bytes, or of about 4 MiB.
   void make(const std::map<std::string, Contents>& files, std::uint64_t elements = 15,
             std::uint32_t part_bytes = 40) {
     write_checkpoint(disk_, folder_, files,
@@ -127,7 +127,7 @@ TEST_F(CheckpointCommands, SoIsWhatWentBeforeAnError) {
   EXPECT_THAT(lines_[1], Not(HasSubstr("1, 2, 3")));
 }
 
-// The chunks that a file is read in have nothing to do with where a value begins in them.
+// Chunks of a file are independent of the positions of values.
 TEST_F(CheckpointCommands, PartsLargerThanAChunkAreExportedWhole) {
   constexpr std::uint64_t kElements = 3'000'000;
   constexpr std::uint32_t kLarge = 9 << 20;
@@ -145,7 +145,7 @@ TEST_F(CheckpointCommands, PartsLargerThanAChunkAreExportedWhole) {
   EXPECT_TRUE(text("npy/w.npy").ends_with(value));
 }
 
-// Whatever call fails, in whatever place: all of it is there, or nothing.
+// After a failure of any call the export is complete or absent.
 TEST_F(CheckpointCommands, AnExportIsThereWholeOrNotAtAll) {
   make_right();
   for (const ExportFormat format : {ExportFormat::kSafetensors, ExportFormat::kNpy}) {
@@ -185,7 +185,7 @@ TEST_F(CheckpointCommands, AnExportIsThereWholeOrNotAtAll) {
   }
 }
 
-// Files of which every checksum is right, and all else may be wrong.
+// Files with valid checksums and otherwise arbitrary contents.
 TEST_F(CheckpointCommands, NothingThatAFileSaysMakesThemFail) {
   sim::Random random(1);
   const std::uint64_t numbers[] = {0,  1,  7,          8,          20,         32,         40,

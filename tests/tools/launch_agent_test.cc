@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launcher and an agent say to one another: frames, links, agents that say what cannot be,
-// and strangers at the gate.
+// The protocol of launcher and agent: frames, links, invalid messages, and pending connections at
+// the listener.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -62,10 +62,10 @@ TEST(LaunchFrames, NoiseBeforeTheGreetingIsKeptApart) {
 TEST(LaunchFrames, WhatIsNoneIsMalformed) {
   const std::string good = encoded({Kind::kReady, 0, 0, 0, {"text"}});
   std::vector<std::string> wrong(4, good);
-  wrong[0][4] = 99;                            // No such kind.
+  wrong[0][4] = 99;                            // Unknown kind.
   wrong[1][22] = 127;                          // A text longer than the frame.
-  wrong[2][18] = 0;                            // Fewer texts than bytes for them.
-  wrong[3] = std::string("\xff\xff\xff\x7f");  // Longer than any.
+  wrong[2][18] = 0;                            // Fewer texts than their bytes.
+  wrong[3] = std::string("\xff\xff\xff\x7f");  // Longer than any frame.
   for (const std::string& bytes : wrong) {
     AgentFrameReader reader(true);
     reader.feed(bytes);
@@ -75,7 +75,7 @@ TEST(LaunchFrames, WhatIsNoneIsMalformed) {
   EXPECT_EQ(hello_of({Kind::kHello, 0, 0, 0, {"1"}}).status().code(), Code::kMalformed);
 }
 
-// A far host whose agent is the test.
+// A remote host whose agent is the test.
 class LaunchFarHost : public testing::Test, private RemoteHostEvents {
  protected:
   void SetUp() override {
@@ -127,7 +127,7 @@ class LaunchFarHost : public testing::Test, private RemoteHostEvents {
 
   std::vector<std::string> take_events() { return std::exchange(events_, {}); }
 
-  // Looks each second until then, as the launcher's loop does.
+  // Polls each second until `time`, as the launcher's loop does.
   void look_until(Duration time, Duration limit) {
     while (clock_.now() < start_ + time) {
       clock_.advance_to(std::min(clock_.now() + 1s, start_ + time));
@@ -182,19 +182,19 @@ TEST_F(LaunchFarHost, OrdersBecomeFramesAndFramesEvents) {
 TEST_F(LaunchFarHost, AnAgentIsNotBelievedWhatCannotBe) {
   host_->start(3, {"sh", {"sh"}, {}, {}}, false);
   take_events();
-  say({Kind::kEnded, 0, 4, 0, {}});      // Not its own.
-  say({Kind::kEnded, 0, 3, 256, {}});    // A status that would pass for 0,
+  say({Kind::kEnded, 0, 4, 0, {}});      // Not its own process.
+  say({Kind::kEnded, 0, 3, 256, {}});    // A status that would be taken for 0,
   say({Kind::kEnded, 1, 3, 0, {}});      // and no signal.
   say({Kind::kOutput, 2, 3, 0, {"x"}});  // No such stream.
   say({Kind::kOutput, 0, 9, 0, {"x"}});
-  say({Kind::kReady, 0, 3, 0, {"h:1\n"}});  // Nobody asked.
+  say({Kind::kReady, 0, 3, 0, {"h:1\n"}});  // Unrequested.
   say({Kind::kRefused, 0, 9, 1, {"x"}});
-  say(frame_of(hello_of_a_host()));  // Again.
+  say(frame_of(hello_of_a_host()));  // A duplicate.
   EXPECT_TRUE(take_events().empty());
   say({Kind::kEnded, 0, 3, 5, {}});
-  say({Kind::kEnded, 0, 3, 5, {}});  // Again.
+  say({Kind::kEnded, 0, 3, 5, {}});  // A duplicate.
   EXPECT_EQ(take_events(), std::vector<std::string>{"ended 3 exited with status 5"});
-  say({Kind::kStart, 0, 3, 0, {}});  // What only a launcher says.
+  say({Kind::kStart, 0, 3, 0, {}});  // Sent only by launchers.
   EXPECT_EQ(take_events().size(), 1u);
   EXPECT_TRUE(host_->over());
 }
@@ -285,7 +285,7 @@ TEST_F(LaunchFarHost, ALinkThatEndsIsAHostThatIsLost) {
   EXPECT_TRUE(host_->over());
 }
 
-// What an agent does at the gate. Blocks until the launcher answers.
+// An agent's handshake at the listener. Blocks until the launcher answers.
 void say_hello(const Descriptor& socket, const std::string& secret) {
   EXPECT_TRUE(admit_launcher(socket, secret, kPatience, SteadyClock()).ok());
   const std::string words = encoded(frame_of(hello_of_a_host()));
@@ -338,7 +338,7 @@ TEST(LaunchGate, StrangersStayOutside) {
   }
 }
 
-// For a scope, this process can open so many descriptors more.
+// In this scope the process can open only this many more descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(int more) {

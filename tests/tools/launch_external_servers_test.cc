@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launcher and servers of its job that it has not started: in virtual time.
+// A launcher and external servers of its job, in virtual time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ TEST(GuestServers, TheyHaveTheNumbersThatFollowThoseOfTheLauncher) {
   EXPECT_EQ(guest_servers(plan), guests);
 }
 
-// A job of one place and one worker, whose servers 2 and 3 come from elsewhere.
+// A job of one server rank and one worker, with the external servers 2 and 3.
 class LauncherOfGuests : public testing::Test {
  protected:
   static constexpr std::size_t kFirst = 1;
@@ -60,7 +60,7 @@ class LauncherOfGuests : public testing::Test {
     const std::vector<Ended> ended = {{member, exit}};
     return supervisor_->on_ended(ended, 0, now_);
   }
-  /// Server 2, from elsewhere, has the place of server 0.
+  /// The external server 2 replaces server 0.
   void give_away() {
     supervisor_->on_loss_news(kFirst, false, now_, true);
     end(kFirst);
@@ -137,7 +137,7 @@ TEST_F(LauncherOfGuests, WhereServersStandByTheNumberThatIsFreeIsTaken) {
   EXPECT_TRUE(supervisor_->evidence().is_alive(kStandby));
 }
 
-// Server 1 is lost and started again; server 2, from elsewhere, is there before it.
+// Server 1 is lost and restarted, but the external server 2 registers first.
 TEST_F(LauncherOfGuests, OneThatIsTurnedAwayUsesUpNoRestart) {
   begin(GoingOn::Sizing::kServersStandBy, true);
   constexpr std::size_t kStandby = 2;
@@ -151,7 +151,7 @@ TEST_F(LauncherOfGuests, OneThatIsTurnedAwayUsesUpNoRestart) {
   now_ += 60s;
   EXPECT_THAT(supervisor_->on_time(now_).restarts, IsEmpty());
   EXPECT_EQ(supervisor_->evidence().members[kStandby].returned, 1U);
-  // It is there for server 2 once that is lost: the second of --restarts.
+  // Once server 2 is lost, it becomes the standby: the second of --restarts.
   EXPECT_EQ(lose(kOne).restarts, (std::vector<Restart>{{kStandby, kStandby}}));
   supervisor_->on_spawned(kStandby);
 }
@@ -162,7 +162,7 @@ TEST_F(LauncherOfGuests, WhoServesIsNotKilledForOneThatIsLostWhileAnotherEnds) {
   constexpr std::size_t kOne = 4;
   end(kStandby, {true, SIGKILL});
   lose(kStandby);
-  supervisor_->on_spawned(kStandby);  // Turned away: it has yet to end.
+  supervisor_->on_spawned(kStandby);  // Rejected: it has yet to end.
   const Reaction lost = lose(kOne);
   EXPECT_THAT(lost.orders, IsEmpty());
   EXPECT_THAT(lost.restarts, IsEmpty());

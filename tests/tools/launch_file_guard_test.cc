@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a process that is killed, and of one that ends by itself.
+// Files of a killed process, and of a process that exits.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -35,7 +35,7 @@ class FileGuardTest : public testing::Test {
 };
 
 TEST_F(FileGuardTest, FilesOfKilledProcessGo) {
-  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // Its guard comes to this process.
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // Its guard is reparented to this process.
   int told[2];
   ASSERT_EQ(::pipe(told), 0);
   const pid_t owner = ::fork();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An elastic job goes on without workers by its scheduler's word, and by nothing else: in virtual
-// time.
+// An elastic job continues without lost workers only on a notification from its scheduler; in
+// virtual time.
 #include "tests/tools/launch_supervisor_fixture.h"
 
 namespace stretto::launch::supervised {
@@ -24,7 +24,7 @@ TEST_F(LaunchGoingOn, AKilledWorkerIsForgivenOnceTheSchedulerSaysSo) {
   run_all();
   const Reaction ended = end({{kFirstWorker, kKilled}});
   EXPECT_TRUE(ended.notes.empty());
-  // What it has left behind may be the member.
+  // One of its remaining processes may be the member.
   EXPECT_EQ(ended.orders, to({kFirstWorker}, SIGKILL, Scope::kGroup));
   now_ += 5ms;
   EXPECT_EQ(goes_on_without(kFirstWorker).notes,
@@ -56,7 +56,7 @@ TEST_F(LaunchGoingOn, WithoutThatWordAFailureEndsTheJob) {
   EXPECT_EQ(late.notes[0], "worker 0 killed by SIGKILL; the others have 3 s to end by themselves");
 }
 
-// As long as it would not be lost itself.
+// While the scheduler itself would not be lost.
 TEST_F(LaunchGoingOn, ASchedulerMayStandStillBeforeItSaysSo) {
   run_all();
   end({{kFirstWorker, kKilled}});
@@ -159,12 +159,12 @@ TEST_F(LaunchGoingOn, AServerIsNotForgiven) {
   EXPECT_FALSE(end({{kServer, kKilled}}).notes.empty());
 }
 
-// ---- workers that were started elsewhere
+// ---- external workers
 
 class LaunchGuests : public LaunchGoingOn {
  protected:
   Reaction guests(std::uint32_t count) { return supervisor_.on_guests(count, now_); }
-  // All that were started here, one after the other.
+  // All workers that this launcher started, one after another.
   void lose_all() {
     for (const std::size_t member : {kFirstWorker, kSecondWorker}) {
       end({{member, kKilled}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs over hosts, without any: who runs where, by which command, and where they meet.
+// Multi-host jobs, without hosts: placement, commands, and the rendezvous address.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -173,7 +173,7 @@ TEST(LaunchPlacement, ManyLaunchersAreRefused) {
   EXPECT_TRUE(require_one_launcher(plan, {}).ok());
   EXPECT_TRUE(require_one_launcher(plan, {{"OMPI_COMM_WORLD_SIZE", "1"}}).ok());
   EXPECT_TRUE(require_one_launcher(plan_with_file({"--via=local", "x"}), {{"PMI_SIZE", "4"}}).ok());
-  // In a batch script, where no step has begun.
+  // In a batch script, before any step.
   EXPECT_TRUE(require_one_launcher(plan, {{"SLURM_STEP_NUM_TASKS", "4"}}).ok());
   EXPECT_NE(require_one_launcher(plan, {{"OMPI_COMM_WORLD_SIZE", "4"}})
                 .cause()
@@ -250,7 +250,7 @@ class LaunchMeeting : public testing::Test {
     hellos_[0].interfaces = {"eth0=192.0.2.1", "eth1=198.51.100.1", "lo=127.0.0.1"};
     for (const std::size_t site : {std::size_t{1}, std::size_t{2}}) {
       AgentHello& hello = hellos_[site];
-      hello.host = "same";  // As hosts from one image may call themselves.
+      hello.host = "same";  // As hosts with one image may name themselves.
       hello.launcher_address = "198.51.100.1";
       hello.own_address = "198.51.100." + std::to_string(site + 1);
       hello.interfaces = {"eth0=192.0.2." + std::to_string(site + 1), "lo=127.0.0.1"};
@@ -315,7 +315,7 @@ TEST_F(LaunchMeeting, AGatewayBetweenIsNoticed) {
 TEST_F(LaunchMeeting, HereAloneAndOnOneNodeItIsLoopback) {
   const Plan alone = plan_with_file({"-n", "2", "x"});
   EXPECT_EQ(meet(alone, placed(alone), {hellos_[0]})->scheduler_host, "127.0.0.1");
-  const Plan open = plan_with_file({"-n", "2", "--interface=eth0", "x"});  // For others to join.
+  const Plan open = plan_with_file({"-n", "2", "--interface=eth0", "x"});  // For external workers.
   const Result<Meeting> others = meet(open, placed(open), {hellos_[0]});
   EXPECT_EQ(others->scheduler_host, "192.0.2.1");
   EXPECT_EQ(others->bind_hosts, Words{"192.0.2.1"});
@@ -346,7 +346,7 @@ TEST(LaunchGathering, AnAgentKnowsHowItWasStarted) {
   EXPECT_EQ(hello.rank, -1);
   EXPECT_EQ(hello.launcher_address, "192.0.2.1");
   EXPECT_EQ(hello.own_address, "192.0.2.2");
-  // Slurm and mpirun hand on the connection that their user came by.
+  // Slurm and mpirun pass on the connection of their user's login.
   Variables slurm = ssh;
   slurm["SLURM_STEP_ID"] = "0";
   slurm["SLURM_LAUNCH_NODE_IPADDR"] = "198.51.100.1";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of which kills the kernel's count of those for lack of memory is an explanation.
+// Matches kills with the kernel's count of kills for lack of memory.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -34,7 +34,7 @@ TEST_F(LaunchMemoryKills, WhatWasCountedLongBeforeIsNone) {
   counts(5);
   OomDetector kills(path_);
   counts(6);
-  kills.look(now_);  // Of another program, perhaps.
+  kills.look(now_);  // Perhaps of another program.
   now_ += OomDetector::kExplainsFor + 1ms;
   EXPECT_FALSE(kills.explain_one(now_));
   counts(7);
@@ -46,7 +46,7 @@ TEST_F(LaunchMemoryKills, OfSeveralAtOnceEachIsExplainedThoughOthersBeginAndEndM
   OomDetector kills(path_);
   counts(7);
   EXPECT_TRUE(kills.explain_one(now_));
-  kills.look(now_ += 100ms);  // A replacement has begun, and somebody ended by itself.
+  kills.look(now_ += 100ms);  // A replacement started, and another process exited.
   kills.look(now_ += 1s);
   EXPECT_TRUE(kills.explain_one(now_));
   EXPECT_FALSE(kills.explain_one(now_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where processes are started that come for others.
+// The hosts on which replacements are started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A scheduler here, servers 0 and 1 on a and b, which have workers; servers 2 and 3 have not run.
+// A scheduler here, servers 0 and 1 on a and b with workers; servers 2 and 3 have not run.
 class NewSiteTest : public testing::Test {
  protected:
   JobSites sites() {
@@ -43,7 +43,7 @@ TEST_F(NewSiteTest, AServerMovesToAnotherHostOfTheJobIfThereIsOne) {
   EXPECT_EQ(site_to_move_to("", 2, sites()).or_exit(), 1U);
   lost_ = {2};
   EXPECT_EQ(site_to_move_to("", 1, sites()).or_exit(), 1U) << "else it is the same one";
-  machines_[2] = "a";  // Another name of it.
+  machines_[2] = "a";  // Another name of the same host.
   lost_ = {};
   EXPECT_EQ(site_to_move_to("", 1, sites()).or_exit(), 1U);
 }
@@ -71,7 +71,7 @@ TEST_F(NewSiteTest, NothingStartsWhereNoOrderArrives) {
 }
 
 TEST_F(NewSiteTest, IfThatHostIsLostAServerRunsApartFromTheOtherOfItsPlace) {
-  placement_.site_of = {0, 1, 2, 1, 2, 2, 3};  // Server 2 stands by for 0 on b, 3 for 1 on c.
+  placement_.site_of = {0, 1, 2, 1, 2, 2, 3};  // b: standby of 0; c: standby of 1.
   lost_ = {1};
   EXPECT_EQ(site_instead_of(1, sites()), 3U);
   lost_ = {3};

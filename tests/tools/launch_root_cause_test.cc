@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence in, verdict out: who is blamed for what, by what survivors say and by what was seen.
+// The root cause: the blamed member and the reason, by exit records and survivors' errors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ constexpr Exit kFailed{false, 1};
 constexpr Exit kOfLoss{false, kExitOfLoss};
 constexpr Exit kKilled{true, SIGKILL};
 
-// What is known of one member. Those that a case does not speak of run still.
+// The exit record of one member. Members that a case does not list are still running.
 struct Known {
   std::size_t member;
   std::optional<Exit> exit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a job of fixed size a server is run again by its scheduler's word: in virtual time.
+// In a job of fixed size a server is restarted on its scheduler's notification, in virtual time.
 #include <gmock/gmock.h>
 
 #include "tests/tools/launch_supervisor_fixture.h"
@@ -70,7 +70,7 @@ TEST_F(LaunchServersReturn, OneThatIsToHaveAPlaceAndStandsStillIsKilledSoon) {
   EXPECT_EQ(late.orders, to({kServer}, SIGKILL, Scope::kGroup));
 }
 
-// Its place is another's; then it is to have that one's again.
+// Its rank was migrated to another server, and is then migrated back to it.
 class LaunchServerThatComes : public LaunchServersReturn {
  protected:
   void begin() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a job whose servers have others that stand by a server that ends is run again as often as may
-// be, and from then on not missed: in virtual time.
+// In a job with standbys a server that ends is restarted while --restarts permits, and then done
+// without; in virtual time.
 #include <gmock/gmock.h>
 
 #include "tests/tools/launch_supervisor_fixture.h"
@@ -64,7 +64,7 @@ TEST_F(LaunchServersStandBy, OneThatIsLostWithItsHostIsRunElsewhere) {
   end_others();
 }
 
-// The scheduler misses it before its agent is missed.
+// The scheduler detects the loss before the launcher loses the agent.
 TEST_F(LaunchServersStandBy, OneThatIsMissedBeforeItsHostIsRunElsewhereToo) {
   run_all();
   EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), Limits().silence);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every flag beside every start method: the method refuses the flag, or the flag changes the job.
+// Every flag with every start method: the method refuses the flag, or the flag changes the job.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -26,23 +26,23 @@ bool is_own_name(const std::string& name) { return name == "home"; }
 constexpr StartMethod kMethods[] = {StartMethod::kLocal, StartMethod::kSsh, StartMethod::kMpi,
                                     StartMethod::kSlurm, StartMethod::kKubernetes};
 
-// A flag as it is tried: the words before it, which the launch without it has, too, and its own.
+// A flag under test: the words before it, which the reference launch has too, and its own words.
 struct Trial {
   Flag flag;
   Words before;
   Words words;
 };
 
-// Each flag but those that are no part of a job: --agent, --help, --version.
+// Each flag that concerns a job, so not --agent, --help and --version.
 const std::vector<Trial>& trials() {
   static const std::vector<Trial> all{
       {Flag::kWorkers, {}, {"-n", "3"}},
       {Flag::kRestarts, {"--workers=1:2"}, {"--restarts=7"}},
       {Flag::kProcessesPerNode, {}, {"--nproc-per-node=3"}},
       {Flag::kNodes, {}, {"--nnodes=7"}},
-      {Flag::kNodeRank, {}, {}},           // Rank 0 changes nothing, and others are refused.
-      {Flag::kStandalone, {}, {}},         // With --nnodes it is checked elsewhere.
-      {Flag::kRendezvousBackend, {}, {}},  // Accepted for users of torchrun; it changes nothing.
+      {Flag::kNodeRank, {}, {}},           // Rank 0 changes nothing; other ranks are refused.
+      {Flag::kStandalone, {}, {}},         // Its check with --nnodes is tested elsewhere.
+      {Flag::kRendezvousBackend, {}, {}},  // Accepted for users of torchrun, without effect.
       {Flag::kRendezvousEndpoint, {}, {"--rdzv-endpoint=localhost:9700"}},
       {Flag::kMasterAddress, {}, {"--master-addr=10.0.0.7"}},
       {Flag::kModule, {}, {}},  // How PROGRAM runs does not depend on the method.
@@ -108,7 +108,7 @@ Words words_of(StartMethod method) {
 
 Result<std::string> three_lines(const std::string&) { return std::string("home\nhome\nhome\n"); }
 
-// What the runner takes from the plan by itself, beside placement and commands.
+// The settings that the runner takes from the plan, apart from placement and commands.
 std::string supervision_of(const Plan& plan) {
   const Limits& limits = plan.limits;
   return fmt::format("{} {} {} {} {} {} {} {} {}\n", seconds(limits.start), seconds(limits.settle),
@@ -116,7 +116,7 @@ std::string supervision_of(const Plan& plan) {
                      plan.log_directory, plan.name, plan.interface, plan.directory);
 }
 
-// All that a launch would do, or why it is refused.
+// All effects of a launch, or the reason for its refusal.
 std::string outcome(StartMethod method, const Words& before, const Words& words) {
   const bool pods = method == StartMethod::kKubernetes;
   Words line = words_of(method);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that peers read: where blocks lie, that they are used again, and who may write.
+// Memory that peers read: the placement of blocks, their reuse, and write protection.
 #include "van/shm/arena.h"
 
 #include <gtest/gtest.h>

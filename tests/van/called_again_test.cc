@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that break while their ends greet: who called calls again, the far end welcomes once, and
-// all that is said afterwards arrives once. And whose hello is nobody's call again.
+// Links that break during a handshake: the caller reconnects, the callee welcomes it once, and all
+// later messages arrive once. Also hellos that match no earlier call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using testing::SizeIs;
 constexpr NodeId kCallee = 50;
 constexpr NodeId kCaller = 10;
 
-// Two workers: one calls, the other answers at once or once it knows who that is.
+// Two workers: one connects; the other answers at once, or once it knows the caller.
 class GreetedPair {
  public:
   explicit GreetedPair(Duration answers_after)
@@ -58,7 +58,7 @@ class GreetedPair {
       said += control::is<control::Barrier>(message) ? 1 : 0;
     }
     EXPECT_EQ(said, 1U);
-    // Who had called and could not be answered is told of; a session that was opened is not.
+    // Callers that could not be answered are reported as broken; an opened session is not.
     for (const auto& [link, why] : at_callee_.broken) EXPECT_FALSE(welcomed_.contains(link));
     EXPECT_THAT(welcomed_, SizeIs(1));
   }
@@ -111,7 +111,7 @@ TEST(CalledAgain, ALinkMayBreakAtAnyMomentOfAGreeting) {
   }
 }
 
-// A caller by hand, with the limits of a job whose dead time is 5 s.
+// A caller under script, with the limits of a job whose dead time is 5 s.
 class CallerTest : public testing::Test {
  protected:
   CallerTest() {
@@ -193,7 +193,7 @@ TEST_F(CallerTest, WhoseCallerHangsUpIsNotCalled) {
   EXPECT_THAT(seen_.broken, IsEmpty());
 }
 
-// A callee by hand: what makes a hello one that came before.
+// A callee under script: the conditions for matching a hello to an earlier one.
 class HelloAgainTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kName = 4711;

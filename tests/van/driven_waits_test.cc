@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait drive the loop: one at a time, each until its own end; then the next one, or
-// the loop's own thread.
+// Waiting threads drive the loop: one leader at a time, until its own wait ends; then the next
+// waiter, or the loop thread.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -26,13 +26,13 @@ namespace {
 
 using End = Completion<int>;
 
-/// What is to be told once a certain thread has driven the loop.
+/// A completion that ends once a certain thread has driven the loop.
 struct Wanted {
   const void* thread = nullptr;  // Null: any.
   std::shared_ptr<End> end;
 };
 
-/// Ends what is wanted when it is stepped, on the right thread; without a lock of its own.
+/// Ends the wanted completions when stepped on the right thread; has no lock of its own.
 class DrivenNode {
  public:
   struct Bell {
@@ -82,7 +82,7 @@ using Loop = LoopThread<DrivenNode>;
 
 class DrivenWaits : public testing::Test {
  protected:
-  // Nobody drives before the loop's own thread has begun, and these tests are of driving.
+  // No waiter drives before the loop thread has started, and these tests need driving waiters.
   DrivenWaits() {
     EXPECT_TRUE(loop_.start().ok());
     wait(*want(loop_, nullptr));
@@ -135,7 +135,7 @@ TEST_F(DrivenWaits, OfManyWaitersEachGetsItsTurn) {
 
 TEST_F(DrivenWaits, OthersMayPostMeanwhile) {
   std::atomic<int> left{2};
-  int asked = 0;  // The loop's alone.
+  int asked = 0;  // Used by the loop only.
   std::vector<std::jthread> threads;
   for (int thread = 0; thread < 2; ++thread) {
     threads.emplace_back([&] {
@@ -186,7 +186,7 @@ TEST_F(DrivenWaits, ALimitInThePastEndsAWaitAtOnce) {
   EXPECT_FALSE(never->done());
 }
 
-/// What nobody has the memory to watch.
+/// An object that cannot be watched for lack of memory.
 class Unwatchable final : public Awaited {
  public:
   bool done() override { return false; }
@@ -196,7 +196,7 @@ class Unwatchable final : public Awaited {
 
 TEST_F(DrivenWaits, WhoCannotWatchIsNotOfferedTheLoop) {
   auto asked = std::make_shared<End>();
-  loop_.post([this, asked](DrivenNode&) {  // The own thread drives: a waiter asks it for the loop.
+  loop_.post([this, asked](DrivenNode&) {  // The loop thread drives: a waiter asks for the loop.
     Unwatchable unwatchable;
     std::jthread([&] {
       EXPECT_THROW(loop_.door()->wait_until(unwatchable, Time::max()), std::bad_alloc);
@@ -211,10 +211,10 @@ TEST_F(DrivenWaits, WhoCannotWatchIsNotOfferedTheLoop) {
 
 TEST_F(DrivenWaits, AForkedChildDrivesNothing) {
   for (int i = 0; i < 5; ++i) {
-    wait(*want(loop_, CurrentLoop::this_thread()));  // Nobody drives for a while.
+    wait(*want(loop_, CurrentLoop::this_thread()));  // The loop is without a driver for a while.
     const pid_t child = ::fork();
     if (child == 0) {
-      ::ualarm(200'000, 0);  // A lock may have been held just then, for ever.
+      ::ualarm(200'000, 0);  // A lock may have been held during the fork.
       const auto asked = loop_.ask_until<int>(std::chrono::steady_clock::now() + 5ms,
                                               [](DrivenNode&, const auto& done) { done(1); });
       ::_exit(asked ? 1 : 0);
@@ -268,7 +268,7 @@ TEST_F(DrivenWaits, WhoDrivesALoopDrivesNoOther) {
   other.stop();
 }
 
-// While a thread waits that has done this to itself.
+// For a waiting thread that has made this change to itself.
 void expect_own_drives_for(Loop& loop, const std::function<int()>& change) {
   std::jthread([&] {
     ASSERT_EQ(change(), 0);
@@ -298,7 +298,7 @@ TEST_F(DrivenWaits, IfAllThreadsAreMovedWhoWaitsDrives) {
   std::jthread([this] {
     const int nice = ::getpriority(PRIO_PROCESS, 0) + 1;
     std::atomic<bool> on_own{false};
-    while (!on_own) {  // Until the own thread drives.
+    while (!on_own) {  // Until the loop thread drives.
       auto asked = std::make_shared<End>();
       loop_.post([&on_own, asked, nice, here = CurrentLoop::this_thread()](DrivenNode&) {
         on_own = CurrentLoop::this_thread() != here;
@@ -323,7 +323,7 @@ TEST_F(DrivenWaits, AThreadIsNotCancelledInTheMiddleOfATurn) {
     drives = true;
     drives.notify_all();
     cancelled.wait(false);
-    ::pthread_testcancel();  // As what polls and sends does.
+    ::pthread_testcancel();  // As polling and sending do.
   });
   std::thread waiter([&] {
     loop_.post([wanted = Wanted{CurrentLoop::this_thread(), end}](DrivenNode& node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames are of one tag, and that nobody else's are looked at.
+// Finds the frames of one tag without inspecting any other frame.
 #include "van/queue/frame_index.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(FrameIndexTest, APayloadIsGivenBackWhenItsFrameIsDropped) {
   EXPECT_EQ(ended, 1);
 }
 
-/// Thousands of others wait, before and behind, on all links and in the same lanes.
+/// Thousands of other frames wait, before and behind, on all links and at the same priorities.
 class Steering : public SendQueueTest {
  protected:
   static constexpr std::uint64_t kOurs = 7;
@@ -79,7 +79,7 @@ class Steering : public SendQueueTest {
       queue_.push(static_cast<LinkId>(tag % 3 + 1), tagged(0, tag, tag));
     }
   }
-  /// How many frames it looks at.
+  /// The number of frames that `steer` inspects.
   template <typename Steer>
   std::uint64_t cost(const Steer& steer) {
     const std::uint64_t before = queue_.backlog().steered();

@@ -7,7 +7,7 @@
 namespace stretto::wire {
 namespace {
 
-// The bytes of a header with these kind-specific fields and nothing else.
+// The bytes of a header with only these kind-specific fields set.
 struct Fields {
   Kind kind = Kind::kControl;
   unsigned flags = 0;

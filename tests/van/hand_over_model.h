@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of a loop, its own thread, threads that wait for it, one that only posts, frames that
-// arrive and the end of its node, over the LeaderFollower that production runs: every order in
-// which their steps can come.
+// A model of LeaderFollower as production runs it: a loop, its own thread, waiters, a thread that
+// only posts, arriving frames and the node's end. It explores every order of their steps.
 #pragma once
 
 #include <array>
@@ -17,19 +16,19 @@ namespace stretto::model {
 
 enum class At : std::uint8_t {
   kPost,   ///< Puts a request into the inbox.
-  kCheck,  ///< Looks whether its end has come.
+  kCheck,  ///< Checks whether its wait has ended.
   kAsk,
-  kWatch,  ///< Sleeps unless its end has come.
+  kWatch,  ///< Sleeps unless its wait has ended.
   kPark,
-  kTake,  ///< Drives, and looks whether its end has come, which only its own turns bring.
+  kTake,  ///< Leads, and checks whether its wait has ended, which only its own iterations cause.
   kTurn,  ///< Runs requests; polls.
-  kEnd,   ///< The own thread's, in whose turn the node's end has come.
+  kEnd,   ///< The loop thread, in whose iteration the node has ended.
   kForget,
-  kNext,  ///< The own thread's.
+  kNext,  ///< The loop thread.
   kGone
 };
 
-/// A thread, as far as others can tell. What it has decided to wake it wakes in a step of its own.
+/// A thread as other threads see it. Each wake that it has decided on is a separate step.
 struct Thread {
   auto operator<=>(const Thread&) const = default;
 
@@ -38,29 +37,29 @@ struct Thread {
   bool watches = false;
   bool wakes_own = false;
   bool wakes_poll = false;
-  bool impatient = false;    ///< Its deadline may come at any moment.
+  bool impatient = false;    ///< Its deadline may pass at any moment.
   bool shy = false;          ///< Must not drive: it nudges, and sleeps.
-  bool starved = false;      ///< Once it sleeps it is never given a processor again.
+  bool starved = false;      ///< Once asleep it never gets a processor again.
   std::uint32_t taken = 0;   ///< Requests that it took from the inbox.
-  std::uint32_t rounds = 0;  ///< Waits that it has yet to make.
-  Time until{};              ///< For how long it parks.
+  std::uint32_t rounds = 0;  ///< Remaining waits.
+  Time until{};              ///< When its park ends.
 };
 
 struct Scene {
   std::uint32_t waiters = 1;
   std::uint32_t rounds = 1;
   bool posts = false;      ///< A thread posts without waiting.
-  bool impatient = false;  ///< The last waiter's deadline may come at any moment.
+  bool impatient = false;  ///< The last waiter's deadline may pass at any moment.
   bool shy = false;        ///< The last waiter must not drive in its last round.
-  bool starved = false;    ///< The last waiter gets no processor any more once it sleeps.
-  bool late = false;       ///< Once a waiter may let pass for how long it is offered the loop.
-  bool frame = false;      ///< A frame arrives that nobody asked for.
+  bool starved = false;    ///< The last waiter never gets a processor once asleep.
+  bool late = false;       ///< Once a waiter may let an offer of the loop expire.
+  bool frame = false;      ///< An unrequested frame arrives.
   bool ends = false;       ///< That frame ends the node.
   bool stops = false;      ///< The loop is stopped at any moment.
 };
 
-/// Bits name requests and their answers: one for each waiter, then the poster's, then a frame that
-/// nobody asked for.
+/// Bits name requests and their answers: a bit for each waiter, then the poster's, then an
+/// unrequested frame's.
 template <typename Hands>
 class World {
  public:
@@ -81,7 +80,7 @@ class World {
     if (scene.ends) sent_ = end_ = bit(poster() + 1);
   }
 
-  /// What is wrong here, or nothing.
+  /// The violation in this state, or nothing.
   std::string fault() const {
     std::uint32_t driving = own_drives_ ? 1 : 0;
     for (std::uint32_t i = 1; i <= waiters_; ++i) {
@@ -97,7 +96,7 @@ class World {
     if (drives_after_end_) return "a waiter drives a node that has ended";
     return {};
   }
-  /// Where nothing can happen any more: what has been forgotten, or nothing.
+  /// In a final state: the work left undone, or nothing.
   std::string unfinished() const {
     for (std::uint32_t i = 1; i < threads_.size(); ++i) {
       const bool kept = threads_[i].starved && threads_[i].at == At::kPark;
@@ -109,7 +108,7 @@ class World {
     return {};
   }
 
-  /// All that can come next.
+  /// All successor states.
   std::vector<World> next() const {
     std::vector<World> all;
     for (std::uint32_t i = 0; i < threads_.size(); ++i) {
@@ -154,7 +153,7 @@ class World {
   const Thread& own() const { return threads_[0]; }
   std::uint32_t poster() const { return waiters_ + 1; }
 
-  // False if that is not to be seen again: a waiter could let offers pass for ever.
+  // False if the successor is skipped: otherwise a waiter could let offers expire forever.
   bool pass_time(bool nothing_else) {
     const bool patience = own().until - now_ > IdleGrace::kIdle;
     if (patience && !nothing_else) {
@@ -164,7 +163,7 @@ class World {
     if (nothing_else && (inbox_ != 0 || frames_ != 0) && pending_since_ == Time::max()) {
       pending_since_ = now_;
     }
-    // An offer may be missed by who is starved: then that is what all wait for.
+    // A starved waiter may miss its offer: then all threads wait for the offer's end.
     const bool stalled = nothing_else && !threads_[waiters_].starved;
     rested_ = stalled && (over_ || (inbox_ & shy_) != 0);
     now_ = own().until;
@@ -184,7 +183,7 @@ class World {
     if (threads_[index].watches) threads_[index].token = true;
   }
 
-  // False if it can do nothing.
+  // False if the thread is blocked.
   bool step(std::uint32_t index) {
     Thread& thread = threads_[index];
     if (std::exchange(thread.wakes_own, false)) return own().token = true;
@@ -302,14 +301,14 @@ class World {
 
   std::uint32_t waiters_ = 0;
   Hands hands_;
-  std::array<Thread, 6> threads_;  // The own one, the waiters, the poster; the last one stops.
-  std::uint32_t inbox_ = 0;        // Requests in it.
-  std::uint32_t sent_ = 0;         // Requests whose answers are on their way.
+  std::array<Thread, 6> threads_;  // The loop thread, the waiters, the poster, the stopper.
+  std::uint32_t inbox_ = 0;        // Requests in the inbox.
+  std::uint32_t sent_ = 0;         // Requests whose answers are in transit.
   std::uint32_t frames_ = 0;       // Answers that have arrived and wait in the transport.
   std::uint32_t done_ = 0;
   std::uint32_t shy_ = 0;  // Requests of waiters that must not drive.
-  std::uint32_t end_ = 0;  // Of what may come: what ends the node.
-  bool over_ = false;      // It has come.
+  std::uint32_t end_ = 0;  // The arrivals that end the node.
+  bool over_ = false;      // The node has ended.
   bool rested_ = false;
   bool drives_after_end_ = false;
   bool poll_token_ = false;
@@ -318,15 +317,15 @@ class World {
   bool stopped_ = false;
   std::uint32_t offers_to_miss_ = 0;
   Time now_{};
-  Time pending_since_ = Time::max();  // All sleep since then, though something has come.
+  Time pending_since_ = Time::max();  // All threads sleep since then, despite pending work.
 };
 
 struct Verdict {
-  std::string fault;  ///< The first that was found; nothing: there is none.
+  std::string fault;  ///< The first violation; empty: none.
   std::size_t states = 0;
 };
 
-/// All states that can be reached, or so many of them.
+/// Explores all reachable states, or up to `most` of them.
 template <typename Hands>
 Verdict explore(const Scene& scene, std::size_t most = SIZE_MAX) {
   std::set<World<Hands>> seen;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over all interleavings of small cases nobody drives beside another, nobody sleeps for ever, and
-// what comes is seen within the rest; and each wake that LeaderFollower asks for is needed for
-// that. In virtual time: how often it wakes the own thread, and how long nobody drives.
+// In all interleavings of small cases there is at most one driver, no thread sleeps forever, and
+// arrivals are seen within the idle grace. Each wake that LeaderFollower requests is needed for
+// that. In virtual time: how often the loop thread wakes, and how long no thread drives.
 #include "van/event_loop/leader_follower.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Hands = LeaderFollower<int>;
 
-/// Nobody is woken by who asks for something, in hope that they wait for it themselves.
+/// Expects each requester to wait itself, so that a request wakes no other thread.
 struct Hope {
   auto operator<=>(const Hope&) const = default;
   static bool expects_wait() { return true; }
@@ -47,7 +47,7 @@ enum class Bug : std::uint8_t {
   kOwnDrivesBeside,
 };
 
-/// LeaderFollower with a mistake.
+/// LeaderFollower with a planted bug.
 template <Bug kBug, typename Base = Hands>
 class Faulty : public Base {
  public:
@@ -118,7 +118,7 @@ const std::vector<model::Scene> kScenes = {
 // With HopefulHands.
 const model::Scene kShyScene = {.waiters = 1, .rounds = 2, .posts = true, .shy = true};
 
-// Those that take a hundred times as long, with STRETTO_MODEL_ALL set.
+// Scenes that take a hundred times as long, with STRETTO_MODEL_ALL set.
 const std::vector<model::Scene> kLongScenes = {
     {.waiters = 2, .posts = true},
     {.waiters = 2, .stops = true},
@@ -131,7 +131,7 @@ const std::vector<model::Scene> kLongScenes = {
     {.waiters = 2, .posts = true, .frame = true},
 };
 
-// Of a scene, as many states as there is time for: all, but under a sanitizer.
+// The number of states explored of a scene: all, except under a sanitizer.
 constexpr std::size_t kMostStates = kLess == 1 ? SIZE_MAX : 16'000;
 
 TEST(HandOverModel, HoldsOverAllInterleavings) {
@@ -150,7 +150,7 @@ TEST(HandOverModel, HoldsOverAllInterleavings) {
   RecordProperty("states", static_cast<int>(states));
 }
 
-// A few states of each scene first: most mistakes show among them, but each in scenes of its own.
+// A few states of each scene first: most bugs show there, but each in its own scenes.
 template <Bug kBug>
 std::string first_fault() {
   for (const std::size_t most : {std::size_t{1'000}, SIZE_MAX}) {
@@ -187,10 +187,10 @@ TEST(HandOverModel, FindsTwoDrivers) {
 
 // ---- in virtual time
 
-/// One thread waits and computes in turns while something else is in flight: what that costs.
+/// The cost of a thread that alternates waits and computation while other work is in flight.
 struct Alternation {
-  double unserved = 0;          ///< Of the time: nobody drives.
-  std::uint32_t own_wakes = 0;  ///< In all.
+  double unserved = 0;          ///< Fraction of time without a driver.
+  std::uint32_t own_wakes = 0;  ///< In total.
 };
 
 Alternation alternate(Duration waits, Duration computes) {
@@ -215,7 +215,8 @@ Alternation alternate(Duration waits, Duration computes) {
       EXPECT_EQ(own.wakes.waiter, kWaiter);
       EXPECT_TRUE(hands.ask(kWaiter, now, wakes));
     }
-    for (const Time end = now + waits; own.until < end;) {  // Its looks while others drive.
+    for (const Time end = now + waits; own.until < end;) {  // The loop thread's checks while a
+                                                            // waiter drives.
       now = std::max(now, own.until);
       own = to_own();
     }

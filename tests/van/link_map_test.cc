@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is found of links, those that were asked for last too.
+// Lookups of links, including repeated lookups of the last one.
 #include "van/queue/link_map.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(LinkMap, FindsWhatWasAdded) {
   EXPECT_EQ(table.at(2), 20) << "there was one";
 }
 
-// A link that is not known any more is told as 0: whoever was asked for last is not meant.
+// An unknown link yields 0, not the last result.
 TEST(LinkMap, ZeroIsNoLink) {
   LinkMap<int> table;
   EXPECT_EQ(table.find(0), nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where threads meet: nothing is lost, nothing comes twice, and a closed inbox says so.
+// Requests between threads: none is lost or duplicated, and a closed inbox refuses them.
 #include "van/event_loop/loop_inbox.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(LoopInbox, AWaiterIsOfferedWhatTheOwnThreadDrives) {
   EXPECT_EQ(wakes, 1) << "the own thread may sleep in its poll";
   const std::jthread own([&inbox] {
     std::vector<NodeRequest> none;
-    while (inbox.own_drives(none)) continue;  // A waiter that is late is offered it once more.
+    while (inbox.own_drives(none)) continue;  // A late waiter is offered the loop again.
   });
   while (!inbox.ask(waiter)) waiter.park_until(Time::max());
   EXPECT_TRUE(inbox.drives_on(requests));
@@ -66,7 +66,7 @@ TEST(LoopInbox, AWaiterIsOfferedWhatTheOwnThreadDrives) {
   inbox.leave(NodeInbox::Hands::State::kBusy);
 }
 
-/// Each thread's requests come out once and in its order, and somebody always asks for a wake.
+/// Each thread's requests come out once and in order, and a thread always requests a wake.
 TEST(LoopInbox, ManyThreadsMayPostWhileOneTakes) {
   constexpr int kThreads = 4;
   constexpr int kPosts = 2000;

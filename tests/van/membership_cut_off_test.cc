@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that its elastic job has lost, and one that comes again.
+// A worker that its elastic job has expelled, and a worker that rejoins.
 #include <gmock/gmock.h>
 
 #include "tests/van/membership_fixture.h"
@@ -61,7 +61,7 @@ TEST_F(ElasticMembershipTest, NorDoesWhatIsWrongHere) {
   EXPECT_NE(membership_.state(), State::kCutOff);
 }
 
-// It may be the scheduler's of a job that runs, and another comes.
+// The address may be the scheduler's of a running job that will restart.
 TEST_F(MembershipClientTest, WhoComesLateAndHasNoViewYetCallsAgain) {
   config_.rank = 2;
   step();

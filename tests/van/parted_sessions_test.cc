@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who connects anew, when, and how long a session waits.
+// Which end reconnects, when, and how long a detached session waits.
 #include "van/session/parted_sessions.h"
 
 #include <gmock/gmock.h>

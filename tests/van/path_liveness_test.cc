@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a path counts as dead, in virtual time: signs as a kernel gives them of paths that are
-// silent, slow, idle, or whose far end stands still.
+// When a path counts as dead, in virtual time: kernel samples of silent, slow and idle paths, and
+// of paths to a suspended peer.
 #include "van/transport/path_liveness.h"
 
 #include <gmock/gmock.h>
@@ -15,8 +15,8 @@ constexpr Duration kLimit = 5s;
 
 class PathLivenessTest : public testing::Test {
  protected:
-  /// Looks every half second for so long; `change` makes each look's signs. When it is found dead,
-  /// or the epoch's end.
+  /// Samples every half second for `length`; `change` makes each sample. Returns an error once the
+  /// path is dead.
   template <typename Change>
   Status look_for(Duration length, const Change& change) {
     Status status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames cut into slices and put together again, whatever comes in between.
+// Frames cut into slices and reassembled, with other slices interleaved.
 #include "van/session/reassembly.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class ReassemblyTest : public testing::Test {
     for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<std::byte>(i % 251);
   }
 
-  // The slice [offset, offset + size) of a frame of `total` bytes whose first one is number
+  // The slice [offset, offset + size) of a frame of `total` bytes whose first slice is number
   // `first`.
   Result<std::optional<Reassembly::Whole>> give(std::uint64_t first, std::uint32_t offset,
                                                 std::uint32_t size, std::uint32_t total,
@@ -43,7 +43,7 @@ class ReassemblyTest : public testing::Test {
 
   std::vector<std::byte> bytes_ = std::vector<std::byte>(1000);
   std::span<std::byte> place_;
-  bool full_ = false;  // There is no more memory.
+  bool full_ = false;  // Memory is exhausted.
   Reassembly assembly_;
 };
 
@@ -106,7 +106,7 @@ TEST_F(ReassemblyTest, MemoryThatWasTakenBackIsNotWrittenTo) {
   EXPECT_FALSE(give(1, 0, 100, 1000).or_exit().has_value());
   place_ = {};
   EXPECT_FALSE(give(1, 100, 800, 1000).or_exit().has_value());
-  place_ = target;  // Somebody else's by now.
+  place_ = target;  // Belongs to another frame by now.
   const auto whole = give(1, 900, 100, 1000).or_exit();
   ASSERT_TRUE(whole.has_value()) << "that it came is told";
   EXPECT_TRUE(whole->payload.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop's waits for processors come to, in virtual time.
+// The scheduling delays of a loop, in virtual time.
 #include "van/path/scheduling_delay.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 class SchedulingDelayTest : public testing::Test {
  protected:
-  // A second in which the loop looks every `turn`, and of all that passes so often it has waited.
+  // A second with a sample every `turn`; each `every`-th one includes a delay of `wait`.
   void pass(Duration turn, int every, Duration wait) {
     for (int i = 0; i * turn < 1s; ++i) {
       now_ += turn;
@@ -22,7 +22,7 @@ class SchedulingDelayTest : public testing::Test {
 
   SchedulingDelay waits_;
   Time now_{std::chrono::seconds(7)};
-  Duration waited_ = 3s;  // Before anybody looked.
+  Duration waited_ = 3s;  // Before the first sample.
 };
 
 TEST_F(SchedulingDelayTest, NothingIsKnownAtFirst) {
@@ -66,7 +66,7 @@ TEST_F(SchedulingDelayTest, WhatIsOverIsForgotten) {
   EXPECT_EQ(waits_.typical(), Duration::zero());
 }
 
-/// Of threads that take turns at a loop.
+/// The accounts of threads that alternate at a loop.
 class Accounts final : public Clock {
  public:
   Time now() const override { return now_; }
@@ -90,7 +90,7 @@ class Accounts final : public Clock {
   mutable int looks_ = 0;
 };
 
-// Two threads drive by turns, and compute in between; in each drive one poll that waits so long.
+// Two threads drive alternately and compute in between; each drive has one poll that waits `wait`.
 Duration alternate(Accounts& accounts, Duration wait, Duration computes) {
   SchedulingDelay waits;
   for (const Time end = accounts.now() + 2s; accounts.now() < end;) {
@@ -100,7 +100,7 @@ Duration alternate(Accounts& accounts, Duration wait, Duration computes) {
       accounts.pass(50us);
       accounts.wait(wait);
       waits.end_turn(accounts);
-      accounts.wait(computes);  // That is no wait of the loop's.
+      accounts.wait(computes);  // Not a wait of the loop.
     }
   }
   return waits.typical();

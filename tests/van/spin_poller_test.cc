@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a poll looks before it sleeps: over a transport that counts, by a clock that runs on by
-// itself each time it is read.
+// How a poll spins before it sleeps: over a counting transport, by a clock that advances with each
+// read.
 #include "van/event_loop/spin_poller.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class RunningClock final : public Clock {
   mutable Time now_{std::chrono::seconds(7)};
 };
 
-/// Something comes `after` the last poll has ended, and ends a poll that sleeps.
+/// Data arrives `after` the end of the last poll, and ends a sleeping poll.
 class ScriptedArrivals final : public Transport {
  public:
   explicit ScriptedArrivals(const RunningClock& clock) : clock_(clock), polled_(clock.now()) {}
@@ -56,7 +56,7 @@ class ScriptedArrivals final : public Transport {
   void flush() override { held_back = false; }
 
   Duration after = 20us;
-  Duration away{};  // For which who looks is kept from its processor.
+  Duration away{};  // How long a spinning thread loses its processor.
   bool by_system = true;
   bool tells = true;
   bool held_back = false;
@@ -78,7 +78,7 @@ class SpinPollerTest : public testing::Test, protected Transport::Sink {
     for (; times > 0; --times) lookout_.poll(transport_, *this, wait, awaits);
   }
   bool looked() { return std::exchange(transport_.system_asked, 0) > 0; }
-  // It has been found to pay.
+  // Makes spinning pay off.
   void warm_up() {
     poll(SpinPredictor::kLeastNeeded + 20);
     ASSERT_TRUE(looked());

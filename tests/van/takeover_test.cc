@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two Vans and a network that breaks their link: the handlers hear of everything once, and of no
-// break, as long as a new link comes in time. And who may not take a session over.
+// Two Vans on a network that breaks their link: each message is delivered once, and no break is
+// reported if a new link is made in time. Also resume requests that must be refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ class TakeoverTest : public testing::Test {
     std::memset(buffer.writable().data(), static_cast<int>(part), kShareBytes);
     return buffer;
   }
-  // Shares one way, values the other, and control messages among them.
+  // Contributions in one direction, values in the other, and control messages among them.
   void send_all(std::uint32_t parts) {
     for (std::uint32_t part = 1; part <= parts; ++part) {
       worker_.send(link_, fake::push_header({1, part}, 1), share(part));
@@ -80,7 +80,7 @@ class TakeoverTest : public testing::Test {
       shard_.send_control(near_shard_, fake::barrier(part));
     }
   }
-  // Frames leave by turns of their urgency, so parts come in some order, each of them once.
+  // Frames leave by priority, so parts arrive in any order, each of them once.
   static void expect_all(const fake::Recorder& seen, std::uint32_t parts) {
     std::map<std::uint32_t, int> times;
     for (const fake::Recorder::Data& data : seen.data) {
@@ -109,7 +109,7 @@ class TakeoverTest : public testing::Test {
   LinkId near_shard_ = 0;
 };
 
-// A bit of whatever leaves next: a header, a payload, and then the claim of the new link.
+// Corrupts a bit of the next frame: a header, a payload, and then the resume request.
 TEST_F(TakeoverTest, WhoWasAdmittedSaysThatItHasHeardOfItThoughNothingFollows) {
   pass(10ms);
   EXPECT_TRUE(shard_.links().has_heard_all(near_shard_));
@@ -151,7 +151,7 @@ TEST_F(TakeoverTest, ACutLinkIsMadeAnewAndAllArrivesOnce) {
 TEST_F(TakeoverTest, ALinkThatHasBeenSilentForLongIsMadeAnewOnceMore) {
   pass(10ms);
   ASSERT_TRUE(network_.cut("worker", "shard"));
-  pass(3s);  // Longer than a session waits; nobody has anything to say.
+  pass(3s);  // Longer than the session timeout, without any message.
   ASSERT_EQ(shard_.counters().mended, 1U);
   ASSERT_TRUE(network_.cut("worker", "shard"));
   pass(10ms);
@@ -176,7 +176,7 @@ TEST_F(TakeoverTest, AcksComeOnceThoughTheLinkThatToldThemBroke) {
   EXPECT_THAT(at_worker_.acked, SizeIs(4));
 }
 
-// Wherever the first link breaks, and the second, and the third.
+// For every position of the first, second and third break.
 TEST(Takeover, LinksMayBreakAtAnyMoment) {
   struct Cut : TakeoverTest {
     explicit Cut(int at) : TakeoverTest(static_cast<std::uint64_t>(at)) {}
@@ -278,9 +278,9 @@ TEST_F(WithoutPatience, ASessionEndsWithItsLink) {
   EXPECT_THAT(at_worker_.broken, SizeIs(1));
 }
 
-// ---- who may take over
+// ---- valid and invalid resume requests
 
-// A shard by hand: what a claim is made of, and what is answered.
+// A shard under script: the contents of a resume request, and the answer.
 class ClaimTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kName = 4711;
@@ -304,7 +304,7 @@ class ClaimTest : public testing::Test {
     return {
         .protocol = wire::kProtocol, .token = "secret", .session = kName, .link = 2, .received = 1};
   }
-  // Says it over a link of its own, as this node.
+  // Sends it over a separate link, as this node.
   void say(LinkId link, const control::Resume& claim, NodeId node = kWorker) {
     fake::FarEnd far(wire_, link, node);
     far.connect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of real connections on this host.
+// The kernel's reports on real connections of this host.
 #include "van/transport/tcp_info.h"
 
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ class TcpPathTest : public testing::Test {
     far_ = Descriptor(::accept(listener.get(), nullptr, nullptr));
   }
 
-  /// Sends until the kernel takes no more.
+  /// Sends until the kernel's buffers are full.
   void fill() {
     const std::vector<std::byte> bytes(1 << 20);
     while (::send(near_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {

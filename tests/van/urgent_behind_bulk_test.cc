@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two Vans with 1 Gbit/s between them in virtual time, a stream of bulk, and urgent messages beside
-// it: how long they take, and in how many slices bulk leaves meanwhile.
+// Two Vans at 1 Gbit/s in virtual time, with bulk traffic and urgent messages: the latency of
+// urgent messages, and the number of slices of bulk.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kGradient = 1;  // Tensors.
 constexpr std::uint32_t kUrgentTensor = 2;
 
-/// One end: it answers what is urgent, and sends a part of bulk for each one that arrived.
+/// One end: it answers urgent messages, and sends a part of bulk for each one that arrived.
 class Host final : public Van::Handler {
  public:
   Host(sim::SimNetwork& network, const sim::VirtualClock& clock, const std::string& name,
@@ -99,19 +99,19 @@ class UrgentBehindBulkTest : public testing::Test {
     const Time next =
         std::min({network_.next_arrival("near"), network_.next_arrival("far"),
                   near_.van().next_due(), far_.van().next_due(), clock_.now() + 100us});
-    clock_.advance_to(std::max(next, clock_.now() + 2us));  // What a turn takes.
+    clock_.advance_to(std::max(next, clock_.now() + 2us));  // The duration of an iteration.
   }
   void run(Duration time) {
     for (const Time end = clock_.now() + time; clock_.now() < end;) turn();
   }
-  /// One urgent message and its answer, in milliseconds.
+  /// The round trip of an urgent message, in milliseconds.
   double ask() {
     const Time sent = clock_.now();
     near_.send_urgent(wire::Kind::kPush);
     while (near_.answered() < sent && clock_.now() - sent < 1s) turn();
     return std::chrono::duration<double, std::milli>(near_.answered() - sent).count();
   }
-  /// One every millisecond to three; sorted.
+  /// As ask(), every one to three milliseconds; sorted.
   std::vector<double> ask_often(int times) {
     std::vector<double> took;
     for (int i = 0; i < times; ++i) {
@@ -121,7 +121,7 @@ class UrgentBehindBulkTest : public testing::Test {
     std::ranges::sort(took);
     return took;
   }
-  /// Frames that leave the near end in so long, for each megabyte that the link can carry.
+  /// Frames that leave the near end in `time`, for each megabyte of the link's capacity.
   double frames_per_megabyte(Duration time) {
     const std::uint64_t before = near_.van().counters().frames_out;
     run(time);
@@ -147,11 +147,11 @@ TEST_F(UrgentBehindBulkTest, OnlyTheFirstWaitsForMilliseconds) {
   EXPECT_LT(others[50], 0.8);
   EXPECT_LT(others[95], 1.5);
   EXPECT_GT(frames_per_megabyte(100ms), 3 * quiet) << "it might go on";
-  run(UrgencyDetector::kLeast + 150ms);  // The far end tells for as long that it expects more.
+  run(UrgencyDetector::kLeast + 150ms);  // The far end expects more for this long.
   EXPECT_NEAR(frames_per_megabyte(100ms), quiet, 1) << "it is over";
 }
 
-// The far end learns of it by its own answers, which are as urgent as what they answer.
+// The far end detects it by its own answers, which are as urgent as the requests.
 TEST_F(UrgentBehindBulkTest, BothDirectionsYield) {
   near_.start_bulk();
   far_.start_bulk();

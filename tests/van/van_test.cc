@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Van, one frame at a time: who is let in, what is refused and how, what is owed to the far
-// ends and when it is told.
+// The Van, one frame at a time: admission, refusals, and the credit and acknowledgments that it
+// sends to its peers.
 #include "van/engine/van.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 class VanTest : public fake::VanFixture {};
 
-// ---- the door
+// ---- admission
 
 TEST_F(VanTest, AHelloReachesTheHandlerAndAdmissionOpensTheLink) {
   worker_.connect();
@@ -121,7 +121,7 @@ TEST_F(VanTest, AFloodOfStrangersIsBoundedAndLeavesMembersAlone) {
   EXPECT_TRUE(van_.links().is_open(worker_.link()));
 }
 
-// ---- what ends a link
+// ---- events that end a link
 
 TEST_F(VanTest, AFrameInSomebodyElsesNameEndsTheLink) {
   admit_worker();
@@ -234,7 +234,7 @@ TEST_F(VanTest, ALinkThatWeClosedIsHeardOfNoMore) {
   EXPECT_TRUE(seen_.broken.empty());
 }
 
-// ---- refusing
+// ---- refusals
 
 TEST_F(VanTest, RefuseSendsAFaultAndClosesTheLinkAfterwards) {
   worker_.connect();
@@ -267,7 +267,7 @@ TEST_F(VanTest, AnotherProtocolIsToldSo) {
               HasSubstr("protocol 1, this side speaks 5"));
 }
 
-// ---- credit and acks
+// ---- credit and acknowledgments
 
 TEST_F(VanTest, CreditIsOwedForDataAndToldWithinAMillisecond) {
   admit_worker();
@@ -365,7 +365,7 @@ TEST_F(VanTest, AHandlerMayCloseTheLinkWhileItHearsOfAcks) {
   EXPECT_TRUE(seen_.controls.empty());
 }
 
-// ---- out
+// ---- sending
 
 TEST_F(VanTest, FramesAreStampedWhenTheyLeave) {
   admit_worker();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who goes on together, from what all say.
+// The members that continue together, by the proposals of all.
 #include "worker/peers/group_agreement.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST_F(GroupAgreementTest, WhatAllHaveFinishedIsTheLeastOfEachPart) {
                                            Regroup::Finished{.tensor = 9, .least = 2}));
 }
 
-/// Who still works on the step before which somebody comes in has lost a member on the way.
+/// A worker still in the step before a join has lost a member meanwhile.
 TEST_F(GroupAgreementTest, ALossIsMendedBeforeNewcomersComeIn) {
   choice_.note(1, wants({1, 2, 5}));
   choice_.note(5, wants({1, 2, 5}, 0));
@@ -66,7 +66,7 @@ TEST_F(GroupAgreementTest, ALossIsMendedBeforeNewcomersComeIn) {
   EXPECT_THAT(decided({1, 2}), ElementsAre(1, 2, 5)) << "what the newcomer said still holds";
 }
 
-/// It makes rounds again since, of which its old word knows nothing.
+/// It makes rounds again since that decision, so its older proposal is void.
 TEST_F(GroupAgreementTest, AWordFromBeforeADecisionIsNone) {
   choice_.note(1, wants({1, 2}));
   choice_.note(2, wants({1, 2}));
@@ -79,13 +79,13 @@ TEST_F(GroupAgreementTest, AWordFromBeforeADecisionIsNone) {
   EXPECT_THAT(decided({1, 2}), ElementsAre(1, 2, 4));
 }
 
-/// It has refused that decision, and will not hear of another one unless its word counts.
+/// It has rejected the decision, and accepts no later one unless its proposal counts.
 TEST_F(GroupAgreementTest, AWordThatCrossesADecisionThatItDoesNotGoAlongWithCounts) {
   choice_.note(1, wants({1, 2, 3}, 0));
   choice_.note(2, wants({1, 2, 3}, 0));
   choice_.note(3, wants({1, 2, 3}, 0));
   EXPECT_THAT(decided({}), ElementsAre(1, 2, 3));
-  choice_.note(2, wants({1, 2}, 0));  // The roster without 3 came to it before the decision.
+  choice_.note(2, wants({1, 2}, 0));  // It received the roster without 3 before the decision.
   EXPECT_THAT(decided({1, 2, 3}), IsEmpty());
   choice_.note(1, wants({1, 2}, 1));
   EXPECT_THAT(decided({1, 2, 3}), ElementsAre(1, 2));

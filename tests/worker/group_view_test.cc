@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With whom rounds are made, as rosters and words of others come.
+// The members of rounds, as rosters and messages of other members arrive.
 #include "worker/peers/group_view.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class GroupViewTest : public testing::Test {
   fake::Wire wire_;
   Van van_{fake::scripted_transport(wire_), clock_};
   PeerLinks peers_{van_, ""};
-  std::vector<bool> stops_;             // Each stop: of open rounds too.
+  std::vector<bool> stops_;             // For each stop: whether open rounds stop too.
   std::vector<std::uint64_t> went_on_;  // Generations that have begun.
   GroupView view_{van_,
                   peers_,
@@ -75,7 +75,7 @@ TEST_F(GroupViewTest, TheFirstDecidesWhenAllHaveSaidTheSame) {
   EXPECT_THAT(stops_, ElementsAre(true, true));
 }
 
-/// Others may not have the values of rounds that are open here.
+/// Other members may lack the values of rounds that are open here.
 TEST_F(GroupViewTest, OpenRoundsGoOnUntilNewcomersAreIn) {
   follow();
   says(2, {1, 2}, 0);
@@ -92,7 +92,7 @@ TEST_F(GroupViewTest, OpenRoundsGoOnUntilNewcomersAreIn) {
   EXPECT_FALSE(view_.holds());
 }
 
-/// Who has not come to that step yet knows nothing of it, and is asked.
+/// A joining worker that has not reached that step knows nothing of it, and is asked.
 TEST_F(GroupViewTest, ANewcomerThatDoesNotComeIsDecidedAbout) {
   follow();
   says(2, {1, 2}, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting the parts of a job in one process, and ending them.
+// Starts the members of a job in one process, and ends them.
 #include "tests/worker/live_cluster.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ void Cluster::run(const std::function<void(Worker&)>& program) const {
     workers.emplace_back([this, rank, &program] {
       Result<Worker> worker = Worker::join(options(rank));
       ASSERT_TRUE(worker.ok()) << worker.status().text();
-      // Ranks of an elastic job change when somebody has left, as a fast worker may have.
+      // Ranks of an elastic job change when a worker has left, as a fast worker may have.
       EXPECT_TRUE(worker->rank() == rank || plan_.job.elastic());
       program(*worker);
       (void)worker->leave();

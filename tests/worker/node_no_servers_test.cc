@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's node in a job without servers, against a scheduler played by hand: there is nobody
-// else to wait for.
+// A worker's node in a job without servers, with a scripted scheduler: it waits for no other node.
 #include <gtest/gtest.h>
 
 #include "tests/worker/played_node.h"
@@ -10,7 +9,7 @@ namespace {
 
 class NodeWithoutServers : public fake::PlayedNode {
  protected:
-  /// What is told once.
+  /// Stores the status of a callback that is called once.
   static WorkerNode::Done into(std::optional<Status>& told) {
     return [&told](const Status& status) {
       EXPECT_FALSE(told) << "called twice";
@@ -98,7 +97,7 @@ class WhoHasLeft : public NodeWithoutServers {
     peer_.connect();
     say(peer_, fake::hello(Role::kWorker, 1, 11));
   }
-  /// The roster says so, and then its link ends, without a word.
+  /// The roster marks it as left; then its link ends without a message.
   void leave() {
     roster_.epoch += 1;
     roster_.members[1].left = true;

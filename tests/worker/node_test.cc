@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker's life on its loop, against a scheduler and two shards played by hand: joining, names,
-// barriers, leaving and failing; every callback is called exactly once.
+// A worker's node on its loop, with a scripted scheduler and two scripted shards: joining, names,
+// barriers, leaving and failing. Every callback is called exactly once.
 #include "worker/node.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using fake::FarEnd;
 using testing::HasSubstr;
 
-/// What a callback was told, and that it was called once.
+/// The result of a callback; checks that it is called once.
 template <typename T>
 class Answer {
  public:
@@ -57,7 +57,7 @@ class NodeTest : public fake::PlayedNode {
       far->epoch = roster_.epoch;
     }
   }
-  /// Slots from 7 on, belonging to these nodes in turn.
+  /// Slots from `first` on, owned by these nodes in turn.
   static control::Declared declared(const std::string& name, std::uint32_t id,
                                     const std::vector<NodeId>& owners, std::uint32_t first = 7) {
     control::Declared message{.tensor = id, .first_slot = first, .name = name};
@@ -331,7 +331,7 @@ TEST_F(NodeTest, ABarrierThatFailedIsTriedAgainUnderItsNumber) {
   say(scheduler_, barrier_fault());
   ASSERT_TRUE(failed.came());
   scheduler_.controls();
-  say(scheduler_, barrier_fault());  // Told again, as all are; nothing waits.
+  say(scheduler_, barrier_fault());  // Repeated, as for all workers; no barrier is pending.
   node_.work().barrier(again.callback());
   step();
   EXPECT_EQ(std::get<control::Barrier>(scheduler_.control()).number, 1U)
@@ -367,7 +367,7 @@ TEST_F(NodeTest, LeavesWhenNothingIsInFlightAnyMore) {
   value.dtype = static_cast<std::uint8_t>(Dtype::kF32);
   value.key = {4, 0};
   value.version = 1;
-  wire::Header call;  // Nothing that a worker waits for: it is not looked at.
+  wire::Header call;  // Of a kind that no worker waits for: ignored.
   call.kind = wire::Kind::kCall;
   call.key = {4, 0};
   first_.send(call, fake::bytes_of({1, 2}));
@@ -470,7 +470,7 @@ TEST_F(NodeTest, AbandoningEndsEverythingAtOnce) {
   EXPECT_TRUE(node_.over());
 }
 
-// What the transport has not let go of ends with it, and so before the ticket does.
+// Memory that the transport still holds is released with the membership, before the ticket ends.
 TEST_F(NodeTest, TicketsEndWithTheMembershipWhoeverHoldsTheirMemory) {
   wire_.lend = true;
   join();
@@ -487,7 +487,7 @@ TEST_F(NodeTest, TicketsEndWithTheMembershipWhoeverHoldsTheirMemory) {
   EXPECT_TRUE(operation->ticket->done());
   EXPECT_EQ(operation->leases.load(), 0U);
   EXPECT_TRUE(node_.over());
-  node_.van().waker()->wake();  // Handles may still come; nobody is there to be woken.
+  node_.van().waker()->wake();  // Handles may outlive the node; no thread sleeps there.
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contributions with NaN in them, by each policy: who hears of it, and what the round is made of.
+// Contributions with NaN, by policy: the workers that are told, and the contents of the round.
 // Whole jobs over sockets.
 #include "worker/operations/non_finite.h"
 
@@ -19,7 +19,7 @@ using testing::Each;
 using testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::size_t kLookedAt = 200'000;  // More parts than one, at two shards.
+constexpr std::size_t kLookedAt = 200'000;  // More than one part, at two shards.
 
 TensorOptions options_of(NonFinite policy, Rule rule = Rule::kMean) {
   return {.update = {.rule = rule}, .non_finite = policy};
@@ -169,8 +169,7 @@ TEST(NonFiniteAction, AmongWorkersWhatIsRejectedIsRaised) {
       const Tensor tensor = worker.declare("w", Dtype::kF32, kLookedAt, options).or_exit();
       std::vector<float> mean(kLookedAt);
       expect_named(worker.push_pull(tensor, contribution_of(worker, true), mean).wait());
-      worker.barrier()
-          .or_exit();  // Who left at once would be missed by those who have yet to push.
+      worker.barrier().or_exit();  // Otherwise peers with pending pushes would miss this worker.
     });
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that workers exchange among themselves, over real sockets and shared memory: sums by each
-// exchange, broadcasts, calls that disagree, who leaves early, and what is refused.
+// Direct exchange over real sockets and shared memory: sums by each strategy, broadcasts,
+// mismatched calls, early leaves, and refusals.
 #include "worker/peer_path/peer_exchange.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ struct ExchangeCase {
 
 class Exchanged : public testing::TestWithParam<ExchangeCase> {
  protected:
-  /// Runs the program at each of the case's workers, with parts of so many bytes.
+  /// Runs the program at each of the case's workers, with parts of `part_bytes` bytes.
   static void run(std::uint32_t part_bytes, const std::function<void(Worker&)>& program) {
     Cluster({.workers = GetParam().workers,
              .shards = 1,
@@ -142,7 +142,7 @@ TEST(PeerExchange, RulesOfARoundAreTheServers) {
   });
 }
 
-// Sums in the order of ranks: whoever comes first, the bits are those of one order.
+// Sums in rank order: the bits do not depend on the order of arrival.
 TEST(PeerExchange, DeterministicSumsHaveTheSameBitsAtAll) {
   constexpr int kInFlight = 20;
   Cluster cluster({.workers = 4, .shards = 1});
@@ -180,7 +180,7 @@ TEST(PeerExchange, CallsThatDisagreeAreNamedAtAll) {
   });
 }
 
-// One that declares the tensor late is waited for, and no frame of it is lost.
+// A worker that declares the tensor late is waited for, and no frame to it is lost.
 TEST(PeerExchange, WhoDeclaresLateIsWaitedFor) {
   Cluster cluster({.workers = 3, .shards = 1});
   std::latch others(2);
@@ -238,7 +238,7 @@ TEST(PeerExchange, WhatItDoesNotHaveIsRefusedWithTheWayOut) {
   });
 }
 
-/// Who leaves is missed by nobody: those who are left go on.
+/// The survivors continue without a worker that left.
 TEST(PeerExchange, AnElasticJobGoesOnWithoutWhoLeaves) {
   Cluster cluster({.workers = 3, .shards = 1, .job = {.part_bytes = 256, .min_workers = 1}});
   cluster.run([](Worker& worker) {
@@ -247,7 +247,7 @@ TEST(PeerExchange, AnElasticJobGoesOnWithoutWhoLeaves) {
     const std::uint32_t mine = worker.rank();
     ASSERT_TRUE(worker.barrier().ok()) << "ranks close up when somebody leaves";
     for (std::uint32_t round = 0; round < 60; ++round) {
-      if (mine == round / 20 && mine < 2) return;  // It leaves: 0 at once, 1 after 20 rounds.
+      if (mine == round / 20 && mine < 2) return;  // Worker 0 leaves at once, 1 after 20 rounds.
       Floats sum(200, number);
       const Ticket ticket = worker.push_pull(tensor, std::span<const float>(sum), std::span(sum));
       ASSERT_TRUE(ticket.wait().ok()) << ticket.wait().text();
@@ -292,7 +292,7 @@ TEST(PeerExchange, WhatHasNotBegunIsCancelledAndTheRestGoesOn) {
   });
 }
 
-// What is paused is one's own contribution: a value that is made goes to the others.
+// A pause holds only this worker's contribution: complete values still travel to its peers.
 TEST(PeerExchange, APauseHoldsBackOnesOwn) {
   Cluster cluster({.workers = 3, .shards = 1, .job = {.part_bytes = 64}});
   cluster.run([](Worker& worker) {

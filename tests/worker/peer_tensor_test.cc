@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which trees the parts of a tensor go.
+// The trees of a tensor's parts.
 #include "worker/peer_state/peer_tensor.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace stretto {
 namespace {
 
-/// The roots of a tensor's parts among so many workers: those who are no child there.
+/// The roots of a tensor's parts among `workers` workers: the places without a parent.
 std::vector<collective::Place> roots_of(std::uint32_t id, const std::string& name,
                                         const TensorOptions& options, std::uint32_t workers) {
   const TensorSpec spec{.name = name, .elements = 100, .options = options};
@@ -56,7 +56,7 @@ TEST(PeerTensor, WhereBitsCountTheNameDecidesAndNotWhoCameFirst) {
   EXPECT_GT(found.size(), 1U);  // Not all at one worker.
 }
 
-// Each part crosses from each other machine once, whoever speaks for that.
+// Each part travels once from each other machine, through any of its workers.
 TEST(PeerTensor, AMachineSendsOneSum) {
   const std::vector<std::uint32_t> machines{0, 1, 0, 1, 2, 0};
   const collective::Strategy strategy =
@@ -75,7 +75,7 @@ TEST(PeerTensor, AMachineSendsOneSum) {
 
 TEST(Participants, MachinesAreCountedByTheirFirstMembers) {
   Roster roster;
-  const std::uint64_t said[] = {70, 5, 0, 70, 0};  // Who says nothing is alone.
+  const std::uint64_t said[] = {70, 5, 0, 70, 0};  // 0: alone on its machine.
   for (Rank rank = 0; rank < 5; ++rank) {
     Member member;
     member.node = 10 + rank;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec pool: small work is done at once, large work elsewhere, and all of it before the pool
-// ends. Then the whole of it: a job over real sockets with every codec.
+// The codec pool: small work runs at once, large work on other threads, and all of it before the
+// pool ends. Then a whole job over real sockets with every codec.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,13 +33,13 @@ TEST(PoolCoder, LargeWorkIsDoneElsewhereAndItsEndIsPosted) {
   EXPECT_TRUE(done);
 }
 
-// After it nobody posts, so a loop that has ended can get no work of a codec.
+// After stop() no thread posts, so an ended loop cannot get codec work.
 TEST(PoolCoder, StoppingDropsWhatHasNotBegunAndWaitsForWhatHas) {
   std::atomic<int> begun{0};
   std::atomic<int> posted{0};
   std::latch first(1);
   auto pool = make_pool_coder([&](const CodecExecutor::Work& then) { then(); });
-  const auto lease = std::make_shared<int>(0);  // As of the users' memory.
+  const auto lease = std::make_shared<int>(0);  // Like a lease on the user's memory.
   for (int i = 0; i < 100; ++i) {
     pool->run(
         {.bytes = 1 << 20},
@@ -57,7 +57,7 @@ TEST(PoolCoder, StoppingDropsWhatHasNotBegunAndWaitsForWhatHas) {
   EXPECT_EQ(posted.load(), begun.load());
 }
 
-// All threads but one are kept until the end, and that one until everything waits.
+// All threads but one are blocked until the end, and that one until everything is queued.
 TEST(PoolCoder, WhatIsUrgentGoesFirst) {
   constexpr int kPieces = 40;
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
@@ -88,7 +88,7 @@ TEST(PoolCoder, WhatIsUrgentGoesFirst) {
   EXPECT_EQ(order, wanted);
 }
 
-// What was never begun gives back what it holds before discard() returns.
+// Work that never began releases its leases before discard() returns.
 TEST(PoolCoder, WhatIsDiscardedIsNotBegun) {
   std::latch begin(1);
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
@@ -141,7 +141,7 @@ TEST(LiveCodecs, EveryCodecThroughTheWholeJob) {
       for (int round = 0; round < 2; ++round) {
         Floats sum(kCount);
         ASSERT_TRUE(worker.push_pull(*tensor, mine, sum).wait().ok()) << text;
-        for (std::size_t i = 0; i < kCount; ++i) {  // These numbers lose nothing.
+        for (std::size_t i = 0; i < kCount; ++i) {  // These numbers are encoded without loss.
           ASSERT_EQ(sum[i], static_cast<float>(i % 64 * 2) - 1) << text << " " << i;
         }
       }
@@ -168,7 +168,7 @@ TEST(LiveCodecs, WithFeedbackTheSumOfManyRoundsIsNear) {
         ASSERT_TRUE(worker.push_pull(*tensor, mine, sum).wait().ok()) << text;
         for (std::size_t i = 0; i < kCount; ++i) total[i] += static_cast<double>(sum[i]);
       }
-      // An element may be owed for some rounds yet; all of them together are not owed much.
+      // Errors of an element may carry over for some rounds; their mean over all elements is small.
       const double mean = std::accumulate(total.begin(), total.end(), 0.0) / kCount / kTimes;
       ASSERT_NEAR(mean, 2, 0.6) << text;
     }
@@ -199,7 +199,7 @@ TEST(LiveCodecs, WorkersMustAgree) {
     Floats sum(1000);
     Status status = tensor.status();
     if (status.ok()) status = worker.push_pull(*tensor, share, sum).wait();
-    told.arrive_and_wait();  // Who leaves is lost to the others, which they may hear first.
+    told.arrive_and_wait();  // Its leave is a loss to the others, which they may see first.
     EXPECT_EQ(status.code(), Code::kMismatch) << status.text();
     EXPECT_THAT(status.cause(),
                 testing::AllOf(testing::HasSubstr("as fp16"), testing::HasSubstr("as bf16")));

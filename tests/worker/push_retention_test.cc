@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares that go again to a server that stood by for another, as they were.
+// Retained pushes are retransmitted unchanged to a promoted standby.
 #include "worker/server_path/push_retention.h"
 
 #include "tests/worker/exchanges_fixture.h"
@@ -17,7 +17,7 @@ class PushRetentionTest : public ExchangeTest {
 
   PushRetentionTest() { exchange_.servers().recalls().shares().begin(); }
 
-  // What stood by for the shard has its place.
+  // Promotes the standby of the shard.
   void move() {
     EXPECT_TRUE(van_.links().connect("shard1:1", hello(Role::kWorker, 0)).ok());
     heir_.say(welcome(10, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What links are seen to carry.
+// Measured rates of links.
 #include "worker/peers/rate_estimator.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-/// Bytes are taken at some rate for a while; it is looked at each millisecond.
+/// Bytes leave at some rate for a while, with a sample each millisecond.
 class WatchedLinks {
  public:
   void run(double rate, Duration time, bool busy) {
@@ -34,7 +34,7 @@ TEST(RateEstimator, KnowsNothingAtFirst) {
   EXPECT_EQ(links.watch.rate(), 0) << "four stretches are not enough";
 }
 
-/// Two fast peers, and then the rest to a slow one, as in each round of unlike hosts.
+/// Two fast peers, then the rest to a slow one, as in each round of unequal hosts.
 TEST(RateEstimator, IsWhatTheyCarryWhenTheyAreTheLimit) {
   WatchedLinks links;
   for (int round = 0; round < 5; ++round) {
@@ -57,7 +57,7 @@ TEST(RateEstimator, APauseIsNoRate) {
 TEST(RateEstimator, OneBurstIsNone) {
   WatchedLinks links;
   links.run(kSlow, 100ms, true);
-  links.run(20 * kFast, 20ms, true);  // A far end that had not read for a while.
+  links.run(20 * kFast, 20ms, true);  // A peer that had not read for a while.
   links.run(kSlow, 200ms, true);
   EXPECT_NEAR(links.watch.rate(), kSlow, 0.1 * kSlow);
 }
@@ -69,7 +69,7 @@ TEST(RateEstimator, ForgetsWhatWasLongAgo) {
   EXPECT_NEAR(links.watch.rate(), kSlow, 0.02 * kSlow);
 }
 
-/// A link that was made anew counts from 0.
+/// A reconnected link counts from 0.
 TEST(RateEstimator, BytesThatGoBackBeginAnew) {
   RateEstimator watch;
   const Time start{std::chrono::seconds(1)};

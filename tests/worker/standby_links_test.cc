@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that stand by are called, and are missed if they cannot be reached.
+// Workers connect to standbys, and report standbys that they cannot reach.
 #include "worker/server_path/standby_links.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class StandbyLinksTest : public testing::Test {
   }
 
   void follow() { links_.follow(roster_, fake::hello(Role::kWorker, 0), clock_.now()); }
-  // The causes of those who are missed after some time.
+  // The causes of the losses reported after `time`.
   std::vector<std::string> missed_after(Duration time, bool excused = false) {
     clock_.advance_to(clock_.now() + time);
     std::vector<std::string> causes;

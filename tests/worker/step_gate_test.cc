@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that begin at once, that wait, and before which shards are told of newcomers.
+// Steps that begin at once, steps that wait, and announcements of joining workers to shards.
 #include "worker/elastic/step_gate.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::IsEmpty;
 
 class StepGateTest : public testing::Test {
  protected:
-  // How it began; nothing if it has not.
+  // The result of begin(); nothing while it waits.
   std::optional<Result<StepBegin>> begin(std::uint64_t step) {
     const auto began = std::make_shared<std::optional<Result<StepBegin>>>();
     last_ = began;
@@ -27,7 +27,7 @@ class StepGateTest : public testing::Test {
     return *began;
   }
   void ask(std::uint64_t question) { steps_.gate().on_question({.number = question}); }
-  // The answer: `newcomers` come in before this step.
+  // The answer: `newcomers` join before this step.
   void answer(std::uint64_t question, std::uint64_t step, const std::vector<NodeId>& newcomers) {
     Roster roster{.epoch = ++epoch_, .question = question, .step = step};
     for (const NodeId node : newcomers) {
@@ -75,7 +75,7 @@ TEST_F(StepGateTest, NoStepBeginsBeforeTheAnswer) {
   EXPECT_THAT(told_shards_, IsEmpty());
 }
 
-/// In these programs agree on what they train.
+/// In these steps the programs agree on what they train.
 TEST_F(StepGateTest, AnotherSchedulerIsAnsweredTheSameUntilThereIsADecision) {
   for (std::uint64_t step = 1; step <= 4; ++step) begin(step);
   ask(1);
@@ -111,7 +111,7 @@ TEST_F(StepGateTest, NobodyComesAmidTheFirstTwoSteps) {
   EXPECT_FALSE(begin(3).has_value());
 }
 
-/// It is about to begin the step before which it came, for which nobody else may come any more.
+/// It is about to begin the step at which it joined; no other worker may join there.
 TEST_F(StepGateTest, WhoHasJustComeIsInItsFirstStep) {
   steps_.gate().enter({.step = 40, .nodes = {7}});
   ask(3);
@@ -122,7 +122,7 @@ TEST_F(StepGateTest, WhoHasJustComeIsInItsFirstStep) {
   EXPECT_EQ((**last_)->newcomers, 1U);
 }
 
-/// The program's thread begins steps while the loop asks: none begins beyond what is answered.
+/// The program's thread begins steps while the loop asks: none begins beyond the answer.
 TEST(StepCount, WhoAsksKnowsWhichStepHasBegun) {
   for (int times = 0; times < 200; ++times) {
     StepCount count;
@@ -172,7 +172,7 @@ TEST_F(StepGateTest, ANewQuestionTakesNothingFromAnOlderAnswer) {
   begin(1);
   ask(1);
   answer(1, 3, {9});
-  ask(2);  // Another worker has told the shards of 9, and 10 has come.
+  ask(2);  // Another worker has told the shards of 9, and 10 has arrived.
   EXPECT_EQ(told_scheduler_.back().step, 3U);
   EXPECT_EQ((*begin(2))->newcomers, 0U);
   EXPECT_EQ((*begin(3))->newcomers, 1U);

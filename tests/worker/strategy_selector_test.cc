@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of tensors: what is chosen from what workers say of their links, and what is not believed.
+// Strategies of tensors: the choice by workers' reports on their links, and refused plans.
 #include "worker/peer_path/strategy_selector.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 constexpr double kRate = 1e8;
 
-/// One tensor of 64 parts among four workers, nodes 10 to 13, each on a machine of its own.
+/// One tensor of 64 parts among four workers, nodes 10 to 13, each on its own machine.
 class StrategySelectorTest : public testing::Test {
  protected:
   explicit StrategySelectorTest(collective::Place self = 1) {
@@ -34,7 +34,7 @@ class StrategySelectorTest : public testing::Test {
     known_->terms.emplace(collective::StrategyPlan(), strategy);
   }
   TensorState& tensor() { return *tensors_.find(1); }
-  /// As if so many rounds were done.
+  /// As if `rounds` rounds were complete.
   void finish(std::uint64_t rounds) {
     for (PeerPart& part : known_->parts) {
       const collective::Tree alone = *collective::Tree::of({0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tickets end once, whoever waits or asks to be told, from however many threads.
+// Tickets end once, for all waiters and callbacks, from any number of threads.
 #include "worker/operations/ticket.h"
 
 #include <gtest/gtest.h>
@@ -122,7 +122,7 @@ TEST(Ticket, ItsStateOutlivesItsCaller) {
   EXPECT_TRUE(state->done());
 }
 
-/// Waiters, askers and the end all at the same moment: each hears once, and the same.
+/// Waiters, callbacks and the end race: each gets one result, and all get the same.
 TEST(Ticket, EndsOnceForAllThreads) {
   constexpr int kThreads = 4;
   for (int round = 0; round < 500; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a worker stands, by rosters; and what threads of the user's see of it.
+// A worker's rank by rosters, and the user threads' view of it.
 #include "worker/elastic/worker_view.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(WorkerView, WhoIsAboutToComeInIsNobodysRoot) {
   EXPECT_FALSE(standing.root(0)->is_self);
 }
 
-// A program that tells of no steps takes nobody in: its sums are of those who were there.
+// A program without steps admits no worker: its sums are over the initial members.
 TEST(WorkerView, WhoComesInBeforeAStepIsNotInWhereNoStepsAreTold) {
   Roster roster = of_two();
   roster.workers = 3;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor that fits no cache but the last is encoded part by part, and decoded into a sum. The
-// bound is the time that memcpy takes to read and write as many bytes as the codec reads and
-// writes.
+// Encodes a tensor that fits only the last-level cache, part by part, and decodes it into a sum.
+// The bound is memcpy's time to read and write the bytes that the codec reads and writes.
 #include "ops/codec.h"
 
 #include <fmt/core.h>
@@ -31,7 +30,7 @@ constexpr std::string_view kCodecs[] = {"fp16",
                                         "dithering,k=127",
                                         "dithering,k=7,partition=natural,normalize=l2"};
 
-/// A tensor, its parts encoded, and the sum that they are added to.
+/// A tensor, its encoded parts, and the sum to which they are added.
 struct Arrays {
   explicit Arrays(std::size_t parts)
       : numbers(parts * kPartElements), sum(numbers.size()), encoded(parts * kPartBytes) {
@@ -50,7 +49,7 @@ struct Arrays {
   std::vector<std::byte> encoded;
 };
 
-// Seconds that work(part) takes for all parts; at least once for each, at least so long.
+// Seconds of work(part) for all parts: the mean of whole rounds over at least `least` seconds.
 template <typename Work>
 double seconds_of(std::size_t parts, double least, Work work) {
   const auto start = now();
@@ -79,7 +78,7 @@ Seconds measure(const CodecSpec& spec, Arrays& arrays, double least) {
   Seconds seconds;
   seconds.copy = seconds_of(parts, least, [&](std::size_t part) {
     std::memcpy(arrays.sum_of(part).data(), arrays.part(part).data(), kPartBytes);
-    asm volatile("" : : "r"(arrays.sum.data()) : "memory");  // Or it would be found useless.
+    asm volatile("" : : "r"(arrays.sum.data()) : "memory");  // Keeps the compiler from removing it.
   });
   seconds.encode = seconds_of(parts, least, [&](std::size_t part) {
     ops::encode(spec, arrays.part(part), {.stream = part}, place(part));
@@ -98,7 +97,7 @@ Record record_of(std::string_view codec, std::size_t bytes, const std::vector<Se
   const double wire = static_cast<double>(part_bytes) / static_cast<double>(kPartBytes);
   const double size = static_cast<double>(bytes);
   Record record;
-  // A copy moves 2 bytes for each of the tensor's; encoding 1 and what it writes; adding reads and
+  // A copy moves 2 bytes for each of the tensor's; encoding 1 and its output; adding reads and
   // writes the sum.
   record.text("codec", codec)
       .count("bytes", bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at every process of a cluster twice; its workers have joined and wait for a pipe to end.
+// Samples every process of a cluster twice; its workers have joined and wait for a pipe to end.
 #include <fmt/core.h>
 
 #include "tools/bench/exchange/cluster.h"

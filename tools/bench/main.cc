@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-bench: how fast this machine and Stretto on it are.
+// stretto-bench: measures the speed of this machine and of Stretto on it.
 #include <cstdio>
 #include <span>
 #include <string>

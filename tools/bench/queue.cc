@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pick by the number of links, and by the number of urgencies that wait for one link; and
-// steering by the number of frames that wait, each of a tag of its own; and what a seat costs among
-// other endpoints of the host, which are this program's own. No sockets, one thread.
+// The cost of a pick, by the number of links and of priorities waiting for one link. The cost of
+// changing priorities, by the number of waiting frames with a tag each. And the cost of a host
+// window entry among this program's other endpoints. No sockets, one thread.
 #include <fmt/core.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,12 +19,12 @@
 namespace stretto::bench {
 namespace {
 
-constexpr int kPicksAtOnce = 1000;  // Before the clock is looked at.
+constexpr int kPicksAtOnce = 1000;  // Between reads of the clock.
 
 struct Case {
   std::string_view what;
   std::uint32_t links = 1;
-  std::uint32_t frames = 1;  // For each link: of a priority each, or of a tag each if steered.
+  std::uint32_t frames = 1;  // For each link: each with its own priority, or its own tag.
 };
 
 constexpr Case kCases[] = {{"pick", 1, 1},
@@ -54,15 +54,15 @@ Frame frame_of(std::int32_t priority, std::uint64_t tag, const Buffer& payload) 
   return frame;
 }
 
-/// Of this thread's processor time, which what else runs does not add to.
+/// This thread's CPU time, so that other load does not count.
 double cpu_us() {
   timespec time{};
   STRETTO_CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0);
   return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
 }
 
-/// Microseconds of a pick with what follows it: what was picked is taken and credited, and as much
-/// is pushed again.
+/// Microseconds of a pick with its follow-up: the picked slice is taken and credited, and a frame
+/// of that size is pushed again.
 double pick_us(const Case& asked, double seconds) {
   SendQueue queue(1 << 20, std::uint64_t{1} << 40);
   const Buffer payload = Buffer::allocate(16 << 10);
@@ -90,7 +90,7 @@ double pick_us(const Case& asked, double seconds) {
   return (cpu_us() - since) / picks;
 }
 
-/// Microseconds of a call, where each frame is steered once, in a scattered order.
+/// Microseconds of a call that changes each frame once, in a scattered order.
 double steer_us(const Case& asked) {
   SendQueue queue(1 << 20, std::uint64_t{1} << 40);
   const Buffer payload = Buffer::allocate(4 << 10);
@@ -115,8 +115,8 @@ double steer_us(const Case& asked) {
   return (cpu_us() - since) / static_cast<double>(tags);
 }
 
-/// Microseconds of telling what waits here and of looking at what waits at the others, where all
-/// endpoints together are so many.
+/// Microseconds to publish this endpoint's load and to read the others', with `links` endpoints in
+/// all.
 double share_us(const Case& asked, double seconds) {
   const host::HostOptions options{
       .policy = HostPolicy::kUrgent,

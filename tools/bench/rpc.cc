@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way of calling by turns, several times, so that what else the machine does meanwhile meets
+// Measures every way of calling alternately, in rounds, so that other load on the machine affects
 // all alike.
 #include <fmt/core.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@
 namespace stretto::bench {
 namespace {
 
-constexpr Duration kCallPatience = 60s;  // Besides measuring.
+constexpr Duration kCallPatience = 60s;  // In addition to measuring.
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// What was found of each way, round by round.
+/// The results of each way, by round.
 using CallRounds = std::map<std::string, std::vector<Report>>;
 
 std::string_view raw_of(std::string_view transport) {
@@ -34,7 +34,7 @@ double cpu_us_per_call(const Report& report) {
   return 1e6 * (report.cpu_s + report.servers_cpu_s) / report.answers;
 }
 
-/// One's median over another's; unknown if there is no other.
+/// The ratio of two medians; unknown if the other is missing.
 template <typename Value>
 double ratio(const CallRounds& found, std::string_view one, std::string_view other, Value value) {
   const auto over = found.find(std::string(other));
@@ -42,7 +42,7 @@ double ratio(const CallRounds& found, std::string_view one, std::string_view oth
   return median_over(found.at(std::string(one)), value) / median_over(over->second, value);
 }
 
-/// The time of a call over that of the raw way.
+/// The time of a call relative to the raw way.
 double ratio_to_raw(const CallRounds& found, const std::string& name, const CallShape& shape) {
   if (shape.inflight == 1) return ratio(found, name, raw_of(name), &Report::p50_us);
   return 1 / ratio(found, name, raw_of(name), calls_per_s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stripes have no offsets: each begins where the one before it ends.
+// Stripes have no offsets: each begins at the end of the previous one.
 #include "tools/checkpoint/attachment_check.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is attached as JSON, with the fields that spec_json.h has of tensors where it has the same.
+// Attachments as JSON, with the fields of spec_json.h where tensors have the same.
 #pragma once
 
 #include "tools/checkpoint/inventory.h"
@@ -7,7 +7,7 @@
 
 namespace stretto::checkpoint {
 
-/// "rank" is null for what is of all workers, "dtype" for bytes.
+/// "rank" is null for a replicated attachment, "dtype" for bytes.
 inline Json json_of(const Inventory::Attached& attached) {
   Json json{{"rank", nullptr},
             {"bytes", attached.bytes()},

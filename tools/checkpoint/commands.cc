@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a folder and removing from it.
+// Inspects, verifies and prunes a folder of checkpoints.
 #include "tools/checkpoint/commands.h"
 
 #include <fmt/core.h>
@@ -30,10 +30,10 @@ Result<bool> has_manifest(Disk& disk, const Folder& folder, std::uint64_t number
 
 struct Verified {
   std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;  // Of the files.
+  std::uint64_t bytes = 0;  // Total of the files.
 };
 
-// Every byte of an entry; of a part the head too.
+// Reads every byte of an entry, and checks the head of a part.
 Status verify_entry(PartsReader& reader, std::size_t index, const CheckpointManifest& manifest,
                     const Inventory& inventory, const std::string& path) {
   const SavedEntry& entry = reader.entries()[index];
@@ -46,7 +46,7 @@ Status verify_entry(PartsReader& reader, std::size_t index, const CheckpointMani
   });
 }
 
-// Says which tensors are there in part: no error, and nothing that could be exported.
+// Reports incomplete tensors: they are no error, and cannot be exported.
 void say_what_lacks(const CheckpointManifest& manifest, const Inventory& inventory,
                     const Say& say) {
   for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
@@ -77,7 +77,7 @@ Result<Verified> verify_files(Disk& disk, const Folder& folder, const Checkpoint
   return verified;
 }
 
-// Whether all stripes of all that is attached make it up.
+// Checks that the stripes of each attachment are complete.
 Status verify_attached(const Inventory& inventory, const std::string& path) {
   for (const Inventory::Attached& attached : inventory.attached()) {
     Status status = check_whole(attached);

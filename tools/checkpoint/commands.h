@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stretto-checkpoint does with a folder of checkpoints, but for exporting (export.h).
+// Commands of stretto-checkpoint on a folder of checkpoints, except the export (export.h).
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,25 @@
 
 namespace stretto::checkpoint {
 
-/// Takes a line that is for the user, without its end; it may hold text of files: whoever shows it
-/// makes it printable.
+/// Receives a line for the user, without its end. It may contain text from files: the receiver must
+/// make it printable.
 using Say = std::function<void(std::string_view line)>;
 
-/// The numbers of all checkpoints, complete or not, ascending. None at all is an error, which says
-/// what folder was wanted.
+/// The numbers of all checkpoints, complete or not, ascending. An empty list is an error that names
+/// the expected folder.
 Result<std::vector<std::uint64_t>> checkpoints_in(Disk& disk, Folder& folder);
-/// If LATEST names one that is newer than all that are there.
+/// Warns if LATEST names a checkpoint that is newer than all existing ones.
 void say_if_newest_is_lost(Folder& folder, const Say& say);
 
-/// Says of each checkpoint whether it is complete, and what is in it. Of `json` one line, an
-/// object.
+/// Describes each checkpoint and its content. With `json` the output is one line with an object.
 Status inspect(Disk& disk, Folder& folder, bool json, const Say& say);
 
-/// Reads every byte of each checkpoint that has a manifest, and says of each whether it is right.
-/// The error is the first one's that is not, with file and place, or with what is attached;
-/// kMalformed also if there is none to read.
+/// Reads every byte of each checkpoint that has a manifest, and reports whether it is valid.
+/// Returns the first error, with file and position or with the attachment; kMalformed also if there
+/// is no checkpoint to read.
 Status verify(Disk& disk, Folder& folder, const Say& say);
 
-/// Folder::prune(), and says what went and what stays, also after an error.
+/// Calls Folder::prune(), and reports removed and remaining checkpoints, also after an error.
 Status prune(Disk& disk, Folder& folder, std::size_t keep, const Say& say);
 
 }  // namespace stretto::checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoint, which tensors, then entry by entry.
+// Chooses a checkpoint and its tensors, then copies entry by entry.
 #include "tools/checkpoint/export.h"
 
 #include <fmt/core.h>
@@ -45,7 +45,7 @@ Status at(const std::string& path, const Status& status) {
   return {status.code(), fmt::format("'{}': {}", path, status.cause())};
 }
 
-// A part's head alone: whoever takes bytes ends the reading by an error.
+// Reads only a part's head: the callback ends the reading by an error.
 Result<SavedPartHead> read_head(PartsReader& reader, std::size_t index, const TensorSpec& spec,
                                 std::uint32_t part_bytes) {
   std::optional<Result<SavedPartHead>> head;
@@ -60,7 +60,7 @@ bool may_be_encoded(const TensorSpec& spec) {
   return spec.options.codec && spec.options.codec->lossy();
 }
 
-// The tensors of which some part's value is encoded: that stands in the parts' heads alone.
+// Tensors with some encoded value, which only the parts' heads show.
 Result<std::set<std::size_t>> encoded_tensors(Disk& disk, const Folder& folder,
                                               const CheckpointManifest& manifest,
                                               const Inventory& inventory) {
@@ -85,7 +85,7 @@ Result<std::set<std::size_t>> encoded_tensors(Disk& disk, const Folder& folder,
   return encoded;
 }
 
-// The piece of a saved part that belongs to its value, which lies behind the head.
+// The piece of a saved part that belongs to its value, behind the head.
 std::span<const std::byte> of_value(std::uint64_t offset, std::span<const std::byte> bytes,
                                     std::uint64_t value_bytes) {
   const std::uint64_t begin = sizeof(SavedPartHead);
@@ -117,7 +117,7 @@ Status copy_part(PartsReader& reader, std::size_t index, const std::string& path
   });
 }
 
-// Writes the bytes of entry `index`, a stripe of what is attached, to item `item`.
+// Writes the bytes of entry `index`, a stripe of an attachment, to item `item`.
 Status copy_stripe(PartsReader& reader, std::size_t index, const ExportPlan& plan, std::size_t item,
                    ExportTarget& target) {
   const std::uint64_t begin = plan.items[item].stripes.at(reader.entries()[index].key.part);
@@ -133,7 +133,7 @@ struct SavedTensors {
   const Inventory& inventory;
 };
 
-// Where an entry goes, of that kind, by the manifest's number or the inventory's.
+// The item of an entry, by its kind and its index in the manifest or the inventory.
 using ItemOf = std::map<std::pair<Kind, std::size_t>, std::size_t>;
 
 Status copy_file(const SavedTensors& from, const CheckpointManifest::File& file,
@@ -169,7 +169,7 @@ Status copy_all(const SavedTensors& from, const ExportPlan& plan, ExportTarget& 
   return {};
 }
 
-// How a tensor was declared, or what was said of what is attached.
+// The declaration of a tensor, or the description of an attachment.
 Json description_of(const SavedTensors& from, Kind kind, std::size_t index) {
   if (kind == Kind::kPart) return json_of(from.manifest.tensors[index]);
   const Inventory::Attached& attached = from.inventory.attached()[index];
@@ -179,7 +179,7 @@ Json description_of(const SavedTensors& from, Kind kind, std::size_t index) {
   return json;
 }
 
-// All tensors and all that is attached, and by which name each is in the export, or why it is not.
+// All tensors and attachments, with the name of each in the export, or why it is skipped.
 std::string registry_of(const SavedTensors& from, const ExportPlan& plan, ExportFormat format) {
   const CheckpointManifest& manifest = from.manifest;
   Json json{{"number", manifest.origin.number}, {"step", manifest.origin.step},

@@ -22,7 +22,7 @@ Status in_part(const TensorSpec& spec, std::uint32_t part, std::string_view what
           fmt::format("tensor '{}' is there in part: its part {} {}", spec.name, part, what)};
 }
 
-// Why a tensor is left out; nothing if it is not.
+// Why a tensor is skipped; nullopt if it is exported.
 Result<std::optional<std::string>> reason_to_skip(const TensorSpec& spec,
                                                   const Inventory::Tensor& tensor,
                                                   bool is_encoded) {
@@ -80,7 +80,7 @@ std::vector<std::uint64_t> begins_of(const std::map<std::uint32_t, std::uint64_t
   return begins;
 }
 
-// Items get their own names as titles at first.
+// Titles are the attachments' own names at first.
 Status add_attached(const Inventory& inventory, ExportPlan& plan) {
   for (std::size_t i = 0; i < inventory.attached().size(); ++i) {
     const Inventory::Attached& attached = inventory.attached()[i];
@@ -101,7 +101,7 @@ Status add_attached(const Inventory& inventory, ExportPlan& plan) {
   return {};
 }
 
-// No title is there twice: those of tensors stay as they are, also of such as are left out.
+// Makes titles unique: tensors keep theirs, and names of skipped tensors stay reserved.
 void tell_apart(const CheckpointManifest& manifest, std::vector<ExportPlan::Item>& items) {
   std::set<std::string> of_servers;
   for (const TensorSpec& spec : manifest.tensors) of_servers.insert(spec.name);
@@ -128,8 +128,8 @@ Status nothing_to_export(const CheckpointManifest& manifest, const Inventory& in
                       manifest.origin.number, why)};
 }
 
-// Where each one's data begins, in an order in which all are aligned. Their sum is no more than
-// files have: an index has 4 bytes for each 4 MiB.
+// Assigns offsets in an order in which all items are aligned. The total is bounded by the size of
+// the files: an index has 4 bytes for each 4 MiB.
 void lay_out(std::vector<ExportPlan::Item>& items) {
   std::ranges::sort(items, {}, [](const ExportPlan::Item& item) {
     return std::tuple(std::size_t{8} - bytes_of(item.dtype), item.kind, item.index);

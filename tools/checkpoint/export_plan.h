@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExportPlan: which of a checkpoint's tensors and of what is attached go where in an export,
-// decided before a byte is written.
+// ExportPlan: the position of each tensor and attachment in an export, decided before a byte is
+// written.
 #pragma once
 
 #include <set>
@@ -15,17 +15,17 @@ enum class ExportFormat : std::uint8_t { kSafetensors, kNpy };
 
 struct ExportPlan {
   struct Item {
-    Kind kind = Kind::kPart;  ///< A tensor, which is saved by parts, or what is attached.
-    std::size_t index = 0;    ///< The manifest's number of the tensor, or the inventory's.
-    /// Of the tensor that it is for others. What is attached gets "attached/" before its name where
-    /// servers have a tensor of that name.
+    Kind kind = Kind::kPart;  ///< A tensor, saved by parts, or an attachment.
+    std::size_t index = 0;    ///< Its index in the manifest, or in the inventory.
+    /// The tensor's name for readers. An attachment gets the prefix "attached/" if servers have a
+    /// tensor of its name.
     std::string title;
     std::string name;  ///< Its key, or its file.
     Dtype dtype = Dtype::kF32;
     std::vector<std::uint64_t> shape;
-    std::uint64_t begin = 0;  ///< Safetensors: where its data begins, behind the head.
-    std::uint64_t bytes = 0;  ///< Of its value.
-    std::vector<std::uint64_t> stripes = {};  ///< Attached: where each begins in its value.
+    std::uint64_t begin = 0;                  ///< Safetensors: offset of its data behind the head.
+    std::uint64_t bytes = 0;                  ///< Of its value.
+    std::vector<std::uint64_t> stripes = {};  ///< Attached: offset of each in its value.
   };
   struct Skipped {
     Kind kind = Kind::kPart;
@@ -33,16 +33,16 @@ struct ExportPlan {
     std::string why;
   };
 
-  /// Safetensors: in the order of their data, larger element types first, so that each is aligned.
+  /// Safetensors: sorted by offset, larger element types first, so that each is aligned.
   std::vector<Item> items;
   std::vector<Skipped> skipped;
 
-  /// So many of that kind.
+  /// The number of items of that kind.
   std::size_t items_of(Kind kind) const;
 };
 
 /// `encoded`: tensors with values that a codec made. kMalformed, naming the part or the stripe, if
-/// a tensor is there in part; kInvalidArgument if there is nothing to export.
+/// a tensor is incomplete; kInvalidArgument if there are no tensors to export.
 Result<ExportPlan> plan_export(const CheckpointManifest& manifest, const Inventory& inventory,
                                const std::set<std::size_t>& encoded, ExportFormat format);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft, its sync, its rename; for a file and for a folder.
+// Writes a draft, syncs and renames it; for a file and for a folder.
 #include "tools/checkpoint/export_target.h"
 
 #include <fmt/core.h>
@@ -67,7 +67,7 @@ class SafetensorsTarget final : public ExportTarget {
     return file_->write(data_ + plan_.items[item].begin + offset, bytes);
   }
 
-  // The registry first: where the file is, it is too.
+  // The registry first: so an exported file always has one.
   Status publish(const std::string& registry) override {
     Status status = file_->sync();
     if (status.ok()) status = absent(disk_, to_, kTakeAnother);
@@ -103,7 +103,7 @@ class SafetensorsTarget final : public ExportTarget {
   const CheckpointManifest& manifest_;
   const ExportPlan& plan_;
   std::unique_ptr<stretto::File> file_;
-  std::uint64_t data_ = 0;  // Where it begins in the file.
+  std::uint64_t data_ = 0;  // Its offset in the file.
   bool made_ = false;       // The draft.
   bool registered_ = false;
 };
@@ -134,7 +134,7 @@ class NpyTarget final : public ExportTarget {
     return {};
   }
 
-  // Parts of a tensor mostly come one after another: its file stays open till another one's come.
+  // Parts of a tensor mostly are consecutive: its file stays open until another tensor follows.
   Status write(std::size_t item, std::uint64_t offset, std::span<const std::byte> bytes) override {
     if (file_ == nullptr || item_ != item) {
       Result<std::unique_ptr<stretto::File>> file = disk_.open(path_of(item), Open::kWrite);
@@ -201,7 +201,7 @@ class NpyTarget final : public ExportTarget {
   const ExportPlan& plan_;
   std::unique_ptr<stretto::File> file_;  // Of item_.
   std::size_t item_ = 0;
-  std::uint64_t data_ = 0;  // Where it begins in the file.
+  std::uint64_t data_ = 0;  // Its offset in the file.
   bool made_ = false;       // The draft.
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExportTarget: where an export goes. It is written under another name, and gets its own in one
-// step once all of it is on the device.
+// ExportTarget: the output of an export. It is written under a temporary name, and renamed once all
+// of it is on the device.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace stretto::checkpoint {
 
-/// What is not published goes with its object. Thread: any, one at a time; calls block.
+/// The destructor removes unpublished output. Thread: any, one at a time; calls block.
 class ExportTarget {
  public:
   virtual ~ExportTarget() = default;
 
-  /// kInvalidArgument if something is there already.
+  /// kInvalidArgument if the output exists already.
   virtual Status make() = 0;
-  /// Bytes of item `item` of the plan, from `offset` of its value on, which may be amid an element.
+  /// Bytes of item `item` of the plan, from `offset` of its value on, possibly within an element.
   virtual Status write(std::size_t item, std::uint64_t offset,
                        std::span<const std::byte> bytes) = 0;
-  /// All of it has been written; `registry` says what it is, as JSON.
+  /// Publishes the complete output; `registry` describes it as JSON.
   virtual Status publish(const std::string& registry) = 0;
 };
 
-/// The plan, the manifest and the disk outlive it.
+/// The plan, the manifest and the disk must outlive the result.
 std::unique_ptr<ExportTarget> safetensors_target(Disk& disk, const std::string& to,
                                                  const CheckpointManifest& manifest,
                                                  const ExportPlan& plan);

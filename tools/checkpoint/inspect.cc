@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of checkpoints in words, and as JSON.
+// Describes a folder of checkpoints as text and as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,13 +15,13 @@
 namespace stretto::checkpoint {
 namespace {
 
-// A complete one.
+// A complete checkpoint.
 struct Complete {
   const CheckpointManifest& manifest;
   const Inventory& inventory;
 };
 
-// "f32[300x8], 9600 bytes", as far as it is there.
+// "f32[300x8], 9600 bytes", as far as known.
 std::string content_of(const Inventory::Attached& attached) {
   std::string type;
   if (attached.dtype) {
@@ -86,7 +86,7 @@ Json json_of_complete(const Complete& found) {
   return json;
 }
 
-// One checkpoint: in lines, or as an element of `list`.
+// Describes one checkpoint: in lines, or as an element of `list`.
 void inspect_one(Disk& disk, Folder& folder, std::uint64_t number, Json* list, const Say& say) {
   const Result<CheckpointManifest> manifest = folder.open(number);
   Status why = manifest.status();

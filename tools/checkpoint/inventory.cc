@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept is in proportion to the entries that there are, never to what a file claims.
+// Memory is proportional to the existing entries, never to what a file claims.
 #include "tools/checkpoint/inventory.h"
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ std::string type_in_words(std::optional<Dtype> dtype) {
   return dtype ? std::string(name_of(*dtype)) : "bytes";
 }
 
-// What a stripe says else of the whole than those that were there before.
+// A contradiction between a stripe and earlier stripes of the same attachment.
 std::optional<std::string> difference(const SavedEntry& entry, const Inventory::Attached& whole) {
   if (entry.total != whole.total) {
     return fmt::format("of {} bytes in all, and another stripe of it says {}", entry.total,

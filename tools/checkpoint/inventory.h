@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inventory: what a checkpoint has of each tensor and of what is attached, by its manifest and by
-// the indexes of its files; the entries' bytes are not read for it.
+// Inventory: a checkpoint's content by tensor and attachment, from its manifest and the indexes of
+// its files; the entries' bytes are not read.
 #pragma once
 
 #include <map>
@@ -20,43 +20,42 @@ namespace stretto::checkpoint {
 class Inventory {
  public:
   struct Tensor {
-    std::uint32_t parts = 0;                   ///< That it is cut into.
+    std::uint32_t parts = 0;                   ///< Total number of its parts.
     std::map<std::uint32_t, bool> saved = {};  ///< By number: whether they have a value.
   };
-  /// What workers attached by a name: all of them the same, or one of them its own.
+  /// An attachment, replicated or per worker.
   struct Attached {
     std::string name;
-    std::int32_t rank = kOfAll;  ///< Of the worker whose own it is.
-    std::uint64_t total = 0;     ///< Its bytes, as each of its stripes says.
+    std::int32_t rank = kOfAll;  ///< Of the worker that owns it.
+    std::uint64_t total = 0;     ///< Its size, as each of its stripes states.
     std::optional<Dtype> dtype = std::nullopt;
     std::string shape = "";
-    std::map<std::uint32_t, std::uint64_t> stripes = {};  ///< That are there: their bytes.
-    std::uint64_t saved = 0;                              ///< The bytes of those.
+    std::map<std::uint32_t, std::uint64_t> stripes = {};  ///< Existing ones: their sizes.
+    std::uint64_t saved = 0;                              ///< Total of `stripes`.
 
-    /// Of all of it. The first files of this format say no total: there one stripe is all.
+    /// The whole size. The first files of this format have no total: there one stripe is the whole.
     std::uint64_t bytes() const { return total == 0 && stripes.size() == 1 ? saved : total; }
-    /// Whole ones; bytes where it has no element type.
+    /// Complete elements; bytes if it has no element type.
     std::uint64_t elements() const { return bytes() / (dtype ? bytes_of(*dtype) : 1); }
     /// "'random state' of worker 2".
     std::string describe() const;
   };
 
-  /// Of a manifest that outlives it. kMalformed if it describes a tensor that cannot be cut.
+  /// For a manifest that outlives it. kMalformed if it describes a tensor that cannot be cut.
   static Result<Inventory> of(const CheckpointManifest& manifest);
 
-  /// Adds what the file at `path` has, of which the manifest says `wanted` entries. kMalformed,
-  /// naming it, if there are more or fewer; a part of a tensor that there is not, that it cannot
-  /// have or that another file has too; a stripe that another file has too or that says something
-  /// else of the whole than the others.
+  /// Adds the entries of the file at `path`, of which the manifest lists `wanted`. kMalformed,
+  /// naming the file, if their number differs; for a part of an unknown tensor, an impossible part
+  /// or a duplicate of another file's; for a stripe that duplicates or contradicts another.
   Status add(const std::string& path, std::uint64_t wanted, const std::vector<SavedEntry>& entries);
 
   /// In the manifest's order.
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// The manifest's number of the tensor of this name, which it has.
+  /// The manifest's index of the tensor of this name, which must exist.
   std::size_t number_of(const std::string& tensor) const { return numbers_.at(tensor); }
   /// In the order of the files.
   const std::vector<Attached>& attached() const { return attached_; }
-  /// The place there of what is attached by this name, of this worker or of all, which is there.
+  /// The index in attached() of this attachment, which must exist; `rank`: as in Attached.
   std::size_t number_of(const std::string& attached, std::int32_t rank) const {
     return attached_numbers_.at({attached, rank});
   }
@@ -81,7 +80,7 @@ Result<PartsReader> open_file(Disk& disk, const Folder& folder, const Checkpoint
 Result<Inventory> take_inventory(Disk& disk, const Folder& folder,
                                  const CheckpointManifest& manifest);
 
-/// The first part that is not saved; none if all are.
+/// The first unsaved part; none if all are saved.
 std::optional<std::uint32_t> first_missing(const Inventory::Tensor& tensor);
 
 }  // namespace stretto::checkpoint

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-checkpoint: looks at a folder of checkpoints, reads all of it, writes tensors for other
-// programs, and removes old checkpoints.
+// stretto-checkpoint: inspects, verifies, exports and prunes a folder of checkpoints.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gflags/gflags.h>
@@ -40,7 +39,7 @@ Status unusable(const std::string& cause) { return {Code::kInvalidArgument, caus
 
 bool is_given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
-// Which command a flag is for.
+// Rejects flags of other commands.
 Status check_flags(const std::string& command) {
   constexpr const char* kFlags[][2] = {{"json", "inspect"},
                                        {"to", "export"},
@@ -67,7 +66,7 @@ Status check_flags(const std::string& command) {
   return {};
 }
 
-// Without slashes behind it; "/" stays.
+// Removes trailing slashes; keeps "/".
 std::string trimmed(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of any bytes as fields of JSON, as spec_json.h has those of tensors.
+// Names of arbitrary bytes as fields of JSON, as spec_json.h does for tensors.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,7 +10,7 @@
 
 namespace stretto::checkpoint {
 
-/// Sets "name", or "name_hex" of what is no UTF-8.
+/// Sets "name", or "name_hex" if it is not UTF-8.
 inline void put_name(Json& json, const std::string& name) {
   if (is_text(name)) {
     json["name"] = name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bounds that a server holds a part against which it loads; differences before sums, so
-// that no number of a file overflows.
+// Checks the same bounds as a server that loads a part; subtracts before adding, so that no number
+// of a file overflows.
 #include "tools/checkpoint/part_check.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ Status impossible(const SavedEntry& entry, std::string_view what) {
   return {Code::kMalformed, fmt::format("{} {}", describe(entry.key), what)};
 }
 
-// Of the value of a part of so many elements.
+// Size of the value of a part with `elements` elements.
 std::uint64_t value_bytes_of(const SavedPartHead& head, const TensorSpec& spec,
                              std::uint64_t elements) {
   if (head.version == 0) return 0;
@@ -81,7 +81,7 @@ Result<SavedPartHead> head_of(std::span<const std::byte> first, const SavedEntry
     return impossible(entry, fmt::format("owes {} bytes, and {} elements owe {} or none",
                                          head.owed_bytes, elements, elements * sizeof(float)));
   }
-  // All three have bounds by now, far below 2^64.
+  // All three sizes are bounded here, far below 2^64.
   const std::uint64_t whole = sizeof head + head.value_bytes + head.owed_bytes +
                               ops::remembered_bytes(spec.options.update, spec.dtype, elements);
   if (entry.bytes != whole) {

@@ -20,12 +20,12 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t kMostDimensions = 32;
-// That are read of a description. It is a bound for what a file says; programs have fewer.
+// Limit for untrusted descriptions; programs have fewer.
 constexpr std::size_t kMostSizes = 1024;
-// With a number behind and ".npy" it stays below the 255 bytes that file systems take.
+// With a number and ".npy" appended, a name stays below the file system limit of 255 bytes.
 constexpr std::size_t kMostNameBytes = 200;
 
-// "2x3": its numbers.
+// The numbers in "2x3".
 std::optional<std::vector<std::uint64_t>> dimensions_of(std::string_view word) {
   std::vector<std::uint64_t> sizes;
   const char* at = word.data();
@@ -51,7 +51,7 @@ bool has_elements(const std::vector<std::uint64_t>& sizes, std::uint64_t element
   return product == elements;
 }
 
-// Of the first word that is a shape of so many elements.
+// The sizes in the first word that is a shape of `elements` elements.
 std::optional<std::vector<std::uint64_t>> sizes_in(std::string_view description,
                                                    std::uint64_t elements) {
   while (!description.empty()) {
@@ -104,7 +104,7 @@ std::string percent_encoded(std::string_view name) {
   return safe;
 }
 
-// '~' is in no name that was not cut, and the number in no two.
+// '~' occurs only in shortened names, each with a different number.
 std::vector<std::string> npy_names(const std::vector<std::string_view>& tensors) {
   std::vector<std::string> names;
   std::size_t cut = 0;
@@ -125,7 +125,7 @@ std::vector<std::string> safetensors_keys(const std::vector<std::string_view>& t
   for (const std::string_view tensor : tensors) {
     std::string key(tensor);
     if (key == "__metadata__" || !is_text(key)) {
-      key = "%" + percent_encoded(tensor);  // No two of these are the same.
+      key = "%" + percent_encoded(tensor);  // These are unique.
       while (all.contains(key)) key += fmt::format("~{}", ++taken);
     }
     keys.push_back(std::move(key));
@@ -176,7 +176,7 @@ std::string npy_head(Dtype dtype, const std::vector<std::uint64_t>& shape) {
   return head + text;
 }
 
-// The lower half of a f32 is zeros, and comes with the first byte of the upper one.
+// The lower half of an f32 is zero, and is written with the first byte of the upper half.
 std::vector<std::byte> widened(std::span<const std::byte> bf16, bool from_middle) {
   std::vector<std::byte> f32;
   f32.reserve(2 * bf16.size() + 1);

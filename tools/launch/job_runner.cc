@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop, and the hands of the supervisor.
+// The event loop of one attempt; it executes the supervisor's decisions.
 #include "tools/launch/job_runner.h"
 
 #include <errno.h>
@@ -28,8 +28,8 @@ namespace stretto::launch {
 namespace {
 
 constexpr std::size_t kMaxSignalsATurn = 64;
-constexpr Duration kFarPatience = 5s;  // For an agent to be heard, besides what the kernel takes.
-constexpr Duration kDrain = 20s;       // As servers have it.
+constexpr Duration kFarPatience = 5s;  // Limit for an agent's answer, on top of Limits::reap.
+constexpr Duration kDrain = 20s;       // The same as the servers' drain timeout.
 constexpr int kCannotExecuteStatus = 127;
 constexpr const char* kNoHostLeft = "no host is left on which it could run";
 
@@ -50,7 +50,7 @@ Limits limits_of(const Plan& plan, const SchedulerSupervisor& seat) {
   return limits;
 }
 
-// Tells the supervisor of each statement that a line completes.
+// Reports each statement that a line completes to the supervisor.
 OutputRelay::OnLine heard_by(std::vector<StatementReader>& speech, Supervisor& supervisor,
                              const Clock& clock, std::function<void(const Reaction&)> react) {
   return [&, react = std::move(react)](std::size_t member, std::string_view line) {
@@ -65,7 +65,7 @@ OutputRelay::Shows shown_by(const Supervisor& supervisor) {
   };
 }
 
-// All outlive what is returned.
+// The result refers to all arguments.
 JobSites sites_of(const std::vector<JobMember>& members, const Placement& placement,
                   const Meeting& meeting, const Plan& plan, const RemoteHosts& far,
                   const Supervisor& supervisor, const HostDrains& notices) {
@@ -78,7 +78,7 @@ JobSites sites_of(const std::vector<JobMember>& members, const Placement& placem
           .hears = [&](std::size_t site) { return far.hears(site) && !notices.leaves(site); }};
 }
 
-// Who waits for a host to be free sees its agent end, where that is the only thing to end.
+// Over ssh a drained host's agent is finished, so that a caller waiting for the host sees it end.
 HostDrains::Ways ways_of(RemoteHosts& far, const Plan& plan, const Placement& placement,
                          std::function<void(const Reaction&)> react, std::function<void()> save) {
   return {.react = std::move(react),
@@ -113,8 +113,8 @@ std::size_t index_of(Rank server, const std::vector<JobMember>& members) {
   return static_cast<std::size_t>(found - members.begin());
 }
 
-// What it has to know before all else. A time limit that somebody has given for members to join
-// lasts; without one each has as long as its process runs, since its end is told.
+// Settings that the scheduler needs first. A time limit for joins that the user has set applies;
+// otherwise members may join while their processes run, since the launcher reports exits.
 std::string lines_for_scheduler(const Plan& plan, const Variables& inherited) {
   const bool limited =
       plan.start_timeout || !told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S").empty();
@@ -125,8 +125,8 @@ std::string line_of_refusal(Rank server, const Status& why) {
   return line_of(StartRefusal{server, why.cause()}) + "\n";
 }
 
-// What follows of a server that is to be started for another one's place; or the scheduler hears
-// why it cannot be. One that runs is told of when it ends, and asked for again.
+// What follows when a server must start to replace another server; if it cannot start, the
+// scheduler gets the cause. A replacement that still runs ends first, and is requested again.
 Reaction reaction_to(const MigrationOrder& order, Supervisor& supervisor, const JobSites& sites,
                      Host& scheduler) {
   const std::size_t member = index_of(order.server, sites.members);
@@ -267,7 +267,7 @@ void JobRunner::turn() {
   if (!ended_.empty() || children_changed_ || far_.take_orphans_change()) {
     children_changed_ = false;
     here_.reap_orphans();
-    // All that is seen in one look: the supervisor compares ends.
+    // All exits of one iteration at a time: the supervisor compares them.
     const std::vector<Ended> ended = std::exchange(ended_, {});
     for (const Ended& one : ended) tell_of_end(one.member);
     react(supervisor_.on_ended(ended, here_.orphans() + far_.orphans(), clock_.now()));
@@ -285,7 +285,7 @@ std::optional<Duration> JobRunner::patience() const {
   return next - clock_.now();
 }
 
-// A host that does not answer is named, where the supervisor would only miss the scheduler.
+// Names a host that does not answer; the supervisor would only report a missing scheduler.
 void JobRunner::look_at_time() {
   const Time now = clock_.now();
   announcement_.on_time(now);
@@ -319,11 +319,11 @@ void JobRunner::on_refused(std::size_t member, Status why) {
 }
 
 void JobRunner::on_ready(std::string_view text) {
-  // If it has ended, its status says more than its silence; if not, the deadline will come.
+  // The exit status of an ended scheduler is more specific; otherwise the start limit applies.
   if (text.empty() || finishing_) return;
   const std::size_t end = text.find('\n');
   seat_.hear(clock_.now());
-  if (scheduler_.port != 0) {  // It has said where it listens.
+  if (scheduler_.port != 0) {  // The scheduler has reported its address.
     const std::string_view line = text.substr(0, end);
     const std::optional<JobFormation> gathering = gathering_named(line);
     const std::optional<LossReport> news = loss_news_in(line);
@@ -343,7 +343,7 @@ void JobRunner::on_ready(std::string_view text) {
   if (!address.ok() || end == std::string_view::npos || address->port == 0)
     return react(supervisor_.on_never_ready(no_address(text), clock_.now()));
   scheduler_ = *address;
-  // A job that stretto-top does not find by itself is as good as any.
+  // A job that stretto-top cannot discover runs as well as any other.
   const Status known = announcement_.publish(plan_, scheduler_, ingredients_, clock_.now());
   if (!known.ok()) relay_.say(fmt::format("warning: {}", known.cause()));
   react(supervisor_.on_ready());
@@ -366,7 +366,7 @@ bool JobRunner::on_lost(RemoteHost& host, Status why, Time since) {
     relay_.say(fmt::format("warning: {}", why.cause()));
     return false;
   }
-  // Whoever is told twice to have ended is not here any more.
+  // A member whose exit is reported twice has been removed already.
   const std::vector<std::size_t> lost = placement_.members_at(far_.site_of(host));
   const std::vector<Ended> known = std::exchange(ended_, {});
   for (const Ended& one : known) tell_of_end(one.member);
@@ -400,7 +400,7 @@ void JobRunner::on_note(const RemoteHost& host, std::string_view line) {
 void JobRunner::start(std::size_t member) {
   STRETTO_CHECK(!gathering_ && !finishing_ && local_ranks_.size() == members_.size());
   const std::size_t site = placement_.site_of.at(member);
-  if (!relay_.has(member)) relay_.open(member);  // It may have run before.
+  if (!relay_.has(member)) relay_.open(member);  // The member may have run before.
   speech_[member].begin_again();
   std::string bind_host = member == 0 ? meeting_.scheduler_host : meeting_.bind_hosts[site];
   if (placement_.only_here() && plan_.interface.empty()) bind_host.clear();
@@ -418,8 +418,8 @@ void JobRunner::start(std::size_t member) {
   for (const std::size_t ended : seat_.ended()) tell_of_end(ended);
 }
 
-// The scheduler sees links that end, and cannot tell why. Of a host that is lost nobody will tell
-// more, and the job does not outlive it.
+// The scheduler sees connections close and cannot know the cause. The launcher reports exits on a
+// failed host as well, since no other process can.
 void JobRunner::tell_of_end(std::size_t index) {
   const JobMember& member = members_[index];
   seat_.note_end(index);
@@ -429,10 +429,10 @@ void JobRunner::tell_of_end(std::size_t index) {
 
 void JobRunner::react(const Reaction& reaction) {
   for (const std::string& note : reaction.notes) relay_.say(note);
-  // First: they are for those who have run so far, in whose place others may be started.
+  // Signals first: they are for processes of before, which `starts` may replace.
   for (const SignalOrder& order : reaction.orders) host_of(order.member).signal(order);
   for (const std::size_t member : reaction.starts) {
-    if (supervisor_.may_start()) start(member);  // The start of one before may have failed.
+    if (supervisor_.may_start()) start(member);  // An earlier start may have failed.
   }
   for (const Restart& restart : reaction.restarts) {
     if (!supervisor_.may_start(restart.member)) continue;
@@ -441,7 +441,7 @@ void JobRunner::react(const Reaction& reaction) {
     if (settle(member, instead_of, wanted, sites_, placement_, local_ranks_)) {
       if (member == instead_of && !is_worker) seat_.note_restart();
       start(member);
-    } else if (is_worker && member != instead_of) {  // It may be started later, for another worker.
+    } else if (is_worker && member != instead_of) {  // It may start for another worker.
       relay_.say(label_of(members_[member]) + " is not started: " + kNoHostLeft);
     } else {
       on_refused(member, {Code::kResource, kNoHostLeft});
@@ -455,8 +455,8 @@ Host& JobRunner::host_of(std::size_t member) {
   return far_.at(site);
 }
 
-// Writes what goes, and leaves output in the pipes of processes while its reader does not keep up:
-// they wait then, and the launcher does not.
+// Writes without blocking. While a reader is slow, output stays in the pipes of the processes: they
+// block, and the launcher does not.
 void JobRunner::balance() {
   relay_.write();
   for (std::size_t stream = 0; stream < 2; ++stream) {
@@ -481,7 +481,7 @@ void JobRunner::finish() {
     relay_.say(fmt::format("warning: the kernel does not end {} orphaned processes", left));
 }
 
-// Their output may be more than its reader takes at once; only silence has a limit.
+// Pending output may exceed what its reader takes at once; only silence has a limit.
 void JobRunner::wait_for_far_hosts() {
   Time until = clock_.now() + plan_.limits.reap + kFarPatience;
   while (!far_.over()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-launch: starts a whole job, on this host or on many, watches it, and ends with its
-// outcome; and the agent that does the same for it on another host.
+// stretto-launch: starts a whole job, on this host or on many, supervises it, and exits with its
+// outcome. The agent mode does the same on another host.
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -57,7 +57,7 @@ int refuse(Status status, std::string_view operation, int exit_status) {
   return exit_status;
 }
 
-// A descriptor of ours must not be taken for stdin, stdout or stderr.
+// Our descriptors must not be mistaken for stdin, stdout or stderr.
 void open_standard_descriptors() {
   int number = 0;
   while (number >= 0 && number <= STDERR_FILENO) number = ::open("/dev/null", O_RDWR);
@@ -75,7 +75,7 @@ Variables environment() {
   return variables;
 }
 
-// What was set in vain; of the processes of the job nobody says it again.
+// Warns of variables without effect; processes of the job do not repeat the warning.
 void warn_of_variables(const Plan& plan, const Variables& inherited) {
   std::set<std::string> found;
   for (const auto& [name, value] : inherited) found.insert(name);
@@ -94,7 +94,7 @@ struct Job {
   std::string directory;  // Where processes run.
 };
 
-// An elastic job begins with as many workers as there are slots for, if those are enough.
+// An elastic job starts with one worker per slot, if these are enough.
 Status fit_to_slots(Plan& plan, const Variables& inherited) {
   std::uint64_t slots = slots_of(plan.hosts);
   if (via_of(plan, inherited, is_this_host) == Via::kSlurm) {
@@ -111,7 +111,7 @@ Status fit_to_slots(Plan& plan, const Variables& inherited) {
   return {};
 }
 
-// Elsewhere the folder may be there although it is not here.
+// On other hosts the folder may exist although this host has none.
 Status enter_directory(Job& job) {
   std::error_code error;
   const bool used_here = job.placement.members_at(0).size() > 1 || job.placement.only_here();
@@ -123,7 +123,7 @@ Status enter_directory(Job& job) {
   return {};
 }
 
-// What the surroundings add to the command line.
+// Adds settings from the environment to the command line.
 Result<Job> settled(Plan plan, const Variables& inherited) {
   if (Status status = require_one_launcher(plan, inherited); !status.ok()) return status;
   const StartMethod method = method_of(via_of(plan, inherited, is_this_host));
@@ -140,10 +140,10 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   if (Status status = fit_to_slots(plan, inherited); !status.ok()) return status;
   if (plan.checkpoint.empty()) plan.checkpoint = told(plan, inherited, "STRETTO_CHECKPOINT");
   if (Status status = check_checkpoints(plan); !status.ok()) return status;
-  // A scheduler that stands still for less than the dead time is not lost, and speaks again.
+  // A scheduler that is suspended for less than `dead_after` is not lost and answers again.
   plan.limits.word =
       time_told(plan, inherited, "STRETTO_DEAD_AFTER_S", JobSettings().dead_after) + 1s;
-  // It tries for as long as who begins does.
+  // A restarted worker retries for `rendezvous_timeout`, as a new one does.
   plan.limits.again = plan.limits.word + time_told(plan, inherited, "STRETTO_RENDEZVOUS_TIMEOUT_S",
                                                    Config().rendezvous_timeout);
   std::error_code error;
@@ -163,7 +163,7 @@ Result<Job> settled(Plan plan, const Variables& inherited) {
   return job;
 }
 
-// The job as it begins again: elsewhere, if a host was lost.
+// The restarted job, placed on other hosts if a host was lost.
 Result<Job> placed_anew(Job job, Plan plan, const Variables& inherited) {
   const bool moved = plan.hosts != job.plan.hosts || plan.server_hosts != job.plan.server_hosts ||
                      plan.scheduler_host != job.plan.scheduler_host;
@@ -179,7 +179,7 @@ Result<Job> placed_anew(Job job, Plan plan, const Variables& inherited) {
   return job;
 }
 
-// What is to be done next, if anything; why not, where it cannot be, is added to what is said.
+// The next attempt, if any; if it is impossible, the cause goes to `next.notes`.
 std::optional<Job> another_attempt(const Job& job, Next& next, const Variables& inherited) {
   if (!next.plan) return std::nullopt;
   Result<Job> again = placed_anew(job, *std::move(next.plan), inherited);
@@ -188,7 +188,7 @@ std::optional<Job> another_attempt(const Job& job, Next& next, const Variables& 
   return std::nullopt;
 }
 
-// What a launcher leaves in this user's folders if it is killed.
+// Files in this user's folders that a killed launcher leaves behind.
 std::vector<std::string> own_files() {
   const std::vector<std::string> folders = job_folders(process_environment());
   std::vector<std::string> paths = own_job_files(folders);
@@ -203,7 +203,7 @@ int run_job(Job job, const Variables& inherited) {
   for (bool first = true;; first = false) {
     Result<Programs> programs = find_programs(job.plan, job.placement, inherited);
     if (!programs.ok()) return refuse(programs.status(), "start", kCannotExecuteStatus);
-    // Of its own each time: who was lost to the one before does not come to this.
+    // A new token for each attempt: processes lost to an earlier attempt cannot join.
     Result<std::string> token = job_token(inherited);
     if (!token.ok()) return refuse(token.status(), "start", 1);
     const LaunchContext ingredients{inherited, *programs, *token, job.placement, job.directory};
@@ -215,7 +215,7 @@ int run_job(Job job, const Variables& inherited) {
       runner.conclude(next.notes, {});
       job = *std::move(again);
       if (!signals.asked_to_end()) continue;
-      next.notes.clear();  // It was said.
+      next.notes.clear();  // Already printed.
     }
     runner.conclude(next.notes, outcome.verdict);
     return outcome.verdict.exit_status;
@@ -251,7 +251,7 @@ int print_manifests(Plan plan, const Variables& inherited) {
        {check_flags(plan, StartMethod::kKubernetes, is_this_host), check_checkpoints(plan)}) {
     if (!status.ok()) return refuse_arguments(status);
   }
-  // Kubernetes hands the token to pods by itself.
+  // Kubernetes passes the token to pods.
   if (Status status = check_encryption(plan, Via::kLocal, true, inherited); !status.ok()) {
     return refuse_arguments(status);
   }
@@ -264,14 +264,14 @@ int print_manifests(Plan plan, const Variables& inherited) {
   return 0;
 }
 
-// Of the launcher's own folder, whatever --bin-dir says. Pods have a Python of their own.
+// The launcher's own folder counts, whatever --bin-dir says. Pods have their own Python.
 std::string python_of(Action action, const Variables& inherited) {
   const Result<std::string> folder = program_directory({}, {});
   if (action == Action::kPrint || !folder.ok()) return "python3";
   return python_beside(*folder, value_of(inherited, "VIRTUAL_ENV"));
 }
 
-// How workers run PROGRAM. Its file is looked for where one of them starts here.
+// How workers run PROGRAM. Its file is checked if some worker starts on this host.
 Status choose_python(Job& job, const Variables& inherited) {
   Plan& plan = job.plan;
   if (plan.no_python) return {};
@@ -291,7 +291,7 @@ Status choose_python(Job& job, const Variables& inherited) {
   return {};
 }
 
-// This process becomes the worker: its signals, output and end are the worker's own.
+// This process becomes the worker, with its signals, output and exit status.
 int join_job(std::span<const std::string> words, const Variables& inherited) {
   const Result<Joining> joining =
       joining_from(words, inherited, known_jobs(job_folders(process_environment())));
@@ -309,7 +309,7 @@ int join_job(std::span<const std::string> words, const Variables& inherited) {
                 "start", kCannotExecuteStatus);
 }
 
-// This process is the parent of servers that have places of the job.
+// This process is the parent of the servers that join the job.
 int join_servers(std::span<const std::string> words, const Variables& inherited) {
   const Result<ServerJoin> wish = servers_wish(words);
   if (!wish.ok()) return refuse_arguments(wish.status());
@@ -337,7 +337,7 @@ Status check_nodes(const Plan& plan, const Variables& inherited) {
   return check_token_of_nodes(value_of(inherited, "STRETTO_JOB_TOKEN"));
 }
 
-// -1: the rank is the choice of node 0.
+// -1: node 0 assigns the rank.
 std::int64_t node_of(const Plan& plan) {
   if (plan.node_rank) return std::int64_t{*plan.node_rank};
   return resolves_to_this_host(plan.meeting_point.host) ? 0 : -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By name, by process, by address.
+// Finds a job by name, by process, or by address.
 #include "tools/trace/attach.h"
 
 #include <fmt/core.h>

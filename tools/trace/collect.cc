@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scheduler answers is checked as any peer's word is.
+// Answers of a scheduler are checked like those of any peer.
 #include "tools/trace/collect.h"
 
 #include <fmt/core.h>
@@ -39,7 +39,7 @@ std::string text_in(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// A state of the trace that we began. The scheduler keeps one: somebody else's replaces it.
+// State of our trace. The scheduler keeps only one: another user's trace replaces it.
 Result<Json> state_of(ObserverClient& observer, std::uint32_t first, std::uint64_t number) {
   Result<Json> state = parsed(observer.trace_state(first), "state of the trace");
   if (state.ok() && count_in(*state, "number") != number) {
@@ -51,7 +51,7 @@ Result<Json> state_of(ObserverClient& observer, std::uint32_t first, std::uint64
   return state;
 }
 
-// A job that still gathers its nodes has nobody to trace yet.
+// A job that is still forming cannot be traced.
 Status wait_until_begun(ObserverClient& observer, std::uint32_t seconds,
                         const std::function<void(const std::string&)>& say) {
   for (Duration waited{};; waited += kBetweenLooks) {
@@ -169,7 +169,7 @@ Result<trace::Trace> collect(ObserverClient& observer, const TraceExtent& extent
     }
   }
   if (Status status = fetch_names(observer, trace); !status.ok()) return status;
-  Result<Json> still = state_of(observer, 0, number);  // What was fetched was all ours.
+  Result<Json> still = state_of(observer, 0, number);  // All that was fetched is of our trace.
   return still.ok() ? Result<trace::Trace>(std::move(trace)) : still.status();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collecting a trace from a running job: start it, wait for its end, fetch it in pieces.
+// Collects a trace from a running job: starts it, waits for its end, and fetches it in pieces.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace stretto::observe {
 
-/// How much of a job is traced.
+/// Extent of a trace.
 struct TraceExtent {
-  std::uint32_t iterations = 0;  ///< 0: all that begin within `seconds`,
-  std::uint32_t seconds = 60;    ///< which is else the most time that they may take.
+  std::uint32_t iterations = 0;  ///< 0: all that start within `seconds`,
+  std::uint32_t seconds = 60;    ///< which otherwise is their time limit.
 };
 
-/// Waits until the job has begun and traces it then. It waits `seconds` at most, or a minute where
-/// these say only how long the trace is. `say` is told, now and then, how far it is.
+/// Waits until the job has started, then traces it. The wait is at most `seconds`, or a minute if
+/// `seconds` is the length of the trace. `say` gets progress messages periodically.
 Result<trace::Trace> collect(ObserverClient& observer, const TraceExtent& extent,
                              const std::function<void(const std::string&)>& say);
 

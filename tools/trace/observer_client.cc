@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Van on the tool's own thread, stepped until the answer is there.
+// A Van on the tool's own thread, stepped until the answer arrives.
 #include "tools/trace/observer_client.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ namespace stretto::observe {
 namespace {
 
 constexpr Duration kPatience = 10s;
-constexpr Duration kMovePatience = std::chrono::hours(24);  // It ends with the job, or before.
+constexpr Duration kMovePatience = std::chrono::hours(24);  // The job's end also ends it.
 
 class LiveObserver final : public ObserverClient, private Van::Handler {
  public:
@@ -101,7 +101,7 @@ class LiveObserver final : public ObserverClient, private Van::Handler {
  private:
   using What = control::Observe::What;
 
-  // Why the scheduler did not answer what was asked.
+  // Why the scheduler rejected the request.
   static Status refusal_in(const control::Message& answer, const char* otherwise) {
     const auto* fault = std::get_if<control::Fault>(&answer);
     if (fault == nullptr) return {Code::kMalformed, otherwise};
@@ -159,7 +159,7 @@ class LiveObserver final : public ObserverClient, private Van::Handler {
 
 ServerJoinStatus news_in(const control::Move& move) {
   using What = ServerJoinStatus::What;
-  if (move.joining != 0 && !move.why.ok() && move.other != 0) {  // That one has been started.
+  if (move.joining != 0 && !move.why.ok() && move.other != 0) {  // The server has started.
     return {.what = What::kGivenUp, .server = move.other, .from = move.server, .why = move.why};
   }
   const What asked = move.why.ok() ? What::kStarts : What::kRefused;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of computations, each of which needs the tensor that the program waited for before it.
+// Assumes a chain of computations: each needs the tensor that the program awaited before it.
 #include "tools/trace/tac_order.h"
 
 #include <fmt/core.h>

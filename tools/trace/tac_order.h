@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From measured times to an order of transfers by TAC, as a file that stretto::file_order reads.
+// Derives the TAC order of transfers from measured times, as a file for stretto::file_order.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace stretto::observe {
 
-/// A line for each tensor: name, tab, rank. Tensors are taken to be used one after the other.
-/// Errors: InvalidArgument if nothing was measured, or a name cannot stand in such a file.
+/// A line per tensor: name, tab, rank. Tensors are assumed to be used one after the other. Errors:
+/// InvalidArgument without measurements, or if a name cannot be written to the file.
 Result<std::string> tac_file(const std::vector<trace::Measured>& measured);
 
 }  // namespace stretto::observe

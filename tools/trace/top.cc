@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row for each node; who holds the others up stands out.
+// A row for each node; stragglers are marked.
 #include "tools/trace/top.h"
 
 #include <fmt/core.h>
@@ -25,10 +25,10 @@ std::string rate(double bytes_per_s) {
   return fmt::format("{:.1f} kB/s", bytes_per_s / 1e3);
 }
 
-// Shares below this are the noise of any job.
+// Smaller fractions are the noise of any job.
 constexpr double kWorthAWord = 0.25;
 
-// What a worker's readers deliver, how long it waits for them, and what is wrong with that.
+// The throughput of a worker's readers, its wait for them, and their problem.
 struct Input {
   std::string rate;
   std::string stall;
@@ -51,7 +51,7 @@ Input input_of(const Json& node) {
   return input;
 }
 
-// "loss 0.31, accuracy 0.9": what the worker's program reports.
+// "loss 0.31, accuracy 0.9": metrics of the worker's program.
 std::string reports_of(const Json& node) {
   constexpr std::size_t kMostNames = 4;
   const auto found = node.find("reports");
@@ -110,7 +110,7 @@ const char* state_of(const Json& node) {
   return truth(node, "standby") ? "standby" : "in";
 }
 
-// Whole numbers stay whole.
+// Keeps integers.
 Json amount(const Json& node, const char* key) {
   const auto found = node.find(key);
   return found != node.end() && found->is_number() ? *found : Json(0);
@@ -156,7 +156,7 @@ OrderedJson line_of_standstill(const Json& page) {
           {"cause", text(*stall, "cause")}, {"text", text(*stall, "word")}};
 }
 
-// A line if rounds wait for somebody's push for seconds.
+// A line if rounds have waited for a push for seconds.
 std::string stall_of(const Json& page) {
   const auto stall = page.find("stall");
   if (stall == page.end() || !stall->is_object()) return {};
@@ -166,7 +166,7 @@ std::string stall_of(const Json& page) {
                      word->get<std::string>());
 }
 
-// A line for each plan that `auto` has chosen, with what else there was.
+// A line for each plan that `auto` has chosen, with the alternatives.
 std::string chosen_of(const Json& page) {
   std::string text;
   const auto all = page.find("exchange");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-top: who is in a running job and how each one does, again and again in a terminal; once
-// where stdout is none.
+// stretto-top: the members of a running job and their state, refreshed in a terminal; printed once
+// if stdout is no terminal.
 #include <fmt/core.h>
 #include <gflags/gflags.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ constexpr char kUsage[] =
 
 bool is_given(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
-// What is wrong with the command line.
+// Checks the command line.
 Status check(const std::vector<std::string>& rest) {
   if (!rest.empty()) {
     return {Code::kInvalidArgument, "'" + rest.front() + "' is not understood; --help says more"};
@@ -76,7 +76,7 @@ Status check(const std::vector<std::string>& rest) {
 }
 
 Status show_stack(ObserverClient& observer, std::uint32_t rank) {
-  for (;;) {  // The scheduler gives up on who does not answer.
+  for (;;) {  // The scheduler drops an unresponsive worker.
     Result<Observation> stack = observer.stack(rank);
     if (!stack.ok()) return stack.status();
     if (!stack->text.empty()) {
@@ -107,7 +107,7 @@ Status top(const Target& target) {
   for (;;) {
     Result<std::string> table = table_of(**observer, kMostLines);
     if (!table.ok()) return table.status();
-    // From the top left corner, and nothing of before below.
+    // Starts at the top left corner, on a cleared screen.
     const std::string shown = fmt::format("{}\n{}", title_of(target), *table);
     std::printf("%s%s", again ? "\x1b[H\x1b[2J" : "", printable(shown, Lines::kKept).c_str());
     std::fflush(stdout);
@@ -125,13 +125,13 @@ struct Followed {
   std::unique_ptr<ObserverClient> observer;
 };
 
-// Of several jobs; the end of a single job is the end of this program.
+// With several jobs; the end of a single job ends this program.
 void warn_of_drop(const Target& target, const Status& why) {
   std::fprintf(stderr, "stretto-top: drops job %s: %s; start stretto-top again if the job runs\n",
                printable(title_of(target)).c_str(), printable(why.cause()).c_str());
 }
 
-// Drops a job that cannot be reached any more. `last` keeps the cause.
+// Drops an unreachable job. `last` keeps the cause.
 void drop(std::vector<Followed>& jobs, std::size_t index, Status& last, Status why) {
   last = std::move(why);
   jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(index));
@@ -166,7 +166,7 @@ Status follow(const std::vector<Target>& targets) {
     }
     if (std::fflush(stdout) != 0) return {Code::kResource, "standard output cannot be written"};
     if (FLAGS_once) return jobs.empty() ? last : Status();
-    // The first job is heard for the whole pause, and all others for a moment.
+    // The first job is polled for the whole pause, all others briefly.
     for (std::size_t i = jobs.size(); i-- > 0;) {
       Status status = jobs[i].observer->rest(i == 0 ? pause() : Duration(1ms));
       if (status.ok()) continue;

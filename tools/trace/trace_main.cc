@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-trace: traces a running job, joins traces that were kept in files, and analyses them.
+// stretto-trace: traces a running job, merges trace files, and analyses them.
 #include <fmt/core.h>
 #include <gflags/gflags.h>
 
@@ -75,7 +75,7 @@ Status keep(trace::Trace trace, const std::string& path) {
   return {};
 }
 
-// What a trace tells.
+// Prints the analysis of a trace.
 Status explain(const trace::Trace& trace) {
   const trace::Analysis analysis = trace::analyse(trace);
   const std::string report =
@@ -129,7 +129,7 @@ Status analyse(const std::string& path) {
 
 bool analyses(const std::string& command) { return command == "analyse" || command == "analyze"; }
 
-// What is wrong with the command line.
+// Checks the command line.
 Status check(const std::vector<std::string>& words) {
   const std::string command = words.empty() ? "" : words.front();
   const bool known =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each message.
+// One function for each checkpoint message.
 #include "van/control/checkpoint_decode.h"
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 namespace stretto::control {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 128;  // Of a file.
+constexpr std::size_t kMostNameBytes = 128;  // Of a file name.
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words about checkpoints from their bytes. Numbers are held against what is known by whoever
-// expects them.
+// Decoding of checkpoint messages. The receiver checks their numbers against its own state.
 #pragma once
 
 #include <string>
@@ -19,7 +18,7 @@ Result<Message> cut_from(const wire::CheckpointCut& cut);
 CheckpointSaved saved_from(const wire::CheckpointSaved& saved);
 CheckpointEnded ended_from(const wire::CheckpointEnded& ended);
 
-/// How something ended elsewhere; code 0: well.
+/// Outcome of a remote operation; code 0: success.
 Status outcome_from(std::uint32_t code, const std::string& cause);
 
 }  // namespace stretto::control

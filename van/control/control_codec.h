@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control messages to bytes and back. Nothing outside of the codec knows how they travel
-// (Protobuf, van/control/control.proto), and nothing that was decoded has to be looked at again for
-// what can be told without knowing who sent it.
+// Encoding and decoding of control messages. Only the codec knows the encoding (Protobuf,
+// van/control/control.proto). Decoded messages need only the checks that depend on the sender.
 #pragma once
 
 #include "common/memory/buffer.h"
@@ -10,16 +9,15 @@
 
 namespace stretto::control {
 
-/// Bytes of a message, as a control frame's payload.
+/// Encodes a message as a control frame's payload.
 Buffer encode(const Message& message);
 
-/// The message, checked: sizes, roles, ranks within the world and not twice, settings within sense,
-/// tensors that can be. Numbers that only people read are held to their limits. What came, and what
-/// was wanted, is in the error: kRefused for a hello that its sender should hear about, else
-/// kMalformed.
+/// Decodes and checks a message: sizes, roles, unique ranks within the world, settings, tensors.
+/// Displayed numbers are truncated to their limits. The error names the received and the expected
+/// value. kRefused: a hello whose sender should get the reason; else kMalformed.
 Result<Message> decode(const Buffer& payload);
 
-/// An error that came from outside. Codes that are not known become kCancelled, and nothing is ok.
+/// An error from a message. Unknown codes become kCancelled; the result is never ok.
 Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer);
 
 }  // namespace stretto::control

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each message. Everything that a message says is checked here, before anybody
-// acts on it.
+// One function for each message. All fields are checked here, before a role acts on them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ Result<Message> from(const wire::Hello& hello) {
   const std::string host = shortened(hello.host(), Hello::kMaxHostBytes);
   const bool known = hello.role() >= static_cast<std::uint32_t>(Role::kScheduler) &&
                      hello.role() <= static_cast<std::uint32_t>(Role::kObserver);
-  if (!known && hello.protocol() == wire::kProtocol) {  // Another release's is refused as such.
+  if (!known && hello.protocol() == wire::kProtocol) {  // Rejected later, as another release.
     return Status(Code::kRefused, fmt::format("{} comes as role {}, wanted one of {} to {}", host,
                                               hello.role(), static_cast<int>(Role::kScheduler),
                                               static_cast<int>(Role::kObserver)));
@@ -131,7 +130,7 @@ Result<Member> member_from(const wire::Member& m) {
                 .standby = m.standby()};
 }
 
-// Members, each once and within the world that the roster says.
+// Each member must occur once, and within the world size of the roster.
 Status add_members(const wire::Roster& message, Roster& roster) {
   std::set<NodeId> nodes;
   std::set<std::tuple<Role, Rank, std::uint32_t, bool>> places;
@@ -139,7 +138,7 @@ Status add_members(const wire::Roster& message, Roster& roster) {
     Result<Member> member = member_from(m);
     if (!member.ok()) return member.status();
     const bool worker = member->role == Role::kWorker;
-    // It has no place any more, or not yet.
+    // Such a member has no rank any more, or none yet.
     const bool replaced = roster.settings.servers_replaced() && !worker && member->left;
     const bool gone = replaced || (roster.settings.elastic() && (member->left || member->joining));
     const bool fits =
@@ -242,7 +241,7 @@ Result<TensorSpec> spec_from(const wire::TensorSpec& message) {
   return canonical(std::move(spec));
 }
 
-// Of one whose sender is not told by name.
+// Of a message whose sender gets no fault by tensor name.
 Result<TensorSpec> sound_spec_from(const wire::TensorSpec& message, std::string_view of) {
   Result<TensorSpec> spec = spec_from(message);
   if (spec.ok()) return spec;
@@ -355,7 +354,7 @@ Result<Message> from(const wire::Steer& steer) {
                        .cancelled = steer.cancelled()});
 }
 
-// ---- those who look on
+// ---- observers
 
 Result<Message> from(const wire::TraceCommand& command) {
   return Message(TraceCommand{.action = known(command.action(), TraceCommand::Action::kSend),
@@ -462,7 +461,7 @@ Result<Message> body_of(const wire::Control& message) {
 
 Status status_from(std::uint64_t code, const std::string& cause, const std::string& peer) {
   const bool known = code > 0 && code <= static_cast<std::uint64_t>(Code::kNotFinite);
-  constexpr std::size_t kMost = 4096;  // Whoever sent more wants no reader.
+  constexpr std::size_t kMost = 4096;  // A longer text is not meant for readers.
   return Status(known ? static_cast<Code>(code) : Code::kCancelled, shortened(cause, kMost))
       .with_peer(shortened(peer, kMost));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each message: field by field.
+// One function for each message, field by field.
 #include "common/check.h"
 #include "van/control/control.pb.h"
 #include "van/control/control_codec.h"
@@ -374,7 +374,7 @@ void write(const Steer& steer, wire::Control& message) {
   out.set_cancelled(steer.cancelled);
 }
 
-// ---- signs of life
+// ---- heartbeats
 
 void write(const InputTotals& totals, wire::InputProgress& out) {
   out.set_at_ns(nanoseconds_of(totals.at.time_since_epoch()));

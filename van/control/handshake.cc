@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door: nobody comes in with another protocol or another job's token.
+// Handshake checks: a peer with another protocol or another job's token is rejected.
 #include "van/control/handshake.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@
 namespace stretto {
 namespace {
 
-// Numbers of fields in van/control/control.proto.
+// Field numbers of van/control/control.proto.
 constexpr std::uint64_t kHello = 1;
 constexpr std::uint64_t kWelcome = 2;
 constexpr std::uint64_t kFault = 3;
@@ -23,7 +23,7 @@ constexpr std::uint64_t kResume = 22;
 constexpr unsigned kTypeBits = 3;
 constexpr std::uint64_t kLengthDelimited = 2;
 
-// A number as Protobuf writes it, cut off `bytes`. No tag or length needs more than 5 bytes.
+// Removes a Protobuf varint from the front of `bytes`. A tag or length has at most 5 bytes.
 std::optional<std::uint64_t> take_number(std::span<const std::byte>& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size(), 5); ++i) {
@@ -36,7 +36,7 @@ std::optional<std::uint64_t> take_number(std::span<const std::byte>& bytes) {
   return std::nullopt;
 }
 
-// The message's only field; 0: other bytes follow it, or it is none that this side writes.
+// The message's only field; 0: trailing bytes follow, or the message is not of this encoding.
 std::uint64_t only_field(std::span<const std::byte> payload) {
   const std::optional<std::uint64_t> tag = take_number(payload);
   const std::optional<std::uint64_t> length = take_number(payload);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any hello says, and what must hold of it at whoever is greeted.
+// The fields and checks that all hellos have in common.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@
 
 namespace stretto {
 
-/// Largest control message that is decoded before its link is admitted: a token, the padding, and
-/// what else a hello says.
+/// Largest control message that is decoded before its link is admitted: token, padding, and the
+/// other fields of a hello.
 inline constexpr std::size_t kMaxGreetingBytes = std::size_t{12} << 10;
 
 /// Padding of the handshakes between members, in bytes: more than a packet carries. A path that
-/// loses large packets completes no handshake, so no link over it is made or reconnected. Links to
-/// the scheduler have none: they carry small messages.
+/// loses large packets completes no handshake, so no link over it is established or reconnected.
+/// Links to the scheduler have none: they carry small messages.
 inline constexpr std::size_t kPathProofBytes = 4096;
 static_assert(kMostTokenBytes + kPathProofBytes + 2048 <= kMaxGreetingBytes);
 
-/// What everybody says of themselves: protocol, token, role, host and release.
+/// The common fields of a hello: protocol, token, role, host and release.
 control::Hello introduction(Role role, const std::string& token);
 
-/// Protocol and token; the refusal names both values (of a token, only that it differs).
+/// Checks protocol and token; the error names both values (for a token, only that they differ).
 Status check_greeting(const control::Hello& hello, const std::string& token);
 
 /// Whether a control frame's payload may be decoded before its link is admitted: a Hello or a
-/// Resume of at most kMaxGreetingBytes; on a link that this side made, a Welcome or a Fault.
-/// Only the first bytes are read, so a refusal costs the same at any length.
-/// kMalformed: the link ends. Thread: any.
+/// Resume of at most kMaxGreetingBytes, or, on a link that this side opened, a Welcome or a Fault.
+/// Only the first bytes are read, so a rejection costs the same at any length. kMalformed: the link
+/// ends. Thread: any.
 Status check_unadmitted(std::span<const std::byte> payload, bool ours);
 
 }  // namespace stretto

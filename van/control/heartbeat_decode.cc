@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function for each thing that a heartbeat tells.
+// One function for each part of a heartbeat.
 #include "van/control/heartbeat_decode.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace stretto::control {
 namespace {
 
-// Of what is only looked at: what is above was not measured. Twice as much is still a Duration.
+// Limit of displayed times: larger ones were not measured. Twice this fits a Duration.
 constexpr std::uint64_t kMostNanoseconds = std::uint64_t{1} << 61;
 
 Duration held_to_limit(std::uint64_t count) {

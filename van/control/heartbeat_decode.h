@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heartbeats from their bytes. What they tell is only looked at: it is cut to its limits, and
-// nothing in it is an error.
+// Decoding of heartbeats. Their contents are only displayed: values are truncated to their limits,
+// and none is an error.
 #pragma once
 
 #include "van/control/control.h"

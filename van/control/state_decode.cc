@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces are bounded; numbers are held against what is known by whoever expects them.
+// Sizes of pieces are checked here; the receiver checks numbers against its own state.
 #include "van/control/state_decode.h"
 
 #include <fmt/core.h>

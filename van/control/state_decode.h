@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words about what a part's server holds from their bytes.
+// Decoding of messages about the state of a part's server.
 #pragma once
 
 #include "van/control/control.h"
@@ -10,8 +10,8 @@ class Control;  // Protobuf's.
 
 namespace stretto::control {
 
-/// Of a message that is a state request, a piece of state or a recall, or goes to or is about a
-/// server that stands by; all others are malformed.
+/// Decodes a state request, a piece of state, a recovery query, or a message to or about a standby;
+/// other messages are malformed.
 Result<Message> state_from(const wire::Control& message);
 
 }  // namespace stretto::control

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links come, are admitted or refused, and end.
+// Links are opened, admitted or refused, and end.
 #include "van/engine/link_manager.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace stretto {
 
-// ---- they come
+// ---- opening
 
 void LinkManager::add(LinkId id, bool ours) {
   const Time now = parts_.clock.now();
@@ -43,7 +43,7 @@ Result<LinkId> LinkManager::connect(std::string_view address, const control::Hel
 
 void LinkManager::admit(LinkId id, NodeId peer, LinkKind stay) {
   if (!parts_.links.admit(id, peer, stay)) return;
-  // That the Welcome has come its sender hears, also if nothing else ever goes this way.
+  // The sender of the Welcome gets an ack even if no other frame follows.
   sender_.note_owed(id, *parts_.links.find(id));
   parts_.transport.admit(id);
 }
@@ -69,7 +69,7 @@ bool LinkManager::has_heard_all(LinkId id) const {
   return !awaited && sender_.queue().waiting(id) == 0;
 }
 
-// ---- they end
+// ---- ending
 
 void LinkManager::close(LinkId id) {
   const LinkState* link = parts_.links.find(id);
@@ -101,7 +101,7 @@ void LinkManager::refuse(LinkId id, const Status& why) {
 void LinkManager::carrier_broke(LinkId carrier, const Status& why, FrameHandler& handler) {
   const auto [id, link] = parts_.links.carried_by(carrier);
   if (link == nullptr) return mender_.on_broken(carrier, why);
-  // Who says of each frame what it must be sends no other bytes: they were corrupted on the way.
+  // A sender that uses checksums sends no malformed frames: such bytes were corrupted on the way.
   const bool corrupted = link->gets_checksums && why.code() == Code::kMalformed;
   if (corrupted) note_corrupted(*link, parts_.links, parts_.counters, parts_.clock.now());
   const bool goodbye = link->awaited == Return::kUnlessEnded && why.code() == Code::kLinkBroken;
@@ -121,7 +121,7 @@ void LinkManager::drop(LinkId id, const Status& why, FrameHandler& handler) {
   if (known && !link->visits && link->carrier != 0) ++parts_.counters.breaks;
   const bool met = link->admitted;
   close(id);
-  // For handlers a link is broken however that came; but to somebody new nobody may listen.
+  // Handlers get kLinkBroken for every break. To a new peer a refused connection is not a break.
   const bool broken = why.code() == Code::kTimeout || why.code() == Code::kNetwork ||
                       (met && why.code() == Code::kRefused);
   if (known) handler.on_broken(id, broken ? Status(Code::kLinkBroken, why.cause()) : why);
@@ -130,7 +130,7 @@ void LinkManager::drop(LinkId id, const Status& why, FrameHandler& handler) {
 void LinkManager::expire(FrameHandler& handler) {
   for (const LinkId id : parts_.links.unsettled().expired(parts_.clock.now())) {
     const LinkState* link = parts_.links.find(id);
-    if (link == nullptr) continue;  // The handler closed it meanwhile.
+    if (link == nullptr) continue;  // The handler has closed it.
     const bool member = link->admitted;
     if (member && !link->visits) ++parts_.counters.breaks;
     close(id);

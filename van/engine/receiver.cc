@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame's way in: decoded, accepted, taken, delivered.
+// Path of an incoming frame: decoded, checked, counted, delivered.
 #include "van/engine/receiver.h"
 
 #include <fmt/core.h>
@@ -11,12 +11,12 @@
 namespace stretto {
 namespace {
 
-// After it the hearer goes, over a link that it made.
+// The receiver of such a message leaves, over a link that it opened.
 bool is_farewell(const control::Message& message) {
   return control::is<control::Leave>(message) || control::is<control::Failure>(message);
 }
 
-// It has shown that large packets arrive, and that is all (Reconnector).
+// Its only purpose is to prove that large packets arrive (Reconnector).
 bool is_probe(const control::Message& message) {
   const auto* report = std::get_if<control::LinkReport>(&message);
   return report != nullptr && report->node == 0;
@@ -39,7 +39,7 @@ Status Receiver::receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buf
   return take(id, link, *header, std::move(payload), handler);
 }
 
-// A far end gives all its frames a checksum, or none: from the first one on they are wanted.
+// A peer gives all its frames a checksum or none: after the first one, all frames need it.
 Status Receiver::verify(LinkState& link, wire::HeaderView bytes, const Buffer& payload) {
   Status status = wire::verify_checksum(bytes, payload.bytes(), link.gets_checksums);
   if (!status.ok()) {
@@ -50,7 +50,7 @@ Status Receiver::verify(LinkState& link, wire::HeaderView bytes, const Buffer& p
   return status;
 }
 
-// What must hold for every frame before anything is done with it.
+// Conditions for every frame before any effect.
 Status Receiver::check(const LinkState& link, const wire::Header& header) const {
   const Session& session = link.session;
   if (!link.admitted && header.kind != wire::Kind::kControl) {
@@ -109,7 +109,7 @@ Status Receiver::take(LinkId id, LinkState& link, const wire::Header& header, Bu
   return {};
 }
 
-// False if the handler closed the link meanwhile.
+// False if the handler has closed the link.
 bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameHandler& handler) {
   while (const std::optional<wire::PushTag> push = link.session.take_acked(acked)) {
     handler.on_acked(id, *push);
@@ -118,8 +118,8 @@ bool Receiver::take_acks(LinkId id, LinkState& link, std::uint64_t acked, FrameH
   return true;
 }
 
-// Before admission nothing is decoded but a greeting. A hello that was not refused is a member's,
-// which may have to wait for its place.
+// Before admission only a handshake message is decoded. An accepted hello comes from a member,
+// which may have to wait for admission.
 Status Receiver::take_control(LinkId id, LinkState& link, const wire::Header& header,
                               const Buffer& payload, FrameHandler& handler) {
   if (!link.admitted) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receiver: a Van's way in. What comes is checked, credited and put together, and reaches the
-// handler whole.
+// Receiver: a Van's incoming side. It checks frames, credits them, reassembles slices, and calls
+// the handler with whole frames.
 #pragma once
 
 #include <limits>
@@ -12,20 +12,20 @@ namespace stretto {
 /// Thread: loop.
 class Receiver {
  public:
-  /// Both are VanOptions'.
+  /// Both as in VanOptions.
   struct Slices {
     std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
     bool assembles = true;
   };
-  /// The sender has the parts that both work on, and hears what a frame says of what was sent.
+  /// The sender owns the shared parts, and gets the acks that a frame carries.
   Receiver(const Sender::Parts& parts, Sender& sender, Reconnector& mender, const Slices& slices)
       : parts_(parts), sender_(sender), mender_(mender), slices_(slices) {}
 
-  /// Data frames of epochs before it are refused.
+  /// Data frames of earlier epochs are refused.
   void set_fence(std::uint32_t epoch) { fence_ = epoch; }
 
-  /// A frame of a link. The handler may have closed that when this returns. kRefused: the far end
-  /// should hear why before the link ends; what else is not ok ends it.
+  /// A frame of a link. The handler may close the link before this returns. kRefused: send the
+  /// reason to the peer before the link ends; any other error ends it.
   Status receive(LinkId id, LinkState& link, wire::HeaderView bytes, Buffer payload,
                  FrameHandler& handler);
 

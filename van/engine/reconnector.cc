@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link is made, a claim is proved, a session goes on.
+// Opens a link, checks a claim, resumes a session.
 #include "van/engine/reconnector.h"
 
 #include <fmt/core.h>
@@ -18,11 +18,10 @@ namespace stretto {
 namespace {
 
 constexpr Duration kLookAtAnswersEvery = 100ms;
-constexpr Duration kCalls = 1s;  // Whoever calls waits for some seconds in all.
+constexpr Duration kCalls = 1s;  // The whole hello may take some seconds.
 
-// A link of a job's member broke. The cause may be at this end and silence its other links, too,
-// which the scheduler then hears; but where nothing is to be sent nothing would show. The link to
-// the scheduler is spared: large packets are not due there.
+// A member's link broke. A cause at this end may silence its idle links as well, so traffic on them
+// reveals that to the scheduler. The link to the scheduler is skipped: it carries no large packets.
 void probe_idle_links(const Sender::Parts& parts, Sender& sender) {
   std::vector<LinkId> idle;
   bool is_member = false;
@@ -45,8 +44,8 @@ void probe_idle_links(const Sender::Parts& parts, Sender& sender) {
 
 }  // namespace
 
-// Nobody who was not told can name a session. Nothing else depends on it, so that a simulated job
-// is the same whatever the names.
+// Only the two ends of a session know its name. Nothing depends on the value, so a simulated job is
+// the same for all names.
 std::uint64_t Reconnector::new_name(LinkId link) const {
   if (!parted_.has_patience() || parts_.transport.ends_with_process(link)) return 0;
   std::random_device device;
@@ -54,18 +53,18 @@ std::uint64_t Reconnector::new_name(LinkId link) const {
 }
 
 bool Reconnector::part(LinkId id, LinkState& link, const Status& why) {
-  // Who has called and has no answer calls again: the far end may not have heard.
+  // An unanswered hello is retransmitted: the peer may not have received it.
   const bool calls = link.ours && !link.admitted && link.session.received() == 0;
   const bool lasts = link.session.outlives() && (link.admitted || calls) && !link.visits &&
                      !link.closing && link.awaited != Return::kNone;
   const bool silent = why.code() == Code::kTimeout;
   const bool mendable = why.code() == Code::kLinkBroken || (silent && !calls) ||
-                        (why.code() == Code::kMalformed && calls);  // Before they are encrypted.
+                        (why.code() == Code::kMalformed && calls);  // Corrupted before encryption.
   if (!lasts || !parted_.has_patience() || !mendable) return false;
   if (calls) parted_.failed(link.carrier, false, parts_.clock.now());
   next_look_ = {};
   look_at_answers();
-  // A second link is as silent as the first: that is where the session's time ends.
+  // If the second link is silent too, the session has timed out.
   const Duration unanswered = parts_.clock.now() - link.answered;
   const ReconnectTimeouts& limits = parted_.limits();
   if (silent && parted_.has(id) && limits.path > 0s && unanswered >= 2 * limits.path) return false;
@@ -81,7 +80,7 @@ bool Reconnector::part(LinkId id, LinkState& link, const Status& why) {
   return true;
 }
 
-// Who only finds the path silent knows nothing of the far end.
+// A silent path says nothing about the peer.
 Duration Reconnector::patience_for(const LinkState& link, bool silent) const {
   const ReconnectTimeouts& limits = parted_.limits();
   const bool goes = link.awaited == Return::kBrief || link.awaited == Return::kUnlessEnded;
@@ -119,7 +118,7 @@ void Reconnector::note_progress(LinkId id) {
 
 void Reconnector::forget(LinkId id) {
   const LinkId attempt = parted_.attempt_of(id);
-  const bool carries = parts_.links.carried_by(attempt).link != nullptr;  // Who owns it closes it.
+  const bool carries = parts_.links.carried_by(attempt).link != nullptr;  // Its owner closes it.
   if (attempt != 0 && !carries) parts_.transport.close(attempt);
   parted_.remove(id);
   if (const LinkState* link = parts_.links.find(id)) news_.erase(link->session.peer());
@@ -132,16 +131,16 @@ void Reconnector::carry_on(LinkId session, LinkState& link, LinkId carrier) {
   log(Level::kInfo, "the link to {} was made anew {:.0f} ms after it had ended: {}",
       parts_.links.name_of(link.session.peer()), apart ? seconds(now - apart->since) * 1e3 : 0.0,
       apart ? apart->why.cause() : "the far end has found out, and this end had not");
-  link.answers = link.session.far_received();  // What is told now had come before.
+  link.answers = link.session.far_received();  // Received before the reconnect.
   sender_.send_again(session);
-  // If all has come already nothing more need come to show that: it may be silent for long.
+  // If everything has arrived already, the link may stay idle: no later frame shows progress.
   note_progress(session);
   ++parts_.counters.mended;
   if (!apart) probe_idle_links(parts_, sender_);
   news_[link.session.peer()] = false;
 }
 
-// ---- the end that made the link before
+// ---- the end that opened the first link
 
 void Reconnector::connect() {
   for (const LinkId attempt : parted_.late(parts_.clock.now())) {
@@ -157,7 +156,7 @@ void Reconnector::connect() {
     STRETTO_CHECK(link != nullptr);
     if (link->closing) continue;
     const Result<LinkId> attempt = parts_.transport.connect(link->address);
-    // One that was admitted is tried again; who calls is to know what this process lacks.
+    // An admitted session retries; a connecting caller gets the error of this process.
     if (!attempt.ok() && !link->admitted) parted_.give_up(id, attempt.status());
     if (!attempt.ok()) continue;
     if (!link->admitted) {
@@ -181,7 +180,7 @@ void Reconnector::connect() {
   }
 }
 
-// Once that is made its far end answers when it can, and whoever calls waits for it.
+// Once the link is open, the peer answers when it can, and the connecting caller waits.
 std::vector<PartedSessions::Lost> Reconnector::lost() {
   for (const auto& [id, attempt] : parted_.attempts()) {
     const LinkState* link = parts_.links.find(id);
@@ -191,8 +190,8 @@ std::vector<PartedSessions::Lost> Reconnector::lost() {
   return parted_.lost(parts_.clock.now());
 }
 
-// The hello is the only frame of that session, and goes once more, with the session's name. If it
-// has been answered, the answer is sent again.
+// The hello is the session's only frame; it is retransmitted with the session's name. An answer
+// that was sent before is retransmitted.
 void Reconnector::call_again(LinkId id, LinkState& link, LinkId carrier) {
   const Status nothing_came = link.session.take_over(0);
   STRETTO_CHECK(nothing_came.ok());
@@ -234,7 +233,7 @@ std::optional<Reconnector::Ended> Reconnector::on_answer(LinkId attempt, wire::H
   if (link == nullptr || link->closing) return std::nullopt;
   const Status status = take(session, *link, attempt, bytes, payload);
   if (status.ok()) return std::nullopt;
-  if (status.code() == Code::kLinkBroken) {  // Corrupted: it is asked again.
+  if (status.code() == Code::kLinkBroken) {  // Corrupted: the attempt is retried.
     parts_.transport.close(attempt);
     on_broken(attempt, status);
     return std::nullopt;
@@ -242,7 +241,7 @@ std::optional<Reconnector::Ended> Reconnector::on_answer(LinkId attempt, wire::H
   return Ended{session, status};
 }
 
-// ---- the other end
+// ---- the accepting end
 
 Status Reconnector::check(const LinkState* link, NodeId node, const control::Resume& claim) const {
   if (claim.protocol != wire::kProtocol) {
@@ -263,7 +262,7 @@ Status Reconnector::check(const LinkState* link, NodeId node, const control::Res
   return {};
 }
 
-// Its name is known to the two ends of a session alone.
+// Only the two ends of a session know its name.
 std::optional<Status> Reconnector::on_call(LinkId carrier, const control::Hello& hello) {
   const LinkId id = parts_.links.named(hello.session);
   if (id == 0 || !has_patience()) return std::nullopt;
@@ -271,7 +270,7 @@ std::optional<Status> Reconnector::on_call(LinkId carrier, const control::Hello&
   if (link.ours || !same_token(hello.token, link.token)) {
     return Status(Code::kRefused, "another session has that name");
   }
-  if (link.closing) {  // It was refused, and may not have heard why.
+  if (link.closing) {  // It was refused, and may not have received the reason.
     link.session.outlive(0);
     return std::nullopt;
   }
@@ -283,19 +282,19 @@ std::optional<Status> Reconnector::on_call(LinkId carrier, const control::Hello&
     carry_on(id, link, carrier);
   } else {
     parts_.links.carry(id, carrier);
-    sender_.send_again(id);  // From now on; nothing has been sent.
+    sender_.send_again(id);  // Takes effect later; nothing has been sent.
   }
   return Status();
 }
 
-// What carried the session before may be broken without our having heard of that.
+// The previous link may be broken without an event at this end.
 void Reconnector::take_from(LinkId carrier, LinkId id, const LinkState& link) {
   if (link.carrier != 0) {
     parts_.transport.close(link.carrier);
     sender_.rest(id);
   }
   sender_.remove_link(carrier);
-  parts_.links.remove(carrier);  // It came as a stranger.
+  parts_.links.remove(carrier);  // It was a pending connection.
   parts_.transport.admit(carrier);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reconnector: gives a session whose link has broken another one. Whoever made the first link makes
-// the next, and proves over it who it is, as in a hello: by the job's token, its identity, which is
-// of one life of one process, and the name that the two gave their session. Each end says how many
-// frames it has, and the session goes on where the other's knowledge ends (van/session/session.h).
-// Where the hello had no answer yet, the hello itself comes again.
+// Reconnector: opens a new link for a session whose link has broken. The end that opened the first
+// link opens the next, and proves its identity as in a hello: by the job's token, its node id, and
+// the name that both ends gave their session. Each end reports its received frames, and
+// retransmission starts there (van/session/session.h). If the hello was not answered, the hello is
+// retransmitted.
 //
-// A link that a session had before is fenced: nothing that comes over it counts.
+// Earlier links of a session are fenced: frames from them are ignored.
 #pragma once
 
 #include <map>
@@ -24,50 +24,49 @@ class Reconnector {
       : parts_(parts), sender_(sender), parted_(limits) {}
 
   bool has_patience() const { return parted_.has_patience(); }
-  /// From now on, where there is patience at all.
+  /// Takes effect only if reconnects are enabled.
   void set_limits(const ReconnectTimeouts& limits) { parted_.set_limits(limits); }
-  /// Who we are: nodes try again at moments of their own.
+  /// Seeds the spread of retry times between nodes.
   void set_node(NodeId node) { parted_.set_spread(node); }
-  /// The name for a session with whom we have just connected to; 0: it shall end with its link.
+  /// A new name for a session that this end has opened; 0: the session ends with its link.
   std::uint64_t new_name(LinkId link) const;
-  /// What is hoped for from now on, also by a session that waits.
+  /// How long the session waits for a reconnect, also if it waits already.
   void await(LinkId id, LinkState& link, Return what);
 
   /// A link has broken. False if its session ends with it.
   bool part(LinkId id, LinkState& link, const Status& why);
-  /// Notes which sessions' frames have been answered: now and then, in the turns that there are.
+  /// Notes which sessions' frames have been acknowledged. Called periodically.
   void look_at_answers();
-  /// Of sessions that go on: whose links have ended, and have not only fallen silent (true), and
-  /// whose have been made anew (false). Since the last call; nobody need call it.
+  /// Changes since the last call, by peer: true if the session's link has ended (silence alone does
+  /// not count), false if it has reconnected. Calls are optional.
   std::map<NodeId, bool> take_news() { return std::exchange(news_, {}); }
-  /// Something has come in a session. What counts is that what was sent arrives: over a path that
-  /// loses large packets small ones come for ever.
+  /// A session received a frame. A reconnect succeeds only if frames of all sizes arrive: a path
+  /// that loses large packets still carries small ones.
   void progressed(LinkId id) {
     if (!parted_.empty()) note_progress(id);
   }
   /// A session ends.
   void forget(LinkId id);
 
-  /// A link that carries no session broke: one that was being made.
+  /// A link that was being opened broke.
   void on_broken(LinkId attempt, const Status& why) {
     parted_.failed(attempt, why.code() == Code::kRefused, parts_.clock.now());
   }
-  /// A far end wants to take a session over with a link of its own. kRefused if it may not: then
-  /// nothing has happened.
+  /// A peer claims a session with a new link. kRefused, and no effect, if it may not.
   Status on_resume(LinkId carrier, NodeId node, const control::Resume& claim);
-  /// A hello that has come before, if it has: who said it has had no answer over the link before.
-  /// kRefused if it may not come again: then nothing has happened.
+  /// Handles a retransmitted hello; none if it is new. The peer got no answer over the previous
+  /// link. kRefused, and no effect, if it may not be repeated.
   std::optional<Status> on_call(LinkId carrier, const control::Hello& hello);
-  /// A frame on a link that carries no session: an answer on one that was being made.
+  /// Result of an answer on a link that was being opened.
   struct Ended {
     LinkId session = 0;
     Status why;
   };
   std::optional<Ended> on_answer(LinkId attempt, wire::HeaderView bytes, const Buffer& payload);
 
-  /// Makes the links that are due.
+  /// Opens the links that are due.
   void connect();
-  /// Sessions that have waited long enough.
+  /// Sessions that have timed out.
   std::vector<PartedSessions::Lost> lost();
   Time next_due() const { return parted_.next_due(); }
 

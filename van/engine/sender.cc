@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame's way out: picked, stamped, submitted, noted.
+// Path of an outgoing frame: picked, stamped, submitted, noted.
 #include "van/engine/sender.h"
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 namespace stretto {
 namespace {
 
-constexpr std::size_t kMostNested = 2;               // Frames that interrupt one another,
-constexpr std::uint64_t kLargestNested = 512 << 10;  // and those up to this are not begun in vain.
+constexpr std::size_t kMostNested = 2;               // Partial frames that interrupt one another;
+constexpr std::uint64_t kLargestNested = 512 << 10;  // the last, if no larger, runs to its end.
 
 bool is_abandoned(const wire::Header& header) { return (header.flags & wire::kAbandoned) != 0; }
 
-// Of a slice that is not the first of its frame.
+// Header of any slice but a frame's first.
 wire::Header header_of_more(const SendQueue::Pick& pick) {
   const wire::Header& whole = pick.frame->header;
   const bool abandoned = is_abandoned(whole);
@@ -57,7 +57,7 @@ void Sender::set_windows(std::uint64_t link_window_bytes, std::uint64_t total_wi
   debts_.set_much(link_window_bytes / 4);
 }
 
-// Towards this host nothing is shared with others: its windows are the settings'.
+// Links to this host share no window with others: they use the configured windows.
 void Sender::add_link(LinkId id, Time now) {
   queue_.add_link(id);
   LinkState* link = parts_.links.find(id);
@@ -77,7 +77,7 @@ void Sender::remove_link(LinkId id) {
   pacer_.remove_link(id);
 }
 
-// ---- the other processes of this host
+// ---- other processes of this host
 
 void Sender::tell_host(Time now) {
   if (host_.must_tell(queue_.waiting() > 0, now)) {
@@ -85,7 +85,7 @@ void Sender::tell_host(Time now) {
   }
 }
 
-// ---- a new link
+// ---- reconnect
 
 void Sender::rest(LinkId id) {
   std::erase(again_, id);
@@ -97,7 +97,7 @@ void Sender::send_again(LinkId id) {
   STRETTO_CHECK(link != nullptr);
   queue_.full(id);
   again_.push_back(id);
-  note_owed(id, *link);  // What was told may be lost.
+  note_owed(id, *link);  // Acks sent before may be lost.
 }
 
 Transport::Sent Sender::greet(LinkId carrier, const Buffer& message, bool checksum) {
@@ -114,7 +114,7 @@ void Sender::writable(LinkId id) {
   if (std::ranges::count(again_, id) == 0) queue_.writable(id);
 }
 
-// False if the link takes no more for now.
+// False if the link takes no frames now.
 bool Sender::has_sent_again(LinkId id) {
   LinkState* link = parts_.links.find(id);
   STRETTO_CHECK(link != nullptr);
@@ -135,8 +135,8 @@ bool Sender::has_sent_again(LinkId id) {
 
 // ----
 
-// What has been applied by now, and not what will have been when the frame leaves: a fault of a
-// push that waits behind it must come before an ack of later pushes, which includes that one.
+// Acks count what is applied now, not when the frame leaves: a fault of a push queued behind it
+// must precede an ack of later pushes, which covers that push.
 void Sender::queue_control(LinkId id, wire::Kind kind, Buffer message) {
   LinkState* link = parts_.links.find(id);
   if (link == nullptr) return;
@@ -221,7 +221,7 @@ void Sender::pump(FrameHandler& handler) {
         queue_.full(pick->link);
         continue;
       case Transport::Sent::kBroken:
-        // The report follows from poll.
+        // poll reports the break.
         if (link->session.outlives()) {
           rest(pick->link);
         } else {
@@ -240,7 +240,7 @@ void Sender::note_taken(LinkState& link, const SendQueue::Pick& pick, const wire
                         Time now, FrameHandler& handler) {
   Session& session = link.session;
   if (pick.offset == 0) pick.frame->first_sequence = header.sequence;
-  // Applied since it was queued.
+  // More pushes may have been applied since it was queued.
   if (header.kind == wire::Kind::kCredit && session.owed().acks()) note_owed(pick.link, link);
   ++parts_.counters.frames_out;
   const LinkId id = pick.link;

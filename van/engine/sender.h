@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sender: a Van's way out. What waits is submitted as the queue and the paths would have it, each
-// frame numbered and stamped as it leaves; and what is owed to the far ends is told.
+// Sender: a Van's outgoing side. It submits queued frames as the queue and the paths allow, numbers
+// and stamps each frame as it leaves, and sends pending acks.
 #pragma once
 
 #include "common/clock.h"
@@ -13,15 +13,15 @@
 
 namespace stretto {
 
-/// A deadline as it travels: the microseconds that are left, at least one; 0: no matter.
+/// Wire form of a deadline: microseconds left, at least one; 0: no deadline.
 std::uint64_t time_left(Time deadline, Time now);
-/// What travelled so, at this end: clocks differ between hosts, so it counts from its coming.
+/// Local deadline from its wire form. Clocks of hosts differ, so the time counts from arrival.
 Time deadline_in(std::uint64_t microseconds, const Clock& clock);
 
 /// Thread: loop.
 class Sender {
  public:
-  /// All outlive it.
+  /// All must outlive the Sender.
   struct Parts {
     Transport& transport;
     LinkLives& links;
@@ -29,7 +29,7 @@ class Sender {
     FrameCounters& counters;
     const Clock& clock;
   };
-  /// `whole_frames`: towards other hosts too, and the windows are set_windows'.
+  /// `whole_frames`: unsliced also to other hosts, with the windows of set_windows().
   Sender(const Parts& parts, bool whole_frames, const host::HostOptions& host = {},
          Checksums checksums = Checksums::kNone);
 
@@ -40,25 +40,25 @@ class Sender {
 
   void add_link(LinkId id, Time now);
   void remove_link(LinkId id);
-  /// Nothing of it leaves until send_again().
+  /// Stops the session's frames until send_again().
   void rest(LinkId id);
-  /// A new link carries the session: what the far end does not have goes first.
+  /// A new link carries the session: frames that the peer lacks are retransmitted first.
   void send_again(LinkId id);
-  /// The first frame on a link that is to carry a session that there is: it has no number in that.
+  /// The first frame on a link that resumes a session: it has no number in the session.
   Transport::Sent greet(LinkId carrier, const Buffer& message, bool checksum);
   void writable(LinkId id);
-  /// A control frame, with the acks of this moment: not of when it leaves. Unknown links are
+  /// Queues a control frame with the acks of now, not of the time it leaves. Unknown links are
   /// ignored.
   void queue_control(LinkId id, Buffer message) {
     queue_control(id, wire::Kind::kControl, std::move(message));
   }
   void note_owed(LinkId id, LinkState& link) { debts_.note(id, link, parts_.clock.now()); }
-  /// Tells what is owed, where it is much, urgent or late.
+  /// Sends pending acks if they exceed the threshold, are urgent, or are late.
   void settle(LinkId id, LinkState& link);
   void settle_all();
-  /// How long the loop waits for a processor is part of its paths: a turn begins, or has polled.
+  /// Adds the loop's scheduling delay to its paths; called before and after an iteration's poll.
   void look_at_waits(bool has_polled);
-  /// Submits what may go.
+  /// Submits what the windows allow.
   void pump(FrameHandler& handler);
   Time next_due() const;
 
@@ -80,7 +80,7 @@ class Sender {
   host::HostWindow host_;
   SchedulingDelay waits_;
   DelayedAcks debts_;
-  std::vector<LinkId> again_;  // Sessions of which frames are to be sent again.
+  std::vector<LinkId> again_;  // Sessions with frames to retransmit.
   NodeId node_ = 0;
   std::uint32_t epoch_ = 0;
   const bool paced_;  // Towards other hosts.

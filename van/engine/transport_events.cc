@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame finds its session, and its link is judged by it.
+// Finds a frame's session, and applies the receiver's status to its link.
 #include "van/engine/transport_events.h"
 
 namespace stretto {
 namespace {
 
-constexpr std::size_t kBatchBytes = 16 << 10;  // Taken before what they led to is sent.
+constexpr std::size_t kBatchBytes = 16 << 10;  // Received before responses are sent.
 
 }  // namespace
 
-// On a link that carries no session.
+// On a link without a session.
 void TransportEvents::on_answer(LinkId carrier, wire::HeaderView bytes, const Buffer& payload) {
   const auto ended = parts_.mender.on_answer(carrier, bytes, payload);
   if (ended) parts_.links.drop(ended->session, ended->why, handler_);
 }
 
-// What the receiver says of a frame decides on its link, unless the handler closed that.
+// Applies the receiver's status to the link, unless the handler has closed it.
 void TransportEvents::judge(LinkId id, const Status& status) {
   if (status.code() == Code::kRefused) {
     parts_.links.refuse(id, status);
@@ -37,7 +37,7 @@ void TransportEvents::on_frame(LinkId carrier, wire::HeaderView bytes, Buffer pa
   link = parts_.lives.find(id);  // Handlers close links.
   const bool at_once = link != nullptr && link->session.owed().credit_at_once();
   if (at_once) parts_.sender.settle(id, *link);
-  // Small frames are answered together, once they make a slice; the last at the end of the turn.
+  // Acks of small frames are batched up to a slice; the rest leaves at the end of the iteration.
   unanswered_bytes_ += wire::kHeaderBytes + bytes_taken;
   if (!at_once && unanswered_bytes_ < kBatchBytes) return;
   unanswered_bytes_ = 0;

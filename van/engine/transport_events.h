@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TransportEvents: what one poll of a Van's transport brings. Each event is of a link of the
-// transport's: it is given to the session that the link carries, or to the mender if it carries
-// none yet. What becomes of the link follows from what the receiver says of a frame.
+// TransportEvents: dispatches the events of a transport's poll. An event of a link goes to the
+// session that the link carries, or to the mender if it carries none yet. The receiver's status for
+// a frame decides whether the link stays.
 #pragma once
 
 #include "van/engine/link_manager.h"
@@ -9,7 +9,7 @@
 
 namespace stretto {
 
-/// Of one poll. Thread: loop.
+/// One poll's events. Thread: loop.
 class TransportEvents final : public Transport::Sink {
  public:
   struct Parts {
@@ -37,7 +37,7 @@ class TransportEvents final : public Transport::Sink {
 
   Parts parts_;
   FrameHandler& handler_;
-  std::size_t unanswered_bytes_ = 0;  // That have come since what they led to was sent.
+  std::size_t unanswered_bytes_ = 0;  // Received since the last pump.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the parts are wired; what is to go; a turn of the loop.
+// Connects the parts of a Van; queues frames; steps.
 #include "van/engine/van.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void Van::set_dead_after(Duration limit) {
   if (mender_.has_patience()) mender_.set_limits(limits);
 }
 
-// ---- what is to go
+// ---- outgoing frames
 
 void Van::send(LinkId link, const wire::Header& header, Buffer payload, const SendTerms& terms) {
   owner_.check_if_owned();
@@ -69,7 +69,7 @@ void Van::ack(LinkId id, std::uint64_t push_sequence, bool at_once) {
   out_.note_owed(id, *link);
 }
 
-// ---- a turn
+// ---- steps
 
 void Van::step(Handler& handler, Duration wait, WaitReason awaits) {
   owner_.check();
@@ -99,7 +99,7 @@ void Van::shut() {
   owner_.check_if_owned();
   owner_.end();
   links_.close_all();
-  waker_->silence();  // Before the transport ends: leases that end with it wake.
+  waker_->silence();  // Before the transport ends: leases that end with it call the waker.
   transport_.reset();
 }
 

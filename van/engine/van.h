@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Van: frames in, frames out, over any transport. It is the wiring: the lives of links are its
-// LinkManager's, what leaves is the sender's, what a poll brings is sorted by its Arrivals and read
-// by the receiver, and what two ends know of one another is their session. What the frames mean is
-// its handler's business.
+// Van: sends and receives frames over any transport. It connects its parts: LinkManager owns the
+// lifetimes of links, Sender sends, TransportEvents dispatches the events of a poll, Receiver
+// reads, and Session keeps the state shared with a peer. The handler interprets the frames.
 #pragma once
 
 #include <limits>
@@ -17,31 +16,31 @@
 
 namespace stretto {
 
-/// The scheduler's identity; everybody else's is larger.
+/// The scheduler's node id; all other ids are larger.
 inline constexpr NodeId kSchedulerNode = 1;
 
-/// What holds for a Van as long as it lives.
+/// Fixed settings of a Van.
 struct VanOptions {
-  /// How long a session whose link breaks waits for a new one, and then ends; the handler hears of
-  /// that only.
+  /// How long a session with a broken link waits for a reconnect before it ends. The handler is
+  /// notified only of that end.
   ReconnectTimeouts limits = {};
-  /// Hands frames over whole, towards other hosts too, and the windows are set_windows'.
+  /// Frames leave unsliced, also to other hosts, and the windows are those of set_windows().
   bool whole_frames = false;
-  /// Of what leaves. Of what comes all that are there are verified.
+  /// Checksums of outgoing frames. Every incoming checksum is verified.
   Checksums checksums = Checksums::kNone;
-  /// Frames of one link whose slices are coming hold no more than this, beyond a first one; what
-  /// goes beyond is dropped as it comes, and on_data gets no payload.
+  /// Limit of memory for partial frames of a link, beyond a first frame. Frames beyond the limit
+  /// are dropped on arrival, and on_data gets no payload.
   std::uint64_t most_begun_bytes = std::numeric_limits<std::uint64_t>::max();
-  /// False: each slice of a data frame reaches on_data as it comes, and no memory is allocated for
-  /// the whole frame. For endpoints that take no data frames.
+  /// False: on_data gets each slice of a data frame on arrival, and no memory is allocated for the
+  /// whole frame. For endpoints that take no data frames.
   bool assembles = true;
-  /// For how long step() looks again before it sleeps, at most. Zero: never.
+  /// How long step() spins before it sleeps, at most. Zero: never.
   Duration look_ahead{};
-  /// With which other processes of this host a window is shared.
+  /// The processes of this host that share a window.
   host::HostOptions host = {};
 };
 
-/// What a frame that waits may still be asked: whose it is, and when it is wanted.
+/// Terms of a queued frame: its operation and its deadline.
 struct SendTerms {
   std::uint64_t tag = 0;
   Time deadline = Time::max();
@@ -59,59 +58,58 @@ class Van final {
   ~Van();
 
   Result<std::string> listen(std::string_view address);
-  /// For making links, and for admitting, refusing and ending them.
+  /// Opens, admits, refuses and ends links.
   LinkManager& links() {
     owner_.check_if_owned();
     return links_;
   }
 
-  /// Writable memory that data frames are best sent from.
+  /// Writable memory from which the transport sends data frames at least cost.
   Buffer allocate(std::size_t bytes) { return transport_->allocate(bytes); }
 
-  /// Who we are, and which roster we follow: stamped on every frame. Data frames of epochs before
-  /// `fence` are refused.
+  /// Node id and roster epoch, stamped on every frame. Data frames of epochs before `fence` are
+  /// refused.
   void set_node(NodeId node) {
     out_.set_node(node);
     mender_.set_node(node);
   }
   void set_epoch(std::uint32_t epoch, std::uint32_t fence);
-  /// What may be in flight to far ends on this host, to one and to all. To others it follows the
-  /// path that is measured, up to the second.
+  /// Windows towards peers on this host, for one link and for all links. Towards other hosts the
+  /// measured path sets the window, up to the total.
   void set_windows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes) {
     out_.set_windows(link_window_bytes, total_window_bytes);
   }
-  /// Silence after which a node is lost, and a link that is not made anew: ReconnectTimeouts and
+  /// Silence after which a node counts as failed and a detached session ends: ReconnectTimeouts and
   /// Transport::set_dead_after.
   void set_dead_after(Duration limit);
-  /// What is noted of data frames for traces.
+  /// Notes about data frames for traces.
   FrameTrace& trace() { return trace_; }
   const FrameTrace& trace() const { return trace_; }
 
-  /// Queues a data frame. Kind, dtype, flags, priority, key, version, base and what else the kind
-  /// needs are the caller's; the rest is filled in when it leaves.
+  /// Queues a data frame. The caller sets kind, dtype, flags, priority, key, version, base and the
+  /// other fields of the kind; the Van sets the rest when the frame leaves.
   void send(LinkId link, const wire::Header& header, Buffer payload, const SendTerms& terms = {});
   void send_control(LinkId link, const control::Message& message);
-  /// The same, serialised already: what goes to many is one lease.
+  /// For a serialised message: a broadcast needs only one lease.
   void send_control(LinkId link, Buffer message);
-  /// Pushes of the far end that have been applied, up to this push sequence. Told with whatever
-  /// goes there next; by a frame of its own if `at_once`.
+  /// Acknowledges applied pushes of the peer, up to this push sequence. Rides on the next frame to
+  /// the peer; `at_once`: on a frame of its own.
   void ack(LinkId link, std::uint64_t push_sequence, bool at_once);
 
-  /// Sends what may go and handles what has come, waiting at most `wait` for it.
+  /// Sends what the windows allow and handles what has arrived, waiting at most `wait` for it.
   void step(Handler& handler, Duration wait, WaitReason awaits = WaitReason::kCalls);
-  /// When it must be stepped at the latest: what it owes the far ends is told within a millisecond.
+  /// The latest time of the next step(): pending acks leave within a millisecond.
   Time next_due() const;
-  /// Makes a waiting step return; may outlive this. Thread: any.
+  /// Makes a waiting step() return; may outlive the Van. Thread: any.
   const std::shared_ptr<Waker>& waker() const { return waker_; }
-  /// Ends all links and the transport, and with them every lease on what was to be sent: when this
-  /// returns nobody reads the users' memory. Only waker() and what was counted may be asked for
-  /// afterwards.
+  /// Ends all links, the transport and every lease on outgoing data: afterwards the Van reads no
+  /// user memory. Only waker() and the counters may be used after that.
   void shut();
   /// Transport::lingers: step() is still needed.
   bool lingers() const { return transport_->lingers(); }
 
   const Counters& counters() const { return counters_; }
-  /// What waits: for steering it, and to be looked at.
+  /// Queued frames, for steering and inspection.
   SendQueue& queue() {
     owner_.check_if_owned();
     return out_.queue();

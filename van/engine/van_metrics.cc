@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and words of a Van's metrics.
+// Names and help texts of a Van's metrics.
 #include "van/engine/van_metrics.h"
 
 namespace stretto {

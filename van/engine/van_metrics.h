@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's Van in numbers for metrics: bytes, frames, queue, stalls, breaks.
+// Metrics of a node's Van: bytes, frames, queue, stalls, breaks.
 #pragma once
 
 #include "observe/metrics/snapshots.h"
@@ -7,7 +7,7 @@
 
 namespace stretto {
 
-/// With these labels on each.
+/// Adds these labels to each metric.
 metrics::Metrics metrics_of(const Van& van,
                             const std::vector<std::pair<std::string, std::string>>& labels);
 

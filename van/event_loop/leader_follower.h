@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// LeaderFollower: who drives a loop: its own thread, or one that waits for what the loop does; who
-// sleeps meanwhile, and who is woken when that changes.
+// LeaderFollower: decides which thread drives a loop: its own thread, or a waiter as the leader. It
+// also says which threads sleep as followers, and which are woken on a change.
 //
-//   a waiter finds nobody driving        it drives
-//   it finds the own thread driving      it asks for the loop, sleeps, and is offered it
-//   it finds another waiter driving      it sleeps until its own end, or until it is offered it
-//   a driving waiter's end has come      the next waiter is offered the loop; if there is none,
-//                                        nobody drives for a rest, then the own thread does
+//   no thread drives                     a waiter becomes the leader
+//   the own thread drives                a waiter asks for the loop, sleeps, and is offered it
+//   another waiter drives                a waiter sleeps until it completes, or is offered the loop
+//   a leader completes                   the next waiter is offered the loop; if there is none,
+//                                        the own thread drives after an idle grace
 //
-// The rest is what makes waiting cheap: who waits again within it finds the loop free, and neither
-// of the two threads has woken the other. Rests says how long it may be. Who is offered the loop
-// and does not come is waited for as long as kOfferPatience; then the own thread drives.
+// The grace makes waits cheap: a thread that waits again within it becomes the leader without a
+// wake-up of either thread. IdleGrace limits it. If the offered waiter does not run within
+// kOfferPatience, the own thread drives.
 #pragma once
 
 #include <algorithm>
@@ -25,38 +25,38 @@
 
 namespace stretto {
 
-/// Thread: any, one at a time. Pure: each call is a step under its owner's lock, and says what is
-/// to be done next. A Waiter names a thread that waits; a default one is none.
+/// Thread: any, one at a time. Pure: each call is a step under its owner's lock, and returns the
+/// next action. A Waiter names a waiting thread; the default value names none.
 template <typename Waiter, typename Forecast = WaitPredictor>
 class LeaderFollower {
  public:
   auto operator<=>(const LeaderFollower&) const = default;
 
-  /// For how long a waiter that was woken to drive may be kept from running.
+  /// How long a waiter that was woken to drive may take to run.
   static constexpr Duration kOfferPatience = std::chrono::milliseconds(10);
 
-  enum class State : std::uint8_t { kOver, kBusy, kIdle };  ///< A node's, as its driver leaves it.
+  enum class State : std::uint8_t { kOver, kBusy, kIdle };  ///< Of a node when its driver leaves.
 
-  /// Who is to be woken.
+  /// The threads to wake.
   struct Wakes {
     bool poll = false;  ///< The driver, which may sleep in its poll.
     bool own = false;   ///< The own thread, which is parked or about to be.
-    Waiter waiter{};    ///< Who is offered the loop.
+    Waiter waiter{};    ///< The waiter that is offered the loop.
   };
 
   enum class Next : std::uint8_t { kDrive, kPark, kEnd };
   struct OwnThread {
     Next next = Next::kPark;
-    Time until = Time::max();  ///< For how long it parks.
+    Time until = Time::max();  ///< When parking ends.
     Wakes wakes;
   };
 
   // ---- any thread
 
-  /// A request has been put into the inbox.
+  /// A request was put into the inbox.
   Wakes posted(Time now) {
     if (driver_ != Driver::kNobody) return wake_driver();
-    if (offered_ != Waiter()) return {};  // It looks into the inbox.
+    if (offered_ != Waiter()) return {};  // That waiter reads the inbox.
     if (std::exchange(owed_, true)) {
       forecast_.missed();
     } else if (rests_idle_ && forecast_.expects_wait()) {
@@ -64,12 +64,12 @@ class LeaderFollower {
     }
     return call_own(now);
   }
-  /// The loop is to end: its own thread ends it.
+  /// The loop will end: its own thread ends it.
   Wakes stop(Time now) {
     stopping_ = true;
     return driver_ == Driver::kNobody ? call_own(now) : wake_driver();
   }
-  /// Somebody waits who must not drive.
+  /// A thread waits that must not drive.
   Wakes nudge(Time now) {
     const bool free = driver_ == Driver::kNobody && offered_ == Waiter();
     return free ? call_own(now) : Wakes();
@@ -77,8 +77,8 @@ class LeaderFollower {
 
   // ---- waiters
 
-  /// True if the waiter drives from now on. Else it sleeps until its end, or until it is woken:
-  /// then it asks again.
+  /// True if the waiter drives from now on. Else it sleeps until it completes, or until it is woken
+  /// and asks again.
   bool ask(Waiter waiter, Time now, Wakes& wakes) {
     if (!stopping_ && driver_ == Driver::kNobody) {
       std::erase(sleepers_, waiter);
@@ -91,20 +91,20 @@ class LeaderFollower {
     if (driver_ == Driver::kOwn && !std::exchange(wanted_, true)) wakes = wake_driver();
     return false;
   }
-  /// True if the waiter goes on driving. It takes what is in the inbox, and may sleep in its poll
-  /// if that is empty.
+  /// True if the waiter continues to drive. It takes the inbox, and may sleep in its poll if the
+  /// inbox was empty.
   bool drives_on(bool inbox_empty) {
     if (!stopping_) asleep_ = inbox_empty;
     return !stopping_;
   }
-  /// A driving waiter ends.
+  /// A leader completes.
   Wakes leave(State state, bool inbox_empty, Time now) {
     driver_ = Driver::kNobody;
     asleep_ = false;
     if (state == State::kOver) stopping_ = true;
     return pass_on(state, inbox_empty, now);
   }
-  /// A waiter that has not driven ends.
+  /// A follower completes.
   Wakes forget(Waiter waiter, bool inbox_empty, Time now) {
     std::erase(sleepers_, waiter);
     if (offered_ != waiter) return {};
@@ -112,7 +112,7 @@ class LeaderFollower {
     return driver_ == Driver::kNobody ? pass_on(State::kBusy, inbox_empty, now) : Wakes();
   }
 
-  // ---- the own thread, which drives at first
+  // ---- the own thread, which drives first
 
   OwnThread own_next(bool inbox_empty, Time now) {
     own_looks_at_ = now;
@@ -149,7 +149,7 @@ class LeaderFollower {
     offered_ = Waiter();
     ++takes_;
   }
-  // Nobody drives: who does next.
+  // No thread drives: choose the next driver.
   Wakes pass_on(State state, bool inbox_empty, Time now) {
     if (stopping_) return call_own(now);
     if (!sleepers_.empty()) {
@@ -166,7 +166,7 @@ class LeaderFollower {
     return {.poll = std::exchange(asleep_, false), .own = false, .waiter = {}};
   }
   Duration longest_rest() const { return rests_idle_ ? IdleGrace::kIdle : IdleGrace::kBusy; }
-  // The own thread takes over then, unless somebody drives.
+  // The own thread takes over at that time, unless another thread drives.
   Wakes call_own(Time at) {
     take_over_at_ = at;
     const bool sleeps_longer = own_looks_at_ > at;
@@ -180,16 +180,16 @@ class LeaderFollower {
 
   Driver driver_ = Driver::kOwn;
   bool stopping_ = false;
-  bool asleep_ = false;           // The driver has found nothing, and may sleep in its poll.
+  bool asleep_ = false;           // The driver has found no work, and may sleep in its poll.
   bool wanted_ = false;           // A waiter has asked the own thread for the loop.
-  bool owed_ = false;             // A request was posted while nobody drove, and nobody has looked.
+  bool owed_ = false;             // A request was posted without a driver, and is unread.
   bool rests_idle_ = false;       // The last driver left nothing in flight.
-  std::vector<Waiter> sleepers_;  // In the order in which they came.
-  Waiter offered_{};              // Has been woken to drive, and has not asked yet.
+  std::vector<Waiter> sleepers_;  // In order of arrival.
+  Waiter offered_{};              // Woken to drive, and has not asked yet.
   std::uint64_t takes_ = 0;
-  std::uint64_t seen_ = 0;  // By the own thread, of those.
+  std::uint64_t seen_ = 0;  // Last value of `takes_` that the own thread saw.
   Time take_over_at_ = Time::max();
-  Time own_looks_at_ = Time::min();  // When the own thread looks again at the latest.
+  Time own_looks_at_ = Time::min();  // Latest wake-up of the own thread.
   IdleGrace rests_;
   Forecast forecast_;
 };

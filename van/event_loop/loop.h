@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop: how a role's single-threaded object is driven. Production calls run() on a thread; the
-// simulator calls step() itself, in virtual time. The objects are the same.
+// LoopTask and run(): how the single-threaded object of a role is driven. Production calls run() on
+// a thread; the simulator calls step() in virtual time. The objects are the same.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,19 @@
 
 namespace stretto {
 
-/// A role: a single-threaded object that is only ever called by its driver. Thread: loop.
+/// A role: a single-threaded object that only its driver calls. Thread: loop.
 class LoopTask {
  public:
   virtual ~LoopTask() = default;
-  /// Handles what has come and what is due, waiting for it at most `wait`.
+  /// Handles events and due work, waiting at most `wait` for an event.
   virtual void step(Duration wait) = 0;
-  /// When it wants to be stepped at the latest even if nothing comes.
+  /// The latest time of the next step() if no event arrives.
   virtual Time next_due() const = 0;
-  /// True once there is nothing left to do: the driver may stop.
+  /// True if no work is left: the driver may stop.
   virtual bool over() const = 0;
 };
 
-/// Longest that a loop waits without looking around.
+/// Longest wait of a loop before it checks again.
 inline constexpr Duration kLongestWait = std::chrono::seconds(1);
 
 inline Duration wait_until(Time due, Time now) {
@@ -32,19 +32,18 @@ inline Duration wait_until(Time due, Time now) {
   return due - now < kLongestWait ? due - now : kLongestWait;
 }
 
-/// Steps the agent until it is over or `stop` is set (after which the agent should be woken).
+/// Steps the agent until it is over or `stop` is set; the caller should then wake the agent.
 inline void run(LoopTask& agent, const Clock& clock, const std::atomic<bool>& stop) {
   while (!agent.over() && !stop.load(std::memory_order_acquire)) {
     agent.step(wait_until(agent.next_due(), clock.now()));
   }
 }
 
-/// Longest that a loop goes on without memory, to tell others that it has none.
+/// How long a loop may run without memory, to report that to peers.
 inline constexpr Duration kPatienceWithoutMemory = std::chrono::seconds(2);
 
-/// run(), of an agent that has somebody to tell: where memory runs out `give_up(status)` is called,
-/// which must bring it to its end; what it held is free again then. Throws on what is thrown if
-/// that takes too long.
+/// run() for an agent with peers to notify: without memory, `give_up(status)` is called. It must
+/// end the agent; the agent's memory is free then. Rethrows if that takes too long.
 template <typename GiveUp>
 void run_or_give_up(LoopTask& agent, const Clock& clock, const std::atomic<bool>& stop,
                     const GiveUp& give_up) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoopInbox: what threads ask of a loop, and which of them drives it. The only place where the
-// threads of a worker, or of an RPC endpoint, meet.
+// LoopInbox: requests of threads to a loop, and the choice of its driver. The threads of a worker,
+// or of an RPC endpoint, share only this object.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace stretto {
 
-/// A Request is something that the loop is to do. Thread: any. One mutex, under which sleeping
-/// waiters are woken and nothing else is run.
+/// A Request is work for the loop. Thread: any. Sleeping waiters are woken under the one mutex; no
+/// other code runs under it.
 template <typename Request>
 class LoopInbox {
  public:
   using Hands = LeaderFollower<Parker*>;
 
-  /// `wake_poll` makes a driver's poll return; it may be called at any time, on any thread.
+  /// `wake_poll` makes a driver's poll return; callable at any time, on any thread.
   explicit LoopInbox(std::function<void()> wake_poll) : wake_poll_(std::move(wake_poll)) {}
 
-  /// False, and the caller keeps it, if the loop has ended.
+  /// False, and the caller keeps the request, if the loop has ended.
   bool post(Request& request) {
     const Time now = clock_now();
     Wakes wakes;
@@ -36,16 +36,16 @@ class LoopInbox {
     wake(wakes);
     return true;
   }
-  /// The own thread ends the loop.
+  /// Asks the own thread to end the loop.
   void stop() {
     step([&](Time now) REQUIRES(mutex_) { return hands_.stop(now); });
   }
-  /// Somebody waits who does not drive.
+  /// A thread waits that does not drive.
   void nudge() {
     step([&](Time now) REQUIRES(mutex_) { return hands_.nudge(now); });
   }
 
-  // ---- waiters, each with a parker of its own; LeaderFollower says what these mean
+  // ---- waiters, each with its own parker; see LeaderFollower
 
   bool ask(Parker& waiter) {
     bool drives = false;
@@ -56,7 +56,7 @@ class LoopInbox {
     });
     return drives;
   }
-  /// `requests` was empty, and is what was posted, in order.
+  /// Fills the empty `requests` with the posted requests, in order.
   bool drives_on(std::vector<Request>& requests) {
     MutexLock lock(mutex_);
     if (!hands_.drives_on(requests_.empty())) return false;
@@ -72,7 +72,7 @@ class LoopInbox {
 
   // ---- the own thread
 
-  /// Returns when it drives, with what was posted: until its next call. False: the loop is to end.
+  /// Returns with the posted requests when the own thread drives. False: the loop must end.
   bool own_drives(std::vector<Request>& requests) {
     for (;;) {
       typename Hands::OwnThread own;
@@ -85,7 +85,7 @@ class LoopInbox {
       own_.park_until(own.until);
     }
   }
-  /// Takes nothing more; returns what was still there.
+  /// Accepts no further requests; returns the pending ones.
   std::vector<Request> close() {
     MutexLock lock(mutex_);
     closed_ = true;

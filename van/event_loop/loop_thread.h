@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoopThread: a node's loop: a thread of its own, the threads that drive it while they wait, and
-// the ways of all others to it. Under every public interface: a worker's, and an RPC endpoint's.
+// LoopThread: a node's loop: its own thread, the waiting threads that drive it, and the requests of
+// all other threads. The base of every public interface: a worker's, and an RPC endpoint's.
 #pragma once
 
 #include <unistd.h>
@@ -30,11 +30,10 @@
 
 namespace stretto {
 
-/// A Node is an Agent with a van(), which says whether anything is in flight that its far ends may
-/// bring (idle()), and which can be abandoned: ended at once. After its loop has ended it must
-/// still take requests, from any thread, and only say that it is over. Thread: any, but for
-/// start(), join() and stop(), which are the owner's. A Request can be called with the node, and be
-/// made of a function that can.
+/// A Node is a LoopTask with a van(). idle() says whether peers may still answer operations in
+/// flight; abandon ends the node immediately. After the end of its loop it must still accept
+/// requests from any thread, and report only that it is over. A Request can be called with the
+/// node, and be made of a function that can. Thread: any; start(), join() and stop(): the owner's.
 template <typename Node, typename Request = std::function<void(Node&)>>
 class LoopThread {
  public:
@@ -44,15 +43,15 @@ class LoopThread {
   LoopThread(const LoopThread&) = delete;
   LoopThread& operator=(const LoopThread&) = delete;
 
-  /// Once. kResource if there can be no more threads.
+  /// Call once. kResource if no thread can be created.
   Status start() {
     return start_thread(thread_, [this] { loop(); });
   }
-  /// Returns when the node is over, by itself.
+  /// Returns when the node is over.
   void join() {
     if (thread_.joinable()) thread_.join();
   }
-  /// The node is abandoned if it is not over; returns when nobody drives it any more.
+  /// Abandons the node if it is not over; returns when no thread drives it.
   void stop() {
     if (thread_.joinable()) {
       door_->inbox_.stop();
@@ -61,24 +60,24 @@ class LoopThread {
     (void)door_->inbox_.close();
   }
   bool started() const { return thread_.joinable(); }
-  /// True where this loop is driven, where waiting for it would be for ever.
+  /// True on the driving thread, where waiting for the loop would deadlock.
   bool is_here() const { return door_->is_here(); }
-  /// True in a child made by fork: nothing may be asked of it there, and it must not be destroyed.
+  /// True in a forked child, which must neither use nor destroy this.
   bool is_forked() const { return door_->is_forked(); }
 
-  /// Runs on the loop; after its end, here, or where another's runs just then.
+  /// Runs on the loop; after its end on this thread, or on a thread that runs a request just then.
   void post(Request request) {
     if (!door_->inbox_.post(request)) run_after_end(request);
   }
 
-  /// How handles that may outlive the loop reach it as long as it goes on. Thread: any.
+  /// Access to the loop for handles that may outlive it. Thread: any.
   class Handle {
    public:
     explicit Handle(LoopThread& loop)
         : loop_(loop), inbox_([waker = loop.node_.van().waker()] { waker->wake(); }) {}
-    /// What comes too late is dropped.
+    /// Requests after the loop's end are dropped.
     void post(Request request) { (void)inbox_.post(request); }
-    /// The same, but at once where the loop is driven.
+    /// As post(), but immediately on the driving thread.
     void run(Request request) {
       if (is_here()) {
         request(loop_.node_);
@@ -87,12 +86,12 @@ class LoopThread {
       }
     }
     bool is_here() const { return CurrentLoop::here() == this; }
-    /// True in a child made by fork, in which nobody drives the loop, and a wait has no end.
+    /// True in a forked child, where no thread drives the loop and a wait would never end.
     bool is_forked() const { return !home_.is_here(); }
-    /// Who is in wait_until().
+    /// Threads in wait_until().
     const std::shared_ptr<WaitingThreads>& callers() const { return callers_; }
-    /// Returns when it is done or the deadline has come. Drives the loop meanwhile if nobody else
-    /// does; only there may it be brought about, as long as the loop goes on.
+    /// Returns when `awaited` completes, or at the deadline. Drives the loop if no other thread
+    /// does. Until the loop ends, only the loop may complete `awaited`.
     void wait_until(Awaited& awaited, Time deadline);
 
    private:
@@ -102,26 +101,26 @@ class LoopThread {
 
     void drive_or_sleep(Awaited& awaited, Time deadline);
     void drive(Awaited& awaited, Time deadline);
-    // A thread that drives another loop would keep that one waiting for its turn here. A forked
-    // child has the node, but its sockets and shared memory are the parent's.
+    // A thread that drives another loop would delay that loop. A forked child has the node, but its
+    // sockets and shared memory are the parent's.
     bool may_drive() {
       return CurrentLoop::here() == nullptr && !is_forked() && is_scheduled_as_own();
     }
-    // Who is given a processor later than the own thread would keep all that use the loop waiting.
+    // A thread with a worse scheduling class would delay all users of the loop.
     bool is_scheduled_as_own();
 
-    LoopThread& loop_;  // Gone after the loop's end. It does not end while somebody drives it.
+    LoopThread& loop_;  // Dangles after the loop's end, which waits for the driver.
     LoopInbox<Request> inbox_;
     const std::shared_ptr<WaitingThreads> callers_ = std::make_shared<WaitingThreads>();
     const ForkGuard home_;
-    std::atomic<pid_t> own_thread_{0};          // Once it has begun.
-    std::atomic<SchedulingClass> own_class_{};  // As it was when somebody had to know.
-    std::atomic<const void*> as_own_{nullptr};  // A thread that was as good, and when.
+    std::atomic<pid_t> own_thread_{0};          // Set when it starts.
+    std::atomic<SchedulingClass> own_class_{};  // As of the last check.
+    std::atomic<const void*> as_own_{nullptr};  // A thread of an equal class, and when.
     std::atomic<Time> as_own_since_{};
   };
   const std::shared_ptr<Handle>& door() const { return door_; }
 
-  /// Returns when it is done, the deadline has come, or an Interruptible of this thread says so.
+  /// Returns on completion, at the deadline, or when an Interruptible of this thread says so.
   void await_end(Awaited& awaited, Time deadline) {
     for (Time now = std::chrono::steady_clock::now();;) {
       door_->wait_until(awaited, std::min(deadline, Interruptible::next_look(now)));
@@ -130,15 +129,15 @@ class LoopThread {
       if (now >= deadline || !Interruptible::goes_on()) return;
     }
   }
-  /// Runs `begin(node, done)` on the loop and waits for done's argument; none if the wait ends
-  /// before.
+  /// Runs `begin(node, done)` on the loop and waits for done's argument; none if the deadline
+  /// passes first.
   template <typename Outcome, typename Begin>
   std::optional<Outcome> ask_until(Time deadline, Begin begin) {
     const auto answer = begin_asking<Outcome>(std::move(begin));
     await_end(*answer, deadline);
     return answer->value();
   }
-  /// The same, to its end: what is asked may use the caller's memory.
+  /// As ask_until(), without a deadline: the request may use the caller's memory.
   template <typename Outcome, typename Begin>
   Outcome ask(Begin begin) {
     const auto answer = begin_asking<Outcome>(std::move(begin));
@@ -147,9 +146,9 @@ class LoopThread {
   }
 
  private:
-  // A wait that ends so soon leaves driving to others: a poll ends up to a millisecond late.
+  // Shorter waits do not drive: a poll may end up to a millisecond late.
   static constexpr Duration kShortWait = 2ms;
-  static bool is_long_until(Time deadline) {  // A limit may be as negative as there are.
+  static bool is_long_until(Time deadline) {  // A deadline may be the least Time.
     return std::chrono::steady_clock::now() + kShortWait < deadline;
   }
 
@@ -162,7 +161,7 @@ class LoopThread {
     return answer;
   }
 
-  // What is thrown here has nobody to catch it: who drives may be a user's thread.
+  // An exception here cannot be caught: the driver may be a user's thread.
   void turn(std::vector<Request>& requests, Duration longest) noexcept {
     const bool may_wait = requests.empty();  // More may have been posted since, without a wake.
     for (const Request& request : requests) request(node_);
@@ -184,13 +183,13 @@ class LoopThread {
     const CurrentLoop here(door_.get());
     if (!node_.over()) node_.abandon();
     STRETTO_CHECK(node_.over());
-    begin_turn(nullptr);  // Before the inbox is closed: the last requests first.
+    begin_turn(nullptr);  // Before the inbox closes: run the last requests first.
     for (const Request& request : door_->inbox_.close()) request(node_);
     end_turn();
   }
 
-  // The node has no loop any more that would make its callers take turns: who comes while another's
-  // request runs leaves their own to that one. A request may make others, at once.
+  // Without a loop, callers take turns: a caller that arrives during another caller's request
+  // leaves its own to that caller. A request may post others immediately.
   void run_after_end(const Request& request) {
     const Turn turn = begin_turn(&request);
     if (turn == Turn::kAnothers) return;
@@ -248,9 +247,9 @@ bool LoopThread<Node, Request>::Handle::is_scheduled_as_own() {
   const void* const here = CurrentLoop::this_thread();
   if (as_own_ == here && now - as_own_since_.load() < kClassHolds) return true;
   const pid_t own = own_thread_;
-  if (own == 0) return false;  // It will begin, and nobody knows yet how it is scheduled.
+  if (own == 0) return false;  // Not started: its scheduling is unknown.
   const SchedulingClass ours = SchedulingClass::of(0);
-  // The whole process may have been moved since.
+  // The process may have changed its scheduling since.
   if (ours < own_class_.load()) own_class_ = SchedulingClass::of(own);
   if (ours < own_class_.load()) return false;
   as_own_since_ = now;
@@ -260,7 +259,7 @@ bool LoopThread<Node, Request>::Handle::is_scheduled_as_own() {
 
 template <typename Node, typename Request>
 void LoopThread<Node, Request>::Handle::drive_or_sleep(Awaited& awaited, Time deadline) {
-  struct Listed {  // Forgotten also if there is no memory to watch with.
+  struct Listed {  // Unlists the waiter also if memory runs out.
     ~Listed() { inbox.forget(parker); }
     LoopInbox<Request>& inbox;
     Parker parker;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpinBudget: when to ask whether processors are to spare, and for how long an answer holds. A
-// thread that looks where others wait for its processor keeps them from their work.
+// SpinBudget: when to check for spare processors, and how long a result holds. A spinning thread
+// delays other threads that wait for its processor.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,21 @@ namespace stretto {
 /// Thread: loop. Pure.
 class SpinBudget {
  public:
-  /// True if it must be asked before one looks.
+  /// True if a check is due before spinning.
   bool is_due(Time now) const { return now >= next_; }
-  /// The answer was that there are, or are not. Where more than one answer in twelve is no, as
-  /// where processes outnumber processors and sleep now and then, the pauses grow to the longest.
+  /// Result of a check. If more than one in twelve is negative, as when processes outnumber
+  /// processors and sleep at times, the pauses grow to the longest.
   void told(bool spare, Time now) {
     spare_ = spare;
     next_ = now + (spare ? kHolds : pause_);
     pause_ = spare ? std::max(pause_ - pause_ / 16, kLeastPause) : std::min(pause_ * 2, kMostPause);
   }
-  /// One that looked was kept from it for so long. What does not run for long has lost its
-  /// processor to somebody.
+  /// A spinning thread was descheduled for `time`. A long gap means that another thread used its
+  /// processor.
   void kept_away(Duration time, Time now) {
     if (time > kMostAway) told(false, now);
   }
-  /// As far as is known.
+  /// Result of the last check.
   bool is_spare() const { return spare_; }
 
   static constexpr Duration kHolds = std::chrono::milliseconds(1);

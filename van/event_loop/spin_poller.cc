@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of looks: memory at each, the system now and then.
+// The spin loop: it checks memory each time, and the system periodically.
 #include "van/event_loop/spin_poller.h"
 
 #include <sched.h>
@@ -16,11 +16,11 @@ namespace {
 
 using Asked = Transport::Asked;
 
-// A look at sockets is a system call; so is making room for others, which costs more.
+// A check of sockets is a system call; so is a yield, which costs more.
 constexpr Duration kBetweenCalls = std::chrono::microseconds(1);
 constexpr int kCallsBetweenYields = 4;
 constexpr int kPausesBetweenLooks = 8;
-// With fewer who looks keeps the far end from running.
+// With fewer, spinning keeps the peer from running.
 constexpr double kLeastProcessors = 2;
 
 void pause_briefly() {
@@ -35,7 +35,7 @@ void pause_briefly() {
 
 }  // namespace
 
-// Files are opened when it is asked first: most processes never do.
+// Files are opened on the first check: most processes never check.
 std::function<bool()> spare_processors() {
   return [processors = std::shared_ptr<Processors>()]() mutable {
     if (!processors) processors = std::make_shared<Processors>();
@@ -58,7 +58,7 @@ void SpinPoller::poll(Transport& transport, Transport::Sink& sink, Duration wait
   if (never || wait <= Duration::zero()) return transport.poll(sink, wait);
   const std::optional<bool> come = transport.has_come(Asked::kMemory);
   if (!come) return transport.poll(sink, wait);
-  if (*come) return transport.poll(sink, Duration::zero());  // No wait, of which one could learn.
+  if (*come) return transport.poll(sink, Duration::zero());  // No wait to learn from.
   SpinPredictor& ahead = awaits == WaitReason::kAnswers ? answers_ : calls_;
   Time begin = clock_.now();
   if (ahead.length() > Duration::zero() && may_look(begin)) {
@@ -95,7 +95,7 @@ bool SpinPoller::look(Transport& transport, Duration limit, SpinPredictor& ahead
     if (!found && now >= asked_system) {
       found = transport.has_come(Asked::kSystem).value_or(true);
       asked_system = now + kBetweenCalls;
-      // Who is ready to run here, perhaps the far end, goes first.
+      // Threads that are ready to run here, perhaps the peer, go first.
       if (!found && ++calls % kCallsBetweenYields == 0) ::sched_yield();
     }
     if (found) {

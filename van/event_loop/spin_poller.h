@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpinPoller: polls a transport, and looks again for a moment before the poll sleeps, as long as
-// that has paid lately (SpinPredictor) and processors are to spare (SpinBudget).
+// SpinPoller: polls a transport, and spins briefly before the poll sleeps, while spinning has paid
+// off recently (SpinPredictor) and processors are spare (SpinBudget).
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ namespace stretto {
 
 /// What a loop waits for.
 enum class WaitReason : std::uint8_t {
-  kNothing,  ///< Nothing that is worth looking for.
-  kCalls,    ///< What far ends do when they like.
-  kAnswers   ///< What they do because we asked.
+  kNothing,  ///< Nothing worth spinning for.
+  kCalls,    ///< Requests of peers, at any time.
+  kAnswers   ///< Responses of peers to our requests.
 };
 
-/// Whether this machine has processors to spare, for who would look: two at least that this process
-/// may use, and nobody who waits for one.
+/// Whether this machine has processors to spare for spinning: this process may use at least two,
+/// and no thread waits for a processor.
 std::function<bool()> spare_processors();
 
 /// Thread: loop.
 class SpinPoller {
  public:
-  /// Looks for at most `bound`; zero: never. The waker is the transport's; it and the clock outlive
-  /// this.
+  /// Spins for at most `bound`; zero: never. The waker is the transport's; the waker and the clock
+  /// must outlive this.
   SpinPoller(Duration bound, const Clock& clock, Waker& waker,
              std::function<bool()> spare = spare_processors());
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpinPredictor: whether a loop that finds nothing should look again for a moment before it sleeps.
-// To be woken costs 15 to 40 us, so where something comes within some such times it pays to look;
-// and where it does not, what was spent on looking is lost.
+// SpinPredictor: whether a loop without work should spin before it sleeps. A wake-up costs 15 to 40
+// us: spinning pays if work arrives within a few such times, and else wastes the processor.
 //
-//   sleeps that ended soon, in a row      it is tried
-//   most tries find something             it goes on
-//   more than a third find nothing        no more tries, until twice as many sleeps have ended soon
+//   sleeps that ended soon, in a row      spinning is tried
+//   most tries find work                  it continues
+//   more than a third find none           no tries until twice as many sleeps have ended soon
 #pragma once
 
 #include <algorithm>
@@ -14,19 +13,19 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: told how waits ended, it answers.
+/// Thread: loop. Pure: learns from how waits ended.
 class SpinPredictor {
  public:
-  /// `bound`: for how long to look at most. Zero: never.
+  /// `bound`: longest spin. Zero: never.
   explicit SpinPredictor(Duration bound) : bound_(bound) {}
 
-  /// For how long to look before the next sleep.
+  /// How long to spin before the next sleep.
   Duration length() const { return score_ > 0 ? bound_ : Duration::zero(); }
 
-  /// It looked for so long, and found something or did not.
+  /// A spin took `time`, and found work or not.
   void looked(Duration time, bool found) {
     if (found) {
-      if (time < kAtOnce) return;  // It was there already, and would have been without a look.
+      if (time < kAtOnce) return;  // Work was there already: the spin gained nothing.
       score_ = std::min(score_ + 1, kMost);
       needed_ = std::max(needed_ / 2, kLeastNeeded);
     } else if (time >= bound_) {
@@ -36,31 +35,31 @@ class SpinPredictor {
       needed_ = std::min(needed_ * 2, kMostNeeded);
     }
   }
-  /// It slept for so long, of at most `limit`.
+  /// A sleep took `time`, of at most `limit`.
   void slept(Duration time, Duration limit) {
     const bool soon = time <= bound_ + kWaking;
-    const bool timed_out = time >= limit;  // Then something would have come later, if at all.
+    const bool timed_out = time >= limit;  // Then work would have arrived later, if at all.
     if (bound_ == Duration::zero() || score_ > 0 || (soon && timed_out)) return;
     soon_ = soon ? soon_ + 1 : 0;
     if (soon_ >= needed_) score_ = kTrial;
   }
 
-  /// What comes sooner was not waited for.
+  /// Work that arrives sooner was not waited for.
   static constexpr Duration kAtOnce = std::chrono::microseconds(2);
-  /// By how much a sleep may be longer than a look that would have found the same: both ends slept,
-  /// and each was woken.
+  /// How much longer a sleep may be than a spin that finds the same work: both ends slept, and each
+  /// was woken.
   static constexpr Duration kWaking = std::chrono::microseconds(100);
-  /// Sleeps that end soon before a first try, and at most after tries that failed.
+  /// Sleeps that end soon before the first try, and the limit after failed tries.
   static constexpr int kLeastNeeded = 4;
   static constexpr int kMostNeeded = 1024;
 
  private:
-  static constexpr int kTrial = 3;  // Two in vain end it.
+  static constexpr int kTrial = 3;  // Two failures end a trial.
   static constexpr int kMost = 8;
 
   const Duration bound_;
-  int score_ = 0;  // Above 0 it looks.
-  int soon_ = 0;   // Sleeps in a row that ended soon, while it does not look.
+  int score_ = 0;  // Spins if above 0.
+  int soon_ = 0;   // Consecutive sleeps that ended soon, without spinning.
   int needed_ = kLeastNeeded;
 };
 

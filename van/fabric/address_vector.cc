@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting.
+// Reference counts of addresses.
 #include "van/fabric/address_vector.h"
 
 #include "common/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AddressVector: the far ends that the endpoint knows, each once however many links lead there.
+// AddressVector: the peers that the endpoint knows, each once for any number of links.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ namespace stretto::fabric {
 /// Thread: loop.
 class AddressVector {
  public:
-  /// One link more leads to the endpoint of this name, which is bytes from outside.
+  /// Adds a link to the endpoint of this name, which is untrusted.
   Result<fi_addr_t> join(FabricEndpoint& endpoint, const std::string& name);
-  /// One less does.
+  /// Removes a link.
   void leave(FabricEndpoint& endpoint, const std::string& name);
   /// Links to the endpoint of this name.
   std::size_t links_to(const std::string& name) const {
     const auto found = peers_.find(name);
     return found == peers_.end() ? 0 : found->second.links;
   }
-  /// Links, to whomever.
+  /// Links to any endpoint.
   std::size_t links() const { return links_; }
-  /// The endpoint is gone, and what it knew with it.
+  /// Resets after the endpoint has been closed.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lines go through: banner, introductions, silence, end.
+// The stages of a line: banner, introductions, silence, end.
 #include "van/fabric/bootstrap.h"
 
 #include <fmt/core.h>
@@ -55,8 +55,8 @@ void Bootstrap::finish(ConnectionId line) {
   found->second.socket.finish();
 }
 
-// Words are few, and read by who is asked. A far end that takes none of them has its line ended, as
-// it would be in the middle of one.
+// Words are few, and the peer reads them. A peer that does not read has its line ended, as would a
+// send that stops halfway.
 void Bootstrap::say(ConnectionId id, const ProbeMessage& word) {
   const auto found = lines_.find(id);
   if (found == lines_.end() || found->second.state != State::kOpen || found->second.finished)
@@ -89,7 +89,7 @@ void Bootstrap::accept(Time now) {
     AcceptedSocket caller = accept_from(listener_.socket.descriptor());
     if (!caller.socket.is_open()) {
       if (caller.error == 0) return;
-      // No descriptors, most likely: the listener would stay readable.
+      // Probably out of descriptors: the listener would stay readable.
       log(Level::kWarning, "nobody can be accepted at {}: {}", listener_.address,
           ::strerror(caller.error));
       watch_.remove(listener_.socket.get());
@@ -180,7 +180,7 @@ void Bootstrap::look_at_paths(Time now, Duration limit, std::vector<ConnectionEv
   }
 }
 
-// After a banner: who we are. An introduction is left where it is.
+// After a banner sends our introduction. An introduction is left in place.
 Status Bootstrap::take(Line& line) {
   if (line.state != State::kAwaitsBanner) return {};
   const Banner wanted = banner();

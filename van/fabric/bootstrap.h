@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP side of links: a line each. Over it the ends introduce themselves; then it stays open,
-// and its end says that the far end is gone, or has finished. A fabric without connections would
-// not tell. It is silent but for keep-alives of the kernels and, where the fabric stands still,
-// words (van/fabric/probe_message.h): by what is acknowledged of these a dead path is found out,
-// which no provider tells of.
+// The TCP side of links: one line for each. The ends introduce themselves over it. Then it stays
+// open, and its end reports that the peer has gone or finished; a connectionless fabric would not.
+// An open line carries only kernel keep-alives and, while the fabric stalls, probe words
+// (van/fabric/probe_message.h). Their acknowledgements reveal a dead path, which no provider
+// reports.
 #pragma once
 
 #include <array>
@@ -23,46 +23,46 @@
 
 namespace stretto::fabric {
 
-/// A TCP connection. Never used twice; 0 is none. It is the watch's token too.
+/// A TCP connection, and its token in the watch. Never reused; 0 is none.
 using ConnectionId = std::uint64_t;
 
-/// Something that has happened to a line.
+/// An event of a line.
 struct ConnectionEvent {
   ConnectionId line = 0;
-  std::optional<BootstrapMessage> introduced;  ///< The far end has said who it is; or:
-  std::optional<ProbeMessage> word;            ///< it says something; or:
-  Status ended;                                ///< why nothing more comes over this line.
-  bool dead = false;      ///< Its path is, so that nothing more comes of the fabric.
-  bool accepted = false;  ///< It was them who called.
-  bool local = false;     ///< They are of this host.
+  std::optional<BootstrapMessage> introduced;  ///< The peer has introduced itself; or:
+  std::optional<ProbeMessage> word;            ///< the peer has sent a probe word; or:
+  Status ended;                                ///< why the line has ended.
+  bool dead = false;      ///< Its path is dead, so the fabric brings nothing more.
+  bool accepted = false;  ///< The peer connected to us.
+  bool local = false;     ///< The peer is on this host.
 };
 
-/// Thread: loop. Tells of every line that was dialled, and of every one that was accepted and has
-/// introduced itself; never of strangers.
+/// Thread: loop. Reports every dialled line, and each accepted line once its peer has introduced
+/// itself; never connections that stay silent.
 class Bootstrap {
  public:
   Bootstrap(EpollSet& watch, const FabricOptions& options) : watch_(watch), options_(options) {}
 
   Status listen(Listener listener);
   const std::string& address() const { return listener_.address; }
-  /// Introduces us as soon as the far end has answered.
+  /// Sends our introduction as soon as the peer has answered.
   Result<ConnectionId> dial(Dialled dialled, const BootstrapMessage& own, Time now);
-  /// Introduces us to one who called and has introduced itself.
+  /// Sends our introduction to a peer that connected and has introduced itself.
   bool answer(ConnectionId line, const BootstrapMessage& own);
-  /// Says a word over an open line. The one who asks waits for the answer before it asks again.
+  /// Sends a word over an open line. The asking end must wait for the answer before it asks again.
   void say(ConnectionId line, const ProbeMessage& word);
   /// Ends open lines whose paths have been dead for `limit` (PathLiveness).
   void look_at_paths(Time now, Duration limit, std::vector<ConnectionEvent>& news);
-  /// Tells the far end that we have finished with it. Its own end is still told.
+  /// Tells the peer that we have finished. The end of its side is still reported.
   void finish(ConnectionId line);
-  /// Hangs up. Nothing more is told. Unknown lines are ignored.
+  /// Closes a line without a report. Unknown lines are ignored.
   void drop(ConnectionId line);
 
-  /// True if the watch's token was one of ours; then what can be read is.
+  /// True if the token was one of ours; then reads what is readable.
   bool look(std::uint64_t token, Time now, std::vector<ConnectionEvent>& news);
-  /// Ends what has taken too long.
+  /// Ends lines that have timed out.
   void tick(Time now, std::vector<ConnectionEvent>& news);
-  /// Until when tick() has nothing to do.
+  /// The time at which tick() is needed next.
   Time next_deadline() const;
 
   static constexpr std::uint64_t kListenerToken = EpollSet::kWakeToken - 1;
@@ -77,8 +77,8 @@ class Bootstrap {
     BootstrapMessage own;
     std::size_t received = 0;
     std::array<std::byte, kIntroductionBytes> bytes{};
-    std::vector<std::byte> word;  // So much as has come of it.
-    bool finished = false;        // Nothing more can be said.
+    std::vector<std::byte> word;  // The part of it received so far.
+    bool finished = false;        // We cannot send any more.
     PathLiveness liveness;
   };
 
@@ -92,7 +92,7 @@ class Bootstrap {
   EpollSet& watch_;
   const FabricOptions& options_;
   Listener listener_;
-  bool listening_ = false;  // False while there are no descriptors for those who call.
+  bool listening_ = false;  // False while no descriptor is free to accept with.
   Time listen_again_;
   ConnectionId last_ = 0;
   std::map<ConnectionId, Line> lines_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeliveryProbe: whether what was handed to the provider arrives. A provider's own connection may
-// be lost without any operation of ours failing; so where nothing moves though something should,
-// the far end is asked over the line how many frames have come to it.
+// DeliveryProbe: whether frames handed to the provider arrive. A provider can lose its connection
+// without failing any operation of ours. So if nothing moves though something should, we ask the
+// peer over the line how many frames have arrived.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +19,20 @@ inline Status frames_are_missing() {
           "that answers; has the provider's connection been cut?"};
 }
 
-/// Of one link. Thread: loop. Pure: it is told counts and times.
+/// The probe of one link. Thread: loop. Pure: the caller passes in counts and times.
 class DeliveryProbe {
  public:
-  /// Of the link so far.
+  /// Totals of the link.
   struct Counts {
-    std::uint64_t handed = 0;   ///< Frames of ours that are with the provider or beyond,
-    std::uint64_t taken = 0;    ///< and that the far end has taken.
-    std::uint64_t fetched = 0;  ///< Payloads of theirs that have been fetched.
-    std::size_t fetching = 0;   ///< Payloads of theirs that are being fetched.
+    std::uint64_t handed = 0;   ///< Frames of ours that were handed to the provider,
+    std::uint64_t taken = 0;    ///< and those that the peer has taken.
+    std::uint64_t fetched = 0;  ///< The peer's payloads fetched.
+    std::size_t fetching = 0;   ///< The peer's payloads being fetched.
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
-  /// Looked regularly. True if the far end should be asked: nothing has moved since the last look
-  /// though something is owed, and it has answered what it was asked before.
+  /// Called regularly. True if the caller should ask the peer: nothing has moved since the last
+  /// call though something is pending, and the last question has been answered.
   bool look(const Counts& counts, Time now) {
     const bool moved = counts != counts_;
     counts_ = counts;
@@ -45,7 +45,7 @@ class DeliveryProbe {
     return true;
   }
 
-  /// The far end says how many frames have come to it.
+  /// The peer reports how many frames have arrived.
   void heard(std::uint64_t came, bool is_answer) {
     if (came > came_) behind_ = false;
     came_ = std::max(came_, came);
@@ -59,15 +59,15 @@ class DeliveryProbe {
     }
   }
 
-  /// The far end answers, and for so long frames have been missing there and nothing has moved.
+  /// True if the peer answers, but frames have been missing there for `limit` without progress.
   bool lost_for(Duration limit, Time now) const { return behind_ && now - behind_since_ >= limit; }
 
  private:
   Counts counts_;
-  std::uint64_t came_ = 0;  // That the far end has told.
-  bool asked_ = false;      // It owes an answer,
+  std::uint64_t came_ = 0;  // As the peer reported.
+  bool asked_ = false;      // The peer owes an answer,
   Time asked_at_;
-  std::uint64_t handed_then_ = 0;  // and these had been submitted before.
+  std::uint64_t handed_then_ = 0;  // and this many frames had been handed over before.
   bool behind_ = false;
   Time behind_since_;
 };

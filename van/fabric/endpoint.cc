@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of libfabric, and nothing that knows of links or frames.
+// Calls of libfabric; this file knows nothing of links or frames.
 #include "van/fabric/endpoint.h"
 
 #include <fmt/core.h>
@@ -33,7 +33,7 @@ ProviderOperation* operation_of(void* context) { return static_cast<ProviderOper
 }  // namespace
 
 void fill_randomly(std::span<std::uint64_t> numbers) {
-  // Up to 256 bytes come at once, or the kernel has no random numbers at all.
+  // getrandom() returns up to 256 bytes at once, or fails entirely.
   STRETTO_CHECK(numbers.size_bytes() <= 256);
   const auto size = static_cast<ssize_t>(numbers.size_bytes());
   STRETTO_CHECK(::getrandom(numbers.data(), numbers.size_bytes(), 0) == size);
@@ -94,8 +94,8 @@ Status FabricEndpoint::open_all() {
   return {};
 }
 
-// The descriptor of "net" stays readable once it has been (libfabric 1.17), so that waiting for it
-// would be spinning.
+// The descriptor of "net" stays readable once it has been (libfabric 1.17), so waiting for it would
+// spin.
 void FabricEndpoint::find_descriptor() {
   int descriptor = -1;
   if (provider_ == "net") return;
@@ -192,7 +192,7 @@ std::span<ProviderCompletion> FabricEndpoint::collect(std::span<ProviderCompleti
     for (std::size_t i = 0; i < static_cast<std::size_t>(read); ++i) {
       room[count++] = {operation_of(entries[i].op_context), entries[i].len, 0};
     }
-    if (static_cast<std::size_t>(read) < wanted) break;  // To look again would make progress.
+    if (static_cast<std::size_t>(read) < wanted) break;  // Another read would make progress.
   }
   return room.first(count);
 }

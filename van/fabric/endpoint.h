@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reliable datagram endpoint of libfabric with what belongs to it: domain, address vector, one
-// queue of completions and the descriptor to wait for it.
+// A reliable datagram endpoint of libfabric with its domain, address vector, completion queue, and
+// the descriptor to wait for completions.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -27,47 +27,47 @@ struct CloseObject {
 template <typename T>
 using Owned = std::unique_ptr<T, CloseObject>;
 
-/// Registered memory: the provider may reach it until this is gone.
+/// Registered memory: the provider may access it during the region's lifetime.
 using Region = Owned<fid_mr>;
 
-/// Something that the provider is doing. It stays where it is until its completion has come, or the
+/// An operation of the provider. It must keep its address until its completion has arrived, or the
 /// endpoint has been shut.
 struct ProviderOperation {
   enum class Kind : std::uint8_t { kSend, kFrame, kNote, kRead };
   explicit ProviderOperation(Kind what) : kind(what) {}
-  fi_context2 context{};  // The provider's; we find the rest by it.
+  fi_context2 context{};  // The provider's; maps it to this object.
   Kind kind;
 };
 
 struct ProviderCompletion {
   ProviderOperation* operation = nullptr;
-  std::size_t bytes = 0;  ///< Of a message that was received.
+  std::size_t bytes = 0;  ///< Of a received message.
   int error = 0;          ///< One of libfabric's, positive.
 };
 
-/// Outcome of a call that hands something to the provider.
+/// The outcome of submitting an operation to the provider.
 enum class Given { kTaken, kLater, kFailed };
 
 /// Thread: loop.
 class FabricEndpoint {
  public:
-  /// At `host`, an address of this host in digits.
+  /// Opens at `host`, a numeric address of this host.
   static Result<std::unique_ptr<FabricEndpoint>> open(const std::string& provider,
                                                       const std::string& host);
   FabricEndpoint(const FabricEndpoint&) = delete;
   FabricEndpoint& operator=(const FabricEndpoint&) = delete;
   ~FabricEndpoint();
-  /// Ends all operations and connections: the provider touches no memory of ours any more. Regions
-  /// must be gone before the FabricEndpoint is.
+  /// Ends all operations and connections: the provider no longer accesses our memory. Regions must
+  /// end before the FabricEndpoint.
   void shut() { endpoint_.reset(); }
 
   const std::string& provider() const { return provider_; }
   const std::string& name() const { return name_; }
-  /// Kept among themselves by the provider: sends, and receives.
+  /// The limits of the provider's queues: sends and receives.
   std::size_t most_sends() const { return info_->tx_attr->size; }
   std::size_t most_receives() const { return info_->rx_attr->size; }
 
-  /// The address of the endpoint with that name, which is bytes from outside.
+  /// The address of the endpoint with that name, which is untrusted.
   Result<fi_addr_t> insert(const std::string& name);
   void remove(fi_addr_t address);
 
@@ -87,12 +87,12 @@ class FabricEndpoint {
   Given read(fi_addr_t from, std::span<std::byte> into, void* descriptor, std::uint64_t address,
              std::uint64_t key, ProviderOperation& done);
 
-  /// Makes progress. Some completions that have come; at most as many as there is room for.
+  /// Makes progress. Returns some completions, at most the size of `room`.
   std::span<ProviderCompletion> collect(std::span<ProviderCompletion> room);
-  /// Readable when there is something to collect or progress to make, if may_wait() said so; -1:
-  /// this provider has no such descriptor.
+  /// Readable when there are completions or progress to make, if may_wait() returned true; -1: this
+  /// provider has no such descriptor.
   int descriptor() const { return descriptor_; }
-  /// Makes progress; false if there is something to collect now.
+  /// Makes progress; false if there are completions to collect.
   bool may_wait() const;
 
  private:
@@ -105,16 +105,16 @@ class FabricEndpoint {
   Info info_;
   std::string provider_;
   std::string name_;
-  Owned<fid_fabric> fabric_;  // Each ends after those below it.
+  Owned<fid_fabric> fabric_;  // Each must end after those below it.
   Owned<fid_domain> domain_;
   Owned<fid_cq> completions_;
   Owned<fid_av> addresses_;
   Owned<fid_ep> endpoint_;
   int descriptor_ = -1;
-  std::vector<std::uint64_t> keys_;  // Random, not used yet.
+  std::vector<std::uint64_t> keys_;  // Random and unused.
 };
 
-/// Random bits that a stranger cannot guess.
+/// Random bits that an attacker cannot guess.
 void fill_randomly(std::span<std::uint64_t> numbers);
 
 }  // namespace stretto::fabric

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages out and in.
+// Sending and receiving of messages.
 #include "van/fabric/engine.h"
 
 #include <fmt/core.h>
@@ -18,8 +18,8 @@ constexpr std::size_t kMostSendSlots = 1024;
 constexpr std::size_t kSendSlotsAtOnce = 64;
 constexpr std::size_t kCompletionsAtOnce = 32;
 constexpr int kCollectsAtOnce = 8;
-// What one link may have in flight towards us. A round trip's worth keeps the wire busy; more
-// would only be memory that others could use.
+// The fetches that one link may have in flight. A round trip's worth keeps the wire busy; more
+// would only take memory from other links.
 constexpr std::size_t kMostFetches = 16;
 constexpr std::size_t kMostFetchedBytes = 2 << 20;
 
@@ -61,8 +61,8 @@ void Traffic::shut() {
   if (endpoint_ == nullptr) return;
   endpoint_->shut();
   for (const auto& [id, link] : links_.all()) {
-    link->address = FI_ADDR_UNSPEC;  // Forgotten with all the others.
-    link->arrivals.clear();          // Their slots are about to go.
+    link->address = FI_ADDR_UNSPEC;  // Dropped with all the others.
+    link->arrivals.clear();          // Their slots are freed next.
     link->outbox = UnackedSends(options_.queue_frames);
   }
   fetches_.clear();
@@ -84,7 +84,7 @@ Status Traffic::meet(FabricLink& link) {
   if (!address.ok()) return address.status();
   link.address = *address;
   link.outbox.limit(link.far->queue_frames);
-  // As many notes may come as frames are in flight from us, and one more to begin with.
+  // There may be one note for each frame in flight from us, and an initial one.
   Status status = frames_->grow(*endpoint_, addresses_.links() * options_.queue_frames);
   if (status.ok()) {
     status = notes_->grow(*endpoint_, addresses_.links() * (options_.queue_frames + 1));
@@ -173,7 +173,7 @@ Given Traffic::give_frame(FabricLink& link, Outgoing& frame) {
   return given;
 }
 
-// That it fails is what it is for.
+// The send may fail; that is its purpose.
 void Traffic::prod(FabricLink& link) {
   if (addresses_.links_to(link.far->name) > 1) (void)give_note(link, 0);
 }
@@ -196,7 +196,7 @@ Given Traffic::give_note(FabricLink& link, LinkId ends_with_it) {
 void Traffic::post() {
   while (PooledMessage* slot = frames_->take()) {
     if (endpoint_->receive(slot->memory, slot->descriptor, *slot) == Given::kTaken) continue;
-    frames_->give(slot);  // As many as the provider keeps are posted.
+    frames_->give(slot);  // The provider's queue is full.
     break;
   }
   while (PooledMessage* slot = notes_->take()) {
@@ -215,9 +215,9 @@ void Traffic::release_all(FabricLink& link) {
   link.arrivals.clear();
 }
 
-// A provider keeps what comes before it is asked for without a bound, and brings in more whenever
-// it makes progress, as it does when there is no completion. So it is asked for more after each
-// look: then what it keeps is completed first.
+// A provider queues early messages without a bound, and receives more whenever it makes progress,
+// as it does without completions. So this posts receives after each read: queued messages are then
+// completed first.
 Traffic::Collected Traffic::collect(Time now) {
   Collected collected;
   if (endpoint_ == nullptr) return collected;
@@ -248,7 +248,7 @@ void Traffic::handle(const ProviderCompletion& completion) {
     if (completion.error == 0) return;
     return break_link(slot->link, provider_failed("a message could not be sent", completion.error));
   }
-  if (completion.error != 0) {  // Longer than anything of ours.
+  if (completion.error != 0) {  // Longer than our messages.
     count_stranger(options_);
     return release(slot);
   }
@@ -348,7 +348,7 @@ void Traffic::on_fetched(Fetch* fetch, int error) {
     return break_link(link->id, provider_failed("a payload could not be fetched", error));
   }
   if (options_.counts != nullptr) options_.counts->read_bytes += done->payload.size();
-  if (link->arrivals.empty()) return;  // Retired since.
+  if (link->arrivals.empty()) return;  // Retired in the meantime.
   const std::uint64_t first = link->arrivals.front().prefix.sequence;
   link->arrivals[done->sequence - first].state = Arrival::State::kHere;
 }

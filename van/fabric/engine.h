@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic: what moves over the fabric. Sends the frames and notes of links, keeps receives posted,
-// fetches announced payloads, and files what has come with the link that it belongs to.
+// Traffic: sends the frames and notes of links over the fabric, keeps receives posted, fetches
+// announced payloads, and assigns received messages to their links.
 #pragma once
 
 #include <memory>
@@ -17,38 +17,38 @@ namespace stretto::fabric {
 /// Thread: loop.
 class Traffic {
  public:
-  /// It touches links that something has happened to.
+  /// It touches links that need a turn.
   Traffic(const FabricOptions& options, FabricLinks& links) : options_(options), links_(links) {}
   ~Traffic() { shut(); }
 
   /// Opens the endpoint, unless it is open.
   Status open(const std::string& host);
-  /// Ends everything in flight. Regions of links must be gone by the destructor, or the next open.
+  /// Ends all operations. Regions of links must be gone by the destructor, or the next open.
   void shut();
   bool is_open() const { return endpoint_ != nullptr; }
   FabricEndpoint& endpoint() { return *endpoint_; }
   const FabricEndpoint& endpoint() const { return *endpoint_; }
 
-  /// Learns where the link's far end is, and posts receives for it.
+  /// Adds the address of the link's peer, and posts receives for it.
   Status meet(FabricLink& link);
-  /// Forgets that.
+  /// Undoes meet().
   void forget(FabricLink& link);
 
-  /// Says something to the far end of a link that has come, if there has been a link to it before.
-  /// Where that far end alone knows that the provider's connection has ended, it would be refused
-  /// another one until this end finds out.
+  /// Sends a note to the peer of an accepted link, if there was a link to it before. If only that
+  /// peer knows that the provider's connection has ended, it could not reconnect until this end
+  /// finds out.
   void prod(FabricLink& link);
 
-  /// Sends what waits, and notes that are owed.
+  /// Sends waiting frames and pending notes.
   void submit(FabricLink& link);
-  /// Begins to fetch payloads that have been announced.
+  /// Starts to fetch announced payloads.
   void fetch(FabricLink& link);
-  /// The receive may be used again.
+  /// The receive may be reused.
   void release(PooledMessage* slot);
   void release_all(FabricLink& link);
 
   struct Collected {
-    bool any = false;   ///< Something had been completed,
+    bool any = false;   ///< There were completions,
     bool more = false;  ///< and there may be more.
   };
   Collected collect(Time now);
@@ -72,7 +72,7 @@ class Traffic {
   std::unique_ptr<Slots> frames_;
   std::unique_ptr<Slots> notes_;
   std::unordered_map<Fetch*, std::unique_ptr<Fetch>> fetches_;
-  AddressVector addresses_;  // Of the links that were met.
+  AddressVector addresses_;  // Of the links passed to meet().
   Time now_;
 };
 

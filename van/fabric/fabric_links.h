@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a transport: by number, by the line over which they were made, and in the order in
-// which they get their turns.
+// The links of a transport: by id, by their line, and in the order of their turns.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +11,26 @@
 
 namespace stretto::fabric {
 
-/// Thread: loop. Links stay where they are until they are erased.
+/// Thread: loop. Links keep their addresses until they are erased.
 class FabricLinks {
  public:
   using Map = std::unordered_map<LinkId, std::unique_ptr<FabricLink>>;
 
-  /// With a number that no link has had, and a secret of its own. `line` 0: it has none yet.
+  /// A link with a new id and secret. `line` 0: it has none yet.
   FabricLink& make(ConnectionId line, std::size_t queue_frames);
   void set_line(FabricLink& link, ConnectionId line);
   void erase(FabricLink& link);
 
-  /// Null: there is none any more.
+  /// Null if there is no such link.
   FabricLink* find(LinkId id) const;
   FabricLink* find_by_line(ConnectionId line) const;
   const Map& all() const { return links_; }
 
-  /// It needs attention: it gets a turn after those that do already.
+  /// Queues a turn for the link, unless one is queued.
   void touch(FabricLink& link);
-  /// Whose turns are to come.
+  /// Links with a queued turn.
   const std::deque<LinkId>& busy() const { return busy_; }
-  /// The first of them, which is touched no more. There must be one.
+  /// Removes and returns the first of them. There must be one.
   FabricLink& next();
 
  private:

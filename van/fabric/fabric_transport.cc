@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop: news of lines, what has come over the fabric, and then each link that something has
-// happened to gets its turn, a bounded number of frames a poll.
+// The loop: events of lines, then completions of the fabric, then a turn for each link with work. A
+// poll delivers a bounded number of frames.
 #include "van/fabric/fabric_transport.h"
 
 #include <fmt/core.h>
@@ -24,12 +24,12 @@ namespace {
 
 constexpr int kFramesPerPoll = 64;
 constexpr std::uint64_t kFabricToken = Bootstrap::kListenerToken - 1;
-// How often is looked where no descriptor tells: while the provider makes its connection, when it
-// took no more, when a line has ended, and always for providers that have no descriptor.
+// The poll interval where no descriptor signals: the provider is connecting, it refused work, a
+// line has ended, or it has no descriptor at all.
 constexpr Duration kLookAgain = 1ms;
-// How often retired links are looked at.
+// The poll interval for retired links.
 constexpr Duration kRetiredLookAgain = 10ms;
-// Nobody is given up for being late before we have looked so often, and as often as this.
+// A peer times out only after at least this many polls, no further apart than this.
 constexpr int kLooksAtLeast = 10;
 constexpr Duration kLookForLate = 100ms;
 
@@ -50,7 +50,7 @@ BootstrapMessage introduction_of(const FabricLink& link, const FabricEndpoint& e
 bool may_go(FabricLink& link, Bootstrap& exchange, Time now) {
   if (link.line == 0 || !link.far.has_value()) return true;
   if (link.fetches > 0) return false;
-  // Its end says to the far end that we have no fetches in flight, and begin no more.
+  // The end of the line tells the peer that we have no fetches in flight and start none.
   if (!std::exchange(link.finished, true)) exchange.finish(link.line);
   return link.line_ended || (now > link.deadline && !link.outbox.exposes());
 }
@@ -96,17 +96,17 @@ class FabricTransport final : public Transport {
   FabricOptions options_;
   const SteadyClock real_;
   PolledClock clock_;
-  EpollSet watch_;  // Before all that holds leases: one that ends may still wake us.
+  EpollSet watch_;  // Must precede all holders of leases: a lease that ends may still wake us.
   FabricLinks links_;
   Bootstrap exchange_;
   Traffic traffic_;
   FrameDelivery delivery_;
   PathMonitor paths_;
-  std::string host_;      // Where the endpoint is.
+  std::string host_;      // Where the endpoint listens.
   bool watched_ = false;  // The provider's descriptor is watched.
   std::vector<ConnectionEvent> news_;
-  bool more_ = false;   // Completions were left where they are.
-  bool quiet_ = false;  // Nothing had come over the fabric in this turn.
+  bool more_ = false;   // Completions are left to collect.
+  bool quiet_ = false;  // The fabric delivered nothing in this turn.
   bool called_ = false;
   bool woken_ = false;
   bool polling_ = false;
@@ -115,7 +115,7 @@ class FabricTransport final : public Transport {
 };
 
 FabricTransport::~FabricTransport() {
-  // The far end must not hear that we have finished before we have.
+  // Finish first: the ends of lines tell peers that we have finished.
   traffic_.shut();
 }
 
@@ -178,7 +178,7 @@ Transport::Sent FabricTransport::try_send(LinkId id, const wire::Header& header,
   owner_.check_if_owned();
   FabricLink* link = links_.find(id);
   if (link == nullptr) return Sent::kBroken;
-  if (link->outbox.full()) traffic_.collect(clock_.now());  // They may have told us of room.
+  if (link->outbox.full()) traffic_.collect(clock_.now());  // The peer may have reported room.
   if (link->retired || !link->ending.ok()) return Sent::kBroken;
   if (link->outbox.full()) {
     link->told_full = true;
@@ -237,7 +237,7 @@ void FabricTransport::poll(Sink& sink, Duration wait) {
   }
 }
 
-// Waits until something is readable, and reads what lines have to say.
+// Waits for readable descriptors, and reads the lines.
 void FabricTransport::look(Duration wait) {
   const std::vector<std::uint64_t>& tokens = watch_.wait(wait, woken_);
   clock_.look();
@@ -264,7 +264,7 @@ bool FabricTransport::turn(Sink& sink) {
 void FabricTransport::hear(Sink& sink, const ConnectionEvent& news) {
   if (news.accepted) return welcome(sink, news);
   FabricLink* const known = links_.find_by_line(news.line);
-  if (known == nullptr) return exchange_.drop(news.line);  // Closed since.
+  if (known == nullptr) return exchange_.drop(news.line);  // Closed in the meantime.
   FabricLink& link = *known;
   links_.touch(link);
   if (news.word.has_value()) {
@@ -275,12 +275,12 @@ void FabricTransport::hear(Sink& sink, const ConnectionEvent& news) {
   if (!news.introduced.has_value()) return end_with_line(link, news);
   if (link.retired || !link.ending.ok()) return;
   link.far = news.introduced;
-  link.owes_note = true;  // By which the far end knows that the fabric carries.
+  link.owes_note = true;  // The note shows the peer that the fabric works.
   link.deadline = now_ + options_.handshake_timeout;
   if (Status status = traffic_.meet(link); !status.ok()) link.end(std::move(status), now_);
 }
 
-// Over a dead path neither frames nor the ends of fetches come any more: nothing is waited for.
+// A dead path delivers neither frames nor completions of fetches: wait for nothing.
 void FabricTransport::end_with_line(FabricLink& link, const ConnectionEvent& news) {
   link.line_ended = true;
   link.end(news.ended, news.dead ? now_ - 2 * kGrace : now_ + kGrace);
@@ -296,7 +296,7 @@ void FabricTransport::welcome(Sink& sink, const ConnectionEvent& news) {
   link.local = news.local;
   link.far = news.introduced;
   link.deadline = now_ + options_.handshake_timeout;
-  // Told also if we shall not talk: then they know why.
+  // We answer even if we cannot talk, so that the peer knows why.
   const bool answered =
       exchange_.answer(news.line, introduction_of(link, traffic_.endpoint(), options_));
   if (!answered || !traffic_.meet(link).ok()) {
@@ -329,7 +329,7 @@ void FabricTransport::serve(Sink& sink, FabricLink& link, int& frames_left) {
 
 // ---- ends
 
-// The link is over for our user. It stays until nobody reads the other's memory.
+// The link is over for our user. It stays until neither end reads the other's memory.
 void FabricTransport::retire(FabricLink& link) {
   link.retired = true;
   link.deadline = clock_.now() + kGrace;
@@ -344,9 +344,8 @@ void FabricTransport::erase(FabricLink& link) {
   links_.erase(link);
 }
 
-// A far end that stands still may be in the middle of reading our memory, and libfabric has no call
-// that ends one connection. If no link is left that would suffer, all of them are ended; the next
-// link opens the endpoint again.
+// A stalled peer may be reading our memory, and libfabric has no call that ends one connection. If
+// no live link is left, this ends all connections; the next link reopens the endpoint.
 void FabricTransport::start_anew_if_stuck() {
   if (links_.all().empty() || !traffic_.is_open()) return;
   const bool all = std::ranges::all_of(links_.all(), [this](const auto& one) {

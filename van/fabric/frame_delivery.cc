@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads of links' arrivals, with the memory that they came in or that was fetched.
+// Delivers the first arrivals of links, with their received or fetched payloads.
 #include "van/fabric/frame_delivery.h"
 
 #include <utility>
@@ -34,7 +34,7 @@ void FrameDelivery::deliver_head(Transport::Sink& sink, FabricLink& link) {
   Arrival arrival = std::move(link.arrivals.front());
   link.arrivals.pop_front();
   ++link.delivered;
-  // The sender's lease on a large one ends when it is told; for small ones only its room does.
+  // A note ends the sender's lease on a large payload; for small ones it only frees room.
   const bool large = arrival.prefix.kind == MessageKind::kAnnounce;
   if (large || link.delivered - link.told >= options_.queue_frames / 4) link.owes_note = true;
   const wire::HeaderView header(&arrival.slot->memory[kPrefixBytes], wire::kHeaderBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FrameDelivery: frames that have come, to the transport's sink, in turns of a bounded number.
+// FrameDelivery: passes received frames to the transport's sink, in bounded turns.
 #pragma once
 
 #include "van/fabric/engine.h"
@@ -9,15 +9,15 @@
 
 namespace stretto::fabric {
 
-/// Thread: loop. Both outlive this. What the sink does may close the link, which then delivers no
-/// more.
+/// Thread: loop. `options` and `traffic` must outlive this. The sink may close the link, which then
+/// stops delivery.
 class FrameDelivery {
  public:
   FrameDelivery(const FabricOptions& options, Traffic& traffic)
       : options_(options), traffic_(traffic) {}
 
-  /// A turn of one link: what has come goes to the sink, what waits goes out. True if the sink was
-  /// called. `frames_left` is what is left of the poll.
+  /// One turn of a link: delivers received frames and submits waiting ones. True if the sink was
+  /// called. `frames_left`: the frames left in this poll.
   bool turn(Transport::Sink& sink, FabricLink& link, int& frames_left);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading, and the signals' handlers as they were before.
+// Loads libfabric, and restores the signal handlers.
 #include "van/fabric/library.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the transport knows of a link.
+// The state of a link: received frames, sends, fetches, and how it ends.
 #pragma once
 
 #include <deque>
@@ -15,13 +15,13 @@
 
 namespace stretto::fabric {
 
-/// A frame that has come, or whose payload is still with the sender.
+/// A received frame; its payload may still be with the sender.
 struct Arrival {
   enum class State { kHere, kAnnounced, kFetching };
   PooledMessage* slot = nullptr;  // Has the header, and a small payload.
   Prefix prefix;
   State state = State::kHere;
-  Buffer payload;  // A large one.
+  Buffer payload;  // A large payload.
 };
 
 /// A payload being fetched. Owns the memory until the provider no longer writes to it.
@@ -33,10 +33,10 @@ struct Fetch : ProviderOperation {
   Region region;  // Ends before the payload does.
 };
 
-// For how long what a dead peer sent may still be on its way to us, and for how long a far end may
-// take to say that it reads nothing more of ours.
+// Data of a dead peer may be in transit for this long. A peer may also take this long to report
+// that it no longer reads our memory.
 inline constexpr Duration kGrace = 1s;
-// Turns in which the provider has nothing from anybody until nothing more is expected of a peer.
+// Turns without any completion of the provider, after which a peer sends nothing more.
 inline constexpr int kQuietTurns = 3;
 
 /// Thread: loop.
@@ -48,35 +48,35 @@ struct FabricLink {
   ConnectionId line;
   bool accepted = false;
   bool local = false;
-  std::uint64_t secret = 0;             // What messages to us must say.
-  std::optional<BootstrapMessage> far;  // Who the far end is, once it has said so.
+  std::uint64_t secret = 0;             // Messages to us must carry it.
+  std::optional<BootstrapMessage> far;  // The peer's introduction, once received.
   fi_addr_t address = FI_ADDR_UNSPEC;
-  bool heard = false;  // Something has come over the fabric: then we may speak, too.
+  bool heard = false;  // The fabric delivered something: then we may send, too.
 
   UnackedSends outbox;
-  bool told_full = false;    // try_send answered so, and has not been taken back.
-  bool stuck = false;        // The provider took no more messages,
-  bool fetch_stuck = false;  // or no more fetches.
+  bool told_full = false;    // try_send returned kFull, and on_writable has not followed.
+  bool stuck = false;        // The provider refused messages,
+  bool fetch_stuck = false;  // or fetches.
   bool owes_note = false;
 
   std::deque<Arrival> arrivals;
-  std::uint64_t came = 0;       // Frames,
-  std::uint64_t delivered = 0;  // of which the sink has had so many,
-  std::uint64_t told = 0;       // and the far end knows it of so many.
+  std::uint64_t came = 0;       // Frames received,
+  std::uint64_t delivered = 0;  // frames delivered to the sink,
+  std::uint64_t told = 0;       // and delivered frames reported to the peer.
   std::size_t fetches = 0;      // In flight.
   std::size_t fetched_bytes = 0;
-  std::uint64_t fetched = 0;  // Payloads, in all.
+  std::uint64_t fetched = 0;  // Payloads, in total.
   DeliveryProbe delivery;
 
-  Status ending;  // Why it is over, as soon as what has come is delivered.
+  Status ending;  // Why the link ends, after its received frames are delivered.
   Time deadline;  // Of the ending, then of the retirement.
-  int quiet = 0;  // Turns since the line ended in which nothing came from anybody.
+  int quiet = 0;  // Turns since the line ended in which the fabric delivered nothing.
   bool line_ended = false;
-  bool retired = false;   // Over; waits until nobody reads anybody's memory.
-  bool finished = false;  // The far end has been told that we read nothing more.
-  bool busy = false;      // In the list of those that need attention.
+  bool retired = false;   // Over; waits until neither end reads the other's memory.
+  bool finished = false;  // The peer knows that we no longer read its memory.
+  bool busy = false;      // It has a queued turn.
 
-  /// Connected, and nothing has been exchanged over the fabric yet.
+  /// Connected, but the fabric has delivered nothing yet.
   bool young() const { return far.has_value() && !heard && !retired; }
   bool may_speak() const { return far.has_value() && (heard || !accepted); }
   bool deliverable() const {
@@ -91,9 +91,9 @@ struct FabricLink {
   bool needs_attention() const {
     return deliverable() || stuck || fetch_stuck || young() || retired || !ending.ok();
   }
-  /// What has come has been delivered, nothing is being fetched, and nothing more is on its way
-  /// from the provider: what a peer sent just before its end may reach us after the news of that.
-  /// Asked once a turn; `nothing_came`: in this one nothing has come over the fabric.
+  /// True once received frames are delivered, no fetch is in flight, and the provider holds
+  /// nothing: the last frames of a peer may arrive after the event of its end. Must be called once
+  /// a turn; `nothing_came`: the fabric delivered nothing in this turn.
   bool is_over(Time now, bool nothing_came) {
     if (deliverable()) return false;
     if (!far.has_value() || now > deadline + kGrace) return true;

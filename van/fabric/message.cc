@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of what came.
+// Checks of received messages.
 #include "van/fabric/message.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots: registered memory in pieces of one size, for messages that come and go.
+// Slots: registered memory in pieces of one size, for sent and received messages.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace stretto::fabric {
 struct PooledMessage : ProviderOperation {
   using ProviderOperation::ProviderOperation;
   std::span<std::byte> memory;
-  std::uint32_t link = 0;  ///< Whose message is being sent.
+  std::uint32_t link = 0;  ///< The link whose message is being sent.
   void* descriptor = nullptr;
 };
 
@@ -24,7 +24,7 @@ class Slots {
   Slots(ProviderOperation::Kind kind, std::size_t slot_bytes)
       : kind_(kind), slot_bytes_(slot_bytes) {}
 
-  /// Makes more slots, until there are `count` in all.
+  /// Adds slots until there are `count` in all.
   Status grow(FabricEndpoint& endpoint, std::size_t count);
   std::size_t count() const { return count_; }
   /// Null if all are in use.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the transport where libfabric was not there when Stretto was built.
+// Replaces the transport in builds without libfabric.
 #include "van/fabric/fabric_transport.h"
 
 namespace stretto {

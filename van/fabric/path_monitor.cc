@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dead paths by their lines, lost frames by what far ends say has come.
+// Dead paths are found by their lines, lost frames by the peers' counts.
 #include "van/fabric/path_monitor.h"
 
 #include "van/transport/path_liveness.h"

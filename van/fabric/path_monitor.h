@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PathMonitor: whether the paths to far ends are dead, and whether the provider does what it was
-// given. Far ends are silent also while nobody polls here, so it goes by the real clock.
+// PathMonitor: detects dead paths to peers, and providers that lose frames. It uses the real clock:
+// peers are also silent while no thread polls here.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@ namespace stretto::fabric {
 class PathMonitor {
  public:
   void set_dead_after(Duration limit) { dead_after_ = limit; }
-  /// Now and then asks far ends, and ends links whose frames are lost; `now` is the transport's
-  /// time. Dead paths become news.
+  /// Periodically asks peers, and ends links whose frames are lost; `now` is the transport's time.
+  /// Dead paths become events.
   void look(FabricLinks& links, Bootstrap& exchange, Time now, std::vector<ConnectionEvent>& news);
 
  private:

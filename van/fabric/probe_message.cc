@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of a word: sixteen bytes, and zeros.
+// The layout of a word: sixteen bytes, then zeros.
 #include "van/fabric/probe_message.h"
 
 #include <cstring>

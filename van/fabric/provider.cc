@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What we ask of a provider.
+// The requirements for a provider.
 #include "van/fabric/provider.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kInOrderOfLiking[] = {"efa", "verbs;ofi_rxm", "tcp;ofi_rxm"};
 
-// Those that are named by an address of the host; the others find their device by themselves.
+// Providers named by an address of the host; others find their device without one.
 bool has_addresses(std::string_view provider) {
   return provider.starts_with("tcp") || provider.starts_with("verbs") || provider == "net" ||
          provider.starts_with("udp");
@@ -31,7 +31,7 @@ int ask(const std::string& provider, const std::string& host, Info& found) {
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
   hints->ep_attr->type = FI_EP_RDM;
   hints->fabric_attr->prov_name = ::strdup(provider.c_str());
-  // Frames carry numbers, but are cheaper to deliver if they come in order.
+  // Frames have sequence numbers, but in-order delivery is cheaper.
   hints->tx_attr->msg_order = FI_ORDER_SAS;
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
   hints->domain_attr->threading = FI_THREAD_DOMAIN;

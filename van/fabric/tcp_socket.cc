@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket calls of the exchange of names.
+// The socket calls of the bootstrap.
 #include "van/fabric/tcp_socket.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 
-// Looks names up, which may take as long as the resolver likes.
+// Resolves names; this may take any time.
 Result<SocketAddress> resolve(const Result<HostPort>& address) {
   if (!address.ok()) return address.status();
   return SocketAddress::resolve(address->host == "*" ? "0.0.0.0" : address->host, address->port);

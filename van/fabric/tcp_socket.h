@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP sockets that never block, for the exchange of names.
+// Non-blocking TCP sockets for the bootstrap.
 #pragma once
 
 #include <span>
@@ -21,11 +21,11 @@ class TcpSocket {
   bool open() const { return descriptor_.is_open(); }
   int get() const { return descriptor_.get(); }
   const Descriptor& descriptor() const { return descriptor_; }
-  /// Sends all of a few bytes into a socket that has carried none; false if they do not fit.
+  /// Sends a few bytes into a socket that has carried none; false if they do not fit.
   bool send(std::span<const std::byte> bytes) const;
-  /// Bytes received; 0: the far end has finished; -1: nothing now; -2: the connection has failed.
+  /// Bytes received; 0: the peer has finished; -1: none now; -2: the connection has failed.
   int receive(std::span<std::byte> into) const;
-  /// Tells the far end that nothing more comes.
+  /// Tells the peer that we send nothing more.
   void finish() const;
 
  private:
@@ -34,17 +34,17 @@ class TcpSocket {
 
 struct Listener {
   TcpSocket socket;
-  std::string address;  ///< That others can connect to.
-  std::string host;     ///< Of this host, in digits.
+  std::string address;  ///< For peers to connect to.
+  std::string host;     ///< Of this host, numeric.
 };
 Result<Listener> listen_at(std::string_view address);
 
 struct Dialled {
-  TcpSocket socket;  ///< Connected, or about to be.
-  std::string host;  ///< The address of this host that leads there, in digits.
+  TcpSocket socket;  ///< Connected or connecting.
+  std::string host;  ///< This host's address on the route, numeric.
   bool local = false;
 };
-/// kLinkBroken if it is known at once that there is no connection.
+/// kLinkBroken if the connection fails immediately.
 Result<Dialled> dial_to(std::string_view address);
 
 }  // namespace stretto::fabric

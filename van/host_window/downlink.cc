@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Senders are counted, and their bytes.
+// Counts senders and their bytes.
 #include "van/host_window/downlink.h"
 
 #include <algorithm>
@@ -11,10 +11,9 @@ namespace stretto {
 namespace {
 
 constexpr Duration kArrivalInterval = 10ms;
-constexpr Duration kLongestInterval =
-    2 * kArrivalInterval;  // A longer one was idle for a part of its time.
+constexpr Duration kLongestInterval = 2 * kArrivalInterval;  // A longer interval was partly idle.
 constexpr Duration kCountEvery = 1ms;
-constexpr Duration kActive = 50ms;  // After its last data a sender counts as active.
+constexpr Duration kActive = 50ms;  // A sender counts as active this long after data.
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries to words and back.
+// Encoding and decoding of entries.
 #include "van/host_window/host_entry.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace stretto::host {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // A terabyte, or one a second.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // A terabyte, or one per second.
 constexpr std::uint64_t kWaiting = 1;
 constexpr std::uint64_t kUrgent = 2;
 
@@ -55,7 +55,7 @@ EntryWords HostEntry::words() const {
 
 HostEntry HostEntry::of(const EntryWords& words) {
   const auto bytes = [&words](Word word) { return std::min(words[word], kMostBytes); };
-  // A time that is no time has long passed.
+  // An invalid time counts as long past.
   const std::uint64_t alive = words[kAliveAt] >> 62 == 0 ? words[kAliveAt] : 0;
   return {.alive_at = Time(Duration(static_cast<std::int64_t>(alive))),
           .job = words[kJob],

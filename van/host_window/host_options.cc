@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job is known by its secret or, without one, by where its scheduler is.
+// A job is identified by its secret or, without one, by its scheduler's address.
 #include "van/host_window/host_options.h"
 
 #include "common/network/network.h"
@@ -8,7 +8,7 @@
 namespace stretto::host {
 namespace {
 
-// FNV-1a. Seats are their user's alone, who can read the secret itself elsewhere.
+// FNV-1a. Only the seats' user sees the number, and can read the secret itself elsewhere.
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = 0xcbf29ce484222325;
   for (const char letter : text) {
@@ -17,7 +17,7 @@ std::uint64_t number_of(std::string_view text) {
   return number;
 }
 
-// Its index; 0, as of all whose scheduler nobody finds, if there is no way there.
+// Index of the interface; 0 if the scheduler's address does not resolve or has no route.
 std::uint32_t interface_towards(const std::string& scheduler) {
   const Result<HostPort> address = parse_host_port(scheduler);
   if (!address.ok()) return 0;
@@ -27,7 +27,7 @@ std::uint32_t interface_towards(const std::string& scheduler) {
 
 }  // namespace
 
-// Where nobody else can be reached nothing leaves this host.
+// Where no other host is reachable, nothing leaves this host.
 HostOptions host_options(const Config& config) {
   const bool none = config.host_policy == HostPolicy::kNone || config.scheduler.empty();
   if (none || config.transport == TransportChoice::kShm) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostOptions: among whose endpoints a host's window is divided, and how.
+// HostOptions: which endpoints share a host's window, and how.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct HostOptions {
   std::string path;       ///< seats_path().
 };
 
-/// Those of a process of a job. Asks which interface leads to the scheduler, by its name if need
-/// be: that may take long.
+/// Options of a job's process. Looks up the interface to the scheduler, by host name if needed:
+/// that may take long.
 HostOptions host_options(const Config& config);
 
 }  // namespace stretto::host

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences between two looks at all seats.
+// Differences between two readings of all seats.
 #include "van/host_window/host_rate.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace stretto::host {
 namespace {
 
-// So long that a slice more or less, of each endpoint, makes little of it.
+// Long enough that one slice of each endpoint hardly matters.
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 constexpr Duration kMostBetween = std::chrono::milliseconds(100);
 constexpr double kMostRate = 1e12;

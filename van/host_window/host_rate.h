@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostRate: how fast all endpoints of a host together can send, by what their far ends have taken
-// of late. What each tells of its own speed cannot be summed: they look at different times.
+// HostRate: rate at which all endpoints of a host together can send, from what their peers recently
+// took. Reported rates of endpoints cannot be summed: they are of different times.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ namespace stretto::host {
 /// Thread: loop. Pure.
 class HostRate {
  public:
-  /// Of `seats` that there may be.
+  /// Largest number of `seats`.
   static constexpr std::size_t kMostSeats = 64;
 
-  /// What all have told, each entry with its seat; those that are not alive do not count.
+  /// Adds the entries of all endpoints, each with its seat; expired entries are ignored.
   void note(std::span<const HostEntry> others, std::uint64_t own_taken_bytes, Time now);
-  /// The greatest of late, in bytes a second; 0: not known.
+  /// The greatest recent rate, in bytes a second; 0: unknown.
   double get() const { return rate_.get(); }
 
  private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// All accesses are atomic, and each word is read with acquire and written with release: so who has
-// read a word of an entry sees the odd sequence number that went before it.
+// All accesses are atomic; each word is read with acquire and written with release. So a reader of
+// a word sees the odd sequence number that precedes it.
 #include "van/host_window/host_registry.h"
 
 namespace stretto::host {
 namespace {
 
-constexpr int kReads = 4;  // Of an entry that is being written, before it is left out.
-// Of who cannot be asked for; a loop that lives turns once a heartbeat.
+constexpr int kReads = 4;  // Retries of an entry that is being written.
+// For owners of unknown state; a live loop iterates once a heartbeat.
 constexpr Duration kLongGone = std::chrono::minutes(1);
 
 EntryWords load(const std::array<std::atomic<std::uint64_t>, kEntryWords>& from) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opened without following links, judged by what was opened, and all of its memory had before it is
-// touched: a full /dev/shm is an error here, not a signal later.
+// The file is opened without following links, and checked once open. All of its memory is allocated
+// before use: a full /dev/shm is an error here, not a signal later.
 #include "van/host_window/host_registry_file.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace stretto::host {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x7374726574746f02;  // "stretto" and the version of the layout.
-constexpr int kTries = 10;                            // What a signal interrupts is done again.
+constexpr int kTries = 10;                            // Retries after EINTR.
 constexpr std::size_t kMostLookedAt = 256;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
@@ -31,7 +31,7 @@ Status no_file(const std::string& path, std::string_view why) {
 
 std::string prefix_of_user() { return fmt::format("stretto-host-{}-", ::geteuid()); }
 
-// What speaks against using what was opened; empty: nothing.
+// Why the opened file is unusable; empty: it is usable.
 std::string fault_of(const Descriptor& file, const struct stat& found) {
   struct statfs system{};
   if (!S_ISREG(found.st_mode)) return "is no regular file";
@@ -42,7 +42,7 @@ std::string fault_of(const Descriptor& file, const struct stat& found) {
     return fmt::format("has mode {:04o} and {} names, wanted 0600 and one; remove it",
                        found.st_mode & 07777, found.st_nlink);
   }
-  // What is mapped of a disk or a network would be written there.
+  // On a disk or network file system, mapped pages would be written back.
   if (::fstatfs(file.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) {
     return "is not in memory (tmpfs)";
   }
@@ -87,7 +87,7 @@ Result<HostRegistryFile> HostRegistryFile::open(const std::string& path) {
                                      "version runs",
                                      found.st_size, size));
   }
-  // Also where there is a file already: who made it may have been killed before this.
+  // Also for an existing file: its creator may have been killed before this.
   int error = EINTR;
   for (int i = 0; i < kTries && error == EINTR; ++i) {
     error = ::posix_fallocate(file.get(), 0, size);
@@ -125,7 +125,7 @@ bool HostRegistryFile::is_current() const {
   return ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == number_;
 }
 
-// The seats stay taken: nobody shall begin in what is gone.
+// The seats stay taken, so that no process starts in a removed file.
 void HostRegistryFile::remove_if_empty(const ProcessMark& mine, const LifeOf& life_of, Time now) {
   if (seats().take_all(mine, life_of, now) && is_current()) ::unlink(path_.c_str());
 }

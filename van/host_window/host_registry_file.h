@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostRegistryFile: the seats of all endpoints of one user, one network namespace and one
-// interface, in a small file in shared memory. Whoever comes first makes it, and the last to leave
-// takes it away; what the killed leave behind is taken over by those who come next.
+// HostRegistryFile: the seats of all endpoints of one user, network namespace and interface, in a
+// small file in shared memory. The first process creates it, and the last one removes it; later
+// processes take over what killed ones leave behind.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,35 +15,35 @@
 
 namespace stretto::host {
 
-/// Where processes of one host find one another: other names lie elsewhere for tests only.
+/// Where processes of one host find each other; tests use other folders.
 inline constexpr std::string_view kSharedMemory = "/dev/shm";
 
-/// The path for traffic through that interface (its index), of this user and network namespace.
+/// The path for traffic through the interface of that index, of this user and network namespace.
 std::string seats_path(std::string_view folder, std::uint32_t interface);
 
-/// Takes away the other files of this user in the folder of `path` if no seat of theirs is
-/// anybody's: of networks that are no more, whose processes were killed. Looks at a few hundred.
+/// Removes this user's other files in the folder of `path` whose seats are all free or abandoned,
+/// as after killed processes and removed networks. Checks a few hundred.
 void remove_abandoned(const std::string& path, const ProcessMark& mine, const LifeOf& life_of,
                       Time now);
 
 /// Thread: loop.
 class HostRegistryFile {
  public:
-  /// Errors: Resource, with what is wrong with the file or with where it should be; Unsupported,
-  /// if it is of another version.
+  /// Errors: Resource, if the file or its folder is unusable; Unsupported, if the file has another
+  /// version.
   static Result<HostRegistryFile> open(const std::string& path);
 
   HostRegistryFile(HostRegistryFile&& other) noexcept;
   HostRegistryFile& operator=(HostRegistryFile&&) = delete;
   ~HostRegistryFile();
 
-  /// Nobody had made it yet.
+  /// The file was created just now.
   bool is_new() const { return is_new_; }
   HostRegistry seats() const { return HostRegistry(*layout_); }
-  /// False if the path leads elsewhere by now, or nowhere: others will not find this one.
+  /// False if the path leads to another file or none: other processes will not find this one.
   bool is_current() const;
-  /// Takes the file away if no seat is anybody's. Who comes meanwhile finds all of them taken, and
-  /// then is_current() false.
+  /// Removes the file if all seats are free. A process that opens it meanwhile finds all seats
+  /// taken, and then is_current() false.
   void remove_if_empty(const ProcessMark& mine, const LifeOf& life_of, Time now);
 
  private:

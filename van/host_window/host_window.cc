@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seat is had, told in, looked around from, and given up.
+// Takes a seat, writes it, reads the others, and releases it.
 #include "van/host_window/host_window.h"
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kRetry = std::chrono::seconds(10);
 constexpr Duration kInterval = std::chrono::milliseconds(10);
-constexpr int kFiles = 3;  // One after another may be taken away just when it is opened.
+constexpr int kFiles = 3;  // Each may be removed while it is opened.
 
 }  // namespace
 
@@ -68,7 +68,7 @@ WindowShare HostWindow::look(const HostEntry& mine, Time now) {
   return share_of(all, self, options_.policy, rate_.get(), now);
 }
 
-// Its interval begins anew when nothing waits: how fast it could be does not show then.
+// The interval restarts when no data waits: the rate is not at its limit then.
 double HostWindow::recent_rate(bool waiting, std::uint64_t taken_bytes, Time now) {
   const bool busy = interval_busy_ && waiting;
   if (busy && now - interval_since_ < kInterval) return recent_rate_;

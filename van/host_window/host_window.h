@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostWindow: this endpoint's seat among those of its host. It says there what the endpoint has to
-// send, sees what others have, and tells the share. No daemon, no lock, and no system call but to
-// come and to go.
+// HostWindow: this endpoint's seat in the host's registry. It publishes what the endpoint has to
+// send, reads what others have, and computes the endpoint's share. No daemon, no lock; system calls
+// only to join and leave.
 #pragma once
 
 #include <array>
@@ -22,25 +22,25 @@ class HostWindow {
   HostWindow& operator=(const HostWindow&) = delete;
   ~HostWindow();
 
-  /// Data will leave this host. If there can be no seat, that is logged once, and shares are as
-  /// without others.
+  /// Data will leave this host. Without a free seat, that is logged once and the share is as
+  /// without other endpoints.
   void join(Time now);
   bool joined() const { return file_.has_value(); }
 
-  /// True if others have not been looked at for a while.
+  /// True if the last look() was some time ago.
   bool is_due(Time now) const { return joined() && now - looked_at_ >= kLookEvery; }
-  /// What others leave to who says `mine`.
+  /// The share that other endpoints leave to `mine`.
   WindowShare look(const HostEntry& mine, Time now);
 
-  /// True if others ought to be told: it is a while ago, or the queue that was `busy` is so no
-  /// more, or the other way round.
+  /// True if tell() is due: the last one was some time ago, or the queue has changed from `busy` to
+  /// idle or back.
   bool must_tell(bool busy, Time now) {
     if (!joined()) return false;
     return std::exchange(busy_, busy) != busy || now - told_at_ >= kLookEvery;
   }
-  /// True if what was told last says that there is something to send, or in flight.
+  /// True if the last entry has data waiting or in flight.
   bool has_told() const { return told_.waiting || told_.here_bytes > 0; }
-  /// Its recent rate is made of what its far ends have taken.
+  /// Publishes the entry, and computes its recent rate from what its peers have taken.
   void tell(HostEntry mine, Time now);
 
  private:
@@ -53,16 +53,16 @@ class HostWindow {
   std::optional<HostRegistryFile> file_;
   std::optional<std::size_t> seat_;
   ProcessMark mark_;
-  bool unusable_ = false;  // That has been logged.
-  bool full_ = false;      // And that.
-  Time next_try_ = {};     // For a seat.
+  bool unusable_ = false;  // Has been logged.
+  bool full_ = false;      // Has been logged.
+  Time next_try_ = {};     // To take a seat.
   Time looked_at_ = {};
   Time told_at_ = {};
-  std::array<HostEntry, kSeats> others_;  // Of the last look: made once.
+  std::array<HostEntry, kSeats> others_;  // Of the last look(); allocated once.
   HostEntry told_;
   bool busy_ = false;
   HostRate rate_;
-  // The interval over which the recent rate is seen.
+  // The interval of the recent rate.
   Time interval_since_ = {};
   std::uint64_t interval_bytes_ = 0;
   bool interval_busy_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/PID/stat tells when a process was started, and by that whether it is still the same one.
+// /proc/PID/stat contains a process's start time, which tells whether the PID has been reused.
 #include "van/host_window/process_id.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ std::uint64_t space_of_processes() {
   return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
 }
 
-// In clock ticks since the system was started; none if nobody tells.
+// In clock ticks since the system's start; none if unreadable.
 std::optional<std::uint64_t> started_at(pid_t process) {
   const Descriptor file(
       ::open(fmt::format("/proc/{}/stat", process).c_str(), O_RDONLY | O_CLOEXEC));
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> started_at(pid_t process) {
   const ssize_t count = file.is_open() ? ::read(file.get(), bytes.data(), bytes.size()) : 0;
   if (count <= 0) return std::nullopt;
   std::string_view text(bytes.data(), static_cast<std::size_t>(count));
-  // The second field is a name in parentheses, which may have any characters.
+  // The second field is a name in parentheses, with any characters.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string_view::npos) return std::nullopt;
   text.remove_prefix(name_end + 1);

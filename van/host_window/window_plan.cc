@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of a link, in bytes.
+// Times of a path, converted to bytes.
 #include "van/host_window/window_plan.h"
 
 #include <algorithm>
@@ -11,22 +11,22 @@ namespace {
 
 // Seconds of the path's rate.
 constexpr double kLatencySlice = 150e-6;
-constexpr double kLeastLatencySlice = 50e-6;  // On fast paths no less than this,
-constexpr double kMostOfSlow = 64 << 10;      // where one of kLatencySlice would be larger.
+constexpr double kLeastLatencySlice = 50e-6;  // On fast paths at least this,
+constexpr double kMostOfSlow = 64 << 10;      // where a slice of kLatencySlice exceeds this size.
 constexpr double kLateCredit = 60e-6;         // Beyond the round trip.
 constexpr double kThroughputSlice = 0.5e-3;
 constexpr double kThroughputWindow = 3e-3;
-constexpr double kMostWait = 1e-3;  // Of loops for processors, that a window makes up for.
+constexpr double kMostWait = 1e-3;  // Scheduling delay that a window compensates at most.
 // Bytes.
-constexpr double kLeastSlice = 16 << 10;  // Below, headers and wake-ups are felt.
+constexpr double kLeastSlice = 16 << 10;  // Smaller slices cost too many headers and wake-ups.
 constexpr double kLeastThroughputSlice = 64 << 10;
-constexpr double kFirstSlice = 32 << 10;        // While nothing is known.
-constexpr double kLeastGrantedSlice = 8 << 10;  // Where many send to one.
+constexpr double kFirstSlice = 32 << 10;        // While the rate is unknown.
+constexpr double kLeastGrantedSlice = 8 << 10;  // With many senders to one receiver.
 constexpr std::uint64_t kPage = 4096;
 
-// So that a rate that has grown is noticed, and a queue of credits that grows.
+// Shows an increased rate, and a growing queue of credits.
 constexpr double kGain = 1.25;
-constexpr std::uint64_t kLatencyPartOfGrant = 5;  // As latency windows are to others.
+constexpr std::uint64_t kLatencyPartOfGrant = 5;  // Latency windows have this ratio to others.
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
 
@@ -47,7 +47,7 @@ PathEstimate estimate(double rate, Duration round_trip, Duration queued, Duratio
           .queue_bytes = whole(kGain * rate * seconds(queued))};
 }
 
-// Credits come late where programs take turns on few cores: a slice more costs a fast path little.
+// Credits are late where programs share few cores: one more slice costs a fast path little.
 WindowLimits latency_bounds(const PathEstimate& path) {
   const std::uint64_t slice = latency_slice(path.rate);
   const double late = std::min(path.rate * kLateCredit, 2 * static_cast<double>(slice));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window plan: from what is known of a path, or of all paths out of a host, to how much may be in
-// flight and in what slices. In latency mode an urgent frame waits for one slice of a seventh of a
-// millisecond and a window of two; in throughput mode for three milliseconds, which cost a third of
-// the work and bridge late credits.
+// Window plan: computes windows and slices from a path, or from all paths out of a host. In latency
+// mode an urgent frame waits for one slice of a seventh of a millisecond, and a window of two. In
+// throughput mode it waits for three milliseconds; that costs a third of the work and bridges late
+// credits.
 //
 // Where two hosts send to each other, the sums of the windows in both directions should be equal:
-// with unequal windows the direction of the lesser one is idle for a part of the time (Zhang,
-// Shenker and Clark, SIGCOMM 1991). So windows follow measured rates and the receiver's grants, and
-// no least size is granted to each of many senders.
+// with unequal windows the direction of the lesser one is idle part of the time (Zhang, Shenker and
+// Clark, SIGCOMM 1991). So windows follow measured rates and the receiver's grants, and many
+// senders get no minimum each.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace stretto {
 
-/// What windows are made of. Those of several senders on one uplink add up. Thread: any (a value).
+/// Inputs of a window. Those of several senders on one uplink add up. Thread: any (a value).
 struct PathEstimate {
-  double rate = 0;                  ///< Bytes a second; 0: not known.
+  double rate = 0;                  ///< Bytes a second; 0: unknown.
   std::uint64_t product_bytes = 0;  ///< Rate times least round trip, with room to grow.
-  std::uint64_t wait_bytes = 0;     ///< Rate times how long loops wait for processors.
-  /// Rate times how long credits wait behind data on their way back.
+  std::uint64_t wait_bytes = 0;     ///< Rate times the loops' scheduling delay.
+  /// Rate times the time that credits queue behind data on their way back.
   std::uint64_t queue_bytes = 0;
 
   PathEstimate& operator+=(const PathEstimate& other) {
@@ -33,17 +33,17 @@ struct PathEstimate {
   }
 };
 
-/// `queued`: how long credits wait behind data on their way back. `waits`: how long the loops at
-/// both ends wait for a processor when they do: credits come so much later.
+/// `queued`: time that credits queue behind data on their way back. `waits`: scheduling delay of
+/// the loops at both ends, which delays credits as well.
 PathEstimate estimate(double rate, Duration round_trip, Duration queued, Duration waits);
-/// Credits that wait count nothing here: both directions would make up for each other's queue.
+/// Omits queued credits: both directions would compensate for each other's queue.
 WindowLimits latency_bounds(const PathEstimate& path);
-/// `granted`: what the receiver grants, in bytes of queue, to which what the sender has on the way
-/// without a queue comes; 0: the sender shares it with no other.
+/// `granted`: the receiver's grant, in bytes of queue, plus the sender's bytes in transit without a
+/// queue; 0: the sender shares the receiver with no other.
 WindowLimits throughput_bounds(const PathEstimate& path, std::uint64_t granted);
-/// A receiver has so many senders and takes so many bytes a second: what it grants to each.
+/// Grant to each of `senders` of a receiver that takes `rate` bytes a second.
 std::uint64_t granted_window(double rate, std::size_t senders);
-/// Latency bounds of a sender that was granted so much.
+/// Latency bounds under a grant.
 WindowLimits limit_latency(WindowLimits bounds, std::uint64_t granted, const PathEstimate& path);
 
 }  // namespace stretto

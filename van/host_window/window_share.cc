@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is there, who is more urgent, and what that leaves.
+// Finds active and more urgent endpoints, and what they leave.
 #include "van/host_window/window_share.h"
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 namespace stretto::host {
 namespace {
 
-constexpr double kShareOfUrgent = 32;  // As in the send queue: the rest gets one byte in so many.
-// What the more urgent could send was seen while they had less than they could.
+constexpr double kShareOfUrgent = 32;  // As in the send queue: the rest gets this fraction.
+// The more urgent endpoints were measured below their limit.
 constexpr double kRoomToGrow = 1.25;
 
-// What has been seen of the others so far.
+// Totals of the other endpoints so far.
 class Rivals {
  public:
   Rivals(const HostEntry& mine, HostPolicy policy) : mine_(mine), policy_(policy) {}
@@ -68,11 +68,11 @@ class Rivals {
   const HostEntry& mine_;
   const HostPolicy policy_;
   WindowShare share_;
-  std::vector<std::uint64_t> jobs_;  // Of others, that have data waiting.
-  std::size_t anonymous_ = 0;        // Those that are in no job count as one each.
+  std::vector<std::uint64_t> jobs_;  // Of others with waiting data.
+  std::size_t anonymous_ = 0;        // Endpoints without a job count as one job each.
   std::size_t equals_ = 0;
-  double taken_ = 0;       // By the more urgent, in bytes a second,
-  bool all_known_ = true;  // if that is known of all of them.
+  double taken_ = 0;       // By more urgent endpoints, in bytes a second,
+  bool all_known_ = true;  // if known for all of them.
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rate for the rest.
+// Rate limit of yielding data.
 #include "van/host_window/yield_policy.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace stretto::host {
 namespace {
 
 constexpr Duration kLongest = std::chrono::milliseconds(50);  // Between two slices of the rest.
-constexpr Duration kAtOnce = std::chrono::milliseconds(1);    // May go what could in so long.
+constexpr Duration kAtOnce = std::chrono::milliseconds(1);    // Largest burst of the rest.
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses are host:port as everywhere; the host is any word, and means nothing here.
+// Addresses are host:port as everywhere; the host is any word, without a meaning here.
 #include "van/inproc/directory.h"
 
 #include <fmt/core.h>

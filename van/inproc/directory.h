@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directory: which endpoint listens at which address of one inproc network.
+// Directory: the listening endpoints of one inproc network, by address.
 #pragma once
 
 #include <map>
@@ -15,11 +15,11 @@ namespace stretto::inproc {
 /// Thread: any.
 class Directory {
  public:
-  /// Enters `mailbox` at host:port, port 0 being any free one. The address that it got.
+  /// Enters `mailbox` at host:port and returns its address; port 0 picks a free one.
   Result<std::string> enter(std::string_view address, const std::shared_ptr<Mailbox>& mailbox)
       EXCLUDES(mutex_);
   void leave(const std::string& address) EXCLUDES(mutex_);
-  /// Null if nobody listens there.
+  /// Null if no endpoint listens there.
   std::shared_ptr<Mailbox> find(std::string_view address) EXCLUDES(mutex_);
 
  private:

@@ -113,7 +113,7 @@ void InprocTransport::deliver(Sink& sink, Event event) {
     links_.emplace(event.link, std::move(event.far));
     return sink.on_link(event.link);
   }
-  if (links_.count(event.link) == 0) return;  // Closed by a callback, while this was on its way.
+  if (links_.count(event.link) == 0) return;  // A callback has closed it.
   if (event.kind == Kind::kFrame) return deliver_frame(sink, std::move(event));
   if (event.kind == Kind::kWritable) return sink.on_writable(event.link);
   links_.erase(event.link);

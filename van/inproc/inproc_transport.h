@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inproc transport: frames between endpoints of one process, by lease and without a socket. For
-// tests, for examples that fit in one program, and as the plainest reading of
+// The inproc transport: frames between endpoints of one process, by lease and without sockets. For
+// tests, for examples in one program, and as the simplest implementation of
 // van/transport/transport.h.
 //
 //   InprocNetwork network;
@@ -20,16 +20,15 @@ namespace inproc {
 class Directory;
 }  // namespace inproc
 
-/// Where endpoints find one another: those of one network only. Endpoints may outlive it.
-/// Thread: any.
+/// The scope in which endpoints find each other: one network. Endpoints may outlive it. Thread:
+/// any.
 class InprocNetwork {
  public:
   /// A link holds at most `queue_frames` frames in each direction.
   explicit InprocNetwork(std::size_t queue_frames = 256);
   ~InprocNetwork();
 
-  /// An endpoint: a Transport, for one thread of any choice. The payload that arrives is the
-  /// sender's own lease.
+  /// A new endpoint, a Transport for one thread. Received payloads are the sender's own leases.
   std::unique_ptr<Transport> make_endpoint();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mailbox: what waits for one inproc endpoint. Others put frames and news of links in; the endpoint
-// takes them out when it polls. A link's frames are bounded, so a full one is the sender's to wait
-// for.
+// Mailbox: the events that wait for one inproc endpoint. Peers put frames and link events in; the
+// endpoint takes them out when it polls. Frames of a link are bounded: if its queue is full, the
+// sender waits.
 #pragma once
 
 #include <deque>
@@ -16,9 +16,9 @@ namespace stretto::inproc {
 
 class Mailbox;
 
-/// The other end of a link: whose it is, and what they call it.
+/// The other end of a link: its mailbox, and its id of the link.
 struct FarEnd {
-  std::shared_ptr<Mailbox> mailbox;  ///< Null: there is none.
+  std::shared_ptr<Mailbox> mailbox;  ///< Null: there is no peer.
   LinkId link = 0;
 };
 
@@ -26,10 +26,10 @@ struct Event {
   enum class Kind : std::uint8_t { kOpened, kFrame, kBroken, kWritable };
   Kind kind = Kind::kFrame;
   LinkId link = 0;
-  FarEnd far = {};                ///< kOpened: who connected.
+  FarEnd far = {};                ///< kOpened: the connecting end.
   wire::HeaderBytes header = {};  ///< kFrame.
   Buffer payload = {};            ///< kFrame.
-  bool made_room = false;         ///< kFrame: the sender waits and may be told to go on.
+  bool made_room = false;         ///< kFrame: the sender waits and may continue.
   Status why = {};                ///< kBroken.
 };
 
@@ -38,35 +38,35 @@ class Mailbox {
  public:
   explicit Mailbox(std::size_t queue_frames) : queue_frames_(queue_frames) {}
 
-  // The endpoint's side.
+  // Called by the endpoint.
 
-  /// A link of ours, not yet connected to anything.
+  /// A new link of ours, not yet connected.
   LinkId reserve() EXCLUDES(mutex_);
-  /// At most `limit` events, waiting for a first one until `wait` has passed or wake().
+  /// At most `limit` events; waits for the first one until `wait` has passed or wake().
   std::vector<Event> take(std::size_t limit, Duration wait) EXCLUDES(mutex_);
-  /// The link is no more: what waits from it is dropped, and nothing is let in.
+  /// Removes a link: its waiting events are dropped, and later ones are refused.
   void forget(LinkId link) EXCLUDES(mutex_);
-  /// Nothing is let in any more. Returns what was waiting.
+  /// Refuses all later events. Returns the waiting ones.
   std::deque<Event> shut() EXCLUDES(mutex_);
 
-  // Everybody's side.
+  // Called by any endpoint.
 
-  /// Somebody connects. The link's name here, or 0 if this endpoint is gone.
+  /// A peer connects. Returns the link's id here, or 0 if this endpoint is closed.
   LinkId open(FarEnd far) EXCLUDES(mutex_);
   Transport::Sent push(LinkId link, const wire::Header& header, const Buffer& payload)
       EXCLUDES(mutex_);
-  /// The far end has closed the link.
+  /// The peer has closed the link.
   void broke(LinkId link, Status why) EXCLUDES(mutex_);
-  /// The far end has room again.
+  /// The peer has room again.
   void writable(LinkId link) EXCLUDES(mutex_);
   void wake() EXCLUDES(mutex_);
 
  private:
-  /// A link that frames are let in from.
+  /// A link that may put in frames.
   struct Line {
     std::size_t queued = 0;
     bool sender_waits = false;
-    bool room_told = false;  // A kWritable of this link is waiting.
+    bool room_told = false;  // A kWritable event of this link is waiting.
   };
 
   void note_taken(Event& event) REQUIRES(mutex_);

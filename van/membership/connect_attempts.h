@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts: a node's to reach its scheduler, none of which was answered. Who begins a job tries on,
-// since the scheduler may not be up yet; of who was in it one that is not there any more is gone.
+// Attempts: a node's unanswered attempts to connect to its scheduler. Before the job starts the
+// node retries, since the scheduler may not be up yet; a former member takes a refusal as its end.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace stretto {
 /// Thread: loop.
 class Attempts {
  public:
-  /// One was in vain.
+  /// An attempt failed.
   void failed(const Status& why, Time now) {
     last_ = why;
     refused_since_ = why.code() == Code::kRefused ? std::min(refused_since_, now) : Time::max();
@@ -23,23 +23,22 @@ class Attempts {
     strange_until_ = now;
     strangers_ = strange ? strangers_ + 1 : 0;
   }
-  /// One has been answered.
+  /// An attempt was answered.
   void succeeded() { *this = Attempts(); }
-  /// In words, why the last one was.
+  /// Reason of the last failure, as text.
   std::string cause() const { return last_.ok() ? "no answer" : std::string(last_.cause()); }
-  /// The far end's host has said so for a while, and nothing else.
+  /// The scheduler's host has refused all connections for a while.
   bool nobody_listens(Time now) const {
     return refused_since_ != Time::max() && now - refused_since_ >= kAbsence;
   }
-  /// Whoever listens there speaks in another way, or by another key: at each attempt, of several,
-  /// for a while.
+  /// The listener uses another protocol or key: several attempts failed so, over a while.
   bool meets_a_stranger() const {
     return strangers_ >= kStrangers && strange_until_ - strange_since_ >= kStrange;
   }
 
  private:
   static constexpr Duration kAbsence = 1s;
-  // One that is too busy ends connections, too.
+  // A listener that is too busy closes connections as well.
   static constexpr Duration kStrange = 5s;
   static constexpr std::uint32_t kStrangers = 3;
   Status last_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a heartbeat is made of.
+// Contents of a heartbeat.
 #include "van/membership/heartbeats.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ void Heartbeats::set_progress(const Progress& progress) {
   progress_ = progress;
 }
 
-// Waits side by side, of parts of one round, are one: the longest.
+// Concurrent stalls of parts of one round count as one: the longest.
 void Heartbeats::add_ended_wait(const control::EndedWait& wait) {
   if (!ended_waits_.empty() && ended_waits_.back().rounds == wait.rounds) {
     ended_waits_.back().time = std::max(ended_waits_.back().time, wait.time);
@@ -27,7 +27,7 @@ void Heartbeats::add_ended_wait(const control::EndedWait& wait) {
 void Heartbeats::end() {
   next_ = Time::max();
   others_pause_ = false;
-  input_limit_bytes_ = 0;  // Nobody is held back by a job that is over.
+  input_limit_bytes_ = 0;  // The limit ends with the job.
 }
 
 control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval) {
@@ -58,7 +58,7 @@ control::Heartbeat Heartbeats::take(const Van& van, Time now, Duration interval)
   return beat;
 }
 
-// Where others are is kept when they give up before we do.
+// The last text is kept: other workers may leave a call before this one does.
 void Heartbeats::hear(const control::Heartbeat& beat) {
   input_limit_bytes_ = beat.input_limit_bytes;
   stack_wanted_ = beat.wants_stack;

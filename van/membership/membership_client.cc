@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of a membership and what moves it between them.
+// The states of a membership, and their transitions.
 #include "van/membership/membership_client.h"
 
 #include <fmt/core.h>
@@ -16,13 +16,13 @@ namespace stretto {
 namespace {
 
 constexpr Duration kLeavePatience = 5s;
-constexpr Duration kFarewell = 500ms;  // How long a resignation waits to be heard.
+constexpr Duration kFarewell = 500ms;  // How long a resignation waits for its ack.
 
 bool have_one_place(const Member& a, const Member& b) {
   return a.role == b.role && a.number() == b.number();
 }
 
-// True if each of `some` is among `all`, in the same place. Those that have left may be missing.
+// True if each of `some` is in `all`, with the same rank. Members that have left may be missing.
 bool are_among(const std::vector<Member>& some, const std::vector<Member>& all) {
   std::unordered_map<NodeId, const Member*> known;
   for (const Member& member : all) known.emplace(member.node, &member);
@@ -32,8 +32,8 @@ bool are_among(const std::vector<Member>& some, const std::vector<Member>& all) 
   });
 }
 
-// What is sized and placed by the first roster stays as it is: later ones, which are whole or only
-// what has changed, say who has left. What has been fenced stays so.
+// The first roster fixes sizes and ranks: later rosters, complete or incremental, report
+// departures. A raised fence stays.
 bool follows(const Roster& before, const Roster& after) {
   const bool elastic = before.settings.elastic();
   if ((after.workers != before.workers && !elastic) || after.settings.elastic() != elastic ||
@@ -43,7 +43,7 @@ bool follows(const Roster& before, const Roster& after) {
     return false;
   }
   if (after.since == 0) return are_among(before.members, after.members);
-  // Few: those of one turn of the scheduler's loop.
+  // A short list: the members of one iteration of the scheduler's loop.
   return std::all_of(after.members.begin(), after.members.end(), [&](const Member& member) {
     const Member* known = before.find(member.node);
     const bool comes = elastic && member.joining && member.role == Role::kWorker;
@@ -64,9 +64,9 @@ Status check(const Roster& roster, const std::optional<Roster>& before, std::uin
       .with_operation("join");
 }
 
-// Of two rosters that follow one another: `after` with all members.
+// Merges two consecutive rosters: `after` with all members.
 Roster merged(Roster before, Roster after) {
-  if (after.since == 0) {  // Of those that have left it may have the last ones only.
+  if (after.since == 0) {  // It may omit all but the latest left members.
     for (Member& member : before.members) {
       if (member.left && after.find(member.node) == nullptr) {
         after.members.push_back(std::move(member));
@@ -94,8 +94,8 @@ Roster merged(Roster before, Roster after) {
   return after;
 }
 
-// Whose process has died loses all its links at once; so who has lost one to the scheduler only is
-// alive.
+// A process that dies loses all its links together. So a node that lost only the link to the
+// scheduler is alive.
 void tell_of_links(Van& van, LinkId scheduler, const Roster& roster) {
   using Told = control::LinkReport::State;
   for (const auto& [node, apart] : van.links().take_news()) {
@@ -105,28 +105,28 @@ void tell_of_links(Van& van, LinkId scheduler, const Roster& roster) {
   }
 }
 
-// It knows of itself that it comes to a job that runs, which may have another scheduler soon.
+// Its settings show that it joins a running job, whose scheduler may be replaced soon.
 bool comes_late(const Config& config) {
   const bool beyond = config.rank >= std::int64_t{config.workers} && !config.workers_are_hosts;
   return config.role == Role::kWorker && config.workers != 0 && (beyond || config.former != 0);
 }
 
-// The scheduler may be lost without an end of this membership: another comes in its place.
+// The membership survives the loss of the scheduler, because another one replaces it.
 bool may_return(MembershipClient::State state, const JobSettings& settings) {
   const bool waits =
       state == MembershipClient::State::kMember || state == MembershipClient::State::kLeaving;
   return waits && settings.scheduler_absence != Duration::zero();
 }
 
-// How long the scheduler may take to decide on a broken link: there may be a choice of members that
-// the job can go on without.
+// How long the scheduler may take to decide on a broken link: it may have to select the surviving
+// members.
 Duration time_to_decide(const JobSettings& settings) {
   const bool has_choice = settings.elastic() || settings.replicated();
   return verdict_for(settings.dead_after) +
          (has_choice ? fault_window(settings.dead_after) : Duration::zero());
 }
 
-// A scheduler that was away may first have to notice that a member is silent.
+// A restarted scheduler may first have to detect that a member is silent.
 Time verdict_due(const Verdicts& verdicts, const SchedulerSilence& silence,
                  const JobSettings& settings) {
   const Duration patience = settings.dead_after + time_to_decide(settings);
@@ -141,7 +141,7 @@ void tell_of_wait(const Config& config, const SchedulerLink& scheduler, Duration
       seconds(config.rendezvous_timeout));
 }
 
-// A verdict that the scheduler, which might have known who was the first to go, did not give.
+// A local verdict: the scheduler, which may know the root cause, did not decide.
 Status undecided(const Status& verdict, const SchedulerSilence& silence, Time now,
                  Duration heartbeat) {
   if (!silence.is_overdue(now, heartbeat)) return verdict;
@@ -185,7 +185,7 @@ control::Hello MembershipClient::hello() const {
   hello.address = self_.address;
   hello.shard = self_.shard;
   hello.shards = config_.shards;
-  if (node_ != 0) hello.padding = kPathProofBytes;  // To another member than the scheduler.
+  if (node_ != 0) hello.padding = kPathProofBytes;  // To any member but the scheduler.
   hello.machine = config_.machine == 0 ? this_machine() : config_.machine;
   return hello;
 }
@@ -207,7 +207,7 @@ bool MembershipClient::on_control(LinkId link, const control::Message& message) 
     fail(failure->why);
   } else if (const auto* fault = std::get_if<control::Fault>(&message)) {
     if (fault->tensor != 0 || !fault->name.empty()) return false;
-    // It may be somebody else who listens there now. The link's end follows.
+    // Another process may listen at this address now. The link's end follows.
     if (scheduler_.is_awaited() && fault->why.code() == Code::kRefused) {
       scheduler_.refused(fault->why);
       return true;
@@ -231,7 +231,7 @@ void MembershipClient::on_welcome(const control::Welcome& welcome) {
     rank_ = welcome.rank;
     number_ = welcome.rank;
     van_.set_node(node_);
-    state_ = State::kRendezvous;  // The scheduler decides how long that may last.
+    state_ = State::kRendezvous;  // The scheduler limits this phase.
     return;
   }
   for (const auto& [node, cause] : verdicts_.pending()) {
@@ -281,9 +281,9 @@ bool MembershipClient::scheduler_is_away() const {
   return may_return(state_, settings()) && silence_.is_overdue(clock_.now(), settings().heartbeat);
 }
 
-// In some jobs another comes in its place.
+// In some jobs another scheduler replaces it.
 void MembershipClient::lose_scheduler(Status why) {
-  if (state_ == State::kRendezvous && comes_late(config_)) {  // As if it had heard nothing yet.
+  if (state_ == State::kRendezvous && comes_late(config_)) {  // Back to the initial state.
     scheduler_.hang_up();
     heartbeats_.end();
     node_ = 0;
@@ -421,7 +421,7 @@ void MembershipClient::resign(Status why) {
 
 void MembershipClient::report_broken(NodeId node, const Status& why, Status verdict) {
   if (over() || state_ == State::kResigning) return;
-  // A roster that came in the same turn may have decided on it already, and none may follow.
+  // A roster of the same iteration may have decided already, and no other may follow.
   const Member* member = roster_ ? roster_->find(node) : nullptr;
   if (member != nullptr && member->left) return;
   van_.send_control(scheduler_.id(), control::LinkReport{.node = node, .cause = why.cause()});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MembershipClient: a node's side of its life in a job: greet the scheduler, wait for the roster,
-// show signs of life, watch for the scheduler's, leave. The scheduler alone decides who is in.
+// MembershipClient: a node's side of the membership protocol: hello, roster, heartbeats, timeout of
+// the scheduler, leave. Only the scheduler decides on members.
 #pragma once
 
 #include <optional>
@@ -17,18 +17,18 @@
 
 namespace stretto {
 
-/// Notices that this process itself stood still (stopped, suspended, swapped out): whoever slept
-/// must not accuse others of silence. Thread: loop.
+/// Detects that this process was suspended (stopped, swapped out): it must not report timeouts that
+/// elapsed meanwhile. Thread: loop.
 class SuspendDetector {
  public:
-  /// True if so much time has passed since the last call that we were not running.
+  /// True if the gap since the last call shows a suspension.
   bool slept(Time now) {
     const bool long_gap = last_ != Time() && now - last_ > kGap;
     last_ = now;
     if (long_gap) woke_ = now;
     return long_gap;
   }
-  /// True for a moment after slept(): signs of life that came meanwhile may be unread.
+  /// True for a moment after slept(): heartbeats that arrived meanwhile may be unread.
   bool catches_up(Time now) const { return woke_ != Time() && now - woke_ < kMoment; }
 
  private:
@@ -43,46 +43,46 @@ class MembershipClient {
  public:
   enum class State {
     kIdle,
-    kGreeting,    ///< Hello sent, or trying to connect.
-    kRendezvous,  ///< Welcomed; waiting for the others.
-    kMember,      ///< There is a roster.
-    kLeaving,     ///< Asked to leave.
-    kResigning,   ///< Has failed, and told the scheduler why; gone when that has been heard.
-    kLeft,        ///< Out, in order.
-    kFailed,      ///< Out, with an error: status().
-    kCutOff       ///< The same, of an elastic job, which may well go on without this node.
+    kGreeting,    ///< Hello sent, or connecting.
+    kRendezvous,  ///< Welcomed; waits for the roster.
+    kMember,      ///< Has a roster.
+    kLeaving,     ///< Leave requested.
+    kResigning,   ///< Failed, and waits until the scheduler has acknowledged the reason.
+    kLeft,        ///< Left on request.
+    kFailed,      ///< Ended with an error: status().
+    kCutOff       ///< As kFailed, in an elastic job, which may continue without this node.
   };
 
-  /// What a node says of itself in its hello.
+  /// Role-specific fields of a node's hello.
   struct Self {
     std::uint32_t shard = 0;
-    std::string address;  ///< Where it listens; empty: a worker that cannot be called.
+    std::string address;  ///< Listening address; empty: a worker that accepts no connections.
   };
 
   MembershipClient(const Config& config, Self self, Van& van, const Clock& clock);
 
-  /// `address`: where this node listens, if that was not known before.
+  /// `address`: this node's listening address, if unknown before.
   void start(std::string address = {});
-  /// A control message of the scheduler's link. Roster, welcome, heartbeat, leave, failure and
-  /// fault of the whole job are handled here; true if it was one of these.
+  /// A control message on the scheduler's link. True if it was handled here: a roster, welcome,
+  /// heartbeat, leave, failure, or fault of the whole job.
   bool on_control(LinkId link, const control::Message& message);
-  /// True if the link was the scheduler's.
+  /// True if it was the scheduler's link.
   bool on_broken(LinkId link, const Status& why);
   void tick();
   Time next_due() const;
-  /// What they tell, and what the scheduler's tell.
+  /// Heartbeats in both directions.
   Heartbeats& heartbeats() { return heartbeats_; }
 
   void leave();
-  /// Ends membership with an error, as if the scheduler had said so. kCutOff: because this node is
-  /// lost to the others, or they to it; in a job of fixed size it is over, too.
+  /// Ends the membership with an error, as if the scheduler had decided so. kCutOff: this node and
+  /// the others have lost each other; with kCutOff a job of fixed size ends, too.
   void fail(Status why, State as = State::kFailed);
-  /// Ends it with an error of this process's own (a signal, no memory), which the scheduler is told
-  /// before the process goes: else it, and all others, would only see links that break.
+  /// Ends the membership with a local error (a signal, no memory), after telling the scheduler the
+  /// reason: otherwise all members would only see broken links.
   void resign(Status why);
-  /// Tells the scheduler that a link to a member broke. If it does not decide what that means
-  /// within a few seconds, the membership fails with `verdict`. The time stops while the scheduler
-  /// is away, and begins again with it.
+  /// Reports a broken link to a member. If the scheduler does not decide within a few seconds, the
+  /// membership fails with `verdict`. The timeout is suspended while the scheduler is away, and
+  /// restarts on its return.
   void report_broken(NodeId node, const Status& why, Status verdict);
 
   State state() const { return state_; }
@@ -93,8 +93,8 @@ class MembershipClient {
   /// Member::number.
   Rank number() const { return number_; }
   const SchedulerLink& scheduler() const { return scheduler_; }
-  /// The scheduler is awaited, or its heartbeats are overdue in a job where it may be replaced. It
-  /// decides on no loss meanwhile, and this node decides on none without it.
+  /// The scheduler is awaited, or its heartbeats are overdue and it may be replaced. Meanwhile
+  /// neither the scheduler nor this node decides that a member is lost.
   bool scheduler_is_away() const;
   const JobSettings& settings() const { return roster_ ? roster_->settings : config_.job; }
   /// The hello for a link to another node.
@@ -117,7 +117,7 @@ class MembershipClient {
   Rank rank_ = 0;
   Rank number_ = 0;
   SchedulerLink scheduler_;
-  Time deadline_;  // Of greeting or leaving.
+  Time deadline_;  // Of the handshake, or of leaving.
   WaitNotes greeting_notes_{Time()};
   SchedulerSilence silence_;
   Heartbeats heartbeats_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, and who may answer them.
+// Connects to the scheduler, and checks the identity of what answers.
 #include "van/membership/scheduler_link.h"
 
 #include <utility>
@@ -75,7 +75,7 @@ std::optional<Status> SchedulerLink::search(bool slept) {
   return std::nullopt;
 }
 
-// One that was thought to be gone is refused, and so is who serves another job there.
+// A previous incarnation is rejected, and so is the scheduler of another job.
 bool SchedulerLink::welcome(const control::Welcome& welcome) {
   const bool is_it = !search_.lasts() ||
                      (welcome.job == job_ && welcome.node == hello_.node && welcome.life >= life_);

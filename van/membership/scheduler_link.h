@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SchedulerLink: a node's link to its scheduler: the calls of who joins, and, where a scheduler
-// that is lost may come back, those of who looks for it.
+// SchedulerLink: a node's link to its scheduler: connects to join a job and, where a scheduler may
+// restart, to find the restarted one.
 #pragma once
 
 #include <optional>
@@ -18,42 +18,42 @@ namespace stretto {
 /// Thread: loop.
 class SchedulerLink {
  public:
-  /// All outlive this.
+  /// All must outlive this.
   SchedulerLink(const Config& config, Van& van, const Clock& clock);
 
-  /// By which it is told something; 0: it is not there.
+  /// The link for messages to the scheduler; 0: it is away.
   LinkId id() const { return search_.lasts() ? 0 : id_; }
-  /// What comes by this link is its answer.
+  /// True for messages from the scheduler.
   bool is(LinkId link) const { return link != 0 && link == id_; }
-  /// Tells its job from others; 0 before the welcome.
+  /// Unique to the job; 0 before the welcome.
   std::uint64_t job() const { return job_; }
 
-  // ---- who joins
+  // ---- joining
 
   Status call(const control::Hello& hello);
-  /// So that it may be called again.
+  /// True if the next attempt is due.
   bool may_be_called() const { return id_ == 0 && clock_.now() >= retry_at_; }
   Time next_call() const { return id_ == 0 ? retry_at_ : Time::max(); }
   const Attempts& attempts() const { return attempts_; }
-  /// It is called again, from the beginning.
+  /// Drops the link; the next call() starts over.
   void hang_up() { close(); }
-  /// The link is no more.
+  /// The link has ended.
   void ended(const Status& why);
 
-  // ---- who looks for a scheduler that is lost
+  // ---- searching for a restarted scheduler
 
-  /// It is awaited from now on, for so long, and called with this hello. What it is told then is
-  /// nothing of what waited for it.
+  /// Waits `patience` for the scheduler, and connects with this hello. Messages queued for the old
+  /// link are dropped.
   void await(Status why, Duration patience, const control::Hello& hello);
   bool is_awaited() const { return search_.lasts(); }
-  /// Makes the calls that are due. Why nobody waits for it any longer, once that is so.
-  /// That is also so if who has started this process has ended: nobody starts a scheduler then.
+  /// Makes due attempts. Returns an error once waiting is useless: after the timeout, or when the
+  /// parent process, which would restart the scheduler, has exited.
   std::optional<Status> search(bool slept);
-  /// Who was called says that it is none of its members. The link's end follows.
+  /// The listener does not know this member. The link's end follows.
   void refused(const Status& why) { search_.refused(why, clock_.now()); }
-  /// It has answered. False: that is another, and the search goes on.
+  /// A scheduler answered. False: it is another one, and the search continues.
   bool welcome(const control::Welcome& welcome);
-  /// While it is awaited.
+  /// During a search.
   Time next_due() const { return search_.next_due(); }
 
  private:
@@ -65,7 +65,7 @@ class SchedulerLink {
   const ParentProcess starter_;
   LinkId id_ = 0;
   std::uint64_t job_ = 0;
-  std::uint32_t life_ = 0;  // Of the scheduler that welcomed this node last.
+  std::uint32_t life_ = 0;  // The last incarnation that welcomed this node.
   Time retry_at_;
   Attempts attempts_;
   SchedulerReconnect search_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words for a search that was in vain.
+// Error texts of a failed search.
 #include "van/membership/scheduler_reconnect.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SchedulerSilence: how long a member has heard nothing of its scheduler, and when the scheduler
-// was last heard again after it had been away.
+// SchedulerSilence: how long the scheduler has been silent, and when it last returned after an
+// absence.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: it is told times.
+/// Thread: loop. Pure: it gets times as arguments.
 class SchedulerSilence {
  public:
   /// `ends_absence`: the scheduler was away until now, and decided nothing meanwhile.
@@ -19,9 +19,9 @@ class SchedulerSilence {
     if (ends_absence) back_at_ = now;
   }
   Duration lasts(Time now) const { return now - heard_at_; }
-  /// The scheduler shows a sign of life once in `heartbeat`.
+  /// The scheduler sends a heartbeat once in `heartbeat`.
   bool is_overdue(Time now, Duration heartbeat) const { return lasts(now) > 2 * heartbeat; }
-  /// A deadline of what the scheduler decides: a scheduler that is back has `patience` for it.
+  /// Extends a deadline for the scheduler: after its return it has `patience`.
   Time postpone(Time deadline, Duration patience) const {
     return back_at_ ? std::max(deadline, *back_at_ + patience) : deadline;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trace at a time: a node that writes files takes no other orders.
+// One trace at a time: while it writes files, a node ignores other trace commands.
 #include "van/membership/trace_agent.h"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ bool TraceAgent::on_control(LinkId link, const control::Message& message) {
   if (command == nullptr) return false;
   switch (command->action) {
     case control::TraceCommand::Action::kStart:
-      if (recorder_ != nullptr) return true;  // The answers say so.
+      if (recorder_ != nullptr) return true;  // The answers report it.
       session_ = command->session;
       last_round_ = command->iterations == 0 ? kNoEnd : rounds_ + command->iterations;
       begin(command->records);
       for (int end = 0; end < 2;
-           ++end) {  // What an earlier session left, to the ring's end and on.
+           ++end) {  // Drops an earlier session's notes, past the ring's end as well.
         tracer_.ring()->release(tracer_.ring()->look().size());
       }
       dropped_before_ = tracer_.ring()->dropped();
@@ -70,7 +70,7 @@ void TraceAgent::tick(const MembershipClient& membership, std::uint32_t shard,
     looked_ = true;
     start_files(membership, shard);
   }
-  if (recorder_ == nullptr && rounds_ > last_round_ + 1) stop();  // One more, to end all.
+  if (recorder_ == nullptr && rounds_ > last_round_ + 1) stop();  // One more ends all spans.
   if (byteps_) follow_steps(rounds);
 }
 
@@ -92,7 +92,7 @@ void TraceAgent::start_files(const MembershipClient& membership, std::uint32_t s
     begin(settings.records);
     keep(trace::folder_sink(settings.folder, who));
   } else if (settings.byteps && config_.role == Role::kWorker) {
-    // The ring is there from now on, since the recorder looks into it; steps switch it on.
+    // The recorder reads the ring, so it must exist from now on; the steps enable it.
     tracer_.start(settings.records);
     tracer_.stop();
     keep(trace::byteps_sink(settings.byteps_folder, settings.local_rank,
@@ -101,7 +101,7 @@ void TraceAgent::start_files(const MembershipClient& membership, std::uint32_t s
   }
 }
 
-// A job does not end because its trace cannot be written: that is said.
+// A trace that cannot be written does not end the job: the error is logged.
 void TraceAgent::keep(Result<std::unique_ptr<trace::Sink>> sink) {
   if (sink.ok()) {
     recorder_ = std::make_unique<trace::Recorder>(*tracer_.ring(), std::move(*sink));
@@ -116,7 +116,7 @@ void TraceAgent::begin(std::size_t records) {
   began_ = van_.clock().now();
 }
 
-// That nothing is noted at the end of a trace says something only if it is known when it ended.
+// The end time is noted, because a trace without notes at its end would be ambiguous.
 void TraceAgent::stop() {
   if (!tracer_.on()) return;
   TraceRecord all;
@@ -127,7 +127,7 @@ void TraceAgent::stop() {
   tracer_.stop();
 }
 
-// From a round before the first to one after the last: the sink takes what is of those between.
+// Covers one round more at both ends; the sink selects the steps.
 void TraceAgent::follow_steps(std::uint64_t rounds) {
   if (rounds > config_.trace.last_step && rounds - config_.trace.last_step > 1) {
     stop();

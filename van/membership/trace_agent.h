@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TraceAgent: a node's side of tracing: it starts and stops the loop's tracer as the scheduler
-// says, answers with what was noted, and keeps traces that were wanted from the start in files.
+// TraceAgent: a node's side of tracing: starts and stops the loop's tracer on the scheduler's
+// commands, sends recorded notes, and writes traces that the settings request to files.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace stretto {
 
-/// Thread: loop, but for tracer().on().
+/// Thread: loop; tracer().on(): any.
 class TraceAgent {
  public:
   TraceAgent(const Config& config, Van& van);
@@ -23,11 +23,11 @@ class TraceAgent {
   TraceAgent& operator=(const TraceAgent&) = delete;
 
   Tracer& tracer() { return tracer_; }
-  /// What the scheduler says. True if it was about traces.
+  /// Handles a trace command of the scheduler. False: the message is another one.
   bool on_control(LinkId link, const control::Message& message);
   /// A tensor's name, for files.
   void name(std::uint32_t tensor, const std::string& name);
-  /// Every turn: who this node is, once it knows, and the rounds that it has pushed.
+  /// Call in each iteration: with the membership, and the rounds that this node has pushed.
   void tick(const MembershipClient& membership, std::uint32_t shard, std::uint64_t rounds);
 
  private:
@@ -41,14 +41,14 @@ class TraceAgent {
   const Config& config_;
   Van& van_;
   Tracer tracer_;
-  std::unique_ptr<trace::Recorder> recorder_;  // Of a trace from the start.
-  bool looked_ = false;                        // Whether one is wanted.
-  bool byteps_ = false;                        // Its steps are being counted.
-  Time began_;                                 // The trace that is being made.
+  std::unique_ptr<trace::Recorder> recorder_;  // Of a trace to files.
+  bool looked_ = false;                        // The settings were checked for one.
+  bool byteps_ = false;                        // The BytePS steps are counted.
+  Time began_;                                 // Start of the current trace.
   std::uint64_t session_ = 0;
   std::uint64_t rounds_ = 0;
-  std::uint64_t last_round_ = 0;      // The session's.
-  std::uint64_t dropped_before_ = 0;  // In earlier sessions.
+  std::uint64_t last_round_ = 0;      // Of the session.
+  std::uint64_t dropped_before_ = 0;  // By earlier sessions.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From paths to windows.
+// Computes windows from paths.
 #include "van/pacing/pacer.h"
 
 #include <algorithm>
@@ -11,18 +11,18 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShapeAllEvery = 500us;
-constexpr Duration kShareLookEvery = 1ms;    // Whether other processes have made room.
-constexpr Duration kOtherUrgentLasts = 1s;   // After another process told of something urgent,
-constexpr Duration kFarUrgentLasts = 100ms;  // or a far end did, which does with each credit.
+constexpr Duration kShareLookEvery = 1ms;    // Check for room that other processes have freed.
+constexpr Duration kOtherUrgentLasts = 1s;   // After urgent data of another process,
+constexpr Duration kFarUrgentLasts = 100ms;  // or of a peer, which reports it with each credit.
 constexpr std::uint64_t kMostTold = 60'000'000'000;  // Nanoseconds.
-constexpr std::uint64_t kAlignment = 64;       // So that slices are whole elements, and aligned.
-constexpr std::uint64_t kCreditsOfWindow = 4;  // More would bring nothing.
+constexpr std::uint64_t kAlignment = 64;             // Slices contain whole, aligned elements.
+constexpr std::uint64_t kCreditsOfWindow = 4;        // More credits would not help.
 // A link that used a quarter of the uplink may use all of it immediately.
 constexpr double kLinkGain = 4;
 
-// A quarter of the limit is the largest slice, whatever the path would like. Windows follow rates,
-// and rates of those who share a way out follow windows: whatever they are they stay so. A process
-// that has less than its part takes a little more, until it has that (`may_grow`).
+// A slice is at most a quarter of the limit. Rates of senders that share an uplink follow their
+// windows, and windows follow rates, so any division is stable. A process below its share therefore
+// takes a little more, until it has its share (`may_grow`).
 WindowLimits limited(const WindowLimits& bounds, std::uint64_t limit_bytes, bool may_grow) {
   const std::uint64_t most = std::max(limit_bytes / 4, kAlignment) / kAlignment * kAlignment;
   const std::uint64_t wanted = may_grow ? bounds.window_bytes / 4 * 5 : bounds.window_bytes;
@@ -52,7 +52,7 @@ void Pacer::on_time(Time now) {
   if (!links_.empty() && now - shaped_all_at_ >= kShapeAllEvery) shape_all(now);
 }
 
-// What has its turn for having waited longest makes nobody wait.
+// The turn of the oldest data makes no other data yield.
 std::optional<SendQueue::Pick> Pacer::next(Time now) {
   const auto pick = queue_.next();
   yields_ = false;
@@ -83,7 +83,7 @@ bool Pacer::wants_credit(LinkId link, std::uint64_t charge) {
 void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   const auto found = links_.find(link);
   if (found == links_.end()) return;
-  // A sender that gives way to others does not show how fast the path is.
+  // A sender that yields to others does not show the path's rate.
   const bool more = queue_.backlog().has_data(link) && !share_.above;
   uplink_.on_sent(busy_links_ == 0, queue_.waiting() > 1 && !share_.above, now);
   if (found->second.path.is_idle()) ++busy_links_;
@@ -92,7 +92,7 @@ void Pacer::on_sent(LinkId link, std::uint64_t charge, Time now) {
   shape(link, found->second);
 }
 
-// Towards this host nothing is cut, and nothing waits for slices.
+// Links to this host have no slices, and nothing waits for slices there.
 void Pacer::note_urgency(const Frame& frame, std::uint64_t bytes, Time now) {
   if (!links_.contains(frame.link)) return;
   urgency_.note(frame.urgency(), frame.bulk, bytes, now);
@@ -133,7 +133,7 @@ void Pacer::tell(LinkId link, wire::Header& credit, Time now) {
   if (coming_.lasts(now)) credit.flags = static_cast<std::uint16_t>(credit.flags | wire::kUrgent);
 }
 
-// Numbers from outside: those that are absurd are as good as none.
+// Values from a peer: implausible ones are ignored.
 void Pacer::hear(LinkId link, const wire::Header& credit, Time now) {
   const auto found = links_.find(link);
   if (found == links_.end()) return;
@@ -148,8 +148,8 @@ void Pacer::hear(LinkId link, const wire::Header& credit, Time now) {
   choose_mode(now);
 }
 
-// A link has the window of the whole uplink: when others of its round have ended, it uses
-// the rest immediately. The queue of a slow far end is at most four times as long.
+// A link has the window of the whole uplink: it uses the rest immediately when other links of its
+// round have finished. The queue of a slow peer is at most four times as long.
 PathEstimate Pacer::estimate_of(const Shaped& link) const {
   const double own = link.path.rate();
   const double uplink = std::max(uplink_.get() + share_.others.rate, own);
@@ -168,8 +168,8 @@ void Pacer::shape(LinkId id, Shaped& link) {
                          limited(throughput_bounds(path, link.granted()), limit_bytes_, may_grow_));
 }
 
-// What has left this host must not count: a slow far end does not hold up the others. The least
-// round trip of all is the mean of those in use, each by its rate.
+// Bytes that have left this host do not count: a slow peer does not block other links. The least
+// round trip of all is the mean over active links, weighted by rate.
 void Pacer::shape_all(Time now) {
   shaped_all_at_ = now;
   PathEstimate links;
@@ -214,7 +214,7 @@ void Pacer::shape_all(Time now) {
   may_grow_ = share_.part < 1 && !share_.above && next <= (wide ? throughput_part : latency_part);
 }
 
-// Others' sums change all the time: they are seen when all is shaped again.
+// Sums of other processes change constantly: they take effect with the next shape_all().
 void Pacer::set_share(const host::WindowShare& share, Time now) {
   const bool other_part = share.part != share_.part;
   share_ = share;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pacer: keeps the send queue's windows and quanta as the paths to the far ends want them, and all
-// of them together as the way out of this host wants it: links that share an uplink share its
-// window, so that urgency holds across peers.
+// Pacer: sets the send queue's windows and quanta for each path, and for the uplink of all paths.
+// Links that share an uplink share its window, so that urgency holds across peers.
 #pragma once
 
 #include <map>
@@ -17,66 +16,65 @@
 
 namespace stretto {
 
-/// Thread: loop. Only links that were added are paced.
+/// Paces only links that were added. Thread: loop.
 class Pacer {
  public:
   explicit Pacer(SendQueue& queue) : queue_(queue) {}
 
-  /// No window may grow beyond this.
+  /// Upper limit of each window.
   void set_limit(std::uint64_t window_bytes) { limit_bytes_ = window_bytes; }
 
   void add_link(LinkId link, Time now);
   void remove_link(LinkId link);
 
-  /// Time has passed: what has left this host by now makes room for others.
+  /// Call as time passes: bytes that have left this host make room for others.
   void on_time(Time now);
-  /// The slice to submit now; none if nothing may go.
+  /// The next slice to submit; none if no slice may leave.
   std::optional<SendQueue::Pick> next(Time now);
-  /// When the last next() may find more without a credit: other processes of the host have given
-  /// way, or what this one sent has left the host. Time::max(): nothing waits for time.
+  /// When the last next() may find more without a credit: other processes have yielded, or sent
+  /// bytes have left the host. Time::max(): nothing depends on time.
   Time next_look(Time now) const;
-  /// A slice of data is about to go: true if the far end should tell at once that it has come.
+  /// For the next slice of data: true if the peer should send a credit immediately.
   bool wants_credit(LinkId link, std::uint64_t charge);
   void on_sent(LinkId link, std::uint64_t charge, Time now);
-  /// The same slice, of so many bytes, is of this frame: after an urgent one, latency mode lasts
-  /// for a while.
+  /// The frame of that slice, of `bytes`: an urgent frame keeps latency mode on for a while.
   void note_urgency(const Frame& frame, std::uint64_t bytes, Time now);
-  /// `ask()` is what the kernel has seen of the link's round trips.
+  /// `ask()` returns the kernel's measurements of the link's round trips.
   template <typename Ask>
   void on_credit(LinkId link, std::uint64_t taken_bytes, Time now, const Ask& ask);
-  /// Data has come: `urgent` if its sender says so.
+  /// Data arrived; `urgent` is its sender's flag.
   void on_data(LinkId link, std::uint64_t bytes, std::int32_t priority, bool urgent, Time now);
   bool is_urgent(const Frame& frame) const {
     return links_.contains(frame.link) && urgency_.is_urgent(frame.urgency(), frame.bulk);
   }
-  /// What one end tells the other in a credit frame: the window that this receiver grants, whether
-  /// urgent data comes, and how long the loop waits for a processor.
+  /// Fields of a credit frame: the window that this receiver grants, whether urgent data arrives,
+  /// and the loop's scheduling delay.
   void tell(LinkId link, wire::Header& credit, Time now);
   void hear(LinkId link, const wire::Header& credit, Time now);
-  /// How long this end's loop waits for a processor when it does.
+  /// Scheduling delay of this end's loop.
   void set_own_wait(Duration wait) { own_wait_ = wait; }
 
-  /// What other processes leave of this host's window.
+  /// The share of the host's window that other processes leave.
   void set_share(const host::WindowShare& share, Time now);
-  /// What they should know of this one, but for when and of which job it is.
+  /// This process's entry for others, without time and job.
   host::HostEntry entry(Time now) const;
 
-  /// What is known of a link's path, or null.
+  /// State of a link's path, or null.
   const PathEstimator* find(LinkId link) const;
 
  private:
   struct Shaped {
     PathEstimator path;
     ReturnDelay returns;
-    Duration waits{};         // For processors, of the loops at both ends.
-    std::uint64_t grant = 0;  // The far end's; 0: no limit.
+    Duration waits{};         // Scheduling delays of the loops at both ends.
+    std::uint64_t grant = 0;  // The peer's; 0: no limit.
     std::uint64_t credit_step_bytes = 0;
-    std::uint64_t asked_bytes = 0;  // Sent when a credit was asked for.
+    std::uint64_t asked_bytes = 0;  // Sent when a credit was last requested.
 
     PathEstimate estimate_at(double rate) const {
       return estimate(rate, path.round_trip(), returns.get(), waits);
     }
-    // The grant is of queue: what is on the way without a queue comes to it.
+    // The grant counts queued bytes: bytes in transit without a queue are added.
     std::uint64_t granted() const {
       const PathEstimate own = estimate_at(path.rate());
       return grant == 0 ? 0 : grant + own.product_bytes + own.wait_bytes + own.queue_bytes;
@@ -92,21 +90,21 @@ class Pacer {
   SendQueue& queue_;
   std::map<LinkId, Shaped> links_;
   DeliveryRate uplink_{std::chrono::milliseconds(500)};  // Of all links together.
-  PathEstimate estimate_;                                // The same, while bytes are in flight.
+  PathEstimate estimate_;                                // Of all links with bytes in flight.
   std::uint64_t taken_bytes_ = 0;
-  std::size_t busy_links_ = 0;  // Have bytes in flight.
+  std::size_t busy_links_ = 0;  // Links with bytes in flight.
   host::WindowShare share_;
   host::YieldPolicy yielding_;
-  bool yields_ = false;  // The last next() found only what has to wait for another process.
+  bool yields_ = false;  // The last next() found only data that yields to another process.
   UrgencyDetector urgency_;
-  UrgencyDetector coming_;  // Of what comes.
+  UrgencyDetector coming_;  // Of incoming data.
   Downlink downlink_;
-  Time other_urgent_until_ = {};  // Of other processes, and at far ends.
-  bool may_grow_ = false;         // Others have more of the host's window than their parts.
+  Time other_urgent_until_ = {};  // At other processes and peers.
+  bool may_grow_ = false;         // Other processes exceed their shares of the host's window.
   Duration own_wait_{};
   std::uint64_t limit_bytes_ = 8 << 20;
   Time shaped_all_at_ = {};
-  Time departs_at_ = Time::max();  // The next of what was in flight then.
+  Time departs_at_ = Time::max();  // Next departure of bytes then in flight.
 };
 
 template <typename Ask>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frames are compared with, and how long an urgent one is remembered.
+// Computes the background of urgent frames, and remembers urgent frames for a time.
 #include "van/pacing/urgency_detector.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kLasts = 10s;               // To twice as long.
-constexpr std::uint64_t kMostUrgent = 8;       // More than one byte in so many is no exception,
-constexpr std::uint64_t kFewBytes = 64 << 20;  // unless all of it is little, for any link.
+constexpr Duration kLasts = 10s;               // Up to twice that.
+constexpr std::uint64_t kMostUrgent = 8;       // Above one byte in eight it is background,
+constexpr std::uint64_t kFewBytes = 64 << 20;  // unless the total is small for any link.
 
 void raise(std::optional<Urgency>& most, const Urgency& urgency) {
   if (!most || urgency < *most) most = urgency;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UrgencyDetector: whether urgent frames are to be expected, by what was sent recently. Nothing
-// tells when the first one comes; but a program that sends one mostly sends others.
+// UrgencyDetector: whether to expect urgent frames, from what was sent recently. The first urgent
+// frame comes unexpected; but a program that sends one usually sends more.
 #pragma once
 
 #include <optional>
@@ -10,34 +10,33 @@
 
 namespace stretto {
 
-/// A frame is urgent if it is more urgent than all background of the last 10 to 20 s. Background is
-/// what is declared bulk, what asks for nothing (priority 0 or less, no deadline), and urgent
-/// frames where these are too many: more than an eighth of all bytes, and more than 64 MiB.
-/// Thread: loop. Pure: told the time, it answers.
+/// A frame is urgent if it is more urgent than all background of the last 10 to 20 s. Background:
+/// bulk, frames without urgency (priority 0 or less, no deadline), and urgent frames in excess of
+/// an eighth of all bytes and of 64 MiB. Thread: loop. Pure: it gets times as arguments.
 class UrgencyDetector {
  public:
   /// `bytes` of a frame leave.
   void note(const Urgency& urgency, bool bulk, std::uint64_t bytes, Time now);
-  /// True while the next urgent frame is to be expected: for twice the longest recent gap between
-  /// two, at least kLeast. After a gap of more than kLongestGap the next one is not expected.
+  /// True while the next urgent frame is expected: for twice the longest recent gap between two, at
+  /// least kLeast. After a gap above kLongestGap the next one is not expected.
   bool lasts(Time now) const { return now < until_; }
   bool is_urgent(const Urgency& urgency, bool bulk) const {
     return !bulk && urgency < background();
   }
-  /// What a frame must exceed to be urgent; at least what asks for nothing.
+  /// Urgent frames must exceed this; at least that of frames without urgency.
   Urgency background() const;
-  /// The highest priority of what has been urgent since it lasts.
+  /// The highest priority of urgent frames in the current period.
   std::int32_t priority() const { return priority_; }
 
   static constexpr Duration kLeast = 1s;
   static constexpr Duration kLongestGap = 10s;
 
  private:
-  // Of the time since since_, and of the same length before that.
+  // Statistics of the interval from since_, and of one interval before.
   struct Sent {
-    std::optional<Urgency> background;  // The most urgent.
+    std::optional<Urgency> background;  // The most urgent background.
     std::uint64_t bytes = 0;
-    // Of what is no bulk, and asks for something: what was urgent, and what was not.
+    // Of frames with urgency that are not bulk: urgent bytes, and other bytes.
     std::uint64_t urgent_bytes = 0;
     std::uint64_t asking_bytes = 0;
   };

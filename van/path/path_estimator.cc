@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From credits to a rate and a round trip.
+// Estimates rate and round trip from credits.
 #include "van/path/path_estimator.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace {
 
 constexpr Duration kAskEvery = 20ms;
 constexpr Duration kPeriod = 30s;
-constexpr Duration kLonger = 20ms;        // Than any queue that a window makes.
-constexpr Duration kMostOfSlice = 200us;  // What a slice itself takes of a sample.
-constexpr Duration kMostDrain = 100ms;    // What takes longer than that is not in this host.
+constexpr Duration kLonger = 20ms;        // Than any queue from a window.
+constexpr Duration kMostOfSlice = 200us;  // A slice's own part of a sample.
+constexpr Duration kMostDrain = 100ms;    // A longer drain is not in this host.
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void PathEstimator::note_round_trip(const Slice& slice, Time now) {
 Duration PathEstimator::round_trip() const { return round_trip_.value_or(Duration::zero()); }
 
 std::uint64_t PathEstimator::departed_bytes(std::uint64_t window_bytes, Time now) {
-  // Twice the time that all that is in flight needs, or may be.
+  // Twice the time that all bytes in flight, or the window, need.
   const std::uint64_t most = std::max(window_bytes, sent_bytes_ - taken_bytes_);
   Duration drain = kMostDrain;
   if (rate() > 0) {

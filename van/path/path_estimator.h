@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PathEstimator: what is known of the network between this host and a far end: the rate at which
-// the far end takes data, and the least round trip.
+// PathEstimator: estimates the network between this host and a peer: the rate at which the peer
+// takes data, and the least round trip.
 //
-// The kernel measures the round trip of its own packets, which a relay (a proxy, a tunnel) ends.
-// What a credit takes longer than a packet at the same time is the rest of the way, and both wait
-// in the same queues. So the least round trip is the kernel's, plus the least excess of a credit.
-// It holds until all of half a minute were longer by far: where data never stops, each one waited
-// in a queue, and a window that followed would make that longer.
+// The kernel measures the round trip of its own packets, which ends at a relay (a proxy, a tunnel).
+// The excess of a credit over a packet at the same time is the rest of the path; both wait in the
+// same queues. So the least round trip is the kernel's, plus the least excess of a credit. It is
+// replaced only if all of half a minute were much longer: with continuous data each one waited in a
+// queue, and a window that followed would lengthen that queue.
 #pragma once
 
 #include <cstdint>
@@ -21,33 +21,32 @@ namespace stretto {
 /// Thread: loop. Pure.
 class PathEstimator {
  public:
-  /// Of `sent_bytes` in all, `slice_bytes` have been submitted now. `more`: more waits for this
-  /// path.
+  /// `slice_bytes` were submitted, `sent_bytes` in all. `more`: more data waits for this path.
   void on_sent(std::uint64_t sent_bytes, std::uint64_t slice_bytes, bool more, Time now);
-  /// The far end has taken `taken_bytes` in all.
+  /// The peer has taken `taken_bytes` in all.
   void on_credit(std::uint64_t taken_bytes, Time now);
-  /// True if the next credit should come with a new measurement of the kernel's.
+  /// True if the next credit needs a new measurement by the kernel.
   bool wants_packets(Time now) const;
-  /// The round trips of the kernel's packets; none: the transport has no kernel's connection.
+  /// The kernel's round trips; none: the transport has no kernel connection.
   void note_packets(const std::optional<Transport::RoundTrips>& packets, Time now);
 
-  /// Of what was sent, what has left this host for sure by now: even all that may be queued here
-  /// would have been sent since. `window_bytes` may be in flight.
+  /// Sent bytes that have certainly left this host: even all that may be queued here would have
+  /// been sent since. `window_bytes` may be in flight.
   std::uint64_t departed_bytes(std::uint64_t window_bytes, Time now);
-  /// When departed_bytes() will say more without a credit; Time::max(): nothing is in flight.
+  /// When departed_bytes() will grow without a credit; Time::max(): nothing is in flight.
   Time departs_at() const { return departs_at_; }
 
-  /// What the far end has taken in all.
+  /// Total that the peer has taken.
   std::uint64_t taken_bytes() const { return taken_bytes_; }
   bool is_idle() const { return in_flight_.empty(); }
-  /// Bytes a second; 0 if nothing is known yet.
+  /// Bytes a second; 0: unknown.
   double rate() const { return rate_.get(); }
-  /// Zero if nothing is known yet.
+  /// Zero: unknown.
   Duration round_trip() const;
 
  private:
   struct Slice {
-    std::uint64_t end_bytes;  // Sent when it had gone, itself included.
+    std::uint64_t end_bytes;  // Total sent, including this slice.
     std::uint64_t bytes;
     Time sent_at;
   };

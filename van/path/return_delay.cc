@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences of two clocks, and their least.
+// Differences of two clocks, and their minimum.
 #include "van/path/return_delay.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace stretto {
 namespace {
 
 constexpr Duration kLeastInterval = 30s;
-constexpr std::int64_t kMostQueueUs = 10'000;  // No window makes a longer queue.
-constexpr int kWeight = 8;                     // Of what was known, beside one more credit.
+constexpr std::int64_t kMostQueueUs = 10'000;  // No window causes a longer queue.
+constexpr int kWeight = 8;                     // Of the old estimate, against one new credit.
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void ReturnDelay::note(std::uint32_t sent, Time now) {
     first_ = delay;
     since_ = now;
   }
-  // Modulo 2^32, as sequence numbers of TCP.
+  // Modulo 2^32, like TCP sequence numbers.
   const std::int64_t relative = static_cast<std::int32_t>(delay - *first_);
   if (now - since_ >= kLeastInterval) {
     least_before_us_ = now - since_ >= 2 * kLeastInterval ? relative : least_us_;

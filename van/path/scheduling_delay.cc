@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what the scheduler tells to a length.
+// Computes a typical delay from the kernel's totals.
 #include "van/path/scheduling_delay.h"
 
 #include <utility>
@@ -9,20 +9,20 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Duration kEvery = 1ms;           // Looking takes some microseconds.
-constexpr Duration kBetweenLooks = 200us;  // When a thread comes to drive.
+constexpr Duration kEvery = 1ms;           // A reading takes some microseconds.
+constexpr Duration kBetweenLooks = 200us;  // While a new driver's delays are read.
 constexpr Duration kWaitInterval = 250ms;
 constexpr Duration kCareful = 2 * kWaitInterval;
-constexpr double kLeastShare = 0.04;  // Of the time: what is rarer costs a link less than a window.
-// Threads that wake one another wait for some tenths of this where no other program runs.
+constexpr double kLeastShare = 0.04;  // Of the time: rarer delays cost less than a window.
+// Threads that wake each other wait some tenths of this on an otherwise idle machine.
 constexpr double kOrdinary = 1e-3;
 
 }  // namespace
 
 bool SchedulingDelay::is_due(Time now) const { return !begun_ || now - noted_at_ >= kEvery; }
 
-// Threads that take turns at the loop have an account each. To look at it whenever one comes costs
-// more than a short wait, so that is done only while waits are long.
+// Each thread that drives the loop has its own account. A reading on each change costs more than a
+// short delay, so it is done only while delays are long.
 void SchedulingDelay::begin_turn(const Clock& clock, const void* thread) {
   if (std::exchange(driver_, thread) == thread) return;
   driver_came_at_ = clock.now();

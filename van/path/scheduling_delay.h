@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SchedulingDelay: how long a loop waits for a processor when it waits. Where programs take turns
-// on few cores that is what makes credits late, and only the loop itself can tell it from a queue
-// in the network.
+// SchedulingDelay: how long a ready loop waits for a processor. Where programs share few cores,
+// this delay makes credits late. Only the loop itself can distinguish it from a queue in the
+// network.
 #pragma once
 
 #include "common/clock.h"
@@ -9,20 +9,20 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: told of what was waited, it answers.
+/// Thread: loop. Pure: it gets delays as arguments.
 class SchedulingDelay {
  public:
-  /// A turn of the loop begins here, or has ended: looks at the clock if it is time to.
+  /// An iteration begins, or has ended: reads the clock if due.
   void begin_turn(const Clock& clock, const void* thread = CurrentLoop::this_thread());
   void end_turn(const Clock& clock);
-  /// True if it is time for another note().
+  /// True if the next note() is due.
   bool is_due(Time now) const;
-  /// So long has been waited in all.
+  /// `waited`: total scheduling delay so far.
   void note(Duration waited, Time now);
-  /// The loop has come to a thread that has waited so long in all: none of that counts.
+  /// Another thread drives, with a total of `waited`: none of it counts.
   void move(Duration waited) { waited_ = waited; }
-  /// The wait that one meets at a random moment of those that were spent waiting: long ones count
-  /// by their length. Zero where waiting is short or rare.
+  /// The delay at a random moment of all delayed time: longer delays count by their length. Zero
+  /// where delays are short or rare.
   Duration typical() const { return typical_; }
 
  private:
@@ -35,9 +35,9 @@ class SchedulingDelay {
 
   const void* driver_ = nullptr;
   Time driver_came_at_{};
-  bool account_is_known_ = false;  // The driver's, as of when it came or was looked at last.
-  Time looked_at_first_{};         // When a driver came.
-  Time careful_until_{};           // Long waits have been seen, or may have been missed.
+  bool account_is_known_ = false;  // The driver's, since it came or was last read.
+  Time looked_at_first_{};         // After a driver came.
+  Time careful_until_{};           // Long delays were seen, or may have been missed.
   bool begun_ = false;
   Time noted_at_ = {};
   Duration waited_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From tags and links to the queues that hold the frames.
+// Maps tags and links to the queues that hold the frames.
 #include "van/queue/backlog.h"
 
 #include <utility>
@@ -63,9 +63,9 @@ Frame& Backlog::make_room(LinkId id, const Urgency& urgency) {
   return queue.make_room(urgency);
 }
 
-// ---- who changes his mind
+// ---- steering
 
-// Calls `change(queue, frame)` for those of one tag.
+// Calls `change(queue, frame)` for the frames of a tag.
 template <typename Change>
 void Backlog::steer(std::uint64_t tag, const Change& change) {
   frames_.for_each(tag, [&](FrameList::iterator frame) {
@@ -101,7 +101,7 @@ void Backlog::resume(std::uint64_t tag) {
   steer(tag, [](LinkQueue& queue, FrameList::iterator frame) { queue.resume(frame); });
 }
 
-// ---- for others to see
+// ---- inspection
 
 std::size_t Backlog::untouched(std::uint64_t tag) const {
   std::size_t count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backlog: all frames that wait to leave, by link, and those of one tag wherever they wait, so that
-// who changes its mind about an operation can steer what has not left.
+// Backlog: all queued frames, by link, and those of a tag on all links. So a caller can steer the
+// unsent frames of an operation.
 #pragma once
 
 #include <cstdint>
@@ -14,60 +14,58 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: it holds frames.
+/// Holds frames, sends nothing. Thread: loop. Pure.
 class Backlog {
  public:
   Backlog() = default;
-  Backlog(const Backlog&) = delete;  // Its links know where the spare lane is.
+  Backlog(const Backlog&) = delete;  // Its links point to the spare lane.
   Backlog& operator=(const Backlog&) = delete;
 
   void set_nesting(const PreemptionRule& nesting) { nesting_ = nesting; }
   void add(LinkId link);
-  /// Drops the link and all that waits for it.
+  /// Drops the link and all frames queued for it.
   void remove(LinkId link);
-  /// Null if it is not there.
+  /// Null if unknown.
   LinkQueue* find(LinkId link) { return links_.find(link); }
 
-  /// Links that are not there lose what is pushed for them.
+  /// Frames for an unknown link are dropped.
   void push(LinkId link, Frame&& frame);
   void push_control(LinkId link, Frame&& frame);
   void pop_control(LinkId link);
   void taken(LinkId link, Frame& frame, const Slice& slice);
-  /// A frame of this urgency must begin where as many have begun as may: see LinkQueue.
+  /// Makes room for a first slice at the limit of partial frames: see LinkQueue.
   Frame& make_room(LinkId link, const Urgency& urgency);
 
-  // Steering. What has been submitted is out of reach. Each costs what the frames of that tag
-  // cost, however many others wait. Tag 0 is nobody's.
+  // Steering of frames that have not been submitted. The cost depends only on the tag's frames. Tag
+  // 0 belongs to no operation.
 
-  /// Drops those of one tag; returns the keys of those of which nothing had left.
+  /// Drops the frames of a tag; returns the keys of those that had not started.
   std::vector<wire::Key> cancel(std::uint64_t tag);
-  /// Lets those of one tag wait as others would, in the order in which they were queued.
+  /// Changes the urgency of a tag's frames; among equals they are in order of queueing.
   void set_urgency(std::uint64_t tag, const Urgency& urgency);
-  /// Holds those of one tag back until resume(). They may go on from the middle of a frame.
+  /// Holds the frames of a tag back until resume(). They may continue within a frame.
   void pause(std::uint64_t tag);
   void resume(std::uint64_t tag);
-  /// How many of one tag wait of which nothing has left.
+  /// Number of a tag's frames that have not started.
   std::size_t untouched(std::uint64_t tag) const;
 
   std::size_t waiting() const { return controls_ + frames_.size(); }
-  /// Frames that wait for one link.
+  /// Frames queued for one link.
   std::size_t waiting(LinkId link) const;
-  /// Data frames that wait, by priority; the most urgent 32 of them.
+  /// Queued data frames by priority, for the 32 highest priorities.
   std::map<std::int32_t, std::size_t> waiting_by_priority() const;
-  /// True if a data frame waits for this link and is not paused.
+  /// True if the link has a data frame that is not paused.
   bool has_data(LinkId link) const;
-  /// Of the data frames that wait for it and are not paused, the most urgent's; none: there are
-  /// none.
+  /// Urgency of the link's most urgent data frame that is not paused; none: no such frame.
   std::optional<Urgency> most_urgent(LinkId link) const;
-  /// True if something may go since note_looked() that could not before: it was queued, or resumed,
-  /// or the end of what was cancelled waits.
+  /// True if a frame has become sendable since note_looked(): it was queued or resumed, or the end
+  /// of a cancelled frame is queued.
   bool stirred() const { return stirred_; }
   void note_looked() { stirred_ = false; }
-  /// Frames that steering has looked at so far.
+  /// Number of frames that steering has visited.
   std::uint64_t steered() const { return frames_.visits(); }
 
-  /// Calls `visit(link, queue)` once for each link for which other frames wait than when it was
-  /// last called for it.
+  /// Calls `visit(link, queue)` once for each link whose queue has changed since its last visit.
   template <typename Visit>
   void drain_changed(const Visit& visit);
 
@@ -76,11 +74,11 @@ class Backlog {
   template <typename Change>
   void steer(std::uint64_t tag, const Change& change);
 
-  FrameIndex frames_;  // Those of data.
+  FrameIndex frames_;  // Data frames.
   PriorityQueue::Spare spare_;
   PreemptionRule nesting_;
   LinkMap<LinkQueue> links_;
-  std::size_t controls_ = 0;  // Frames.
+  std::size_t controls_ = 0;  // Number of control frames.
   std::uint64_t orders_ = 0;
   std::vector<LinkId> changed_;
   bool stirred_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame with a tag has one place, in the list of its tag.
+// A frame with a tag has one entry, in its tag's list.
 #include "van/queue/frame_index.h"
 
 #include <iterator>

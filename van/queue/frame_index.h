@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FrameIndex: the frames that wait, on whichever link. It knows which are of one tag, so that
-// who changes its mind about an operation looks at that operation's frames and at no others; and it
-// keeps the memory of those that have gone, since small frames come and go by the hundred thousand
-// a second.
+// FrameIndex: the queued frames of all links. It indexes them by tag, so that steering an operation
+// visits only its own frames. It also recycles the memory of sent frames, since small frames come
+// and go at hundreds of thousands a second.
 #pragma once
 
 #include <cstddef>
@@ -17,34 +16,34 @@ namespace stretto {
 /// Thread: loop.
 class FrameIndex {
  public:
-  /// A frame that waits from now on, in a lane of its own from which it can be moved to another.
-  /// With tag 0 it is nobody's.
+  /// Adds a queued frame, in a list of its own, from which it can be moved to a lane. Tag 0 belongs
+  /// to no operation.
   FrameList add(Frame&& frame);
-  /// Drops a frame of this lane, and its payload with it.
+  /// Drops a frame of this lane, and its payload.
   void drop(FrameList& from, FrameList::iterator frame);
 
-  /// Calls `visit(FrameList::iterator)` for those of one tag, in the order in which they were
-  /// queued. It may move or drop the frame that it is called for.
+  /// Calls `visit(FrameList::iterator)` for the frames of a tag, in order of queueing. It may move
+  /// or drop the visited frame.
   template <typename Visit>
   void for_each(std::uint64_t tag, const Visit& visit);
   template <typename Visit>
   void for_each(std::uint64_t tag, const Visit& visit) const;
 
-  /// How many wait.
+  /// Number of queued frames.
   std::size_t size() const { return size_; }
-  /// How many for_each() has looked at so far.
+  /// Number of for_each() visits so far.
   std::uint64_t visits() const { return visits_; }
 
  private:
   using Places = std::list<FrameList::iterator>;
   using Tags = std::unordered_map<std::uint64_t, Places>;
-  static constexpr std::size_t kMostKept = 4096;  // Frames that have gone, and their places.
+  static constexpr std::size_t kMostKept = 4096;  // Recycled frames and entries.
 
   void note(FrameList::iterator frame);
   void forget(FrameList::iterator frame);
 
-  Tags tags_;       // None is empty.
-  FrameList gone_;  // Memory for those to come.
+  Tags tags_;       // No list is empty.
+  FrameList gone_;  // Recycled memory.
   Places gone_places_;
   Tags::node_type gone_tag_;
   std::size_t size_ = 0;
@@ -55,7 +54,7 @@ template <typename Visit>
 void FrameIndex::for_each(std::uint64_t tag, const Visit& visit) {
   const auto found = tags_.find(tag);
   if (found == tags_.end()) return;
-  // The last visit may be the end of the entry, so the frames are counted beforehand.
+  // The last visit may remove the tag's entry, so the frames are counted first.
   auto next = found->second.begin();
   for (std::size_t left = found->second.size(); left > 0; --left) {
     const FrameList::iterator frame = *next++;

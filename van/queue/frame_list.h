@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FrameList: frames of one urgency in their order. A list, so that any of them can be taken out of
-// the middle for what one costs; FrameIndex keeps the memory of those that have gone.
+// FrameList: frames of one urgency in order. A list, so that any frame can be removed in constant
+// time; FrameIndex recycles the memory.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace stretto {
 
-/// What decides who goes first: priority, then the time at which the bytes are wanted.
+/// Sending order: priority, then deadline.
 struct Urgency {
-  std::int32_t priority = 0;    ///< Higher goes first.
-  Time deadline = Time::max();  ///< Among equal priorities earlier goes first; max: no matter.
+  std::int32_t priority = 0;    ///< Higher is sent first.
+  Time deadline = Time::max();  ///< Earlier is sent first at equal priority; max: none.
 
   /// More urgent first.
   friend bool operator<(const Urgency& a, const Urgency& b) {
@@ -23,33 +23,32 @@ struct Urgency {
 };
 
 struct Frame {
-  /// For traces; of the epoch while nobody traces.
+  /// For traces; the clock's epoch if tracing is off.
   struct Times {
     Time queued;
-    Time began;  ///< When its first slice left,
-    Time left;   ///< and when its last one so far did.
+    Time began;  ///< Departure of its first slice,
+    Time left;   ///< and of its latest slice.
   };
 
   wire::Header header;
   Buffer payload;
   Time deadline = Time::max();
-  std::uint64_t tag = 0;  ///< Whose it is, for those who change their mind; 0: nobody's.
-  bool bulk = false;  ///< What is more urgent may wait some milliseconds for what has left of it.
+  std::uint64_t tag = 0;  ///< Operation of the frame, for steering; 0: none.
+  bool bulk = false;      ///< More urgent frames may wait some milliseconds for its sent slices.
 
-  // The queue's and the Van's:
-  std::uint32_t sent = 0;            // Bytes of the payload that have been submitted.
-  std::uint64_t first_sequence = 0;  // Of its first slice, once that has left.
-  std::uint64_t order = 0;           // When it was queued.
-  LinkId link = 0;                   // For which it waits,
-  bool paused = false;               // and whether it may not go.
-  std::list<std::list<Frame>::iterator>::iterator of_tag;  // Its place among those of its tag.
+  // Set by the queue and the Van:
+  std::uint32_t sent = 0;                                  // Submitted bytes of the payload.
+  std::uint64_t first_sequence = 0;                        // Of its first slice, once sent.
+  std::uint64_t order = 0;                                 // Position in the order of queueing.
+  LinkId link = 0;                                         // The link that it is queued for,
+  bool paused = false;                                     // and whether it is paused.
+  std::list<std::list<Frame>::iterator>::iterator of_tag;  // Its entry in its tag's list.
   Times times;
 
   Urgency urgency() const { return {header.priority, deadline}; }
 };
 
-/// Frames in their order. One moves from lane to lane without being copied, and stays where it is
-/// in memory.
+/// Frames in order. A frame moves between lanes without a copy, at a stable address.
 using FrameList = std::list<Frame>;
 
 }  // namespace stretto

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns.
+// Order of the links' turns.
 #include "van/queue/link_arbiter.h"
 
 namespace stretto {
 namespace {
 
-// What has waited longest gets one byte in so many, however urgent the others are.
+// The oldest data gets one byte in kShareOfUrgent, at any urgency of other data.
 constexpr std::uint64_t kShareOfUrgent = 32;
-// Submitted before it is worth looking for what has waited longest.
+// Bytes to submit before the next search for the oldest data.
 constexpr std::uint64_t kLookAfterBytes = 128 << 10;
 
 }  // namespace
@@ -20,7 +20,7 @@ void LinkArbiter::set_control(LinkId link, bool ready) {
   }
 }
 
-// Who was shaped stays so.
+// A shaped link stays shaped.
 void LinkArbiter::offer(LinkId link, bool shaped, const Offer& offer) {
   if (shaped && !plain_.empty()) plain_.withdraw(link);
   (shaped ? shaped_ : plain_).offer(link, offer);

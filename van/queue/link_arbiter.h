@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkArbiter: which link has its turn. Control frames first, then the most urgent data; equals by
-// turns; and now and then what has waited longest, so that nothing waits for ever.
+// LinkArbiter: selects the link that sends next. Control frames first, then the most urgent data,
+// with round robin among equals; periodically the oldest data, so that none starves.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +12,46 @@
 
 namespace stretto {
 
-/// Which links data is picked from.
+/// The links to pick data from.
 enum class Candidates : std::uint8_t { kAll, kUnshaped };
 
-/// Thread: loop. Pure: it is told what links would send.
+/// Chooses from the offers of links. Thread: loop. Pure.
 class LinkArbiter {
  public:
   using Offer = ReadyLinks::Offer;
 
-  /// Whether the link has control frames that may go.
+  /// Whether the link has sendable control frames.
   void set_control(LinkId link, bool ready);
-  /// What data it would send, in place of what it offered before. It has room in its own window.
+  /// Replaces the link's offer of data. Its own window has room.
   void offer(LinkId link, bool shaped, const Offer& offer);
-  /// It has none that may go.
+  /// The link has no sendable data.
   void withdraw(LinkId link);
 
   std::optional<LinkId> control() const;
-  /// Of the links whose offers fit the windows of all, that of the most urgent; of equals those
-  /// after the link that was served last have their turn first.
+  /// The link with the most urgent offer that fits the shared windows; among equals round robin,
+  /// starting after the last served link.
   std::optional<LinkId> most_urgent(const SendWindows& windows, Candidates among);
-  /// Calls `look(link, offer)` for those that fit, the one that has waited longest first, until it
-  /// is false; then for those of the next pool.
+  /// Calls `look(link, offer)` for fitting offers of a pool, oldest first, until it returns false;
+  /// then for those of the next pool.
   template <typename Look>
   void by_age(const SendWindows& windows, Candidates among, const Look& look) const;
 
-  /// The first data after a pause is this link's, which has the first turn of equals. Where members
-  /// begin together, each with another peer, no downlink is left out at first.
+  /// After a pause, this link starts the round robin. If members start together, each with another
+  /// peer, all downlinks are used from the start.
   void begin_turns(LinkId link) { last_served_ = link - 1; }
   /// A slice of data of this link has left.
   void served(LinkId link, std::uint64_t charge);
-  /// So much has left since the longest waiting had its turn that it is worth looking for it.
+  /// True if enough bytes have left since the last aged slice to search for the next one.
   bool may_be_aged() const;
-  /// So much that a slice of it may go now.
+  /// True if an aged slice of this size may leave now.
   bool is_aged(std::uint64_t charge) const;
-  /// It goes now.
+  /// An aged slice leaves.
   void note_aged() { since_oldest_bytes_ = 0; }
 
-  /// True if the last pick found a link whose own window was open when that of all shaped links
-  /// was not.
+  /// True if the last pick found a link with room in its own window, but not in that of all shaped
+  /// links.
   bool held_back() const { return held_back_; }
-  /// Before a pick.
+  /// Call before a pick.
   void begin() { held_back_ = false; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkMap: something for each link. Most questions are about the link that was asked for last, as
-// a frame is picked, taken and credited, so that one is found without a search.
+// LinkMap: a map from links to values. Consecutive lookups mostly name the same link, as a frame is
+// picked, taken and credited; that link is found without a search.
 #pragma once
 
 #include <unordered_map>
@@ -11,11 +11,11 @@
 
 namespace stretto {
 
-/// Thread: loop, also to read. What is in it stays where it is in memory.
+/// Values have stable addresses. Thread: loop, for reads as well.
 template <typename T>
 class LinkMap {
  public:
-  /// Unless there is one.
+  /// No effect if the link has a value.
   template <typename... Arguments>
   void add(LinkId link, Arguments&&... arguments) {
     all_.try_emplace(link, std::forward<Arguments>(arguments)...);

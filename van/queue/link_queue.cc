@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who changes its mind, what interrupts what, and what gives way.
+// Steering, preemption and abandoned frames.
 #include "van/queue/link_queue.h"
 
 #include <algorithm>
@@ -34,9 +34,9 @@ void LinkQueue::pop_control() {
   control_.pop_front();
 }
 
-// ---- who changes his mind
+// ---- steering
 
-// What tells the far end that the rest of a frame will not come.
+// The frame that tells the peer that a partial frame is abandoned.
 FrameList LinkQueue::end_of(const Frame& frame) {
   Frame end = frame;
   end.payload = Buffer();
@@ -47,7 +47,7 @@ FrameList LinkQueue::end_of(const Frame& frame) {
   return frames_.add(std::move(end));
 }
 
-// Takes a frame from where it waits.
+// Removes a frame from its lane or from the paused frames.
 void LinkQueue::take_out(FrameList::iterator frame, FrameList& to) {
   if (!frame->paused) return lanes_.take(frame, to);
   frame->paused = false;
@@ -87,7 +87,7 @@ void LinkQueue::resume(FrameList::iterator frame) {
   lanes_.push_back(moving, frame);
 }
 
-// ---- what goes
+// ---- sending
 
 Frame& LinkQueue::turn(const Slicing& slicing) {
   Frame& urgent = PriorityQueue::frames(lanes_.begin()).front();
@@ -120,7 +120,7 @@ Frame& LinkQueue::make_room(const Urgency& urgency) {
   return PriorityQueue::frames(lanes_.find(urgency)).front();
 }
 
-// Puts the end of what is given up into `ends`. None is where an equal has begun, which goes first.
+// Puts the end of the abandoned frame into `ends`; none if an equal partial frame goes first.
 void LinkQueue::give_up_one(const Urgency& urgency, FrameList& ends) {
   auto victim = std::find_if(paused_.begin(), paused_.end(), has_begun);
   bool found = victim != paused_.end();
@@ -136,7 +136,7 @@ void LinkQueue::give_up_one(const Urgency& urgency, FrameList& ends) {
   victim->sent = 0;
 }
 
-// What has its turn for having waited longest may be interrupted; what is paused interrupts nobody.
+// An aged frame may be interrupted; a paused frame interrupts no other.
 void LinkQueue::note_begun(const Frame& frame, const PreemptionRule& nesting) {
   ++begun_;
   if (begun_ < nesting.frames || frame.payload.size() > nesting.bytes) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkQueue: the frames that wait for one link: control frames in their order; data frames in lanes
-// by urgency, or paused. Frames that have begun may be interrupted, and be given up for others, as
-// long as the far end can hold the beginnings.
+// LinkQueue: the frames queued for one link: control frames in order; data frames in lanes by
+// urgency, or paused. Partial frames may be interrupted, or abandoned for others, within the number
+// of partial frames that the peer can hold.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace stretto {
 
-/// Where `frames` have begun, the last of them goes on until it ends, unless it is larger than
-/// `bytes`: only frames of one slice overtake it. Else, while ever more urgent frames come, as in
-/// a backward pass, all would be interrupted and none would end, and no answers be in flight.
+/// With `frames` partial frames, the last one runs to its end, unless it is larger than `bytes`:
+/// only frames of one slice overtake it. Otherwise, with ever more urgent frames, as in a backward
+/// pass, all would be interrupted, none would end, and no answers would be in flight.
 struct PreemptionRule {
   std::size_t frames = std::numeric_limits<std::size_t>::max();
   std::uint64_t bytes = 0;
@@ -26,18 +26,18 @@ struct PreemptionRule {
 /// Thread: loop.
 class LinkQueue {
  public:
-  /// Both outlive it.
+  /// Both must outlive it.
   LinkQueue(FrameIndex& frames, PriorityQueue::Spare& spare) : frames_(frames), lanes_(spare) {}
 
   void push(Frame&& frame);
   void push_control(Frame&& frame) { control_.push_back(std::move(frame)); }
-  /// Drops all that waits.
+  /// Drops all queued frames.
   void clear();
 
-  // For a data frame that waits here.
+  // For a queued data frame:
 
-  /// True if nothing of it had left. Else its end waits in its place: the far end holds the
-  /// beginning, so it must be told.
+  /// True if the frame had not started. Otherwise its end is queued instead, because the peer holds
+  /// a partial frame and must be told.
   bool cancel(FrameList::iterator frame);
   void set_urgency(FrameList::iterator frame, const Urgency& urgency);
   void pause(FrameList::iterator frame);
@@ -47,13 +47,13 @@ class LinkQueue {
   Frame& first_control() { return control_.front(); }
   void pop_control();
 
-  /// True if a data frame waits that is not paused. The rest is for such a queue.
+  /// True if a data frame is queued and not paused: a precondition of the rest.
   bool has_data() const { return !lanes_.empty(); }
   const PriorityQueue& lanes() const { return lanes_; }
-  /// The frame that goes on: the most urgent one, but for what must not be interrupted now.
+  /// The next frame: the most urgent one, unless a partial frame must not be interrupted.
   Frame& turn(const Slicing& slicing);
-  /// Of what may go, that which has waited longest; null if nothing may. Where nothing may begin
-  /// and nothing paused would give its place up, others have their turn.
+  /// The oldest sendable frame; null if there is none: no frame may start, and no paused partial
+  /// frame can be abandoned.
   Frame* longest(const Slicing& slicing);
   bool must_begin(const Frame& frame, const Slicing& slicing) const {
     return slicing.must_begin(frame, begun_);
@@ -61,11 +61,11 @@ class LinkQueue {
   Slice slice_of(const Frame& frame, const Slicing& slicing) const {
     return slicing.slice_of(frame, begun_);
   }
-  /// A frame of this urgency must begin, and there are beginnings enough: one that is paused or
-  /// less urgent is given up, to start over in its turn; among equals one that has begun goes
-  /// first. What is to go now.
+  /// A frame of this urgency must start at the limit of partial frames. Abandons a paused or less
+  /// urgent one, which restarts later; a partial frame of equal urgency goes first. Returns the
+  /// frame to send now.
   Frame& make_room(const Urgency& urgency);
-  /// The slice of it has left, and the frame with its last.
+  /// The slice has left; the last slice removes the frame.
   void taken(Frame& frame, const Slice& slice, const PreemptionRule& nesting);
 
   std::size_t waiting() const { return control_.size() + lanes_.size() + paused_.size(); }
@@ -88,8 +88,8 @@ class LinkQueue {
   std::deque<Frame> control_;
   PriorityQueue lanes_;
   FrameList paused_;
-  std::size_t begun_ = 0;         // Frames of which the far end holds the beginning.
-  std::optional<Nested> nested_;  // It goes on until it ends, while it is the first of its lane.
+  std::size_t begun_ = 0;         // Partial frames that the peer holds.
+  std::optional<Nested> nested_;  // Runs to its end, while it is first of its lane.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkWindow: the send window of one link: how much it has in flight, and how much it may have.
+// LinkWindow: the send window of one link: bytes in flight, and their limit.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace stretto {
 
-/// How much may be in flight, and in slices of what size, in bytes.
+/// Limit of bytes in flight, and size of slices.
 struct WindowLimits {
   std::uint64_t window_bytes = 0;
   std::uint64_t quantum_bytes = wire::kMaxPayloadBytes;
 };
 
-/// A window that is empty lets any slice pass: one smaller than that slows a link and never stops
+/// An empty window accepts any slice: a window below a slice's size slows a link but never stops
 /// it.
 bool has_room(std::uint64_t in_flight, std::uint64_t room, std::uint64_t window);
 
@@ -37,13 +37,13 @@ class LinkWindow {
     sent_bytes_ += bytes;
     if (wide) wide_end_bytes_ = sent_bytes_;
   }
-  /// So much in all has been taken by the far end's program. False if that is more than was sent.
+  /// Total that the peer's program has taken. False if that is more than was sent.
   bool note_credited(std::uint64_t taken_bytes) {
     if (taken_bytes > sent_bytes_) return false;
     credited_bytes_ = std::max(credited_bytes_, taken_bytes);
     return true;
   }
-  /// So much in all has left this host.
+  /// Total that has left this host.
   void note_departed(std::uint64_t sent_bytes) {
     departed_bytes_ = std::max(departed_bytes_, std::min(sent_bytes, sent_bytes_));
   }
@@ -53,12 +53,12 @@ class LinkWindow {
     STRETTO_CHECK(credited_bytes_ <= sent_bytes_);
     return sent_bytes_ - credited_bytes_;
   }
-  /// In flight, and in this host for all that is known.
+  /// Bytes in flight that may still be in this host.
   std::uint64_t here() const { return sent_bytes_ - gone_bytes(); }
-  /// True while some of that went wide.
+  /// True if some of those bytes were sent in throughput mode.
   bool is_wide_here() const { return wide_end_bytes_ > gone_bytes(); }
-  /// For a slice that wants so much room. In latency mode an urgent one has the window of
-  /// throughput mode while something that was sent in that is in flight.
+  /// Whether a slice of `room` fits. In latency mode an urgent slice gets the throughput window
+  /// while bytes sent in throughput mode are in flight.
   bool has_room(std::uint64_t room, bool urgent, bool latency_mode) const {
     const bool wide = !latency_mode || (urgent && wide_end_bytes_ > credited_bytes_);
     return stretto::has_room(in_flight(), room, (wide ? throughput_ : latency_).window_bytes);
@@ -73,7 +73,7 @@ class LinkWindow {
   WindowLimits latency_;
   WindowLimits throughput_;
   std::uint64_t sent_bytes_ = 0;
-  std::uint64_t wide_end_bytes_ = 0;  // Sent when the last wide slice had gone, itself included.
+  std::uint64_t wide_end_bytes_ = 0;  // Total sent with the last wide slice.
   std::uint64_t credited_bytes_ = 0;
   std::uint64_t departed_bytes_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each change of a lane's first frame changes its age.
+// A change of a lane's first frame changes the lane's age.
 #include "van/queue/priority_queue.h"
 
 #include "common/check.h"

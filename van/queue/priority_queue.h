@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PriorityQueue: what waits for one link, a Lane for each urgency. It knows which is the most
-// urgent and which has waited longest without looking at the others.
+// PriorityQueue: the frames of one link, with a lane for each urgency. It finds the most urgent and
+// the oldest lane without a search.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +33,10 @@ class PriorityQueue {
   using Map = std::map<Urgency, Entry>;
 
  public:
-  /// A lane of some Lanes. It has frames.
+  /// A lane, never empty.
   using Iterator = Map::iterator;
   static FrameList& frames(Iterator lane) { return lane->second.frames; }
-  /// A lane that was emptied, for the next that is wanted. Many Lanes share one.
+  /// A recycled empty lane, shared by many queues.
   struct Spare {
     Map::node_type lane;
     Ages::node_type age;
@@ -52,27 +52,27 @@ class PriorityQueue {
   Iterator end() { return lanes_.end(); }
   Iterator find(const Urgency& urgency) { return lanes_.find(urgency); }
   const Frame& first() const { return lanes_.begin()->second.frames.front(); }
-  /// Order of the frame that has waited longest among the first of their lanes.
+  /// Order of the oldest frame among the first of their lanes.
   std::uint64_t longest_order() const { return ages_.begin()->order; }
-  /// Of those that are `wanted`, the lane whose first frame has waited longest; end() if none is.
+  /// Among `wanted` lanes the one with the oldest first frame; end() if none.
   template <typename Wanted>
   Iterator longest(const Wanted& wanted);
 
-  /// Moves a frame from where it is to the end, or the beginning, of the lane of its urgency.
+  /// Moves a frame to the end, or the begin, of the lane of its urgency.
   void push_back(FrameList& from, FrameList::iterator frame);
   void push_front(FrameList& from, FrameList::iterator frame);
-  /// Moves a frame that is here to the end of `to`.
+  /// Moves a frame of this queue to the end of `to`.
   void take(FrameList::iterator frame, FrameList& to) {
     take(lanes_.find(frame->urgency()), frame, to);
   }
-  /// The same, where its lane is known.
+  /// As above, if the lane is known.
   void take(Iterator lane, FrameList::iterator frame, FrameList& to);
-  /// Puts a frame of the lane before the others.
+  /// Moves a frame to the begin of its lane.
   void bring_forward(Iterator lane, FrameList::iterator frame);
-  /// All that are `wanted`, the most urgent first.
+  /// All `wanted` frames, the most urgent first.
   template <typename Wanted>
   std::vector<FrameList::iterator> find_all(const Wanted& wanted);
-  /// Calls `look(urgency, lane)` for each, the most urgent first.
+  /// Calls `look(urgency, lane)` for each lane, the most urgent first.
   template <typename Look>
   void for_each(const Look& look) const {
     for (const auto& [urgency, entry] : lanes_) look(urgency, entry.frames);
@@ -83,8 +83,8 @@ class PriorityQueue {
   void end_lane(Iterator lane);
   void front_changed(Iterator lane);
 
-  Map lanes_;  // None is empty.
-  Ages ages_;  // One for each.
+  Map lanes_;  // No lane is empty.
+  Ages ages_;  // One for each lane.
   std::size_t size_ = 0;
   Spare* spare_;
 };

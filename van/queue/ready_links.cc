@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-// Moves an element without new memory.
+// Moves an element without an allocation.
 template <typename Set>
 void rekey(Set& set, const typename Set::value_type& from, const typename Set::value_type& to) {
   if (from == to) return;

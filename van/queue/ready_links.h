@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReadyLinks: links that have something to send and room in their own windows, in the order in
-// which it would be their turn, so that nobody has to look at all of them to find the next.
+// ReadyLinks: links with sendable data and room in their own windows, in sending order, so that the
+// next link is found without a search over all.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,26 @@ class ReadyLinks {
   /// What a link would send.
   struct Offer {
     Urgency urgency;           ///< Of its most urgent frame.
-    std::uint64_t oldest = 0;  ///< Order of the frame that has waited longest.
-    std::uint64_t room = 0;    ///< Bytes that must be left of the window of all.
+    std::uint64_t oldest = 0;  ///< Order of its oldest frame.
+    std::uint64_t room = 0;    ///< Bytes that the shared window must have left.
     bool urgent = false;       ///< In latency mode.
     friend bool operator==(const Offer&, const Offer&) = default;
   };
 
   bool empty() const { return offers_.empty(); }
   const Offer& of(LinkId link) const { return offers_.at(link); }
-  /// In place of what it offered before.
+  /// Replaces the link's previous offer.
   void offer(LinkId link, const Offer& offer);
   void withdraw(LinkId link);
 
-  /// Whether any may fit: `fits` is true of an offer, and of all that are as urgent and want less
-  /// room.
+  /// Whether any offer may fit. If `fits` holds for an offer, it must hold for all of equal urgency
+  /// that need less room.
   template <typename Fits>
   bool any(const Fits& fits) const;
-  /// The most urgent of those that fit; equals by turns, first those after `last`.
+  /// The most urgent fitting offer; among equals round robin, starting after `last`.
   template <typename Fits>
   std::optional<LinkId> most_urgent(LinkId last, const Fits& fits) const;
-  /// Calls `look(link, offer)` for those that fit, the one that has waited longest first, until it
-  /// is false.
+  /// Calls `look(link, offer)` for fitting offers, oldest first, until it returns false.
   template <typename Fits, typename Look>
   void by_age(const Fits& fits, const Look& look) const;
 
@@ -48,7 +47,7 @@ class ReadyLinks {
   std::unordered_map<LinkId, Offer> offers_;
   std::set<std::pair<Urgency, LinkId>> by_urgency_;
   std::set<std::pair<std::uint64_t, LinkId>> by_age_;
-  std::multiset<std::uint64_t> rooms_[2];  // Of what is not urgent, and of what is.
+  std::multiset<std::uint64_t> rooms_[2];  // Of offers that are not urgent, and of urgent ones.
 };
 
 template <typename Fits>

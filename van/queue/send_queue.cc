@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Late binding: the choice is made when the transport can take bytes, not when they were queued.
+// Late binding: a frame is chosen when the transport has room, not when it is queued.
 #include "van/queue/send_queue.h"
 
 namespace stretto {
@@ -28,13 +28,13 @@ void SendQueue::remove_link(LinkId link) {
   arbiter_.withdraw(link);
 }
 
-// ---- what may go
+// ---- eligible data
 
-// Of links where nothing has changed since they offered something, the offer still holds.
+// An offer stays valid until its link changes.
 void SendQueue::offer_changed() {
   windows_.drain_changed([this](LinkId id, const SendWindows::Link& link) {
     LinkQueue& queue = *backlog_.find(id);
-    queue.changed = false;  // Once is enough.
+    queue.changed = false;  // One visit is enough.
     offer(id, link, queue);
   });
   backlog_.drain_changed(
@@ -55,7 +55,7 @@ void SendQueue::offer(LinkId id, const SendWindows::Link& link, const LinkQueue&
                   .urgent = urgent});
 }
 
-// ---- what goes
+// ---- sending
 
 std::optional<SendQueue::Pick> SendQueue::next(Candidates among) {
   arbiter_.begin();
@@ -103,7 +103,7 @@ std::optional<SendQueue::Pick> SendQueue::next_aged(Candidates among) {
   const std::uint64_t charge = crowded ? wire::kHeaderBytes + slicing.quantum()
                                        : pick_of(link, queue, *oldest, slicing).charge();
   if (!arbiter_.is_aged(charge)) return std::nullopt;
-  if (crowded) {  // What is paused gives its place up, and who waits goes right after its end.
+  if (crowded) {  // Abandons a paused frame; the oldest frame follows its end.
     oldest = &backlog_.make_room(link, oldest->urgency());
   } else {
     arbiter_.note_aged();

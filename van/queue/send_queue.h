@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// SendQueue: everything that waits to leave, most urgent first. It alone decides which bytes are
-// handed to the transport next, and how many may be submitted before the far end has taken them.
-// That bound is what lets an urgent frame overtake a long transfer: what has been submitted
-// cannot be recalled (TimedRPC; docs/ARCHITECTURE.md, "Preemption").
+// SendQueue: all queued frames, most urgent first. It alone chooses the next bytes for the
+// transport, and how many may be submitted before the peer has taken them. That limit lets an
+// urgent frame overtake a long transfer: submitted bytes cannot be recalled (TimedRPC;
+// docs/ARCHITECTURE.md, "Preemption").
 //
 // Frames leave in slices of at most the link's quantum. Between two slices a frame may be
-// overtaken, paused, made more or less urgent, or cancelled. What waits is the backlog's to know,
-// how much may be in flight the windows', and whose turn it is the arbiter's.
+// overtaken, paused, made more or less urgent, or cancelled. The backlog knows queued frames, the
+// windows limit bytes in flight, and the arbiter chooses the next link.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: it holds frames and counters, and sends nothing.
+/// Holds frames and counters, sends nothing. Thread: loop. Pure.
 class SendQueue {
  public:
-  /// Windows in bytes that links get when they are added, and of all links that were not shaped.
+  /// Initial window of a link, and window of all links without shaping, in bytes.
   SendQueue(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes)
       : windows_(link_window_bytes, total_window_bytes) {}
 
   void add_link(LinkId link);
-  /// Drops the link and all that waits for it; what it had in flight no longer counts.
+  /// Drops the link and all frames queued for it; its bytes in flight no longer count.
   void remove_link(LinkId link);
 
-  /// Waits for its turn. Data frames obey urgency and windows; control frames go before all data
-  /// of their link, in order, whatever the windows say, and whole.
+  /// Queues a frame. Data frames obey urgency and windows. Control frames precede all data of their
+  /// link, in order and unsliced, and ignore windows.
   void push(LinkId link, Frame frame) {
     if (waiting() == 0) arbiter_.begin_turns(link);
     backlog_.push(link, std::move(frame));
   }
   void push_control(LinkId link, Frame frame) { backlog_.push_control(link, std::move(frame)); }
 
-  // For data frames that still wait, by their tag: see Backlog.
+  // For queued data frames, by their tag: see Backlog.
   std::vector<wire::Key> cancel(std::uint64_t tag) { return backlog_.cancel(tag); }
   void set_urgency(std::uint64_t tag, const Urgency& urgency) {
     backlog_.set_urgency(tag, urgency);
@@ -51,20 +51,19 @@ class SendQueue {
     LinkId link;
     bool control;
     Frame* frame;          ///< Valid until the next call.
-    std::uint32_t offset;  ///< The slice of its payload that is to go.
+    std::uint32_t offset;  ///< Offset of the slice in the payload.
     std::uint32_t bytes;
-    bool last;          ///< Nothing of the frame is left then.
-    bool aged = false;  ///< It goes for having waited longest.
+    bool last;          ///< The last slice of the frame.
+    bool aged = false;  ///< Chosen as the oldest data.
     std::uint64_t charge() const { return wire::kHeaderBytes + bytes; }
   };
-  /// The slice to submit now: control first, then the most urgent data over all links that are
-  /// writable and whose windows are open; equals by turns over the links, and in order within one.
-  /// Now and then what has waited longest instead, so that nothing waits for ever. None if nothing
-  /// may go.
+  /// The next slice to submit: control first, then the most urgent data of all writable links with
+  /// open windows; round robin among links, in order within a link. Periodically the oldest data
+  /// instead, so that none starves. None if no slice may leave.
   std::optional<Pick> next(Candidates among = Candidates::kAll);
-  /// The picked slice was taken by the transport.
+  /// The transport took the picked slice.
   void taken(const Pick& pick);
-  /// The transport said kFull for this link; nothing more is picked for it until writable().
+  /// The transport returned kFull for this link: no picks until writable().
   void full(LinkId link) { windows_.set_full(link, true); }
   void writable(LinkId link) { windows_.set_full(link, false); }
 
@@ -74,10 +73,10 @@ class SendQueue {
   const Backlog& backlog() const { return backlog_; }
   std::size_t waiting() const { return backlog_.waiting(); }
   std::size_t waiting(LinkId link) const { return backlog_.waiting(link); }
-  /// Nothing waits, and no data is on the way and not yet taken.
+  /// No frame is queued, and no data is in flight.
   bool idle() const { return waiting() == 0 && windows_.in_flight() == 0; }
-  /// True if the last next() found a link whose own window was open when that of all shaped links
-  /// was not.
+  /// True if the last next() found a link with room in its own window, but not in that of all
+  /// shaped links.
   bool held_back() const { return arbiter_.held_back() && waiting() > 0; }
 
  private:

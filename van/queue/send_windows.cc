@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each change of a link's counters changes those of its pool.
+// A change of a link's counters changes its pool's.
 #include "van/queue/send_windows.h"
 
 #include <algorithm>

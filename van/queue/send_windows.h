@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SendWindows: how much is in flight on each link and on all that share the way out of this host,
-// and how much may be. Links that were shaped share one window, the others another.
+// SendWindows: bytes in flight and their limits, for each link and for all links of this host's
+// uplink. Shaped links share one window, the others another.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace stretto {
 /// Thread: loop. Pure.
 class SendWindows {
  public:
-  /// What the queue must know of one link.
+  /// State of one link.
   struct Link {
     explicit Link(std::uint64_t window_bytes) : window(window_bytes) {}
 
@@ -30,31 +30,31 @@ class SendWindows {
 
   SendWindows(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
 
-  /// For links that have not been shaped, those there are and those to come.
+  /// For links without shaping, present and future.
   void set(std::uint64_t link_window_bytes, std::uint64_t total_window_bytes);
-  /// The link's own, in latency mode and in throughput mode. Shaped links have a window of their
-  /// own for all of them together.
+  /// Windows of one link, in latency mode and in throughput mode. Shaped links have their own
+  /// shared window.
   void shape(LinkId link, const WindowLimits& latency, const WindowLimits& throughput);
   void set_shaped(std::uint64_t latency_bytes, std::uint64_t throughput_bytes);
-  /// Latency mode, in which frames more urgent than `above` that are no bulk are urgent; none:
-  /// throughput mode. What was sent in throughput mode keeps its window open for urgent frames:
-  /// nothing is gained by waiting for it here.
+  /// Latency mode: frames more urgent than `above` that are not bulk are urgent; none: throughput
+  /// mode. While bytes of throughput mode are in flight, urgent frames keep its window: waiting
+  /// here would gain nothing.
   void set_latency_mode(const std::optional<Urgency>& above);
-  /// No slice is larger, on any link. Without it a frame may leave whole.
+  /// Limits slices on all links. Otherwise a frame may leave unsliced.
   void set_largest_slice(std::uint64_t bytes);
 
   void add(LinkId link);
-  /// What it had in flight no longer counts.
+  /// Its bytes in flight no longer count.
   void remove(LinkId link);
-  /// Null if it is not there.
+  /// Null if unknown.
   const Link* find(LinkId link) const { return links_.find(link); }
 
   void note_sent(LinkId link, std::uint64_t bytes);
-  /// The far end says how many bytes it has taken in all. False if that is more than were sent:
-  /// the far end is not to be believed.
+  /// The peer reports the total that it has taken. False if that is more than was sent: the report
+  /// is invalid.
   bool credited(LinkId link, std::uint64_t taken_bytes);
-  /// Of what the link was given, the first `sent_bytes` have left this host, credited or not: they
-  /// no longer count against the window of all shaped links.
+  /// The link's first `sent_bytes` have left this host, credited or not: they no longer count
+  /// against the window of all shaped links.
   void departed(LinkId link, std::uint64_t sent_bytes);
   void set_full(LinkId link, bool full);
 
@@ -62,37 +62,37 @@ class SendWindows {
   bool is_urgent(const Frame& frame) const {
     return above_ && !frame.bulk && frame.urgency() < *above_;
   }
-  /// True if the link's own window has so much room.
+  /// True if the link's own window has `room` left.
   bool has_room(const Link& link, std::uint64_t room, bool urgent) const {
     return link.window.has_room(room, urgent, above_.has_value());
   }
-  /// True if the window of all links, shaped or not, has so much room.
+  /// True if the shared window of shaped or other links has `room` left.
   bool fits(bool shaped, std::uint64_t room, bool urgent) const;
 
   std::uint64_t in_flight(LinkId link) const;
   std::uint64_t in_flight() const;
-  /// On all shaped links together, but for what has departed.
+  /// Of all shaped links, without departed bytes.
   std::uint64_t shaped_in_flight() const { return pools_[1].here; }
-  /// Of the link that has most.
+  /// Of the link with most.
   std::uint64_t most_in_flight() const;
   std::uint64_t sent(LinkId link) const;
 
-  /// Calls `visit(id, link)` once for each link whose room, or slices, may have changed since it
-  /// was last called for it.
+  /// Calls `visit(id, link)` once for each link whose room or slices may have changed since its
+  /// last visit.
   template <typename Visit>
   void drain_changed(const Visit& visit);
 
  private:
-  // Of all links that were not shaped, and of all that were.
+  // Totals of all links without shaping, or of all shaped links.
   struct Pool {
     std::uint64_t latency_bytes = 0;
     std::uint64_t throughput_bytes = 0;
     std::uint64_t here = 0;      // Sum of LinkWindow::here.
-    std::size_t wide_links = 0;  // Those that count as wide.
+    std::size_t wide_links = 0;  // Links that count as wide.
 
-    // A link of the pool had `before` here.
+    // Updates the totals for a link that had `before` here.
     void recount(Link& link, std::uint64_t before);
-    // What the link has in flight no longer counts.
+    // Removes the link's bytes in flight from the totals.
     void leave(Link& link);
   };
 
@@ -101,7 +101,7 @@ class SendWindows {
 
   std::uint64_t link_window_bytes_;
   std::uint64_t largest_slice_bytes_ = wire::kMaxPayloadBytes;
-  std::optional<Urgency> above_;  // In latency mode.
+  std::optional<Urgency> above_;  // Set in latency mode.
   Pool pools_[2];
   LinkMap<Link> links_;
   std::vector<LinkId> changed_;

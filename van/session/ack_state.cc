@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When what is owed is told by a frame of its own.
+// When pending acks need a frame of their own.
 #include "van/session/ack_state.h"
 
 namespace stretto {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several corrupted frames within a minute.
+// Detects several corrupted frames within a minute.
 #include "van/session/corruption_rate.h"
 
 namespace stretto {
 
 bool CorruptionRate::note(Time now) {
-  Time& before = last_[count_ % kMost];  // As many ago as may be.
+  Time& before = last_[count_ % kMost];  // The oldest of the last kMost.
   const bool many = count_ >= kMost && now - before < kLately;
   before = now;
   ++count_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CorruptionRate: how often frames of one session came corrupted lately. One is chance, and costs a
-// new link; several in a minute are a cable, a card or memory that somebody should look at.
+// CorruptionRate: how often a session's frames were corrupted recently. One is chance, and costs a
+// reconnect; several in a minute indicate a bad cable, card or memory.
 #pragma once
 
 #include <array>
@@ -10,18 +10,18 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: it is told times.
+/// Thread: loop. Pure: it gets times as arguments.
 class CorruptionRate {
  public:
-  /// More than so many within that time are told, once in that time.
+  /// More than kMost within kLately are reported, once in kLately.
   static constexpr std::size_t kMost = 3;
   static constexpr Duration kLately = std::chrono::minutes(1);
 
-  /// One more came; true if it is to be told.
+  /// Counts a corrupted frame; true if the caller should report it.
   bool note(Time now);
 
  private:
-  std::array<Time, kMost> last_{};  // When the last ones came, by turns.
+  std::array<Time, kMost> last_{};  // Ring of their times.
   std::size_t count_ = 0;
   Time told_until_ = Time::min();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link is noted once, and only one that has been admitted.
+// Only admitted links are noted, each once.
 #include "van/session/delayed_acks.h"
 
 namespace stretto {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DelayedAcks: the links that are owed credit or acks. What is owed waits a moment for a frame to
-// ride on.
+// DelayedAcks: links with pending acks or credit. Those wait a moment for a frame to ride on.
 #pragma once
 
 #include <deque>
@@ -10,31 +9,31 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: it is told times, and says of which links a frame should be queued.
+/// Thread: loop. Pure: it gets times as arguments, and reports which links need a frame.
 class DelayedAcks {
  public:
-  /// Credit of so many bytes is told at once.
+  /// Threshold of credit that is sent at once.
   void set_much(std::uint64_t bytes) { much_bytes_ = bytes; }
-  /// Something is owed from now on, unless it was before.
+  /// The link has a pending ack from now on, unless it had one before.
   void note(LinkId id, LinkState& link, Time now);
-  /// Calls `tell(id)` if a credit frame should be queued now. False if the debt may wait.
+  /// Calls `tell(id)` if a credit frame should be queued now. False if the ack may wait.
   template <typename Tell>
   bool settle(LinkId id, LinkState& link, bool late, const Tell& tell) {
     const AckState::Telling telling = link.session.owed().settle(much_bytes_, late);
     if (telling == AckState::Telling::kNow) tell(id);
     return telling != AckState::Telling::kLater;
   }
-  /// The same of all that are owed something.
+  /// settle() for all links with pending acks.
   template <typename Tell>
   void settle_all(LinkLives& links, Time now, const Tell& tell);
-  /// When the oldest debt must be settled; Time::max(): there is none.
+  /// When the oldest ack is due; Time::max(): there is none.
   Time due() const { return owing_.empty() ? Time::max() : owing_.front().second + kDelay; }
   bool empty() const { return owing_.empty(); }
 
  private:
   static constexpr Duration kDelay = std::chrono::milliseconds(1);
 
-  std::deque<std::pair<LinkId, Time>> owing_;  // Since when.
+  std::deque<std::pair<LinkId, Time>> owing_;  // Pending since.
   std::uint64_t much_bytes_ = 0;
 };
 

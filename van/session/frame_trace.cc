@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From slices to spans. A frame's identity in a trace is its part, and the worker's round on it:
-// a push says it as its version, a value as the worker's own rounds that are in it.
+// Builds spans from slices. A frame's identity in a trace is its part and the worker's round on it:
+// the version of a push, or own_applied of a value.
 #include "van/session/frame_trace.h"
 
 namespace stretto {
 namespace {
 
-// Beginnings that may be remembered: more than all links of a job have frames in flight.
+// Limit of remembered partial frames: more than all links of a job have in flight.
 constexpr std::size_t kMostBegun = std::size_t{1} << 16;
 
 TraceRecord record_of(const wire::Header& header, NodeId peer, std::uint32_t bytes) {
@@ -25,8 +25,8 @@ TraceRecord record_of(const wire::Header& header, NodeId peer, std::uint32_t byt
 
 void FrameTrace::note_left(NodeId peer, const SendQueue::Pick& pick, bool preempted) {
   Frame& frame = *pick.frame;
-  if (frame.times.queued == Time()) return;  // It waited already when tracing began.
-  // Or its first slice left while no trace was made.
+  if (frame.times.queued == Time()) return;  // Queued before tracing began.
+  // Or its first slice left before tracing began.
   if (pick.offset != 0 && frame.times.began == Time()) return;
   tracer_->worked(pick.bytes);
   const Time now = leaves_at_;
@@ -58,7 +58,7 @@ void FrameTrace::note_begun(LinkId link, const wire::Header& header) {
 void FrameTrace::note_came(LinkId link, const wire::Header& header) {
   arrival_ = record_of(header, header.sender, header.bytes);
   arrival_.kind = TraceKind::kReceive;
-  // Never an earlier reading: nothing may seem to arrive before it was sent.
+  // Reads the clock again: no frame may seem to arrive before it was sent.
   arrival_.end_ns = trace_time(tracer_->read(clock_));
   arrival_.begin_ns = arrival_.end_ns;
   coming_ = true;

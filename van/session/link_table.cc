@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lives of links: which may not stay is known apart.
+// States of links; PendingLinks knows which may not stay.
 #include "van/session/link_table.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever made the first link makes the next.
+// The end that opened the first link opens the next.
 #include "van/session/parted_sessions.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@ namespace stretto {
 namespace {
 
 constexpr Duration kTryEvery = std::chrono::milliseconds(100);  // And up to twice that.
-// Most attempts are short, so that one begins soon after a network is back; every third one has
-// time for a far end that is far away.
+// Most attempts are short, so that one starts soon after the network is back. Every third one is
+// long enough for a distant peer.
 constexpr std::uint32_t kLongTry = 3;
 constexpr int kLongTryLasts = 4;
 
 }  // namespace
 
-// Thousands of members that lose one far end must not knock at the same moments.
+// Thousands of members that lose one peer must not connect at the same moments.
 Duration PartedSessions::spread(LinkId session, std::uint32_t tries) const {
   if (seed_ == 0) return {};
   std::uint64_t mixed = (seed_ << 32 ^ session ^ std::uint64_t{tries} << 20) * 0x9E3779B97F4A7C15U;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PartedSessions: sessions whose link has broken and that wait for another: who is to connect anew,
-// when, and how long that may take.
+// PartedSessions: detached sessions that wait for a reconnect: which end connects, when, and for
+// how long.
 #pragma once
 
 #include <map>
@@ -15,65 +15,65 @@
 
 namespace stretto {
 
-/// Sessions go by the id of their first link. Thread: loop. Pure: it is told times.
+/// The id of its first link identifies a session. Thread: loop. Pure: it gets times as arguments.
 class PartedSessions {
  public:
   explicit PartedSessions(const ReconnectTimeouts& limits) : limits_(limits) {}
   void set_limits(const ReconnectTimeouts& limits) { limits_ = limits; }
   bool has_patience() const { return limits_.patience > Duration::zero(); }
   const ReconnectTimeouts& limits() const { return limits_; }
-  /// Different at each node of a job, so that not all try again at the same moments.
+  /// Differs between the nodes of a job, so that their attempts do not coincide.
   void set_spread(std::uint64_t seed) { seed_ = seed; }
 
-  /// Its link broke. `ours`: this end connects anew, at once and then now and then. It waits for
-  /// `patience` at most. One that has waited before goes on waiting for as long as it was given
-  /// then.
+  /// The session's link broke. `ours`: this end reconnects, immediately and then periodically.
+  /// Waits for at most `patience`. If it is detached again before it has recovered, the first
+  /// deadline stays.
   void part(LinkId session, bool ours, const Status& why, Duration patience, Time now);
-  /// It has a new link: since when it had none, and why. If that breaks before all that had been on
-  /// its way has come, no time was won.
+  /// The session has a new link; returns since when and why it had none. If that link breaks before
+  /// all unacknowledged frames have arrived, the old deadline stays.
   struct Apart {
     Time since;
     Status why;
   };
   std::optional<Apart> join(LinkId session);
-  /// It need not be waited for any more; for that reason, if there is one.
+  /// Ends the wait; for reason `why`, if set.
   void give_up(LinkId session, const Status& why = {});
-  /// From now on it is waited for as if that had been its patience when its link ended. Those whose
-  /// links have fallen silent have their own time.
+  /// Changes the wait to `patience` from the link's end. Sessions whose links fell silent keep
+  /// their own deadline.
   void wait_for(LinkId session, Duration patience);
-  /// Its link broke, and not all that had been on its way has come since.
+  /// Detached, or reconnected and not all unacknowledged frames have arrived.
   bool has(LinkId session) const { return parted_.contains(session); }
-  /// What had been on its way has come over the new link; or the session has ended.
+  /// All unacknowledged frames have arrived over the new link; or the session has ended.
   void remove(LinkId session) { parted_.erase(session); }
   bool empty() const { return parted_.empty(); }
 
-  /// Those for which a new link should be tried now.
+  /// Sessions that should try a new link now.
   std::vector<LinkId> to_connect(Time now);
-  /// A link is being made for it; 0: it cannot be now.
+  /// A link is being opened for the session; 0: no link can be opened now.
   void attempted(LinkId session, LinkId attempt);
-  /// The session for which a link is being made, or 0.
+  /// The session that a link is being opened for, or 0.
   LinkId attempted_by(LinkId attempt) const;
-  /// That link was in vain. `refused`: nobody listens there; who hears that throughout the grace,
-  /// and at its end, waits no longer. An attempt on its way meanwhile may still find somebody.
+  /// That attempt failed. `refused`: no process listens. Refusals throughout the grace, and at its
+  /// end, end the wait. An attempt already in progress may still succeed.
   void failed(LinkId attempt, bool refused, Time now);
-  /// Attempts that have had no answer for too long.
+  /// Attempts that have timed out.
   std::vector<LinkId> late(Time now) const;
   LinkId attempt_of(LinkId session) const;
-  /// Sessions, and the links that are being made for them.
+  /// Sessions, and the links being opened for them.
   std::vector<std::pair<LinkId, LinkId>> attempts() const;
 
   struct Lost {
     LinkId session = 0;
-    Status why;  ///< That the first link broke.
+    Status why;  ///< Why the first link broke.
   };
-  /// Those that have waited long enough.
+  /// Sessions that have timed out.
   std::vector<Lost> lost(Time now) const;
   Time next_due() const;
 
  private:
   struct Parted {
     bool ours = false;
-    bool apart = true;  // It has no link.
+    bool apart = true;  // Without a link.
     Status why;
     Time since;
     Time until;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a link may stay without a hello, and a refused one with its fault unsent.
+// Timeouts of links without a hello, and of refused links with unsent faults.
 #include "van/session/pending_links.h"
 
 namespace stretto {

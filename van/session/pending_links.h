@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PendingLinks: links that may not stay as they are: those that have not been admitted, of which
-// there may be so many and no more, and those that were refused and end when their fault has left.
+// PendingLinks: links that may not stay: those that are not admitted, whose number is limited, and
+// refused ones, which end once their fault is sent.
 #pragma once
 
 #include <map>
@@ -11,33 +11,33 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: it is told times.
+/// Thread: loop. Pure: it gets times as arguments.
 class PendingLinks {
  public:
-  /// One more is a flood: the newest goes, members are not touched.
+  /// The limit is reached: the newest link is closed; members are not affected.
   bool full() const { return unadmitted_.size() >= kMost; }
   void add(LinkId link, Time now);
-  /// It has said hello, and may wait for its admission as long as that takes.
+  /// Its hello arrived: it may wait for admission without a timeout.
   void greeted(LinkId link) { silent_.erase(link); }
   void admitted(LinkId link);
   void refused(LinkId link, Time now) {
-    silent_.erase(link);  // Its fault has as long as any.
+    silent_.erase(link);  // The fault has its own timeout.
     refused_[link] = now;
   }
   void remove(LinkId link);
 
-  /// LinkLives that never said hello, and refused ones whose fault has left or would not leave.
-  /// Looked now and then.
+  /// Links without a hello in time, and refused ones with a sent or overdue fault. Call
+  /// periodically.
   std::vector<LinkId> expired(Time now);
-  /// When it should be looked; Time::max() while there are none.
+  /// When the next check is due; Time::max(): none.
   Time next_look() const;
 
  private:
   static constexpr std::size_t kMost = 1024;
 
   std::set<LinkId> unadmitted_;
-  std::map<LinkId, Time> silent_;   // Since when; of those, who have not said hello.
-  std::map<LinkId, Time> refused_;  // Since when.
+  std::map<LinkId, Time> silent_;   // Links without a hello, since.
+  std::map<LinkId, Time> refused_;  // Since.
   Time next_look_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices are copied to where the whole frame is to be: often the user's own tensor.
+// Copies slices to the frame's memory, often the user's own tensor.
 #include "van/session/reassembly.h"
 
 #include <fmt/core.h>
@@ -76,7 +76,7 @@ Result<std::optional<Reassembly::Whole>> Reassembly::take(const wire::Header& he
   if (begun.received < begun.header.bytes) return std::optional<Whole>();
   Begun done = end(found);
   done.header.push_sequence = header.push_sequence;
-  // As urgent as it was in the end: that may have changed on the way.
+  // The final urgency: it may have changed during the transfer.
   done.header.priority = header.priority;
   done.header.deadline = header.deadline;
   Whole whole{.header = done.header, .payload = std::move(done.own)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reassembly: frames that come in slices, until they are whole. A link's slices come in order, but
-// those of an urgent frame may come between those of others.
+// Reassembly: reassembles frames from slices. A link's slices arrive in order, but an urgent
+// frame's slices may arrive between those of others.
 #pragma once
 
 #include <functional>
@@ -13,32 +13,32 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure, but for memory.
+/// Allocates memory, otherwise pure. Thread: loop.
 class Reassembly {
  public:
   struct Whole {
-    wire::Header header;  ///< As if it had come at once.
-    Buffer payload;       ///< Empty if there was no memory, or the place was taken back meanwhile.
+    wire::Header header;  ///< As of an unsliced frame.
+    Buffer payload;       ///< Empty without memory, or if the landing was withdrawn.
   };
-  /// Where the payload of a whole frame should land, or empty. Asked again at every slice: if it
-  /// is empty then, nobody wants the payload any more.
+  /// Memory for the payload of a whole frame, or empty. Called again for each slice: if it is empty
+  /// then, the payload is unwanted.
   using Landing = std::function<std::span<std::byte>(const wire::Header&)>;
-  /// Memory for a payload that lands nowhere else; empty: it is dropped as it comes.
+  /// Memory for a payload without a landing; empty: the payload is dropped on arrival.
   using Allocate = std::function<Buffer(std::size_t)>;
 
-  /// A slice: the first of a frame, or more of one. The frame, if it is whole now; kMalformed if
-  /// the slice does not fit what came before.
+  /// Adds a slice: the first of a frame, or a further one. Returns the frame if it is complete;
+  /// kMalformed if the slice does not fit the previous ones.
   Result<std::optional<Whole>> take(const wire::Header& header, const Buffer& slice,
                                     const Landing& landing, const Allocate& allocate);
 
   std::size_t begun() const { return begun_.size(); }
-  /// Bytes of allocated memory that begun frames hold.
+  /// Bytes of allocated memory in partial frames.
   std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Begun {
     wire::Header header;
-    Buffer own;  // Ours; empty if it lands elsewhere.
+    Buffer own;  // Empty if it lands elsewhere.
     bool lands = false;
     bool unwanted = false;
     std::uint32_t received = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReconnectTimeouts: how long a link may be silent, and a session be without a link. All follow
-// from one number, the silence after which a node is lost, so that their order is always the same:
+// ReconnectTimeouts: limits of a link's silence, and of a session without a link. All follow from
+// the silence after which a node counts as failed, so that their order is fixed:
 //
 //   attempt < grace < brief < path < patience < dead after < silence
 #pragma once
@@ -15,25 +15,25 @@
 namespace stretto {
 
 struct ReconnectTimeouts {
-  /// A path that has been dead for so long carries its link no more; zero: the transport's choice.
+  /// A path that is dead this long loses its link; zero: the transport's choice.
   Duration path{};
-  /// A session waits so long for a new link, and then ends. Zero: it ends with its link.
+  /// How long a session waits for a reconnect before it ends. Zero: it ends with its link.
   Duration patience{};
-  /// A session that waits has ended when nothing that it sent has been answered for so long, before
-  /// its link ended and since: a path that falls silent has used up part of the patience.
+  /// A detached session ends when none of its frames was acknowledged for this long, before and
+  /// after its link ended: a silent path uses up part of the patience.
   Duration silence = Duration::max();
-  /// Nobody listens where somebody did for so long until that is believed.
+  /// How long a listener's address must refuse connections until the listener counts as gone.
   Duration grace = Duration::max();
-  /// So long the near end of an ended connection hopes for a far end that would connect anew, where
-  /// nobody else will tell that this has gone. A connection may end for one end only: the other one
-  /// finds out when it says something, at the latest with its next heartbeat.
+  /// How long to wait for the peer to reconnect when no other source reports its death. A
+  /// connection may end at one end only: the other end detects it when it sends, at the latest a
+  /// heartbeat.
   Duration brief = Duration::max();
-  /// An attempt to connect that has had no answer for so long is given up for another.
+  /// An unanswered attempt to connect is replaced after this time.
   Duration attempt = Duration::max();
 };
 
-/// `dead_after`: JobSettings::dead_after. A link is given up at half of it, because TCP asks ever
-/// more rarely: who connects anew is through as soon as the network is.
+/// `dead_after`: JobSettings::dead_after. A link is dropped at half of it, because TCP retransmits
+/// ever more rarely: a reconnect succeeds as soon as the network is back.
 inline ReconnectTimeouts link_limits(Duration dead_after) {
   const Duration limit =
       std::clamp<Duration>(dead_after, std::chrono::milliseconds(1), Duration::max() / 2);
@@ -49,13 +49,13 @@ inline ReconnectTimeouts link_limits(Duration dead_after) {
   return limits;
 }
 
-/// So long a member that has reported a break waits for the scheduler's decision, which may wait
-/// for the cause, such as that the far end's process has gone: for more than `brief`.
+/// How long a member waits for the scheduler's decision on a reported break. The scheduler may wait
+/// for the cause, such as a peer's exit, for more than `brief`.
 inline Duration verdict_for(Duration dead_after) {
   return std::max<Duration>(std::chrono::seconds(3), dead_after / 10 * 3);
 }
 
-/// For who is told this; none where links are not made anew.
+/// Limits of a job; none without reconnects.
 inline ReconnectTimeouts limits_for(const Config& config) {
   return config.remakes_links ? link_limits(config.job.dead_after) : ReconnectTimeouts{};
 }

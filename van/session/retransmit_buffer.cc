@@ -25,7 +25,7 @@ void RetransmitBuffer::add(const wire::Header& header, const Buffer& payload) {
   ++next_;
 }
 
-// A far end may say that it has what has yet to be sent again: it may have come by the link before.
+// A peer may acknowledge frames before their retransmission: the old link may have delivered them.
 void RetransmitBuffer::drop_through(std::uint64_t sequence) {
   while (!kept_.empty() && kept_.front().header.sequence <= sequence) {
     bytes_ -= kept_.front().payload.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames are numbered as they leave; what comes must be the next one.
+// Frames are numbered as they leave; an incoming frame must be the next one.
 #include "van/session/session.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ void Session::note_sent(const wire::Header& header, const Buffer& payload, std::
   if (header.kind != wire::Kind::kCredit) owing_sent_ = sent_;
   owed_.note_told(header);
   if (outlives()) kept_.add(header, payload);
-  if (kept_.too_many()) give_name_up();  // The far end does not say what it has.
+  if (kept_.too_many()) give_name_up();  // The peer acknowledges nothing.
   if (header.push_sequence == 0) return;
   STRETTO_CHECK(header.push_sequence == pushes_ + 1);
   pushes_ = header.push_sequence;
@@ -63,7 +63,7 @@ void Session::give_name_up() {
 bool Session::note_received(const wire::Header& header) {
   STRETTO_CHECK(header.sequence == received_ + 1);
   received_ = header.sequence;
-  // The far end takes data and tells of no frame: it has given the session's name up.
+  // The peer takes data but acknowledges no frames: it has dropped the session's name.
   if (outlives() && header.received == 0 && header.credit > kept_.creditable_through(0)) {
     give_name_up();
   }
@@ -90,7 +90,7 @@ Status Session::take_over(std::uint64_t far_received) {
   return {};
 }
 
-// Of a control frame, the acks are from when it was queued.
+// Acks of a control frame are those of the time it was queued.
 const RetransmitBuffer::Kept* Session::next_again() {
   RetransmitBuffer::Kept* kept = kept_.next();
   if (kept == nullptr) return nullptr;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: what two ends of a conversation know of one another: who it is, how many frames and
-// pushes have gone each way, which pushes have yet to be acknowledged, what is owed. A link carries
-// the bytes of a session.
+// Session: the shared state of two peers: identity, frames and pushes in each direction,
+// unacknowledged pushes, and pending acks. A link carries the bytes of a session.
 //
-// A session that has a name outlives its links: what leaves is kept until the far end says that it
-// has come. Each end tells the other over a new link how many frames it has; what lies behind that
-// is sent again, with the numbers that it had, and all goes on as if nothing had been lost.
+// A session with a name outlives its links: sent frames are kept until the peer has acknowledged
+// them. Over a new link each end reports the frames that it has received. Later frames are
+// retransmitted with their old numbers, and no frame is lost.
 #pragma once
 
 #include <cstdint>
@@ -27,48 +26,47 @@ class Session {
   NodeId peer() const { return peer_; }
   void set_peer(NodeId peer) { peer_ = peer; }
 
-  // What leaves.
+  // Outgoing frames.
 
-  /// The numbers of a frame that is about to leave, and what it tells the far end. `control`: its
-  /// acks are from when it was queued. `push_ends`: with it a push has left as a whole; they are
-  /// applied in the order in which they end, so they are numbered so.
+  /// Sets the numbers and acks of a frame that is about to leave. `control`: its acks are those of
+  /// the time it was queued. `push_ends`: its last slice completes a push; pushes are applied, and
+  /// therefore numbered, in the order of completion.
   void stamp(wire::Header& header, bool control, bool push_ends) const;
-  /// It has been submitted.
+  /// The frame was submitted.
   /// `round` of a push that ends with this slice.
   void note_sent(const wire::Header& header, const Buffer& payload, std::uint64_t round = 0);
 
-  // What comes.
+  // Incoming frames.
 
   /// kLinkBroken if frames were lost on the way.
   Status check_order(const wire::Header& header) const;
-  /// kMalformed if pushes are acked, or frames have come, that were never sent; or if data is
-  /// credited that has not come: what is kept then has no limit but the windows.
+  /// kMalformed if the peer acknowledges pushes or frames that were never sent, or credits data
+  /// that it has not received: otherwise kept frames would be limited only by the windows.
   Status check_told(const wire::Header& header) const;
-  /// A frame has come and is in order. True if it credits anything new.
+  /// A frame arrived in order. True if it credits new bytes.
   bool note_received(const wire::Header& header);
-  /// The next push of ours of those up to `acked`; none if all have been taken.
+  /// The next unacknowledged push up to `acked`; none if there is none.
   std::optional<wire::PushTag> take_acked(std::uint64_t acked);
 
-  // A new link.
+  // Reconnects.
 
-  /// It outlives its links from now on. No other session of either end has this name.
+  /// The session outlives its links from now on. No other session of either end has this name.
   void outlive(std::uint64_t name) { name_ = name; }
   /// 0: it ends with its link.
   std::uint64_t name() const { return name_; }
   bool outlives() const { return name_ != 0; }
   std::uint64_t received() const { return received_; }
-  /// The far end has so many of our frames, it says over a new link. kMalformed if that cannot be:
-  /// they were never sent, or it has said before that it has more.
+  /// The peer reports its received frames over a new link. kMalformed if impossible: they were
+  /// never sent, or it has reported more before.
   Status take_over(std::uint64_t far_received);
-  /// The frame that is to be sent again before any other may leave, told anew what there is to
-  /// tell; null: none.
+  /// The next frame to retransmit before any other frame, with current acks; null: none.
   const RetransmitBuffer::Kept* next_again();
   void sent_again(const wire::Header& header);
-  /// The far end has all that it lacked when a link took the session over last.
+  /// The peer has received all frames that it lacked at the last reconnect.
   bool caught_up() const { return far_received_ >= awaited_; }
-  /// Of our frames, as the far end told last.
+  /// Our frames that the peer has acknowledged.
   std::uint64_t far_received() const { return far_received_; }
-  /// It has yet to tell of something that has been sent.
+  /// True if the peer has yet to acknowledge a sent frame.
   bool awaits_word() const { return far_received_ < owing_sent_; }
 
   AckState& owed() { return owed_; }
@@ -82,15 +80,15 @@ class Session {
   std::uint64_t name_ = 0;
   std::uint64_t sent_ = 0;  // Frames,
   std::uint64_t received_ = 0;
-  std::uint64_t pushes_ = 0;                                     // and pushes that were sent.
+  std::uint64_t pushes_ = 0;                                     // and sent pushes.
   std::deque<std::pair<std::uint64_t, wire::PushTag>> unacked_;  // Oldest first.
-  std::uint64_t heard_credit_ = 0;                               // That the far end told last.
-  std::uint64_t far_received_ = 0;  // Of our frames, as the far end told last.
-  std::uint64_t owing_sent_ = 0;    // The last of them that it has to tell of,
-  std::uint64_t awaited_ = 0;       // and of those that were sent before this link.
+  std::uint64_t heard_credit_ = 0;                               // The last credit from the peer.
+  std::uint64_t far_received_ = 0;  // Our frames that the peer has acknowledged.
+  std::uint64_t owing_sent_ = 0;    // The last frame that needs an ack,
+  std::uint64_t awaited_ = 0;       // and the last one before this link.
   RetransmitBuffer kept_;
   AckState owed_;
-  Reassembly assembly_;  // Of frames that come in slices.
+  Reassembly assembly_;  // Of sliced frames.
   FrameTrace::Marks marks_;
 };
 

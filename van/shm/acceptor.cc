@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From somebody who connects to a link.
+// From a new connection to a link.
 #include "van/shm/acceptor.h"
 
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace stretto::shm {
 namespace {
 
-constexpr int kMostAccepted = 16;  // At once.
-// Without descriptors nobody is let in for so long.
+constexpr int kMostAccepted = 16;  // Per call.
+// The listener pauses for this long while no descriptor is free.
 constexpr Duration kPause = 1s;
 
 }  // namespace
@@ -40,7 +40,7 @@ void Acceptor::accept(std::size_t room) {
   }
 }
 
-// The listener would stay readable, and keep us from waiting.
+// A listener that stays readable would keep the loop from waiting.
 void Acceptor::pause(int error) {
   watch_.remove(listener_.get());
   const Time now = SteadyClock().now();
@@ -58,8 +58,8 @@ void Acceptor::hear(LinkId id) {
   greet(id, *std::move(stranger));
 }
 
-// Somebody who has connected says something for the first time; mostly it is there at once. True if
-// it has become a link.
+// Reads the first message of a new connection; usually it has arrived already. True if the
+// connection has become a link.
 bool Acceptor::greet(LinkId id, Descriptor socket) {
   const Received hello = shm::hear(socket);
   if (hello.what == Received::What::kNothing) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptor: who connects to us: the listener, and the strangers that have not said hello yet.
+// Acceptor: the listener, and the pending connections that have not sent a hello yet.
 #pragma once
 
 #include <functional>
@@ -17,25 +17,25 @@ namespace stretto::shm {
 /// Thread: loop.
 class Acceptor {
  public:
-  /// Makes a link of one who has said hello.
+  /// Makes a link of a peer that has sent its hello.
   using Admit = std::function<Status(LinkId, std::shared_ptr<Line>)>;
-  /// The watch tells of the listener by this, and of strangers by the ids of their links to be.
+  /// The watch's token for the listener. For a pending connection it is the id of its later link.
   static constexpr std::uint64_t kToken = EpollSet::kWakeToken - 1;
 
-  /// All but `admit` outlive it.
+  /// All but `admit` must outlive the acceptor.
   Acceptor(const ShmOptions& options, EpollSet& watch, LinkIds& ids, Admit admit)
       : watch_(watch), ids_(ids), admit_(std::move(admit)), strangers_(options) {}
 
   Status listen(std::string name);
   bool listens() const { return listener_.is_open(); }
-  /// Where, once it does.
+  /// The name of the listener, once it listens.
   const std::string& name() const { return name_; }
 
-  /// Takes those who have connected. No more than `room` become links.
+  /// Accepts new connections; at most `room` of them become links.
   void accept(std::size_t room);
-  /// There is something to hear of this one, if it is a stranger.
+  /// Reads from this connection if it is pending.
   void hear(LinkId id);
-  /// Listens again after a pause, and hangs up on who has been silent for too long.
+  /// Listens again after a pause, and closes pending connections that have timed out.
   void tick();
   /// True while tick() may have something to do.
   bool is_timed() const { return !strangers_.empty() || listen_again_ != Time(); }

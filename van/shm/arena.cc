@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kBlockAlignment = 64;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostTooLarge = 2;  // Times what is wanted.
+constexpr std::size_t kMostTooLarge = 2;  // Times the requested size.
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -56,14 +56,14 @@ std::span<std::byte> Arena::take(std::size_t size) {
   return block;
 }
 
-// Each chunk is a part of what there is already, so that their number stays small.
+// Each chunk is a fraction of the existing memory, so that the number of chunks stays small.
 Status Arena::grow(std::size_t size) {
   const std::size_t bytes = round_up(std::max({size, chunk_bytes_, total_bytes_ / 4}), kPage);
   Result<Descriptor> memory = make_memory(bytes);
   if (!memory.ok()) return memory.status();
   Result<Mapping> mapping = Mapping::map(*memory, bytes, Mapping::Access::kWrite);
   if (!mapping.ok()) return mapping.status();
-  // After our own mapping, which is the only one that may write.
+  // After our own mapping, which is the only writable one.
   if (Status status = seal(*memory, true); !status.ok()) return status;
   keep_rest();
   std::byte* const start = mapping->data();
@@ -76,7 +76,7 @@ Status Arena::grow(std::size_t size) {
   return {};
 }
 
-// What was too small for the block that made us grow is cut into smaller ones.
+// The rest of the old chunk was too small for the requested block; cuts it into smaller ones.
 void Arena::keep_rest() {
   const MutexLock lock(store_->mutex);
   while (rest_.size() >= kBlockAlignment) {

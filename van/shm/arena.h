@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: memory that peers of this host can read. Frames name what lies here by chunk and offset,
-// and nothing is copied. It grows by chunks, each a memfd of its own that is sealed when it is
-// made: peers can neither write to it nor meet an end of it that has moved.
+// Arena: memory that peers on this host can read. Frames refer to it by chunk and offset, so
+// payloads are not copied. It grows by chunks, each a memfd of its own that is sealed at creation:
+// peers can neither write to a chunk nor see it shrink.
 //
-// Blocks that are free are kept, the last one used first, while it is still in the cache. One also
-// serves for less, down to half its size. Chunks are kept until the arena ends: sealed memory
-// cannot be given back in part, so sizes that only ever grow leave the smaller blocks behind.
+// Free blocks are kept and reused last in, first out, while they are in the cache. A block also
+// serves requests down to half its size. Chunks are kept until the arena ends: sealed memory cannot
+// be returned in part, so growing sizes leave the smaller blocks unused.
 #pragma once
 
 #include <map>
@@ -19,22 +19,21 @@
 
 namespace stretto::shm {
 
-/// Buffers may outlive it, and end on any thread. Everything else: Thread: loop.
+/// Buffers may outlive the arena, and end on any thread. Everything else: Thread: loop.
 class Arena {
  public:
-  /// Where bytes of ours lie, in words that peers understand.
+  /// The position of bytes in the arena, as frames name it.
   struct Place {
     std::uint32_t chunk = 0;
     std::uint64_t offset = 0;
   };
 
-  /// Grows by `chunk_bytes` at least. Nothing is taken before the first allocate().
+  /// Grows by at least `chunk_bytes`. The first allocate() takes the first memory.
   explicit Arena(std::size_t chunk_bytes);
 
-  /// Writable, 64-byte aligned, contents undefined. An error if the system has no more memory or
-  /// descriptors.
+  /// Writable, 64-byte aligned, contents undefined. An error if memory or descriptors run out.
   Result<Buffer> allocate(std::size_t bytes);
-  /// None if not all of them lie here.
+  /// None unless all of the bytes lie here.
   std::optional<Place> find(std::span<const std::byte> bytes) const;
 
   std::size_t chunks() const { return chunks_.size(); }
@@ -43,7 +42,7 @@ class Arena {
   std::size_t total_bytes() const { return total_bytes_; }
 
  private:
-  // What buffers need of us: the mappings, and where to put what they leave.
+  // What buffers need when they end: the mappings and the free lists.
   struct Store {
     Mutex mutex;
     std::vector<Mapping> mappings GUARDED_BY(mutex);
@@ -64,10 +63,10 @@ class Arena {
   std::vector<Chunk> chunks_;
   std::map<const std::byte*, std::uint32_t> by_address_;
   std::size_t total_bytes_ = 0;
-  std::span<std::byte> rest_;  // Of the newest chunk, never used yet.
+  std::span<std::byte> rest_;  // The unused rest of the newest chunk.
 };
 
-/// The size of the block that `bytes` are given: at most a quarter larger, from 256 bytes on.
+/// The size of the block for `bytes`: at most a quarter larger, from 256 bytes on.
 std::size_t block_size(std::size_t bytes);
 
 }  // namespace stretto::shm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is owed a bell, and hears it.
+// Which peers have pending doorbells, and when these are rung.
 #include "van/shm/doorbells.h"
 
 #include <algorithm>

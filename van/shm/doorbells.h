@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorbells: when far ends that sleep are woken for frames. Who is woken takes a processor: where
-// there are fewer than processes it is the sender's own, which then stops after each frame. So what
-// is sent in one turn rings once, unless the turn has much to send. Calls and answers ring at once:
-// between them programs run, for as long as they like.
+// Doorbells: when sleeping peers are woken for frames. A woken peer needs a processor; with fewer
+// processors than processes it takes the sender's, which then stops after each frame. So the frames
+// of one turn ring once, unless the turn sends much. Calls and answers ring immediately: user code
+// runs between them, for any time.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace stretto::shm {
 /// Thread: loop.
 class Doorbells {
  public:
-  /// Of what is sent in one turn no far end waits for more than this.
+  /// Bytes of one turn after which waiting peers are woken.
   static constexpr std::size_t kMostBytes = 1 << 20;
 
-  /// While it lives bells are put off; when it ends they ring.
+  /// Doorbells are deferred during its lifetime, and rung at its end.
   class PutOff {
    public:
     explicit PutOff(Doorbells& bells) : bells_(bells) { bells_.put_off_ = true; }
@@ -34,13 +34,13 @@ class Doorbells {
     Doorbells& bells_;
   };
 
-  /// A frame with so many bytes of payload has been published.
+  /// Records that a frame with `bytes` bytes of payload has been published.
   void owe(const std::shared_ptr<Line>& line, wire::Kind kind, std::size_t bytes);
 
  private:
   void ring();
 
-  std::vector<std::shared_ptr<Line>> owed_;  // Each once.
+  std::vector<std::shared_ptr<Line>> owed_;  // Each line at most once.
   std::size_t bytes_ = 0;
   bool put_off_ = false;
 };

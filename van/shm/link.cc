@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames out (send, lend, collect) and in (receive, take), and the end of a link.
+// Sending (send, lend, collect), receiving (receive, take), and the end of a link.
 #include "van/shm/link.h"
 
 #include <fmt/core.h>
@@ -14,17 +14,17 @@ namespace {
 
 using Sent = Transport::Sent;
 
-// Below this a copy is cheaper than a lease.
+// Below this size a copy is cheaper than a lease.
 constexpr std::size_t kLeastLeased = 512;
-// Of what a sender may have in flight, how much of it may be kept: it can go on with the others.
+// The part of a sender's in-flight limit that receivers may keep: the rest lets it continue.
 constexpr std::size_t kKeptPart = 4;
 constexpr std::size_t kMostKept = kSlots / kKeptPart;  // Payloads.
 constexpr std::size_t kAlignment = 64;
 constexpr int kNotesAtOnce = 64;
-constexpr int kHearsForChunk = 64;  // Times as many notes.
+constexpr int kHearsForChunk = 64;  // In units of kNotesAtOnce.
 
-// Bytes that are only moved and added up may change under the reader and harm nobody but the
-// round. What is parsed or decoded may not: a check would hold for other bytes than are used.
+// A peer may change bytes that are only moved and added: that harms only the round. It must not
+// change bytes that are parsed or decoded: a check would hold for other bytes than are used.
 bool may_change(const wire::HeaderBytes& bytes) {
   const auto header = std::bit_cast<wire::Header>(bytes);
   const bool is_data = header.kind == wire::Kind::kPush || header.kind == wire::Kind::kValue ||
@@ -83,7 +83,7 @@ bool Link::ring_is_full() {
   return published_ - taken_there_ == kRingFrames;
 }
 
-// How far the far end says it is.
+// Reads how many frames the peer has taken.
 void Link::hear_taken() {
   const std::uint64_t taken = line_->taken_there();
   if (taken < taken_there_ || taken > published_) {
@@ -94,7 +94,7 @@ void Link::hear_taken() {
   taken_there_ = taken;
 }
 
-// Finds the payload a place where the far end can read it. False if there is none now, or ever.
+// Puts the payload where the peer can read it. False if that fails, now or for good.
 bool Link::lend(const Buffer& payload, Entry& entry) {
   const std::size_t bytes = payload.size();
   std::optional<Arena::Place> place = arena_.find(payload.bytes());
@@ -149,7 +149,7 @@ bool Link::announce_chunks(std::uint32_t last) {
   return true;
 }
 
-// Takes back what the far end has done with.
+// Takes back the payloads that the peer has released.
 void Link::collect() {
   if (free_slots_.size() == kSlots) return;
   for (std::uint32_t word = 0; word < kSlots / 64; ++word) {
@@ -167,7 +167,7 @@ void Link::collect() {
   }
 }
 
-// Half of everything, so that a sender does not wake for each frame that has left.
+// Half of every limit, so that a sender does not wake for each frame that has left.
 bool Link::has_room() {
   collect();
   hear_taken();
@@ -191,7 +191,7 @@ bool Link::hear(bool past_bells) {
   for (int i = 0; i < kNotesAtOnce && !gone_; ++i) {
     const Received heard = shm::hear(line_->socket());
     if (heard.what == What::kNothing) return false;
-    // Mostly it is the last; if not, the socket stays readable.
+    // Usually the doorbell is the last message; if not, the socket stays readable.
     const bool bell = heard.what == What::kNote && heard.note.kind == SocketMessage::Kind::kBell;
     if (bell && !past_bells) return true;
     if (bell) continue;
@@ -220,7 +220,7 @@ Turn Link::receive(Transport::Sink& sink, int limit) {
   if (state_ == State::kOpen && line_->closed_there()) {
     end(State::kEnding, {Code::kLinkBroken, "the far end has closed the link"});
   }
-  // Looked at after the end: what was put in before it is delivered.
+  // Read after the check for the end: frames published before the end are delivered.
   const std::uint64_t published = line_->published_there();
   if (published - taken_ > kRingFrames) {
     end(State::kBad, {Code::kMalformed, fmt::format("{} frames are said to wait, at most {} can",
@@ -241,7 +241,7 @@ Turn Link::receive(Transport::Sink& sink, int limit) {
   return turn;
 }
 
-// False if the frame broke the rules.
+// False if the frame was malformed.
 bool Link::deliver_one(Transport::Sink& sink) {
   const Entry entry = line_->read(taken_);
   Status status = check_entry(entry);
@@ -270,7 +270,7 @@ Status Link::check_entry(const Entry& entry) {
   }
   if (entry.is_inline() && entry.bytes <= kMostInline) return {};
   if (entry.slot >= kSlots) return {Code::kMalformed, "a frame with payload names no slot"};
-  // It was told of before the frame; bells of frames before that may lie ahead of the word.
+  // The chunk was announced before the frame; doorbells may lie ahead of the announcement.
   for (int i = 0; i < kHearsForChunk && !far_.knows(entry.chunk) && hear(true); ++i) continue;
   return state_ == State::kBad ? why_ : Status();
 }
@@ -284,7 +284,7 @@ Buffer Link::take(const Entry& entry, const RemoteArena::View& view) {
     if (!entry.is_inline()) line_->give_back(entry.slot);
     return copy;
   }
-  // A small payload has a slot as a large one has: kept ones leave most slots to those that come.
+  // Small payloads need a slot like large ones: kept payloads must leave most slots free.
   const std::size_t most = options_.max_copied_bytes / kKeptPart;
   const std::size_t cost = std::max<std::size_t>(entry.bytes, most / kMostKept);
   const bool may_last = line_->lease(cost) + cost <= most;
@@ -302,7 +302,7 @@ bool Link::has_come() {
   if (state_ == State::kOver) return false;
   if (state_ != State::kOpen || !announced_) return true;
   if (line_->published_there() != taken_ || line_->closed_there()) return true;
-  return full_ && (has_room() || state_ != State::kOpen);  // It may be bad since.
+  return full_ && (has_room() || state_ != State::kOpen);  // has_room() may have ended it.
 }
 
 bool Link::arm() {
@@ -310,7 +310,7 @@ bool Link::arm() {
   line_->wish(Line::kFrames | (full_ ? Line::kRoom : 0U));
   const bool idle = state_ == State::kOpen && announced_ && !line_->closed_there() &&
                     line_->published_there() == taken_;
-  return idle && !(full_ && has_room()) && state_ == State::kOpen;  // It may be bad since.
+  return idle && !(full_ && has_room()) && state_ == State::kOpen;  // has_room() may have ended it.
 }
 
 void Link::end(State state, Status why) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link: one end of a line, with what we have lent through it and what has come. Payloads in our
-// arena are lent as they are, others are copied into it first; either way the far end reads them
-// there, and says when it has done.
+// Link: one end of a Line, with the payloads lent through it and the frames received. Payloads in
+// our arena are lent without a copy; others are copied into it first. The peer reads them there and
+// reports when it has finished.
 #pragma once
 
 #include <array>
@@ -19,50 +19,50 @@
 
 namespace stretto::shm {
 
-/// Thread: loop; but payloads that came by it may end on any thread.
+/// Thread: loop; but received payloads may end on any thread.
 class Link {
  public:
-  /// What all links of a transport have together.
+  /// What all links of a transport share.
   struct Shared {
     Arena& arena;
     const ShmOptions& options;
     Transport::Copied& copied;
     Doorbells& bells;
   };
-  /// `announced`: the sink knows of the link, since we connected it.
+  /// `announced`: the sink knows the link, since we connected it.
   Link(LinkId id, std::shared_ptr<Line> line, const Shared& shared, bool announced);
 
   Transport::Sent send(const wire::Header& header, const Buffer& payload);
-  /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
+  /// Delivers at most `limit` frames, and the end of the link after all of its earlier frames.
   Turn receive(Transport::Sink& sink, int limit);
-  /// Reads what the socket has to say.
-  /// Up to the next bell, after which there is mostly nothing, or past it. False: nothing is left.
+  /// Reads the socket's messages,
+  /// up to the next doorbell, after which it is usually empty, or past it. False: none is left.
   bool hear(bool past_bells = false);
-  /// True if receive() would have something to tell.
+  /// True if receive() would call the sink.
   bool has_come();
-  /// Before waiting: asks the far end to ring. False: there is something to do already.
+  /// Before a wait: asks the peer to ring. False: there is work already.
   bool arm();
   void disarm() { line_->wish(0); }
-  /// Nothing is delivered any more, and the far end hears that it has ended.
+  /// Stops delivery and tells the peer that the link has ended.
   void close();
 
   bool over() const { return state_ == State::kOver; }
-  /// Waits for room in the socket, which does not tell when it has some.
+  /// Waits for room in the socket, which does not signal it.
   bool awaits_socket() const { return full_ && socket_full_; }
-  /// True while the far end may still read memory of ours, so that it must not be used again.
+  /// True while the peer may still read memory of ours, which must not be reused.
   bool is_read();
   int descriptor() const { return line_->socket().get(); }
 
  private:
   enum class State : std::uint8_t {
     kOpen,
-    kEnding,  ///< The far end has gone; what it sent is still delivered.
-    kBad,     ///< It broke the rules: told next, and nothing that it sent is delivered any more.
+    kEnding,  ///< The peer has ended; frames that it sent are still delivered.
+    kBad,     ///< The peer broke the protocol: reported next; nothing more is delivered.
     kOver     ///< Reported, or closed by us.
   };
   struct Lent {
     Buffer block;
-    std::size_t copied = 0;  // Bytes that count against the limit.
+    std::size_t copied = 0;  // Bytes charged to the limit on copies.
   };
 
   bool delivers() const { return state_ == State::kOpen || state_ == State::kEnding; }
@@ -88,7 +88,7 @@ class Link {
   State state_ = State::kOpen;
   Status why_;
   bool announced_;
-  bool gone_ = false;  // The socket has ended: the far end reads nothing any more.
+  bool gone_ = false;  // The socket has ended: the peer no longer reads our memory.
 
   // Out.
   std::uint64_t published_ = 0;
@@ -97,9 +97,9 @@ class Link {
   std::vector<Lent> lent_;  // By slot.
   std::vector<std::uint32_t> free_slots_;
   std::size_t copied_in_flight_ = 0;
-  bool full_ = false;  // Answered kFull,
+  bool full_ = false;  // We returned kFull
   bool socket_full_ = false;
-  std::size_t refused_bytes_ = 0;  // for a frame with so many.
+  std::size_t refused_bytes_ = 0;  // for a frame of this size.
 
   // In.
   RemoteArena far_;

@@ -38,7 +38,7 @@ Result<Mapping> Mapping::map(const Descriptor& memory, std::size_t bytes, Access
 }
 
 Result<Descriptor> make_memory(std::size_t bytes) {
-  const char* const name = "stretto";  // Seen in /proc only.
+  const char* const name = "stretto";  // Visible only in /proc.
   int number = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecute);
   if (number < 0 && errno == EINVAL) {
     number = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -60,7 +60,7 @@ Status seal(const Descriptor& memory, bool others_only_read) {
 Status check_memory(const Descriptor& memory, std::size_t bytes) {
   struct statfs system{};
   struct stat file{};
-  // Only of tmpfs is it certain that what has been mapped can be read.
+  // Only tmpfs guarantees that mapped memory can be read.
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (::fstatfs(memory.get(), &system) != 0 || system.f_type != TMPFS_MAGIC || seals < 0 ||
       ::fstat(memory.get(), &file) != 0) {

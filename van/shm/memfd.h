@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings, and memory without a name: a memfd is gone when the last process that has
-// it is, however that ended. What a peer passes is looked at before it is mapped, so that nothing
-// which a peer does to it can end us (SIGBUS) or change what others read.
+// Mappings and anonymous memory: a memfd is freed when the last process that has it ends, however
+// it ends. Memory from a peer is checked before it is mapped. So no operation of the peer on it can
+// kill us (SIGBUS) or change what other processes read.
 #pragma once
 
 #include <cstddef>
@@ -35,11 +35,11 @@ class Mapping {
   std::span<std::byte> bytes_;
 };
 
-/// New memory of that size, all zero, not sealed yet.
+/// New zeroed memory of that size, not sealed yet.
 Result<Descriptor> make_memory(std::size_t bytes);
-/// It keeps its size for ever; `others_only_read`: and whoever maps it from now on can only read.
+/// Fixes the size for good; `others_only_read`: and makes all later mappings read-only.
 Status seal(const Descriptor& memory, bool others_only_read);
-/// What a peer passed is memory of at least that size, and will be as long as we have it.
+/// Checks that memory from a peer has at least that size and keeps it while we hold it.
 Status check_memory(const Descriptor& memory, std::size_t bytes);
 
 }  // namespace stretto::shm

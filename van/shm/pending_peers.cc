@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bookkeeping only; sockets close when their Descriptor goes.
+// Bookkeeping only; a socket closes with its Descriptor.
 #include "van/shm/pending_peers.h"
 
 #include "common/clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PendingPeers: who has connected to us and not yet said hello. They are few and wait briefly, so
-// that nobody can use up our descriptors by being silent.
+// PendingPeers: accepted connections that have not sent a hello yet. Their number and time are
+// limited, so that silent peers cannot use up our descriptors.
 #pragma once
 
 #include <map>
@@ -19,13 +19,13 @@ class PendingPeers {
   explicit PendingPeers(const ShmOptions& options) : options_(options) {}
 
   bool empty() const { return waiting_.empty(); }
-  /// The one that must go so that there is room for this one; 0 if there is room.
+  /// Adds a connection. Returns the one to close to make room; 0 if there is room.
   LinkId add(LinkId id, Descriptor socket);
-  /// Its socket, if it is one of them.
+  /// Its socket, if the connection is pending.
   std::optional<Descriptor> take(LinkId id);
-  /// Those who have been silent for too long.
+  /// Connections that have been silent for longer than the limit.
   std::vector<LinkId> expired() const;
-  /// Counts them, and logs the first, second, fourth and so on.
+  /// Counts refusals, and logs the first, second, fourth and so on.
   void note_refused(const Status& why);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything here is a peer's word, and is held against the limits and the memory itself.
+// All input comes from a peer, and is checked against the limits and the memory itself.
 #include "van/shm/remote_arena.h"
 
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 namespace stretto::shm {
 namespace {
 
-// A peer of ours stays far below: an arena grows by a quarter at a time.
+// Real peers stay far below: an arena grows by a quarter at a time.
 constexpr std::size_t kMostChunks = 1024;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 42;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteArena: a peer's arena as we see it: chunks that it has told us of, which we can only read.
-// Where the peer says that a payload lies is checked here.
+// RemoteArena: our read-only view of a peer's arena: the chunks that the peer has announced. It
+// checks the positions that the peer gives for payloads.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@ namespace stretto::shm {
 /// Thread: loop.
 class RemoteArena {
  public:
-  /// What a note says, with the memory that came with it.
+  /// Adds the chunk of an announcement, with the memory passed along.
   Status add(const SocketMessage& note, const Descriptor& memory);
 
-  /// Bytes in a mapping that stays while somebody holds it.
+  /// Bytes in a mapping that stays valid while any View holds it.
   struct View {
     std::shared_ptr<const Mapping> mapping;
     std::span<const std::byte> bytes;
   };
-  /// False if we have not been told of the chunk.
+  /// False if the chunk has not been announced.
   bool knows(std::uint32_t chunk) const { return chunk < chunks_.size(); }
-  /// An error if they do not all lie in the chunk.
+  /// An error unless all bytes lie in the chunk.
   Result<View> find(std::uint32_t chunk, std::uint64_t offset, std::uint64_t bytes) const;
 
  private:

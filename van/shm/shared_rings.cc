@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings, bits and bells. Who waits says so and then looks again; who has put something in looks
-// whether somebody waits. Both in one order for all (seq_cst), so that one of the two sees the
-// other, and nobody sleeps over a frame.
+// Rings, bits and doorbells. A waiting end sets its wish and then checks the ring again; a sender
+// publishes and then checks for a wish. All four are seq_cst, so at least one end sees the other's
+// store, and no end sleeps over a frame.
 #include "van/shm/shared_rings.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace stretto::shm {
 namespace {
 
-// Of an entry: those before an inline payload, and those that say something.
+// Words of an entry: those before an inline payload, and those in use.
 constexpr std::size_t kWordsBefore = offsetof(Entry, payload) / 8;
 std::size_t words_of(const Entry& entry) {
   const std::size_t bytes = entry.is_inline() ? std::min<std::size_t>(entry.bytes, kMostInline) : 0;
@@ -26,7 +26,7 @@ std::size_t words_of(const Entry& entry) {
 Line::Line(Descriptor socket, Mapping memory, Side side)
     : socket_(std::move(socket)), memory_(std::move(memory)), side_(side) {}
 
-// Memory of a new memfd is zero, which is what all these atomics begin with.
+// The memory of a new memfd is zero, which is the initial value of all these atomics.
 Line::Shared& Line::shared() const {
   return *std::launder(reinterpret_cast<Shared*>(memory_.data()));
 }
@@ -112,9 +112,9 @@ void Line::wish(std::uint32_t wishes) {
 void Line::ring_if(Wish wish) {
   std::atomic<std::uint32_t>& wishes = shared().ends[theirs()].wishes;
   if ((wishes.load(std::memory_order_seq_cst) & wish) == 0) return;
-  // One ring wakes it for everything.
+  // One ring wakes the peer for everything.
   if (wishes.exchange(0, std::memory_order_seq_cst) == 0) return;
-  // If the socket is full of bells, or the far end is gone, there is no need for one.
+  // A socket full of doorbells, or a peer that has ended, does not need another.
   static_cast<void>(tell(socket_, SocketMessage{}));
 }
 

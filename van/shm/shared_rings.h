@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Line: what the two ends of a link share: a Unix socket and one small piece of memory that both
-// write to. In each direction there is a ring of frames (header, and where the payload lies in the
-// sender's arena) and a bit for each payload that its reader has done with.
+// Line: what the two ends of a link share: a Unix socket and a small memory that both write to.
+// Each direction has a ring of frames (header, and position of the payload in the sender's arena)
+// and a bit for each payload that its reader has released.
 //
-// The far end can write anything there at any time. So what is read is read once, into a copy, and
-// checked before it is used; our own place in a ring is never read from there. All accesses are
-// atomic: the two ends are different processes, and no word of this has only one writer for sure.
+// The peer can write anything there at any time. So each value is read once, into a copy, and
+// checked before use; our own ring position is never read from there. All accesses are atomic: the
+// ends are two processes, and either may write any word.
 #pragma once
 
 #include <array>
@@ -31,11 +31,11 @@ inline constexpr std::size_t kMostInline = 104;
 /// A frame in a ring.
 struct Entry {
   wire::HeaderBytes header{};
-  std::uint32_t chunk = 0;  ///< Of the sender's arena,
+  std::uint32_t chunk = 0;  ///< In the sender's arena,
   std::uint32_t slot = kNoSlot;
   std::uint64_t offset = 0;  ///< in that chunk.
   std::uint64_t bytes = 0;
-  std::array<std::byte, kMostInline> payload{};  ///< If it is that small.
+  std::array<std::byte, kMostInline> payload{};  ///< Only if it is inline.
 
   /// A payload without a slot is inline.
   bool is_inline() const { return slot == kNoSlot && bytes > 0; }
@@ -46,12 +46,12 @@ static_assert(sizeof(Entry) == 256);
 class Line {
  public:
   enum class Side : std::uint8_t { kConnected, kAccepted };
-  /// What an end that waits wants its bell rung for.
+  /// The events for which a waiting end wants its doorbell rung.
   enum Wish : std::uint32_t { kFrames = 1, kRoom = 2 };
 
-  /// A new line to who listens at `name`, which has been told of it.
+  /// A new line to the listener at `name`, which has received its hello.
   static Result<std::shared_ptr<Line>> connect(std::string_view name);
-  /// The line that somebody's hello brought.
+  /// The line of a received hello.
   static Result<std::shared_ptr<Line>> accept(Descriptor socket, const Received& hello);
 
   Line(Descriptor socket, Mapping memory, Side side);
@@ -60,11 +60,11 @@ class Line {
 
   // The frames that we send.
   void write(std::uint64_t index, const Entry& entry);
-  /// Frames put so far: the far end may now read all before `count`, and hears of it by a bell.
+  /// Publishes all frames before `count` to the peer. ring_if() wakes it.
   void publish(std::uint64_t count);
-  /// How many the far end says that it has taken.
+  /// The number of frames that the peer reports as taken.
   std::uint64_t taken_there() const;
-  /// The payloads that the far end has done with, since the last call, among 64 slots.
+  /// The payloads released by the peer since the last call, among 64 slots.
   std::uint64_t take_returned(std::size_t word);
 
   // The frames that we receive.
@@ -72,11 +72,11 @@ class Line {
   Entry read(std::uint64_t index) const;
   /// Frames taken so far.
   void note_taken(std::uint64_t count);
-  /// Rings if the far end waits for that.
+  /// Rings if the peer waits for that event.
   void ring_if(Wish wish);
-  /// We have done with a payload.
+  /// Releases a payload.
   void give_back(std::uint32_t slot);
-  /// We hold far memory at this cost more, in bytes. Returns the cost of what was held before.
+  /// Adds `cost` bytes to the peer's memory that we hold. Returns the sum before.
   std::size_t lease(std::size_t cost) { return leased_.fetch_add(cost); }
   void end_lease(std::uint32_t slot, std::size_t cost) {
     give_back(slot);
@@ -85,7 +85,7 @@ class Line {
 
   // Both.
   void wish(std::uint32_t wishes);
-  /// Tells the far end that we want no more. What it still reads of our memory it may go on to.
+  /// Tells the peer that we have closed. It may go on reading our memory.
   void say_closed();
   bool closed_there() const;
 
@@ -103,7 +103,7 @@ class Line {
   };
   struct Shared {
     std::array<End, 2> ends;
-    std::array<Direction, 2> directions;  // By who sends.
+    std::array<Direction, 2> directions;  // By sender.
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory as one of several ways to an endpoint: its addresses without their scheme.
+// Shared memory as a Way of a composite: its addresses without their scheme.
 #include <fmt/core.h>
 
 #include "van/shm/shm_transport.h"

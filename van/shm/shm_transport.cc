@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop over links: whose ring has something gets a turn, a bounded number of frames a poll.
+// The loop over links: each link whose ring has frames gets a turn; a poll is bounded in frames.
 #include "van/shm/shm_transport.h"
 
 #include <fmt/core.h>
@@ -22,9 +22,9 @@ namespace {
 constexpr std::string_view kScheme = "shm:";
 constexpr int kFramesPerPoll = 64;
 constexpr int kFramesPerTurn = 16;
-// Sockets are looked at when there is nothing else to do, and in every so many polls.
+// Sockets are checked when the links are idle, and every kPollsBetweenLooks polls.
 constexpr unsigned kPollsBetweenLooks = 16;
-// The socket of a link does not tell when it has room.
+// The socket of a link does not signal that it has room.
 constexpr Duration kRoomRetry = 1ms;
 constexpr Duration kStrangersCheck = 1s;
 
@@ -77,7 +77,7 @@ class SharedMemoryTransport final : public ShmTransport {
   void disarm();
   void bury(LinkId id);
   void free_unread();
-  /// Links that take room: those that are open, and those that are still read.
+  /// Links that use memory: open ones, and closed ones that the peer still reads.
   std::size_t held() const { return links_.size() + unread_.size(); }
 
   const ShmOptions options_;
@@ -88,11 +88,11 @@ class SharedMemoryTransport final : public ShmTransport {
   Copied copied_;
   Doorbells bells_;
   Links links_;
-  Links unread_;                             // Over, but the far end still reads memory of ours.
+  Links unread_;                             // Over, but the peer still reads memory of ours.
   std::vector<std::unique_ptr<Link>> dead_;  // Over, but perhaps on the call stack.
-  std::vector<std::pair<LinkId, Status>> unreachable_;  // To be reported broken.
+  std::vector<std::pair<LinkId, Status>> unreachable_;  // To be reported as broken.
   LinkId last_served_ = 0;
-  mutable bool armed_ = false;  // Far ends have been asked to ring.
+  mutable bool armed_ = false;  // Peers have been asked to ring.
   bool woken_ = false;
   bool polling_ = false;
   unsigned polls_ = 0;
@@ -184,7 +184,7 @@ void SharedMemoryTransport::bury(LinkId id) {
   if (polling_) dead_.push_back(std::move(link));
 }
 
-// What the far end has read by now, or never will.
+// Links whose memory the peer no longer reads.
 void SharedMemoryTransport::free_unread() {
   for (auto one = unread_.begin(); one != unread_.end();) {
     if (one->second->is_read()) {
@@ -214,7 +214,7 @@ void SharedMemoryTransport::poll(Sink& sink, Duration wait) {
   dead_.clear();
 }
 
-// Nobody has rung: the links are read, and their sockets are not.
+// No doorbell has rung: reads the links but not their sockets.
 void SharedMemoryTransport::poll_unsignalled(Sink& sink) {
   owner_.check();
   {
@@ -273,7 +273,7 @@ bool SharedMemoryTransport::deliver(Sink& sink) {
   bool called = !unreachable_.empty();
   for (auto& [id, why] : std::exchange(unreachable_, {})) sink.on_broken(id, std::move(why));
   int left = kFramesPerPoll;
-  // By turns, from the one after the last: callbacks may add links and close them.
+  // Round robin, from the link after the last: callbacks may add links and close them.
   for (bool found = true; found && left > 0;) {
     found = false;
     for (std::size_t turns = links_.size(); turns > 0 && left > 0 && !links_.empty(); --turns) {
@@ -295,7 +295,7 @@ bool SharedMemoryTransport::deliver(Sink& sink) {
 }  // namespace shm
 
 Result<std::unique_ptr<ShmTransport>> make_shm_transport(const ShmOptions& options) {
-  // Whether this system has all that arenas and lines need is found out now, not by a link.
+  // Tests now, not at the first link, whether this system supports arenas and lines.
   if (const Result<Buffer> probe = shm::Arena(1).allocate(1); !probe.ok()) return probe.status();
   auto transport = std::make_unique<shm::SharedMemoryTransport>(options);
   if (Status status = transport->open(); !status.ok()) return status;

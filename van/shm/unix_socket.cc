@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SOCK_SEQPACKET, so that a note is a message and the end of a connection is told. Every call says
-// MSG_DONTWAIT itself: our ends of sockets are ours alone, and nobody can make them block.
+// SOCK_SEQPACKET keeps message boundaries and reports the end of a connection. Every call passes
+// MSG_DONTWAIT: peers do not share our ends of sockets and cannot make them block.
 #include "van/shm/unix_socket.h"
 
 #include <fmt/core.h>
@@ -45,8 +45,8 @@ const sockaddr* as_generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// Exactly, and root is no exception: so both ends come to the same result, and who connects can go
-// another way at once.
+// Requires the same user, also for root. So both ends get the same result, and the connecting end
+// can use another transport immediately.
 bool is_of_our_user(const Descriptor& socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -127,7 +127,7 @@ Told tell(const Descriptor& socket, const SocketMessage& note, const Descriptor*
   }
   while (::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
-    // ETOOMANYREFS: more descriptors are in flight than we may have open.
+    // ETOOMANYREFS: too many descriptors are in flight.
     const bool later = errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS;
     return later ? Told::kNotNow : Told::kGone;
   }
@@ -145,7 +145,7 @@ Received hear(const Descriptor& socket) {
   message.msg_control = control.data();
   message.msg_controllen = CMSG_LEN(sizeof(int));  // Room for one; the kernel closes the others.
   ssize_t size = -1;
-  // ECONNRESET says that the far end went without having read all; what it sent still follows.
+  // ECONNRESET: the peer closed before it read everything; its messages still follow.
   while (size < 0) {
     size = ::recvmsg(socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (size < 0 && errno != EINTR && errno != ECONNRESET) {
@@ -161,7 +161,7 @@ Received hear(const Descriptor& socket) {
     heard.memory = Descriptor(number);
   }
   const bool whole = size == sizeof heard.note && (message.msg_flags & MSG_TRUNC) == 0;
-  // A message without bytes cannot be told from the end, and is as good.
+  // An empty message cannot be told from the end, and is treated like it.
   heard.what = size == 0 ? What::kEnd : whole ? What::kNote : What::kGarbage;
   return heard;
 }

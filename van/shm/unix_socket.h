@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Unix socket under a link: how peers of one host find each other, pass memory, ring each
-// other's bell, and learn of each other's death. Its name is abstract: random, and nowhere in the
-// file system, so names never collide and nothing is left behind.
+// The Unix socket under a link: peers of one host use it to find each other, to pass memory, to
+// ring doorbells and to detect a peer's death. Its name is abstract and random, not in the file
+// system: names never collide and no file is left behind.
 #pragma once
 
 #include <cstdint>
@@ -13,42 +13,42 @@
 
 namespace stretto::shm {
 
-/// What a name is made of: 96 bits, in characters that addresses may have.
+/// A name has 96 bits, in characters that addresses may have.
 inline constexpr std::size_t kNameLength = 16;
 Result<std::string> random_name();
 bool is_name(std::string_view text);
 
-/// What peers say by the socket. Everything else goes through memory.
+/// The messages on the socket. Everything else goes through memory.
 struct SocketMessage {
   enum class Kind : std::uint32_t {
-    kHello = 0x6D687353,  ///< First from who connects; with the link's memory.
-    kChunk = 1,           ///< Memory of ours that frames may name from now on, with it.
-    kBell = 2             ///< Look into the link's memory.
+    kHello = 0x6D687353,  ///< First, from the connecting end, with the link's memory.
+    kChunk = 1,           ///< Memory of ours that later frames may name, passed along.
+    kBell = 2             ///< Read the link's memory.
   };
   Kind kind = Kind::kBell;
-  std::uint32_t number = 0;  ///< kHello: the version of all this. kChunk: which, counted from 0.
-  std::uint64_t bytes = 0;   ///< kHello, kChunk: of the memory.
+  std::uint32_t number = 0;  ///< kHello: the protocol version. kChunk: its index, from 0.
+  std::uint64_t bytes = 0;   ///< kHello, kChunk: the size of the memory.
 };
 static_assert(sizeof(SocketMessage) == 16);
 
-/// Peers of another version are not understood.
+/// Peers of other versions are rejected.
 inline constexpr std::uint32_t kVersion = 2;
 
-/// Not blocking. The socket of one who listens at `name`.
+/// A non-blocking socket that listens at `name`.
 Result<Descriptor> listen_at(std::string_view name);
-/// Connected at once, or an error: nobody listens there on this host, or not with our user id.
+/// A connected socket, or an error: no listener on this host, or one of another user.
 Result<Descriptor> connect_to(std::string_view name);
-/// Who has connected. Others than our user are hung up on.
+/// A new connection. Connections of other users are closed.
 struct Accepted {
   enum class What : std::uint8_t {
     kPeer,
     kNobody,
-    kGone,         ///< Hung up, by us or by them; there may be more.
-    kNoDescriptor  ///< Somebody waits, but no descriptor is left.
+    kGone,         ///< Closed by either end; there may be more.
+    kNoDescriptor  ///< A connection waits, but no descriptor is left.
   };
   What what = What::kNobody;
   Descriptor socket;
-  int error = 0;  ///< Of kNoDescriptor, as errno.
+  int error = 0;  ///< The errno of kNoDescriptor.
 };
 Accepted accept_from(const Descriptor& listener);
 

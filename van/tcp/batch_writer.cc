@@ -17,13 +17,13 @@ Transport::Sent BatchWriter::send(LinkId link, const wire::Header& header, const
     if (connection->batch.full() && connection->flush()) write(*connection);
     return connection->broken ? kBroken : kTaken;
   }
-  connection->flush();  // The batch goes first, by the same call.
+  connection->flush();  // The batch is sent first, by the same call.
   connection->output().add(header, payload);
   write(*connection);
   return connection->broken ? kBroken : kTaken;
 }
 
-// If memory runs out, an exception leaves the list as it is, and the next call serves the rest.
+// A failed allocation's exception leaves the list unchanged; the next call serves the rest.
 void BatchWriter::flush() {
   for (const LinkId link : batched_) {
     Connection* connection = table_.find(link);
@@ -49,8 +49,7 @@ void BatchWriter::write(Connection& connection) {
 }
 
 void BatchWriter::offer_room(Transport::Sink& sink) {
-  // Links that the callbacks add wait for the next call. After an exception the other links do,
-  // too.
+  // Links added by callbacks wait for the next call; so do the others after an exception.
   for (std::size_t left = roomy_.size(); left > 0; --left) {
     const LinkId link = roomy_.front();
     roomy_.pop_front();

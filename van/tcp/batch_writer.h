@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchWriter: sends frames by connections. Small frames leave together at the next flush, others
-// at once as far as the kernel takes them, and the rest when there is room.
+// BatchWriter: sends frames over connections. Small frames leave together at the next flush. Others
+// leave immediately as far as the kernel takes them, and the rest when there is room.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace stretto::tcp {
 
-/// Thread: loop. Table and watch outlive it.
+/// Thread: loop. Table and watch must outlive it.
 class BatchWriter {
  public:
   /// A connection that holds `most_waiting` messages is full, until it holds half of them.
@@ -22,8 +22,8 @@ class BatchWriter {
   Transport::Sent send(LinkId link, const wire::Header& header, const Buffer& payload);
   /// Hands all batches to the kernel.
   void flush();
-  /// Writes what the kernel takes. A connection that has failed is made ready, so that the sink
-  /// hears of its end.
+  /// Writes what the kernel takes. Makes a failed connection ready, so that the sink is told of its
+  /// end.
   void write(Connection& connection);
   /// Calls on_writable for links that were full.
   void offer_room(Transport::Sink& sink);
@@ -34,8 +34,8 @@ class BatchWriter {
   ConnectionTable& table_;
   EpollSet& watch_;
   const std::size_t most_waiting_;
-  std::vector<LinkId> batched_;  // With a batch.
-  std::deque<LinkId> roomy_;     // That were full.
+  std::vector<LinkId> batched_;  // Links with a batch.
+  std::deque<LinkId> roomy_;     // Links that were full.
 };
 
 }  // namespace stretto::tcp

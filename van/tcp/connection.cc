@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading into shared memory what is small, and right into its place what is large.
+// Reads small messages into shared memory, and large payloads directly into their place.
 #include "van/tcp/connection.h"
 
 #include <fmt/core.h>
@@ -20,14 +20,14 @@ namespace stretto::tcp {
 namespace {
 
 constexpr int kReadsATurn = 16;
-// Read beyond a large payload by the call that ends it: heads and small frames that follow.
+// Bytes read beyond a large payload by the call that completes it: heads and small frames.
 constexpr std::size_t kBeyondPayload = 4096;
-// Messages after a large payload that are read like its neighbours.
+// Messages after a large payload that are read in the same way.
 constexpr int kNearLarge = 8;
 constexpr std::size_t kLeastLarge = 32 << 10;
-// Memory that a connection keeps for the starts of messages.
+// Memory that a connection keeps for partial messages.
 constexpr std::size_t kMostKept = 4096;
-// Reads of what is thrown away when we hang up.
+// Reads that discard bytes when the connection closes.
 constexpr int kMostDrains = 256;
 
 }  // namespace
@@ -45,7 +45,7 @@ Connection::Connection(LinkId id, AcceptedSocket caller, Time now, std::size_t m
   greeting_.add(greeting_of(Side::kListener));
 }
 
-// The sink knows of it from the beginning, and its user has chosen to trust it.
+// The sink knows it from the start, and the user has chosen to trust it.
 Connection::Connection(LinkId id, std::string_view to, Time now, std::size_t max_payload_bytes)
     : link(id),
       address(to),
@@ -84,7 +84,7 @@ void Connection::open() {
 }
 
 void Connection::begin(std::span<std::byte> scratch) {
-  // Where an exception left the last turn in the middle, what was read is lost with it.
+  // After an exception in the last turn its unparsed bytes are lost.
   const bool torn = !scratch_.empty();
   STRETTO_CHECK(torn || (unread_.empty() && kept_.size() <= scratch.size()));
   scratch_ = scratch;
@@ -130,7 +130,7 @@ MessageParser::Got Connection::receive() {
   }
   const std::span<std::byte> gap = parser_.gap();
   std::span<std::byte> room = scratch_.subspan(unread_.size());
-  // Of a large payload only what comes with its head is copied.
+  // Only the part of a large payload that arrived with its head is copied.
   if (gap.size() >= kLeastLarge) near_large_ = kNearLarge;
   const bool small_is_begun = gap.empty() && !unread_.empty();
   if (near_large_ > 0 && !small_is_begun) room = room.first(std::min(room.size(), kBeyondPayload));
@@ -200,7 +200,7 @@ Status Connection::why_refused() const {
 
 Status Connection::why_ended() const {
   if (!why_.ok()) return why_;
-  if (ours && stage() == Stage::kGreeting) {  // A listener that is libzmq's may say nothing.
+  if (ours && stage() == Stage::kGreeting) {  // A libzmq listener may send nothing.
     return {Code::kLinkBroken,
             fmt::format("the connection to {} has ended without a greeting; is it a Stretto node "
                         "with the same STRETTO_TRANSPORT?",
@@ -214,8 +214,8 @@ void Connection::hang_up() {
   if (!socket_.is_open()) return;
   greeting_.clear();
   output_.clear();
-  // Not SHUT_RDWR: that keeps a window shut, and a far end that waits for it to open would hear of
-  // the end from nothing but its own patience.
+  // Not SHUT_RDWR: that keeps the window closed, and a peer waiting for the window would learn of
+  // the end only by its own timeout.
   ::shutdown(socket_.get(), SHUT_WR);
   std::array<std::byte, 4096> ignored;
   for (int i = 0; i < kMostDrains; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConnectionTable: all connections of a transport by their links, and which of them want a turn.
+// ConnectionTable: all connections of a transport by link id, and the queue of ready ones.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@ namespace stretto::tcp {
 /// Thread: loop.
 class ConnectionTable {
  public:
-  /// Null if there is none.
+  /// Null if there is no such connection.
   Connection* find(LinkId link) const {
     const auto found = connections_.find(link);
     return found == connections_.end() ? nullptr : found->second.get();
@@ -24,7 +24,7 @@ class ConnectionTable {
     const LinkId link = connection->link;
     return *(connections_[link] = std::move(connection));
   }
-  /// It is not found any more; its memory goes with bury(), as it may be on the call stack.
+  /// Removes a connection; bury() frees its memory, as it may be on the call stack.
   void remove(const Connection& connection) {
     buried_.push_back(std::move(connections_.extract(connection.link).mapped()));
   }
@@ -33,14 +33,14 @@ class ConnectionTable {
     return connections_;
   }
 
-  /// It may have something to read.
+  /// The connection may have something to read.
   void make_ready(Connection& connection) {
     if (!std::exchange(connection.ready, true)) ready_.push_back(connection.link);
   }
-  /// How many are ready; some may have been removed since.
+  /// The number of ready connections; some may have been removed since.
   std::size_t ready() const { return ready_.size(); }
-  /// The first of them, which is ready no more; null if it was removed. Until end_turn() it stays
-  /// the first: an exception that leaves its turn gives it another, even if nothing more comes.
+  /// Takes the ready mark of the first ready connection; null if it was removed. It stays first
+  /// until end_turn(): after an exception in its turn it gets another without new data.
   Connection* begin_turn() const {
     Connection* const connection = find(ready_.front());
     if (connection != nullptr) connection->ready = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an address to a connection that is open.
+// From an address to an open connection.
 #include "van/tcp/connector.h"
 
 #include <fmt/core.h>
@@ -70,13 +70,13 @@ Status TcpConnector::dial_by(Connection& connection, const SocketAddress& to) {
 void TcpConnector::end_lookups(Time now) {
   for (const auto& [link, found] : lookups_.take_done()) {
     Connection* connection = table_.find(link);
-    if (connection == nullptr) continue;  // Closed since.
+    if (connection == nullptr) continue;  // Closed in the meantime.
     Status status = found.status();
     if (status.ok()) {
       connection->since = now;
       status = dial_by(*connection, *found);
     }
-    // What this process lacks is nothing that the far end could be asked about.
+    // A resource shortage of this process says nothing about the peer.
     const bool ours = status.code() == Code::kResource;
     if (!status.ok()) connection->fail(ours ? status : not_connected(*connection, status.cause()));
     if (connection->broken) table_.make_ready(*connection);

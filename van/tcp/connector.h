@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TcpConnector: connections that this end begins, until both ends have greeted. It looks names up,
-// connects, waits for the greeting, and gives each step a time limit.
+// TcpConnector: outgoing connections until both greetings have been exchanged. It resolves names,
+// connects, waits for the greeting, and gives each step a timeout.
 #pragma once
 
 #include <memory>
@@ -16,23 +16,23 @@
 
 namespace stretto::tcp {
 
-/// Thread: loop. Table and watch outlive it.
+/// Thread: loop. Table and watch must outlive it.
 class TcpConnector {
  public:
   TcpConnector(ConnectionTable& table, EpollSet& watch, const TcpOptions& options)
       : table_(table), watch_(watch), options_(options) {}
 
-  /// Puts a new connection into the table. If it fails at once it is made ready, so that the sink
-  /// hears of its end. Resource if there is no socket. `address` is the text of `to`.
+  /// Adds a new connection to the table. If it fails immediately it is made ready, so that the sink
+  /// is told of its end. kResource if there is no socket. `address` is the text of `to`.
   Status connect(LinkId link, const HostPort& to, std::string_view address, Time now);
-  /// The watch reports a connection that connects. True if its greeting can leave now.
+  /// To be called when the watch reports a connecting socket. True if its greeting can leave now.
   bool go_on(Connection& connection, Time now);
   /// The link has ended.
   void forget(LinkId link) { std::erase(beginners_, link); }
 
-  /// Connects to the names that have been looked up.
+  /// Connects to the names that have been resolved.
   void end_lookups(Time now);
-  /// Links that took too long, and the reason for each.
+  /// Links that have timed out, and the reason for each.
   std::vector<std::pair<LinkId, Status>> late(Time now);
 
  private:
@@ -42,10 +42,10 @@ class TcpConnector {
   EpollSet& watch_;
   const TcpOptions options_;
   NameLookups lookups_;
-  std::vector<LinkId> beginners_;  // Not open yet, as late() last saw them.
+  std::vector<LinkId> beginners_;  // Not open yet, at the last late() call.
 };
 
-/// The reason for a far end that does not greet as a Stretto node does.
+/// The error for a peer that does not greet as a Stretto node does.
 Status no_node(const Connection& connection);
 
 }  // namespace stretto::tcp

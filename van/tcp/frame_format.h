@@ -18,17 +18,17 @@
 
 namespace stretto::tcp {
 
-/// What a message begins with.
+/// The start of a message.
 struct MessageHead {
   std::uint32_t frames = 0;
-  std::uint32_t payload_bytes = 0;  ///< Of all that follows the headers.
+  std::uint32_t payload_bytes = 0;  ///< The bytes after the headers.
 
   std::size_t headers_bytes() const { return frames * wire::kHeaderBytes; }
 };
 inline constexpr std::size_t kHeadBytes = sizeof(MessageHead);
 static_assert(kHeadBytes == 8);
 
-/// The head at the start of `bytes`; none if more of it must come.
+/// The head at the start of `bytes`; none if it is incomplete.
 inline std::optional<MessageHead> read_head(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeadBytes) return std::nullopt;
   MessageHead head;
@@ -38,7 +38,7 @@ inline std::optional<MessageHead> read_head(std::span<const std::byte> bytes) {
 inline void write_head(std::span<std::byte> at, const MessageHead& head) {
   std::memcpy(at.first(kHeadBytes).data(), &head, kHeadBytes);
 }
-/// True if what this head announces is within the limits, so that memory may be taken for it.
+/// True if the announced message is within the limits, so that memory may be allocated.
 inline bool is_within_limits(const MessageHead& head, std::size_t max_payload_bytes) {
   if (head.frames == 0 || head.frames > kMostBatched) return false;
   return head.payload_bytes <= (head.frames == 1 ? max_payload_bytes : kMostBatchPart);

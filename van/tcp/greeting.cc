@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16 bytes: 8 of the protocol's name, 2 of the version, 1 of the side, 5 that are reserved.
+// The 16 bytes: 8 for the protocol's name, 2 for the version, 1 for the side, 5 reserved.
 #include "van/tcp/greeting.h"
 
 #include <algorithm>

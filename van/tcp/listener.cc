@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket calls of who listens.
+// The socket calls of a listener.
 #include "van/tcp/listener.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@
 namespace stretto::tcp {
 namespace {
 
-// Who connects while our loop is busy waits in the kernel. It cuts this to net.core.somaxconn.
+// While our loop is busy, new connections wait in the kernel. It cuts this to net.core.somaxconn.
 constexpr int kBacklog = 4096;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket that others connect to.
+// The listening socket of the TCP transport. It pauses while no descriptor is free.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@
 
 namespace stretto::tcp {
 
-/// Thread: loop. The watch outlives it.
+/// Thread: loop. The watch must outlive it.
 class ListeningSocket {
  public:
-  /// Listens at host:port, where host is an IPv4 address of this host or localhost. The watch tells
-  /// of those who connect by `token`.
+  /// Listens at host:port, where host is an IPv4 address of this host or localhost. The watch
+  /// reports new connections by `token`.
   static Result<ListeningSocket> open(std::string_view address, EpollSet& watch,
                                       std::uint64_t token);
 
-  /// That others can connect to.
+  /// The address that peers can connect to.
   const std::string& address() const { return address_; }
-  /// The next one who has connected. Where no descriptor is left for it, nobody is heard of until
-  /// listen_again(): a listener that is always readable stops nobody.
+  /// The next new connection. If no descriptor is left for it, the watch reports no connections
+  /// until listen_again(): a listener that is always readable would keep the loop from waiting.
   AcceptedSocket accept();
-  /// Has the watch tell of those who connect, if it does not.
+  /// Has the watch report new connections again.
   void listen_again();
 
  private:
@@ -39,7 +39,7 @@ class ListeningSocket {
   std::string address_;
   EpollSet* watch_;
   std::uint64_t token_;
-  bool listening_ = true;  // Is in the watch.
+  bool listening_ = true;  // The watch has it.
   LogLimiter lack_;
 };
 

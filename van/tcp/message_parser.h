@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MessageParser: makes messages of the bytes of one connection. It judges each message by its head,
-// before it takes memory for the rest.
+// MessageParser: splits the bytes of one connection into messages. It checks each message by its
+// header before it allocates memory for the rest.
 #pragma once
 
 #include <cstddef>
@@ -13,44 +13,44 @@
 
 namespace stretto::tcp {
 
-/// Thread: loop. Pure, but for memory.
+/// Thread: loop. Pure, except for memory.
 class MessageParser {
  public:
   enum class Got : std::uint8_t {
-    kNothing,   ///< There is no whole message yet; what is left of the bytes is the start of one.
-    kGreeting,  ///< The far end's greeting is good: messages follow.
+    kNothing,   ///< No whole message yet; the remaining bytes are the start of one.
+    kGreeting,  ///< The peer's greeting is good: messages follow.
     kFrame,     ///< Headers and payloads of one frame, or of a batch.
-    kMalformed  ///< Anything else; nothing can be made of what follows.
+    kMalformed  ///< Anything else; the bytes that follow cannot be parsed.
   };
 
   /// `far`: the side of the end that sends these bytes.
   MessageParser(std::size_t max_payload_bytes, Side far)
       : max_payload_bytes_(max_payload_bytes), far_(far) {}
-  /// Payloads of later frames may be as large as this.
+  /// The size limit for payloads of later frames.
   void set_limit(std::size_t max_payload_bytes) { max_payload_bytes_ = max_payload_bytes; }
 
   /// Takes the greeting, or one message, from the start of `bytes`.
   Got take(std::span<const std::byte>& bytes);
 
-  /// Where the next bytes of a large payload belong; empty: there is none begun. They may be
-  /// received right there.
+  /// Where the next bytes of a large payload belong; empty if no large payload is partial. They may
+  /// be received into it directly.
   std::span<std::byte> gap();
-  /// So many bytes have been put into the gap; kFrame, kMalformed or kNothing.
+  /// Records that `bytes` bytes were put into the gap; returns kFrame, kMalformed or kNothing.
   Got filled(std::size_t bytes);
 
-  // Of the frame that was got, until the next call. Headers may lie in the bytes that were taken.
+  // The frame of the last call, until the next one. Headers may lie in the bytes that were taken.
   std::span<const std::byte> headers() const { return headers_; }
   std::size_t frames() const { return headers_.size() / wire::kHeaderBytes; }
-  /// Of a batch: lengths and payloads.
+  /// The lengths and payloads of a batch.
   std::span<const std::byte> payloads() const { return payloads_; }
-  /// Of one frame.
+  /// The payload of a single frame.
   Buffer take_payload();
 
-  /// The rest of a message's payload has yet to come.
+  /// A message's payload is partial.
   bool has_begun() const { return state_ == State::kLarge; }
-  /// What the far end's greeting was found to be.
+  /// The result of the check of the peer's greeting.
   GreetingCheck greeting() const { return greeting_; }
-  /// Memory for a message that has begun.
+  /// Memory held for a partial message.
   std::size_t held_bytes() const { return large_.size() + kept_headers_.capacity(); }
 
  private:
@@ -67,9 +67,9 @@ class MessageParser {
   GreetingCheck greeting_ = GreetingCheck::kIncomplete;
   std::span<const std::byte> headers_;
   std::span<const std::byte> payloads_;
-  std::vector<std::byte> kept_headers_;  // While a large payload comes.
+  std::vector<std::byte> kept_headers_;  // While a large payload arrives.
   Buffer large_;
-  std::size_t filled_ = 0;  // Of large_.
+  std::size_t filled_ = 0;  // Bytes of large_.
 };
 
 }  // namespace stretto::tcp

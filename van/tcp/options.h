@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be chosen about the TCP transport, and the words its parts share.
+// The options of the TCP transport, and constants that its parts share.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,36 +15,36 @@
 namespace stretto {
 
 struct TcpOptions {
-  /// Longer parts end their connection before memory is taken for them.
+  /// A longer part ends its connection before memory is allocated.
   std::size_t max_payload_bytes = wire::kMaxPayloadBytes;
-  /// Frames that one link may hold at either end before try_send answers kFull.
+  /// Frames that one link may hold at either end before try_send returns kFull.
   int queue_frames = 256;
-  /// Links, accepted and connected. More are refused.
+  /// Accepted and connected links. More are refused.
   std::size_t max_links = 1024;
-  /// Accepted connections that are not admitted. More are hung up on, oldest first.
+  /// Pending connections: accepted, not admitted. More are closed, oldest first.
   std::size_t max_pending = 128;
-  /// Memory that a connection may take before it is admitted, but for what it begins with, and that
-  /// all such may take together.
+  /// Memory that a pending connection may take in addition to its initial state, and that all of
+  /// them may take together.
   std::size_t pending_bytes = wire::kMaxControlBytes;
   std::size_t all_pending_bytes = std::size_t{16} << 20;
-  /// Within which a connection that we make must be there, and then its far end must
-  /// greet: by its loop, which may be busy for a while.
+  /// The limits for an outgoing connection to be established, and then for the peer's greeting,
+  /// which its possibly busy loop sends.
   Duration connect_timeout = 5s;
   Duration greeting_timeout = 15s;
-  /// Within which one that was accepted must be admitted.
+  /// The limit for an accepted connection to be admitted.
   Duration handshake_timeout = 5s;
 };
 
 namespace tcp {
 
-/// Of a socket towards this host. The kernel's default grows in steps that stall a link of several
-/// GB/s; towards a network the kernel's own growth is left alone.
+/// For sockets to this host. The kernel's default grows in steps that stall a link of several GB/s;
+/// for networks the kernel's own growth is kept.
 inline void enlarge_send_buffer(int socket) {
   constexpr int kBytes = 256 << 10;
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kBytes, sizeof kBytes);  // It works without, too.
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kBytes, sizeof kBytes);  // Optional.
 }
 
-/// Token of the watch; those of links are their ids.
+/// The listener's token in the watch; a link's token is its id.
 inline constexpr std::uint64_t kListenerToken = 0;
 
 }  // namespace tcp

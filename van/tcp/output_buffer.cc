@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each message gets its head here, and many pieces leave by one call.
+// Adds a head to each message, and sends many pieces by one call.
 #include "van/tcp/output_buffer.h"
 
 #include <sys/socket.h>
@@ -17,7 +17,7 @@
 namespace stretto::tcp {
 namespace {
 
-constexpr std::size_t kMostPieces = 64;      // That leave by one call.
+constexpr std::size_t kMostPieces = 64;      // Sent by one call.
 constexpr std::size_t kLeastInPlace = 4096;  // Smaller payloads are copied.
 
 MessageHead head_of(std::size_t frames, std::size_t payload_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutputBuffer: what waits to leave by one connection until the kernel takes it.
+// OutputBuffer: the outgoing bytes of one connection until the kernel takes them.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,17 @@ namespace stretto::tcp {
 /// Thread: loop.
 class OutputBuffer {
  public:
-  /// Bytes that are no message: the greeting.
+  /// Adds bytes that are no message: the greeting.
   void add(std::span<const std::byte> bytes);
-  /// Large payloads are lent until they have left, or this ends; small ones are copied.
+  /// Large payloads are lent until they have left or this object ends; small ones are copied.
   void add(const wire::Header& header, const Buffer& payload);
-  /// All of a batch, which is empty then.
+  /// Adds all of a batch, and empties it.
   void add(FrameBatch& batch);
 
   bool empty() const { return pieces_.empty(); }
-  /// Messages of which something is left; a batch is one.
+  /// Messages not sent completely; a batch counts as one.
   std::size_t messages() const { return messages_; }
-  /// Submits what the socket takes now: 0, EAGAIN if it took not all of it, or why the
-  /// connection has ended.
+  /// Submits what the socket takes now: 0, EAGAIN if some is left, or why the connection has ended.
   int write(int descriptor);
   /// Drops everything.
   void clear();
@@ -37,7 +36,7 @@ class OutputBuffer {
   void remove(std::size_t bytes);
 
   std::deque<Piece> pieces_;
-  std::size_t gone_ = 0;  // Bytes of the first piece that have left.
+  std::size_t gone_ = 0;  // Bytes of the first piece already sent.
   std::size_t messages_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums.
+// Sums of held memory.
 #include "van/tcp/pending_connections.h"
 
 #include <utility>

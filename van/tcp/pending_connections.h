@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PendingConnections: accepted connections that are not admitted yet, and the memory that they hold
-// together. Both are bounded.
+// PendingConnections: accepted connections that are not admitted yet, and their total memory. Both
+// are bounded.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace stretto::tcp {
 namespace {
 
 constexpr Duration kLookEvery = 1s;
-constexpr int kMostAccepted = 64;  // At once.
+constexpr int kMostAccepted = 64;  // Per call.
 using Stage = Connection::Stage;
 
 Status is_no_frame(Connection& connection) {
@@ -36,7 +36,7 @@ void deliver(Transport::Sink& sink, Connection& connection) {
 
 }  // namespace
 
-// Room for all of a message but a large payload, and a head more.
+// Holds a whole message except a large payload, and another head.
 TcpLinks::~TcpLinks() {
   static_assert(kScratchBytes >= kMostBatched * wire::kHeaderBytes + 2 * kHeadBytes + kLeastAlone);
   for (const auto& [link, connection] : table_.all()) connection->hang_up();
@@ -160,7 +160,7 @@ void TcpLinks::introduce(Transport::Sink& sink, Connection& connection) {
 
 // ---- ending
 
-// The link is not known any more; its memory goes when the turn is over.
+// The link is no longer known; its memory is freed after the turn.
 void TcpLinks::end(Connection& connection) {
   connection.over = true;
   if (!connection.admitted) pending_.remove(connection);
@@ -198,7 +198,7 @@ void TcpLinks::look_around(Transport::Sink& sink) {
   if (now < next_look_) return;
   next_look_ = now + kLookEvery;
   for (auto& [link, why] : connector_.late(now)) {
-    Connection* connection = table_.find(link);  // The sink may have closed it meanwhile.
+    Connection* connection = table_.find(link);  // The sink may have closed it.
     if (connection != nullptr) end_with(sink, *connection, std::move(why));
   }
   if (listener_) {
@@ -207,8 +207,8 @@ void TcpLinks::look_around(Transport::Sink& sink) {
   }
 }
 
-// A connection with unread bytes is not silent. Many connections at once are no flood: their
-// greetings are in flight, or not read yet.
+// A connection with unread bytes is not silent. Many new connections are no flood: their greetings
+// are in flight, or not read yet.
 void TcpLinks::close_pending(Transport::Sink& sink, Time now) {
   std::vector<LinkId> early;
   for (const LinkId link : pending_.links()) {
@@ -216,7 +216,7 @@ void TcpLinks::close_pending(Transport::Sink& sink, Time now) {
     if (!connection.ready && now - connection.since >= kLookEvery) early.push_back(link);
   }
   for (std::size_t i = 0; i < early.size(); ++i) {
-    Connection* connection = table_.find(early[i]);  // The sink may have closed it meanwhile.
+    Connection* connection = table_.find(early[i]);  // The sink may have closed it.
     if (connection == nullptr) continue;
     const bool late = now - connection->since >= options_.handshake_timeout;
     if (!late && early.size() - i <= options_.max_pending) return;
@@ -241,7 +241,7 @@ void TcpLinks::look_at_paths(Transport::Sink& sink, Time now, Duration dead_afte
   }
   for (auto& [link, why] : dead) {
     Connection* connection = table_.find(link);
-    if (connection == nullptr) continue;  // The sink has closed it meanwhile.
+    if (connection == nullptr) continue;  // The sink has closed it.
     end_with(sink, *connection, std::move(why));
   }
 }

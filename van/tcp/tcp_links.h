@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TcpLinks: the links that this end accepted and those that it connected. All of their
-// sockets are the loop's own: no thread lies between (docs/decisions, 0055). A peer that has not
-// been admitted may cost little, and all such peers together.
+// TcpLinks: the accepted and outgoing links. The loop owns all of their sockets, without another
+// thread (docs/decisions, 0055). Pending connections are limited singly and together.
 #pragma once
 
 #include <memory>
@@ -27,7 +26,7 @@ namespace stretto::tcp {
 /// Thread: loop.
 class TcpLinks {
  public:
-  /// The watch tells of connections by their links. It and the clock outlive this.
+  /// The watch reports connections by link id. Watch and clock must outlive this.
   TcpLinks(const TcpOptions& options, EpollSet& watch, const Clock& clock)
       : options_(options),
         watch_(watch),
@@ -40,40 +39,40 @@ class TcpLinks {
   TcpLinks& operator=(const TcpLinks&) = delete;
 
   void listen(ListeningSocket listener) { listener_ = std::move(listener); }
-  /// Where it listens, as others can connect to it; empty if it does not.
+  /// The listening address for peers; empty if it does not listen.
   std::string address() const { return listener_ ? listener_->address() : std::string(); }
-  /// Links that were announced, or that we connected, and that have not ended.
+  /// Links that were announced or that we connected, and that have not ended.
   std::size_t size() const { return announced_; }
-  /// Begins to connect; `address` is what `to` was read from. Resource if there is no socket.
+  /// Starts to connect; `address` is the text of `to`. kResource if there is no socket.
   Result<LinkId> connect(const HostPort& to, std::string_view address);
 
   /// The watch reports this token: kListenerToken or a link.
   void notice(std::uint64_t token);
-  /// True if receive() has something to do.
+  /// True if receive() has work.
   bool has_ready() const { return table_.ready() > 0; }
-  /// Delivers at most `limit` frames, and the ends of links once all that came before has been.
+  /// Delivers at most `limit` frames, and the ends of links after all of their earlier frames.
   Turn receive(Transport::Sink& sink, int limit);
   BatchWriter& writer() { return writer_; }
   void admit(LinkId link);
   void close(LinkId link);
-  /// Null if there is none.
+  /// Null if there is no such link.
   const Connection* find(LinkId link) const { return table_.find(link); }
 
-  /// Handles what no descriptor reports: names that have been looked up, connections that took too
-  /// long to begin, and, once a second, pending connections past their timeout, or the oldest
-  /// silent ones if there are too many.
+  /// Handles what no descriptor reports: resolved names, connections past their timeout, and, once
+  /// a second, pending connections past their timeout, or the oldest silent ones if there are too
+  /// many.
   void look_around(Transport::Sink& sink);
   /// Breaks links whose paths are dead (PathLiveness).
   void look_at_paths(Transport::Sink& sink, Time now, Duration dead_after);
-  /// Connections that are over, and may have been on the call stack until now.
+  /// Frees connections that have ended, which may have been on the call stack.
   void bury() { table_.bury(); }
 
-  /// How long one may wait for the watch, at most `wait`.
+  /// How long the caller may wait for the watch, at most `wait`.
   Duration may_wait(Duration wait) const;
 
  private:
   static constexpr std::size_t kScratchBytes = 64 << 10;
-  // A loop that has links polls twice a second (PathLiveness::interval).
+  // A loop with links polls twice a second (PathLiveness::interval).
   static constexpr Duration kMostBetweenPolls = 1s;
 
   void accept();

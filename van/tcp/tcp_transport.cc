@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop over the sockets: who has something gets a turn, in order, a bounded number of frames a
-// poll.
+// The loop over the sockets: ready connections get turns in order, and a poll delivers a bounded
+// number of frames.
 #include "van/tcp/tcp_transport.h"
 
 #include <fmt/core.h>
@@ -109,7 +109,7 @@ Transport::Sent TcpTransport::try_send(LinkId link, const wire::Header& header,
 }
 
 Duration TcpTransport::may_wait(Duration wait) const {
-  // Looks at paths that are far apart would look like standing still.
+  // Paths must be checked regularly: PathLiveness takes a long gap for a suspended loop.
   if (links_.size() > 0 || !links_.address().empty()) {
     wait = std::min(wait, std::max(Duration::zero(), Duration(next_look_at_paths_ - clock_.now())));
   }
@@ -133,7 +133,7 @@ void TcpTransport::poll_unsignalled(Sink& sink) {
 
 void TcpTransport::take_turn(Sink& sink) {
   deliver(sink);
-  links_.writer().flush();  // What the sink has answered.
+  links_.writer().flush();  // The sink's replies.
   look_at_paths(sink);
   links_.writer().offer_room(sink);
   links_.look_around(sink);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TCP transport: frames over sockets of its own, on the loop's thread. docs/TRANSPORTS.md tells
+// The TCP transport: frames over its own sockets, on the loop's thread. docs/TRANSPORTS.md explains
 // how it keeps the contract of van/transport/transport.h.
 //
 //   auto transport = make_tcp_transport({});

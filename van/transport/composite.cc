@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts are polled in turn, without waiting; what waits is one epoll over all of their descriptors,
-// and only a part whose descriptor is readable asks its own.
-// A link has a number of the composite's, and behind it a part and that part's number.
+// Parts are polled round robin without waiting; the composite waits with one epoll over all of
+// their descriptors, and only a part whose descriptor is readable polls its own. A composite's link
+// id maps to a part and the part's link id.
 #include "van/transport/composite.h"
 
 #include <fmt/core.h>
@@ -48,7 +48,7 @@ class Composite final : public Transport {
   Duration may_wait(Duration wait) const override;
 
  private:
-  // A transport, and its links by their numbers there. As its sink it tells ours of them.
+  // A transport and its links by its own ids. As its sink it forwards calls to our sink.
   class Part final : public Sink {
    public:
     Part(Composite& owner, std::unique_ptr<Transport> made)
@@ -58,7 +58,7 @@ class Composite final : public Transport {
 
     bool signalled = false;  // Its descriptor is readable.
     const std::unique_ptr<Transport> transport;
-    std::unordered_map<LinkId, LinkId> links;  // From the part's number to ours.
+    std::unordered_map<LinkId, LinkId> links;  // From the part's ids to ours.
 
    private:
     void on_link(LinkId link) override;
@@ -81,15 +81,15 @@ class Composite final : public Transport {
   bool poll_parts(Sink& sink);
 
   const CompositeOptions options_;
-  std::vector<Way> ways_;                     // Their transports have become parts.
-  std::vector<std::unique_ptr<Part>> parts_;  // The first goes everywhere; the others as ways_.
+  std::vector<Way> ways_;                     // Their transports have moved to parts_.
+  std::vector<std::unique_ptr<Part>> parts_;  // The first reaches all; the others match ways_.
   std::unordered_map<LinkId, Place> places_;
   LinkId last_id_ = 0;
   std::string address_;
   EpollSet watch_;
   bool woken_ = false;
   bool polling_ = false;
-  std::size_t first_ = 0;  // Whose turn it is to be polled first.
+  std::size_t first_ = 0;  // The part that is polled first.
   LoopOwner owner_;
 };
 
@@ -136,7 +136,7 @@ Result<std::string> Composite::listen(std::string_view address) {
   return address_;
 }
 
-// A way that cannot be listened at is one that others are not told of.
+// A transport that cannot listen is left out of the address.
 std::string Composite::listen_by_ways(std::string_view asked, std::string address) {
   for (const Way& way : ways_) {
     const Result<std::string> where = way.listen(way_in(asked, way.name));
@@ -231,7 +231,7 @@ bool Composite::ends_with_process(LinkId link) const {
 
 // ---- memory
 
-// Memory of the first better way that is in use: who is reached otherwise takes it as well.
+// Memory of the first local transport in use; links over other transports send it as well.
 Buffer Composite::allocate(std::size_t bytes) {
   for (std::size_t i = 1; i < parts_.size(); ++i) {
     if (!parts_[i]->links.empty()) return parts_[i]->transport->allocate(bytes);
@@ -254,8 +254,8 @@ Transport::Copied Composite::copied() const {
 void Composite::poll(Sink& sink, Duration wait) {
   owner_.check();
   const Polling polling(polling_);
-  // First what is known already, and what waits to leave: a part that has much to do must not keep
-  // the others from being looked at.
+  // Polls first what is known and flushes waiting frames: a busy part must not keep the others from
+  // being polled.
   const bool called = poll_parts(sink);
   const Duration at_most = called ? Duration::zero() : may_wait(wait);
   for (const std::uint64_t token : watch_.wait(at_most, woken_)) {
@@ -264,7 +264,7 @@ void Composite::poll(Sink& sink, Duration wait) {
   poll_parts(sink);
 }
 
-// The watch tells of all descriptors of parts.
+// The watch has the descriptors of all parts.
 std::optional<bool> Composite::has_come(Asked asked) {
   if (asked == Asked::kSystem) return watch_.has_come();
   bool come = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// epoll_wait and its event of our own.
+// The calls of epoll, and the eventfd behind wake().
 #include "van/transport/epoll_set.h"
 
 #include <poll.h>
@@ -27,7 +27,7 @@ Status EpollSet::open() {
   if (!epoll_.is_open()) return failure("wanted an epoll descriptor", errno);
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.is_open()) return failure("wanted an eventfd descriptor", errno);
-  // By its edges, so that nobody has to read it: each wake is told once.
+  // Edge-triggered, so that no thread has to read it: each wake is reported once.
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = kWakeToken;
@@ -62,7 +62,7 @@ const std::vector<std::uint64_t>& EpollSet::wait(Duration wait, bool& woken) {
   const int count =
       ::epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, static_cast<int>(milliseconds));
   tokens_.clear();
-  for (int i = 0; i < count; ++i) {  // count is -1 if a signal came: then nothing is readable.
+  for (int i = 0; i < count; ++i) {  // count is -1 after a signal: then nothing is readable.
     const std::uint64_t token = events[static_cast<std::size_t>(i)].data.u64;
     if (token == kWakeToken) {
       woken = true;
@@ -80,7 +80,7 @@ bool EpollSet::has_come() const {
 
 void EpollSet::wake() {
   const std::uint64_t one = 1;
-  // It is refused only after 2^64 - 2 wakes: in centuries.
+  // It fails only after 2^64 - 2 wakes.
   if (::write(wake_.get(), &one, sizeof one) < 0) return;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EpollSet: waits until one of many descriptors is readable, or writable where that is wanted, or
-// until somebody calls wake(). By epoll, so that only what has something to say costs anything.
+// EpollSet: waits until one of many descriptors is readable, or writable if requested, or until a
+// thread calls wake(). With epoll, idle descriptors cost nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace stretto {
 class EpollSet {
  public:
   Status open();
-  /// Level-triggered. `token` says later which descriptor it was; kWakeToken is taken.
+  /// Level-triggered. wait() returns `token` for the descriptor; kWakeToken is reserved.
   Status add(int descriptor, std::uint64_t token);
-  /// Whether one that was added is also told of when it is writable.
+  /// Whether an added descriptor is also reported when it is writable.
   void want_room(int descriptor, std::uint64_t token, bool wanted);
-  /// One that was added, and is still open.
+  /// The descriptor must have been added and still be open.
   void remove(int descriptor);
-  /// The tokens of some descriptors that are readable, or writable where that is wanted; none if
-  /// `wait` has passed. Valid until the next call. `woken` becomes true if wake() was called.
+  /// The tokens of some descriptors that are readable, or writable if requested; empty if `wait`
+  /// has passed. Valid until the next call. Sets `woken` if wake() was called.
   const std::vector<std::uint64_t>& wait(Duration wait, bool& woken);
-  /// True if wait() would find something, which it still does afterwards.
+  /// True if wait() would return something now; it still does afterwards.
   bool has_come() const;
-  /// Makes a wait, or the next one, return. Thread: any.
+  /// Makes the current wait, or the next one, return. Thread: any.
   void wake();
-  /// Readable when wait() would find something.
+  /// Readable when wait() would return something.
   int descriptor() const { return epoll_.get(); }
 
   static constexpr std::uint64_t kWakeToken = ~std::uint64_t{0};

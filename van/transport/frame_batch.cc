@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting frames together and taking them apart.
+// Packing and unpacking of batches.
 #include "van/transport/frame_batch.h"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FrameBatch: small frames of one link that leave as one message. The kernel does about as much for
-// a message of 200 bytes as for one of 20 KB. Frames of one turn of the loop therefore travel
-// together: all headers, then the length of each payload, 4 bytes each, then the payloads.
+// FrameBatch: small frames of one link sent as one message. A message of 200 bytes costs the kernel
+// about as much as one of 20 KB. So the frames of one loop iteration leave together: all headers,
+// then the lengths of the payloads, 4 bytes each, then the payloads.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,21 @@
 
 namespace stretto {
 
-/// Smaller payloads travel with others, and are copied out of the memory that they were received
-/// into.
+/// Smaller payloads are batched, and copied out of the memory into which they were received.
 inline constexpr std::size_t kLeastAlone = 8192;
 
-/// Frames of one message, at most, and bytes of its payloads with their lengths.
+/// Limits of one message: its frames, and the bytes of its payloads with their lengths.
 inline constexpr std::size_t kMostBatched = 256;
 inline constexpr std::size_t kMostBatchBytes = 64 << 10;
 inline constexpr std::size_t kMostBatchPart =
     kMostBatchBytes + kLeastAlone + kMostBatched * sizeof(std::uint32_t);
 
-/// True if headers and payloads of a message are one frame, or a batch, with no payload larger than
-/// this. A peer can send other lengths than it announced; nothing else is checked.
+/// True if headers and payloads of a message are one frame, or a batch, and no payload exceeds the
+/// limit. A peer can send other lengths than it announced; that is the only check.
 bool is_frame_or_batch(std::span<const std::byte> headers, std::span<const std::byte> payloads,
                        std::size_t max_payload_bytes);
 
-/// Frames that have been taken and not yet submitted. Thread: loop.
+/// Accepted frames that have not been submitted yet. Thread: loop.
 class FrameBatch {
  public:
   struct Frame {
@@ -38,17 +37,17 @@ class FrameBatch {
     Buffer payload;
   };
 
-  /// Towards this host a batch may be larger: no other host's frames wait for it.
+  /// A batch to this host may be larger: no other host's frames wait for it.
   explicit FrameBatch(bool local) : most_bytes_(local ? kMostBatchBytes : kMostBatchBytes / 4) {}
 
-  /// True for frames that may wait for others. They leave at the next poll at the latest.
+  /// True for frames that may wait for others, until the next poll at most.
   static bool takes(const Buffer& payload) { return payload.size() < kLeastAlone; }
   void add(const wire::Header& header, const Buffer& payload);
   bool empty() const { return frames_.empty(); }
-  /// It should leave now.
+  /// The batch should leave now.
   bool full() const { return bytes_ >= most_bytes_ || frames_.size() == kMostBatched; }
   const std::vector<Frame>& frames() const { return frames_; }
-  /// Of the message that the frames make, and what it holds.
+  /// The sizes and contents of the message that the frames make.
   std::size_t headers_bytes() const { return frames_.size() * wire::kHeaderBytes; }
   std::size_t payloads_bytes() const;
   void write_headers(std::span<std::byte> at) const;
@@ -61,14 +60,13 @@ class FrameBatch {
   std::vector<Frame> frames_;
 };
 
-/// The frames of a message that came, which is_frame_or_batch() has checked. Thread: loop.
+/// The frames of a received message that is_frame_or_batch() has checked. Thread: loop.
 class UnpackedFrames {
  public:
-  /// `whole`: makes a Buffer of the payload where the message is one frame.
+  /// `whole`: makes a Buffer of the payload if the message is one frame.
   UnpackedFrames(std::span<const std::byte> headers, std::span<const std::byte> payloads,
                  std::function<Buffer()> whole);
-  /// The next frame: its header, which lives as long as the message, and its payload. False: no
-  /// more.
+  /// The next frame: its header, valid as long as the message, and its payload. False at the end.
   bool next(wire::HeaderView& header, Buffer& payload);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three ways in which a path is dead.
+// The three cases of a dead path.
 #include "van/transport/path_liveness.h"
 
 #include <fmt/core.h>
@@ -10,7 +10,7 @@ namespace stretto {
 namespace {
 
 constexpr Duration kStoodStill = 2s;
-constexpr int kLooks = 10;  // In the limit.
+constexpr int kLooks = 10;  // Within the limit.
 
 double in_seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transports share that poll many links.
+// Shared parts of transports that poll many links.
 #pragma once
 
 #include "common/check.h"
@@ -7,8 +7,8 @@
 
 namespace stretto {
 
-/// Sets `polling` as long as it lives, and so not beyond an exception that leaves the poll: where
-/// memory runs out its loop goes on, to tell others. A poll in a poll is a bug. Thread: loop.
+/// Sets `polling` during its lifetime, so an exception clears it: after a failed allocation the
+/// loop continues, to tell peers. A nested poll is a bug. Thread: loop.
 class Polling {
  public:
   explicit Polling(bool& polling) : polling_(polling) {
@@ -23,11 +23,11 @@ class Polling {
   bool& polling_;
 };
 
-/// Hands out LinkIds; none twice, but after 2^32. Thread: loop.
+/// Hands out LinkIds, unique until 2^32. Thread: loop.
 class LinkIds {
  public:
   LinkId next() { return ++last_; }
-  /// One that is not 0 and not in use, however many have been handed out.
+  /// An id that is not 0 and not in use, even after a wrap-around.
   template <typename Used>
   LinkId next_unused(Used used) {
     LinkId link = next();
@@ -39,11 +39,11 @@ class LinkIds {
   LinkId last_ = 0;
 };
 
-/// What a link, or some, did in its turn.
+/// The result of a turn of one or several links.
 struct Turn {
   int frames = 0;       ///< Messages read, good or bad.
   bool called = false;  ///< The sink was called.
-  bool more = false;    ///< There may be more: give it another turn without waiting.
+  bool more = false;    ///< There may be more: call again without waiting.
 };
 
 }  // namespace stretto

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolledClock: time that passes only while a transport is polled.
+// PolledClock: a clock that runs only while a transport is polled.
 //
-// While a loop stands still (a stopped process, a long turn, an endpoint that takes long to open)
-// what far ends have sent waits in the kernel: their silence says nothing about them.
+// A loop may be suspended: a stopped process, a long iteration, an endpoint that opens slowly.
+// Received data then waits in the kernel, and a peer's silence says nothing about the peer.
 #pragma once
 
 #include <algorithm>
@@ -11,22 +11,22 @@
 
 namespace stretto {
 
-/// Between two looks `most` passes at the most, however long it was. Thread: loop. The clock
-/// outlives it.
+/// Between two look() calls time advances by at most `most`. Thread: loop. The clock must outlive
+/// it.
 class PolledClock {
  public:
   PolledClock(const Clock& clock, Duration most)
       : clock_(clock), most_(most), looked_(clock.now()), time_(looked_) {}
 
   Time now() const { return at(clock_.now()); }
-  /// A poll is over: now().
+  /// To be called after each poll: returns now().
   Time look() {
     const Time real = clock_.now();
     time_ = at(real);
     looked_ = real;
     return time_;
   }
-  /// A transport that waits for a time must look as often as this.
+  /// A transport that waits for a deadline must call look() at least this often.
   Duration most() const { return most_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver, on its thread.
+// The resolver's thread.
 #include "van/transport/resolver.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolver: looks up the address of a host's name, on a thread of its own, since that may take any
-// time and the loop must go on.
+// Resolver: resolves a host name on its own thread, since that may take any time and the loop must
+// not block.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@ namespace stretto {
 /// Thread: loop.
 class Resolver {
  public:
-  /// `done` is called, on the lookup's thread, when the outcome is there. Resource if there is no
-  /// thread.
+  /// Calls `done` on the lookup's thread when the outcome is available. kResource if no thread can
+  /// be started.
   static Result<std::unique_ptr<Resolver>> begin(const HostPort& to, std::function<void()> done);
-  /// Waits for the resolver.
+  /// Waits for the lookup.
   ~Resolver() = default;
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
   bool done() const { return done_.load(std::memory_order_acquire); }
-  /// Once it is done.
+  /// Valid once done().
   const Result<SocketAddress>& outcome() const;
 
  private:
@@ -40,13 +40,13 @@ class Resolver {
   std::jthread thread_;  // Last: it uses the others.
 };
 
-/// The names of far ends that are looked up, by link. One whose link has been closed goes on: its
+/// The host names being resolved, by link. A lookup whose link has been closed continues: its
 /// thread cannot be stopped. Thread: loop.
 class NameLookups {
  public:
   /// As Resolver::begin().
   Status begin(LinkId link, const HostPort& to, std::function<void()> done);
-  /// Those that are done since, each once.
+  /// Lookups finished since the last call, each once.
   std::vector<std::pair<LinkId, Result<SocketAddress>>> take_done();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP_INFO, read. linux/tcp.h has more of it than netinet/tcp.h, and the two exclude each other.
+// Reads TCP_INFO. linux/tcp.h has more of it than netinet/tcp.h, and the two exclude each other.
 #include "van/transport/tcp_info.h"
 
 #include <linux/tcp.h>
@@ -30,12 +30,12 @@ std::optional<PathSample> path_signs(int descriptor) {
   if (!found) return std::nullopt;
   const tcp_info& info = *found;
   PathSample signs;
-  if (info.tcpi_state != kEstablished) return signs;  // Its end is in flight, and will be told.
+  if (info.tcpi_state != kEstablished) return signs;  // Its end is in flight, and will be reported.
   signs.acked_bytes = info.tcpi_bytes_acked;
   signs.silence =
       std::chrono::milliseconds(std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv));
-  // A far end that reads nothing has closed its window. Its kernel answers probes then, and
-  // acknowledges no bytes; what is repeated may be answered each time.
+  // A peer that does not read has closed its window. Its kernel then answers probes without
+  // acknowledging bytes; each retransmission may be answered.
   const bool tells_window = size >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof info.tcpi_snd_wnd;
   const bool shut = tells_window && info.tcpi_snd_wnd == 0;
   signs.unacked = info.tcpi_unacked > 0 && !shut;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells of a TCP connection, as signs for PathLiveness. Linux only, as all of the
-// van; a kernel that tells less (a sandbox's) makes paths that never look dead.
+// The kernel's statistics of a TCP connection, as samples for PathLiveness. Linux only, as all of
+// the van; with a kernel that reports less (a sandbox's) paths never look dead.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,25 @@
 
 namespace stretto {
 
-/// Idle seconds after which a connection asks the far end's kernel whether it is there, seconds
-/// between two such questions, and how many may stay without an answer: the most there is, so that
-/// it is PathLiveness that decides, and says why.
+/// Keep-alive settings: idle seconds before the first probe, seconds between probes, and unanswered
+/// probes. The last is the maximum, so that PathLiveness decides and gives the reason.
 inline constexpr int kKeepAliveIdle = 1;
 inline constexpr int kKeepAliveInterval = 1;
 inline constexpr int kKeepAliveTries = 127;
 
 /// None if the descriptor is no TCP connection. Thread: any.
 std::optional<PathSample> path_signs(int descriptor);
-/// None if the descriptor is no TCP connection, or nothing was acknowledged yet. Thread: any.
+/// None if the descriptor is no TCP connection, or nothing has been acknowledged yet. Thread: any.
 std::optional<Transport::RoundTrips> round_trips_of(int descriptor);
-/// Bytes that the connection has brought since its beginning; none if the kernel does not tell.
-/// Thread: any.
+/// Bytes received over the connection in total; none if the kernel does not report them. Thread:
+/// any.
 std::optional<std::uint64_t> received_bytes_of(int descriptor);
-/// Bytes of these that its program has not read; 0 if the kernel does not tell.
+/// Received bytes that the program has not read; 0 if the kernel does not report them.
 std::uint64_t unread_bytes_of(int descriptor);
-/// Lets a connection of ours ask as above.
+/// Enables the keep-alive probes above.
 void keep_alive(int descriptor);
-/// For a path that is dead: closing the connection tells the far end at once, by a reset, which is
-/// small. What tells it else is queued behind what the path has lost.
+/// For a dead path: closing the connection then sends a reset, which is small, immediately.
+/// Otherwise the end is queued behind the data that the path has lost.
 void reset_when_closed(int descriptor);
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// connect() and accept() of sockets that do not block, and what they are given.
+// connect() and accept() of non-blocking sockets, and their options.
 #include "van/transport/tcp_sockets.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses and calls of TCP sockets that transports share. None of them waits.
+// Addresses and calls of TCP sockets that transports share. None of them blocks.
 #pragma once
 
 #include <optional>
@@ -13,32 +13,32 @@
 
 namespace stretto {
 
-/// Where to listen for `address`, host:port with a host in digits or localhost, such as
-/// "127.0.0.1:0". InvalidArgument for other texts: libzmq's syntax (tcp://, interfaces, source
+/// Where to listen for `address`, host:port with a numeric host or localhost, such as
+/// "127.0.0.1:0". kInvalidArgument for other texts: libzmq's syntax (tcp://, interfaces, source
 /// addresses) is not for users.
 Result<SocketAddress> listening_address(std::string_view address);
-/// What to connect to for `address`, host:port.
+/// Where to connect for `address`, host:port.
 Result<HostPort> remote_address(std::string_view address);
 
-/// A TCP connection that has begun.
+/// A TCP connection that is being established.
 struct PendingConnect {
   Descriptor socket;
   int error = 0;  ///< Why it has failed already; 0: it has not.
 };
-/// Small messages leave at once. Resource if there is no socket.
+/// Disables Nagle's delay. kResource if there is no socket.
 Result<PendingConnect> begin_connect(const SocketAddress& to);
-/// What has become of it: 0 where it is there, none while it is not known, or why it has failed.
+/// The outcome of a connect: 0 if connected, none while it is pending, or its errno.
 std::optional<int> connect_outcome(int socket);
 
-/// An accepted connection. Not open: nobody has connected, or, with `error`, there is no descriptor
-/// for the connection.
+/// An accepted connection. If not open: no connection waits, or, with `error`, no descriptor is
+/// free.
 struct AcceptedSocket {
   Descriptor socket;
-  std::string host;    ///< In digits.
-  bool local = false;  ///< Of this host.
+  std::string host;    ///< Numeric.
+  bool local = false;  ///< The peer is on this host.
   int error = 0;
 };
-/// Small messages leave at once.
+/// Disables Nagle's delay.
 AcceptedSocket accept_from(const Descriptor& listener);
 
 }  // namespace stretto

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waker: how other threads make a loop look up from its wait, for as long as there is a transport
-// that waits. A lease may end, and a request be posted, while a loop ends.
+// Waker: lets other threads wake a loop while its transport exists. A lease may end, and a request
+// be posted, while a loop is being destroyed.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@ class Waker {
       transport_->wake();
     }
   }
-  /// From now on nothing is woken. The transport may then be destroyed.
+  /// Disables wake(). The transport may then be destroyed.
   void silence() {
     MutexLock lock(mutex_);
     transport_ = nullptr;
   }
 
-  /// While it lives its owner looks for wakes by itself, so that they cost no system call. What it
-  /// has not taken is left to the next poll. Thread: loop, one at a time.
+  /// During its lifetime its owner checks for wakes, which then cost no system call. Wakes not
+  /// taken are left to the next poll. Thread: loop, one at a time.
   class Look {
    public:
     explicit Look(Waker& waker) : waker_(waker) {
@@ -44,7 +44,7 @@ class Waker {
     Look(const Look&) = delete;
     Look& operator=(const Look&) = delete;
 
-    /// True if it was woken since.
+    /// True if there was a wake since the last call.
     bool take() {
       return waker_.woken_.load(std::memory_order_relaxed) &&
              waker_.woken_.exchange(false, std::memory_order_relaxed);
@@ -58,7 +58,7 @@ class Waker {
   Mutex mutex_;
   Transport* transport_ GUARDED_BY(mutex_);
   bool looks_ GUARDED_BY(mutex_) = false;
-  std::atomic<bool> woken_ = false;  // Set only while one looks.
+  std::atomic<bool> woken_ = false;  // Set only during a Look.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame's checksum is made, and compared.
+// Computes and compares a frame's checksum.
 #include "van/wire/frame_checksum.h"
 
 #include <fmt/core.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed views of the header, one for each kind of data frame. The header has room for what all
-// kinds say, and `version` and `base` mean something else in each; here these meanings have names.
-// A view is made of a header and into one by copying fields, so it costs nothing and the bytes on
-// the wire are those of van/wire/header.h. Fields of the Van's own (sequence, credit, epoch,
-// sender) are not in it.
+// Typed views of the header, one for each kind of data frame. The header has room for the fields of
+// all kinds; `version` and `base` have another meaning in each, which the views name. A view is
+// copied from a header and into one field by field, without cost; the wire format is that of
+// van/wire/header.h. The Van's own fields (sequence, credit, epoch, sender) are not in a view.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +11,18 @@
 
 namespace stretto::wire {
 
-/// One worker's share of a round of a part.
+/// One worker's contribution to a round of a part.
 struct PushFrame {
   Key key = {};
   std::uint64_t round = 0;          ///< From 1; of this worker, on this part.
-  std::uint64_t computed_from = 0;  ///< Version of the value that the share was made of.
-  std::uint32_t root = 0;           ///< Of a broadcast; then there is no `computed_from`.
-  std::uint32_t root_view = 0;  ///< The epoch by whose ranks it is meant; 0 if they never change.
-  bool wants_value = false;     ///< When the round is done: push_pull.
+  std::uint64_t computed_from = 0;  ///< Version of the value that the contribution is based on.
+  std::uint32_t root = 0;           ///< Of a broadcast; then `computed_from` is unset.
+  std::uint32_t root_view = 0;  ///< Epoch whose ranks `root` refers to; 0 if ranks never change.
+  bool wants_value = false;     ///< After the round: push_pull.
   bool assigns = false;         ///< A broadcast: the round sets the value to the root's bytes.
-  bool absent = false;          ///< It takes part without bytes.
-  bool uncounted = false;       ///< Absent, and a mean is by the others alone.
-  bool again = false;  ///< It went to another server before: if it has counted, it wants an answer.
+  bool absent = false;          ///< Takes part without bytes.
+  bool uncounted = false;       ///< Absent, and not counted in a mean.
+  bool again = false;  ///< Sent to another server before: if it has counted there, answer it.
   Dtype dtype = {};
   Codec codec = Codec::kNone;
   std::int32_t priority = 0;
@@ -60,12 +59,12 @@ struct PushFrame {
   }
 };
 
-/// Asks for a value, or for what is known of it.
+/// Requests a value, or the facts of it.
 struct PullFrame {
   Key key = {};
-  std::uint64_t least_version = 0;  ///< The answer waits until the value is at least as new.
-  std::uint64_t last_version = 0;   ///< Of the last value that came to this worker.
-  bool probes = false;              ///< Only what is known, at once.
+  std::uint64_t least_version = 0;  ///< The answer waits for a value of at least this version.
+  std::uint64_t last_version = 0;   ///< Of the last value that this worker received.
+  bool probes = false;              ///< Only the facts, at once.
   std::int32_t priority = 0;
 
   static PullFrame of(const Header& header) {
@@ -87,13 +86,13 @@ struct PullFrame {
   }
 };
 
-/// What values and dones tell of a part.
+/// Facts of a part in values and dones.
 struct ValueFacts {
-  std::uint64_t version = 0;       ///< Rounds or updates that are in the value.
+  std::uint64_t version = 0;       ///< Rounds or updates in the value.
   std::uint64_t slowest = 0;       ///< Round of the slowest worker.
-  std::uint64_t own_applied = 0;   ///< The receiver's own rounds that are in the value.
+  std::uint64_t own_applied = 0;   ///< The receiver's own rounds in the value.
   std::uint32_t spread = 0;        ///< Fastest minus slowest worker, in rounds.
-  std::uint32_t contributors = 0;  ///< Workers whose shares are in the round.
+  std::uint32_t contributors = 0;  ///< Contributors of the round.
 
   static ValueFacts of(const Header& header) {
     return {.version = header.version,
@@ -115,7 +114,7 @@ struct ValueFacts {
 struct ValueFrame {
   Key key = {};
   ValueFacts facts = {};
-  bool answers_push = false;  ///< A push that wanted it; else a pull.
+  bool answers_push = false;  ///< A push that requested it; else a pull.
   Dtype dtype = {};
   Codec codec = Codec::kNone;
   std::int32_t priority = 0;
@@ -141,7 +140,7 @@ struct ValueFrame {
   }
 };
 
-/// A round is done, for one that pushed and did not ask for the value; or the answer to a probe.
+/// A round is done, for a push that requested no value; or the answer to a probe.
 struct DoneFrame {
   Key key = {};
   ValueFacts facts = {};
@@ -165,11 +164,11 @@ struct DoneFrame {
   }
 };
 
-/// What one end of a link tells along with its credit.
+/// What one end of a link reports with its credit.
 struct CreditFrame {
   std::uint64_t grant = 0;  ///< Bytes that the receiver of this may have in flight; 0: no limit.
-  std::uint64_t loop_wait_ns = 0;  ///< Of the sender's loop for a processor; 0: none, or not known.
-  std::uint32_t sent_us = 0;  ///< When it left, in microseconds of the sender's clock; 0: not told.
+  std::uint64_t loop_wait_ns = 0;  ///< Scheduling delay of the sender's loop; 0: none, or unknown.
+  std::uint32_t sent_us = 0;  ///< Send time, in microseconds of the sender's clock; 0: unknown.
 
   static CreditFrame of(const Header& header) {
     return {.grant = header.version, .loop_wait_ns = header.base, .sent_us = header.spread};
@@ -181,11 +180,11 @@ struct CreditFrame {
   }
 };
 
-/// A further slice of a frame, or the news that the rest of it will not come.
+/// A further slice of a frame, or the end of an abandoned one.
 struct ContinuationFrame {
   Key key = {};
   std::uint64_t first_sequence = 0;  ///< Of the frame's first slice.
-  std::uint32_t offset = 0;          ///< Where the slice belongs in the frame's payload.
+  std::uint32_t offset = 0;          ///< Offset of the slice in the frame's payload.
   bool abandoned = false;
   std::int32_t priority = 0;
 
@@ -230,7 +229,7 @@ struct CallFrame {
 /// The answer to a call, or the text of an error.
 struct AnswerFrame {
   std::uint64_t number = 0;  ///< The call's.
-  std::uint64_t error = 0;   ///< A Code, of whatever the far end's release has; 0: no error.
+  std::uint64_t error = 0;   ///< A Code, possibly of the peer's newer release; 0: no error.
   std::int32_t priority = 0;
 
   static AnswerFrame of(const Header& header) {
@@ -246,15 +245,15 @@ struct AnswerFrame {
   }
 };
 
-/// The sum of what the sender and those below it contribute to a round of a part.
+/// The sum of contributions of the sender and its subtree to a round of a part.
 struct ReduceFrame {
   Key key = {};
   std::uint64_t round = 0;       ///< From 1.
-  std::uint32_t root = 0;        ///< Of a broadcast; in elastic jobs: how many contributed.
+  std::uint32_t root = 0;        ///< Of a broadcast; in elastic jobs: the number of contributors.
   bool assigns = false;          ///< It is a broadcast.
-  bool absent = false;           ///< They contribute nothing.
-  bool is_value = false;         ///< Their bytes are the round's value already.
-  std::uint32_t generation = 0;  ///< Of those who make rounds together; 0 where they stay.
+  bool absent = false;           ///< No contribution from the subtree.
+  bool is_value = false;         ///< The bytes are the round's final value.
+  std::uint32_t generation = 0;  ///< Of the contributors; 0 if they never change.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
@@ -269,7 +268,7 @@ struct ReduceFrame {
             .dtype = static_cast<Dtype>(header.dtype),
             .priority = header.priority};
   }
-  /// Of either kind: it stands beside a number of 32 bits.
+  /// The upper 32 bits, for either kind of frame.
   static std::uint32_t generation_of(const Header& header) {
     return static_cast<std::uint32_t>(header.base >> 32);
   }
@@ -292,8 +291,8 @@ struct BroadcastFrame {
   Key key = {};
   std::uint64_t round = 0;
   std::uint32_t contributors = 0;  ///< In elastic jobs, and where rounds close early; else 0.
-  std::uint32_t generation = 0;    ///< As of an ReduceFrame.
-  bool without_yours = false;      ///< The receiver's contribution came too late, or not yet.
+  std::uint32_t generation = 0;    ///< As in ReduceFrame.
+  bool without_yours = false;      ///< The receiver's contribution came late, or is still missing.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
@@ -319,8 +318,8 @@ struct BroadcastFrame {
   }
 };
 
-/// A part of a call that a group's members make together, on its way up or down. A part is named by
-/// its block, which is the place of who has its value first where there are several, and its index.
+/// A part of a group call, on its way up or down. A part is identified by its block and its index.
+/// Where several members have values, the block is the rank of the first owner of the part's value.
 struct GroupFrame {
   static constexpr std::uint32_t kPartBits = 20;
   static constexpr std::uint32_t key_part(std::uint32_t block, std::uint32_t part) {
@@ -329,10 +328,10 @@ struct GroupFrame {
 
   bool up = true;
   Key key = {};
-  std::uint64_t number = 0;  ///< Of the call, among the group's or among sends of one tag.
+  std::uint64_t number = 0;  ///< Of the call, within the group or within sends of one tag.
   std::uint64_t call = 0;    ///< GroupCall::packed().
   std::uint64_t tag = 0;     ///< Of a send.
-  bool absent = false;       ///< Without bytes: up, nothing is contributed; down, none are wanted.
+  bool absent = false;       ///< No bytes: up, no contribution; down, no value is wanted.
   Dtype dtype = {};
   std::int32_t priority = 0;
 
@@ -361,7 +360,7 @@ struct GroupFrame {
   }
 };
 
-/// A frame's identity among those of its part: the worker's round on it, or the number of a call.
+/// A frame's identity within its part: the worker's round on it, or the number of a call.
 inline std::uint64_t round_of(const Header& header) {
   return header.kind == Kind::kValue ? header.own_applied : header.version;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a header that came from outside: every field that later code relies on is checked here.
+// Decoding of a header from a peer: all fields that later code relies on are checked here.
 #include "van/wire/header.h"
 
 #include <fmt/core.h>
@@ -49,7 +49,7 @@ Status check_payload(const Header& header, std::size_t payload_bytes) {
                             header.kind == Kind::kUp || header.kind == Kind::kDown;
   if (!has_elements) return {};
   const std::size_t element = bytes_of(static_cast<Dtype>(header.dtype));
-  if (header.codec != 0) {  // Its decoder knows what length it should have.
+  if (header.codec != 0) {  // Its decoder checks the length.
     if (header.dtype == static_cast<std::uint8_t>(Dtype::kF32)) return {};
     return malformed(
         fmt::format("codec {} of dtype {}; codecs are for f32", header.codec, header.dtype));
@@ -61,8 +61,8 @@ Status check_payload(const Header& header, std::size_t payload_bytes) {
   return {};
 }
 
-// A first slice has less than its frame; those that follow lie inside it and bring something,
-// unless they end it.
+// A first slice is smaller than its frame. Later slices lie inside the frame and are not empty,
+// unless they abandon it.
 Status check_slice(const Header& header) {
   const bool ends = (header.flags & kAbandoned) != 0;
   bool good = header.offset == 0 && header.total == 0 && !ends;

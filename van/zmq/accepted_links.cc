@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes to the ROUTER: frames of links, first messages of new ones, and what is not ours.
+// Messages at the ROUTER: frames of links, first messages of new links, and invalid ones.
 #include "van/zmq/accepted_links.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ void configure(ZmqSocket& socket, const ZmqOptions& options) {
   socket.set(ZMQ_RCVHWM, options.queue_frames);
   socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
   socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
-  // All accepted connections in one I/O thread: then ACCEPTED is told before anything comes by it.
+  // One I/O thread for all accepted connections: then ACCEPTED is reported before any message.
   socket.set<std::uint64_t>(ZMQ_AFFINITY, 1);
   socket.keep_alive();
   set_listener_keys(socket, options);
@@ -39,7 +39,7 @@ Status is_no_frame(const AcceptedLink& link) {
   return {Code::kMalformed, fmt::format("{} sent a message that is no frame", link.address)};
 }
 
-// For those whose descriptor may be another's by now: one of ours closes the link itself.
+// For links without a sure descriptor: a Stretto peer closes the link itself.
 void say_goodbye(ZmqSocket& socket, std::string_view id) {
   if (socket.send(id, true) == 0) socket.send(std::string_view(), false);
 }
@@ -67,7 +67,7 @@ Result<std::unique_ptr<AcceptedLinks>> AcceptedLinks::open(const ZmqContext& con
   Result<ZmqSocket> socket = ZmqSocket::open(context, ZMQ_ROUTER);
   if (!socket.ok()) return socket.status();
   configure(*socket, options);
-  // A name of its own: that of a try which failed is taken until libzmq has closed its socket.
+  // A unique name: a failed attempt's name is taken until libzmq has closed its socket.
   Result<Monitor> monitor = Monitor::attach(
       context, *socket, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | kHandshakeFailed,
       fmt::format("listener-{}", links.next()));
@@ -100,7 +100,7 @@ Turn AcceptedLinks::receive(Transport::Sink& sink, int limit) {
 void AcceptedLinks::take(Transport::Sink& sink, Shape shape) {
   AcceptedLink* link = watch_.book().find(in_.id.text());
   if (link != nullptr && link->descriptor != in_.header.descriptor()) {
-    // Another connection has its id, so this one is gone.
+    // Another connection has its id, so this connection has ended.
     watch_.read_events();
     if (watch_.book().is_current(link->descriptor)) watch_.book().disconnected(link->descriptor);
     watch_.book().end(
@@ -134,7 +134,7 @@ AcceptedLink* AcceptedLinks::introduce(Transport::Sink& sink, Shape shape) {
     ignore_stranger();
     return nullptr;
   }
-  watch_.read_events();  // So that what has yet to be heard of this descriptor is about this link.
+  watch_.read_events();  // So that later events of this descriptor are about this link.
   AcceptedLink& link =
       watch_.book().add(links_.next(), in_.id.text(), descriptor, in_.header.peer_address());
   link.local = is_own_host(link.address);
@@ -148,7 +148,7 @@ AcceptedLink* AcceptedLinks::introduce(Transport::Sink& sink, Shape shape) {
   return &link;
 }
 
-// Nothing is remembered of strangers, so that they cost no memory.
+// Pending connections cost no memory here.
 void AcceptedLinks::ignore_stranger() {
   watch_.refuse(
       fmt::format("{}: there are as many links as there may be, or it is no TCP connection",
@@ -192,7 +192,7 @@ void AcceptedLinks::report(Transport::Sink& sink, bool empty, Turn& turn) {
   }
 }
 
-// What was submitted just before, such as why the link ends, may still leave.
+// Frames submitted just before, such as the reason for the end, may still leave.
 void AcceptedLinks::close(LinkId number) {
   AcceptedLink* link = watch_.book().find_link(number);
   if (link == nullptr || link->muted) return;
@@ -233,8 +233,8 @@ void AcceptedLinks::look_at_paths(Time now, Duration dead_after) {
           {number, *signs, received_bytes_of(link->descriptor), unread_bytes_of(link->descriptor)});
     }
   }
-  watch_.read_events();  // What was read is of the right connection if the link is still open after
-                         // that.
+  watch_.read_events();  // The samples are of the right connection if the link is still open
+                         // after this.
   for (auto& [number, signs, received_bytes, unread_bytes] : seen) {
     AcceptedLink& link = *watch_.book().find_link(number);
     if (link.ended) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AcceptedLinks: the links of those who connected to us. One ROUTER under all of them;
-// ConnectionBook knows which connection is whose.
+// AcceptedLinks: the links of peers that connected to us. One ROUTER socket carries all of them;
+// ConnectionBook maps connections to links.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ namespace stretto::zmq {
 /// Thread: loop.
 class AcceptedLinks {
  public:
-  /// `links` outlives it.
+  /// `links` must outlive it.
   static Result<std::unique_ptr<AcceptedLinks>> open(const ZmqContext& context,
                                                      const ZmqOptions& options, LinkIds& links,
                                                      std::string_view address);
@@ -32,17 +32,17 @@ class AcceptedLinks {
   const ConnectionBook& book() const { return watch_.book(); }
   RouterSender& sender() { return sender_; }
 
-  /// Delivers at most `limit` frames, and the ends of links once all that came before has been.
+  /// Delivers at most `limit` frames, and the end of a link after all of its earlier frames.
   Turn receive(Transport::Sink& sink, int limit);
-  /// True if a message has come. libzmq hears what it was told.
+  /// True if a message has arrived. The call lets libzmq process its pending commands.
   bool has_come() const { return (socket_.events() & ZMQ_POLLIN) != 0; }
   void close(LinkId link);
-  /// Disconnects strangers that cost too much, and links that were closed a moment ago.
+  /// Disconnects pending connections that exceed the limits, and links that were closed recently.
   void look_around();
-  /// How long one may wait before look_around(), at most `wait`.
+  /// How long the caller may wait before look_around(), at most `wait`.
   Duration may_wait(Duration wait) const;
   bool lingers() const { return !closing_.empty(); }
-  /// There are ends of links to report.
+  /// Ends of links are waiting to be reported.
   bool has_ended() const { return book().has_ended() || !over_.empty(); }
   /// Breaks links whose paths are dead (PathLiveness).
   void look_at_paths(Time now, Duration dead_after);
@@ -71,8 +71,8 @@ class AcceptedLinks {
   RouterSender sender_;
   MessageReader reader_;
   ReceivedMessage in_;
-  std::deque<LinkId> over_;      // Have ended, and are to be reported.
-  std::deque<Closing> closing_;  // Were closed, and have yet to be shut.
+  std::deque<LinkId> over_;      // Ended links that wait to be reported.
+  std::deque<Closing> closing_;  // Closed links that wait to be shut down.
   std::unordered_map<LinkId, PathLiveness> liveness_;
   const SteadyClock clock_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a connected link: open, ending once the monitor says so, over once reported.
+// The states of a connected link: open, ending after the monitor's event, over once reported.
 #include "van/zmq/connected_link.h"
 
 #include <fmt/core.h>
@@ -22,10 +22,10 @@
 namespace stretto::zmq {
 namespace {
 
-// CLOSED tells that a try to connect failed; CONNECT_RETRIED also that none could be made.
+// CLOSED reports a failed attempt to connect; CONNECT_RETRIED also that none was possible.
 constexpr int kNotConnected = ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED;
 
-// No other end has it. A ROUTER ignores a second connection of one id.
+// The id is unique. A ROUTER ignores a second connection of one id.
 void set_routing_id(ZmqSocket& socket) {
   std::array<unsigned char, 16> id{};
   STRETTO_CHECK(::getrandom(id.data(), id.size(), 0) == static_cast<ssize_t>(id.size()));
@@ -42,10 +42,10 @@ void configure(ZmqSocket& socket, const ZmqOptions& options, bool local) {
   socket.set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(most_part_bytes(options.max_payload_bytes)));
   socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_timeout));
   socket.set(ZMQ_CONNECT_TIMEOUT, milliseconds(options.connect_timeout));
-  // Not -1, "never": that drops what has come but has not been read when a connection ends, and
-  // says nothing at all when no descriptor is left for a try.
+  // Not -1, "never": that drops unread messages when a connection ends, and reports nothing when no
+  // descriptor is left for an attempt.
   socket.set(ZMQ_RECONNECT_IVL, std::numeric_limits<int>::max());
-  // Our hello makes the far end know the link, and which descriptor is its, before any frame.
+  // Our hello tells the peer's ROUTER the link and its descriptor before any frame.
   socket.set(ZMQ_PROBE_ROUTER, 1);
   set_routing_id(socket);
   socket.keep_alive();
@@ -59,7 +59,7 @@ Status not_connected(const std::string& address, std::string_view cause,
                             address, cause)};
 }
 
-// libzmq ends connections that it has no memory for, and says nothing.
+// libzmq closes connections for which it has no memory, without an event.
 Status connection_ended(const std::string& address) {
   if (memory_is_short()) {
     return {Code::kResource, fmt::format("the connection to {} has ended, and memory is short: {}",
@@ -68,15 +68,15 @@ Status connection_ended(const std::string& address) {
   return {Code::kLinkBroken, fmt::format("the connection to {} has ended", address)};
 }
 
-// libzmq calls it a failed handshake also where CURVE finds a changed message later. Another link
-// brings what was lost.
+// libzmq also reports a failed handshake if CURVE finds a modified message later. Another link
+// recovers the lost messages.
 Status bytes_changed(const std::string& address) {
   return {Code::kLinkBroken,
           fmt::format("what {} sent was changed or repeated on the way", address)};
 }
 
-// Why the kernel makes no connection, which libzmq does not tell: it is asked again, for a moment.
-// A host that has just refused answers at once.
+// libzmq does not report why the kernel failed to connect, so this tries again briefly. A host that
+// has just refused answers immediately.
 int connect_error(const SocketAddress& to) {
   constexpr int kMostMilliseconds = 20;
   const Result<PendingConnect> begun = begin_connect(to);
@@ -125,7 +125,7 @@ Result<std::unique_ptr<ConnectedLink>> ConnectedLink::open(const ZmqContext& con
   return made;
 }
 
-// libzmq would prefer an address of IPv6, and keep all links waiting for a name.
+// libzmq would prefer an IPv6 address, and block all links while it resolves a name.
 Status ConnectedLink::dial(const SocketAddress& to) {
   to_ = to;
   if (zmq_connect(socket_.get(), ("tcp://" + to.text()).c_str()) == 0) return {};
@@ -191,7 +191,7 @@ void ConnectedLink::offer_room(Transport::Sink& sink, Turn& turn) {
   flush();
   if (full_ || state_ != State::kOpen) return;
   turn.called = true;
-  turn.more = true;  // Asking made libzmq hear what it had been told: there may be frames.
+  turn.more = true;  // The check made libzmq process its commands: there may be frames.
   sink.on_writable(link_);
 }
 
@@ -253,8 +253,8 @@ void ConnectedLink::watch() {
   }
 }
 
-// The descriptor is libzmq's, but its monitor is told before it closes: so what was read is of the
-// right connection if the link is still open after that.
+// The descriptor is libzmq's, but libzmq notifies the monitor before it closes. So the sample is of
+// the right connection if the link is still open afterwards.
 void ConnectedLink::look_at_path(Time now, Duration dead_after) {
   std::optional<PathSample> signs = connection_ < 0 ? std::nullopt : path_signs(connection_);
   const std::optional<std::uint64_t> received = received_bytes_of(connection_);
@@ -289,7 +289,7 @@ void ConnectedLink::end(Status why) {
   why_ = std::move(why);
 }
 
-// What was submitted just before, such as why the link ends, may still leave.
+// Frames submitted just before, such as the reason for the end, may still leave.
 void ConnectedLink::close() {
   constexpr int kLingerMilliseconds = 100;
   flush();

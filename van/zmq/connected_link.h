@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConnectedLink: a link that this end made. One DEALER with one connection under it; its monitor
-// tells when the connection ends. libzmq would connect again and lose what was in flight, so it is
-// told to wait for weeks before it does, and the link is over long before.
+// ConnectedLink: an outgoing link: a DEALER socket with one connection; its monitor reports the
+// connection's end. libzmq would reconnect and lose frames in flight, so its reconnect interval is
+// set to weeks, and the link ends long before.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@
 
 namespace stretto::zmq {
 
-/// The kernel's send buffer towards this host. The default grows in steps that stall a link of
-/// several GB/s; towards a network the kernel's own growth is left alone.
+/// The kernel's send buffer for links to this host. The default grows in steps that stall a link of
+/// several GB/s; for networks the kernel's own growth is kept.
 inline constexpr int kLocalSendBuffer = 256 << 10;
-/// Whole milliseconds, rounded up, as libzmq takes them.
+/// Whole milliseconds for libzmq, rounded up.
 int milliseconds(Duration duration);
 
 /// Thread: loop.
 class ConnectedLink {
  public:
-  /// With a socket; dial() connects it. `address` is of the far end.
+  /// Opens a socket; dial() connects it. `address` is the peer's.
   static Result<std::unique_ptr<ConnectedLink>> open(const ZmqContext& context,
                                                      const ZmqOptions& options, LinkId link,
                                                      std::string_view address);
@@ -36,21 +36,21 @@ class ConnectedLink {
   ConnectedLink& operator=(const ConnectedLink&) = delete;
 
   Status dial(const SocketAddress& to);
-  /// Once a name has been looked up. Ends the link where it has no address.
+  /// To be called when a name has been resolved. Ends the link if the name has no address.
   void dial_found(const Result<SocketAddress>& found);
 
-  /// Delivers at most `limit` frames, and the end of the link once all that came before has been.
+  /// Delivers at most `limit` frames, and the end of the link after all of its earlier frames.
   Turn receive(Transport::Sink& sink, int limit);
   Transport::Sent send(const wire::Header& header, const Buffer& payload);
-  /// Submits what waits to leave together to libzmq.
+  /// Submits the batch to libzmq.
   void flush();
-  /// True if a message has come, or there is something to report. libzmq hears what it was told.
+  /// True if there is a message or an event to report. The call lets libzmq process its commands.
   bool has_come() const;
-  /// Reads what the monitor has to say.
+  /// Reads the monitor's events.
   void watch();
   /// Ends the link if its path is dead.
   void look_at_path(Time now, Duration dead_after);
-  /// Nothing is delivered any more; what has been submitted may still leave, for a moment.
+  /// Stops delivery; submitted frames may still leave for a moment.
   void close();
   bool over() const { return state_ == State::kOver; }
   bool is_ending() const { return state_ == State::kEnding; }
@@ -64,7 +64,7 @@ class ConnectedLink {
  private:
   enum class State : std::uint8_t {
     kOpen,    ///< Connected or connecting.
-    kEnding,  ///< The connection has ended; what it brought is still delivered.
+    kEnding,  ///< The connection has ended; received frames are still delivered.
     kOver     ///< Reported, or closed by us.
   };
 
@@ -89,9 +89,9 @@ class ConnectedLink {
   Status why_;
   bool full_ = false;
   bool made_ = false;
-  bool tried_ = false;  // libzmq had a socket to connect by.
+  bool tried_ = false;  // libzmq had a socket for an attempt.
   SocketAddress to_;
-  int connection_ = -1;  // The descriptor of the TCP connection, which is libzmq's.
+  int connection_ = -1;  // libzmq's descriptor of the TCP connection.
   PathLiveness liveness_;
   ReceiveProgress progress_;
   KeepAlives keep_alives_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which link has which descriptor, decided from events and messages. See the header for why.
+// Maps links to descriptors, from events and messages. The header explains the rules.
 #include "van/zmq/connection_book.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ Status end_of(const AcceptedLink& link) {
 }  // namespace
 
 void ConnectionBook::accepted(int descriptor) {
-  if (is_open(descriptor)) disconnected(descriptor);  // libzmq did not tell: another took its id.
+  if (is_open(descriptor)) disconnected(descriptor);  // No event came: another took its id.
   Wire& wire = wires_[descriptor];
   wire.open = true;
   wire.admitted = false;
@@ -71,7 +71,7 @@ AcceptedLink& ConnectionBook::add(LinkId number, std::string_view id, int descri
   const auto wire = wires_.find(descriptor);
   if (wire != wires_.end() && wire->second.open) {
     wire->second.links.push_back(&link);
-  } else {  // It came, sent and went before we looked.
+  } else {  // It connected, sent and ended before this read.
     end(link, end_of(link));
   }
   return link;

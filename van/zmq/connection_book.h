@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConnectionBook: the accepted connections, by descriptor, and the links over them, by routing id,
-// so that the end of a connection becomes the end of a link. Pure: what the monitor and the socket
-// say comes in by calls.
+// ConnectionBook: the accepted connections, by descriptor, and the links over them, by routing id.
+// It turns the end of a connection into the end of a link. Pure: the caller passes in what the
+// monitor and the socket report.
 //
-// The monitor names connections by descriptor, and descriptors are used again. What a message can
-// be trusted to say: the monitor's events come in the order in which things happened, and a
-// connection's messages are in the socket before its end is. So once the socket has been seen empty
-// after an end, whatever comes from that descriptor later is from the connection that has it now.
-// Between the two it may be from either, unless the one that ended was known for certain; a link
-// that may be over either is not `sure`.
+// The monitor names connections by descriptor, and descriptors are reused. Two orders are reliable:
+// the monitor's events come in the order of their causes, and a connection's messages are in the
+// socket before its end. So if the socket has been seen empty after an end, later messages from
+// that descriptor belong to its current connection. Before that they may belong to either, unless
+// the ended one was known for certain. A link that may be over either is not `sure`.
 #pragma once
 
 #include <cstdint>
@@ -31,83 +30,83 @@ struct AcceptedLink {
   std::string id;  ///< Its routing id at the ROUTER.
   int descriptor = -1;
   std::string address;
-  bool local = false;  ///< Of this host.
-  bool sure = false;   ///< It has its descriptor now, not a connection that came later.
-  bool muted = false;  ///< Closed, or not one of ours: nothing from it is delivered.
-  bool ended = false;  ///< Its connection is gone; what it sent before is still delivered.
-  bool shut = false;   ///< Its connection has been shut down from here,
-  bool told = false;   ///< or it has been asked to do so, since it is not sure.
+  bool local = false;  ///< The peer is on this host.
+  bool sure = false;   ///< It has its descriptor now; no later connection has taken it.
+  bool muted = false;  ///< Closed, or malformed: nothing from it is delivered.
+  bool ended = false;  ///< Its connection has ended; earlier frames are still delivered.
+  bool shut = false;   ///< We have shut its connection down,
+  bool told = false;   ///< or asked the peer to close, since it is not sure.
   bool full = false;   ///< It answered kFull.
   ReceiveProgress progress;
   KeepAlives keep_alives;
-  FrameBatch batch{true};      ///< Frames that leave together,
-  bool batched = false;        ///< and that AcceptedLinks knows of them.
-  Status why;                  ///< Of the end.
-  std::uint64_t heard_at = 0;  ///< Messages that had come in all when its last came, or it ended.
+  FrameBatch batch{true};      ///< Frames that leave together.
+  bool batched = false;        ///< AcceptedLinks knows that the batch has frames.
+  Status why;                  ///< Why the link has ended.
+  std::uint64_t heard_at = 0;  ///< The count of all messages when its last arrived or it ended.
 };
 
 /// Thread: loop.
 class ConnectionBook {
  public:
-  // What the monitor says.
+  // Events of the monitor.
   void accepted(int descriptor);
   void disconnected(int descriptor);
 
-  // What messages say. The monitor's events have been told first if the id is a new one.
+  // Messages. Before a new id, the caller must have passed in all of the monitor's events.
   AcceptedLink* find(std::string_view id);
   AcceptedLink& add(LinkId link, std::string_view id, int descriptor, std::string address);
   void heard(AcceptedLink& link);
-  /// The socket has been seen empty, with all events told before.
+  /// The socket has been seen empty after all earlier events.
   void drained();
 
   AcceptedLink* find_link(LinkId link) const;
   void admit(LinkId link);
   void end(AcceptedLink& link, Status why);
-  /// True if a message that has just come by this descriptor is from the connection that has it.
+  /// True if a message that just arrived by this descriptor is from its current connection.
   bool is_current(int descriptor) const;
   /// True if a connection has this descriptor.
   bool is_open(int descriptor) const;
-  /// The number of the connection that has this descriptor, as Stranger::order; 0: none has.
+  /// The order of the descriptor's connection, as Stranger::order; 0 if there is no connection.
   std::uint64_t order_of(int descriptor) const;
-  /// True if the id's link has been removed not long ago: then this is a late message of it.
+  /// True if the id's link was removed recently: then this is a late message of that link.
   bool is_gone(std::string_view id) const { return gone_.contains(id); }
-  /// Those that have ended and have nothing more to deliver, each told once: all of them if the
-  /// socket has just been seen empty; else those that others have long overtaken (libzmq takes
-  /// turns). They must be removed.
+  /// Ended links with nothing more to deliver, each reported once. If the socket has just been seen
+  /// empty these are all ended links; otherwise those that later messages have long overtaken, as
+  /// libzmq takes turns. The caller must remove them.
   std::vector<LinkId> take_ended(bool empty);
-  /// Some have ended that take_ended() has not told.
+  /// There are ended links that take_ended() has not reported.
   bool has_ended() const { return !ended_.empty(); }
   std::unique_ptr<AcceptedLink> remove(LinkId link);
   const std::unordered_map<LinkId, std::unique_ptr<AcceptedLink>>& links() const {
     return by_link_;
   }
 
-  /// A connection that has not been admitted.
+  /// A pending connection: accepted, not admitted.
   struct Stranger {
     int descriptor;
-    std::uint64_t order;  ///< Its number among all that were accepted, from 1.
+    std::uint64_t order;  ///< Its number among all accepted connections, from 1.
     std::uint32_t age;    ///< Calls of grow_older() since it was accepted.
-    /// Its messages that have come whole have been delivered.
+    /// All of its complete messages have been delivered.
     bool heard_out;
   };
   std::size_t strangers() const { return strangers_; }
-  /// The oldest first, without those of which note_shut() was told.
+  /// The oldest first, without those that note_shut() reported.
   std::vector<Stranger> list_strangers() const;
   void grow_older() { ++age_; }
-  /// The connection has been shut down, and its end will be told.
+  /// The connection has been shut down; the monitor will report its end.
   void note_shut(int descriptor) { wires_[descriptor].shut = true; }
 
  private:
-  /// A descriptor, since it was first accepted.
+  /// A descriptor, from its first accepted connection on.
   struct Wire {
     bool open = false;
     bool admitted = false;
     bool shut = false;
-    bool unsettled = false;  ///< Messages of who had it before may still be in the socket.
+    bool unsettled = false;  ///< Messages of its previous connection may still be in the socket.
     std::uint32_t since = 0;
     std::uint64_t order = 0;
-    std::uint64_t accepted_at = 0;     ///< Messages that had come in all.
-    std::vector<AcceptedLink*> links;  ///< Which may be over it now.
+    std::uint64_t accepted_at = 0;     ///< The count of all messages at that time.
+    std::vector<AcceptedLink*> links;  ///< Links that may be over it now.
   };
 
   std::uint64_t overtaken() const { return 4 * by_link_.size() + 64; }
@@ -118,7 +117,7 @@ class ConnectionBook {
   std::unordered_map<int, Wire> wires_;
   std::vector<int> unsettled_;
   std::vector<LinkId> ended_;
-  std::set<std::string, std::less<>> gone_;  // Ids of those removed since the socket was empty.
+  std::set<std::string, std::less<>> gone_;  // Ids of links removed since the socket was empty.
   std::uint64_t messages_ = 0;
   std::uint64_t order_ = 0;
   std::uint32_t age_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the monitor into the book, and from there to shutdown().
+// Passes the monitor's events to the book, and shuts down connections that exceed the limits.
 #include "van/zmq/connection_watch.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace stretto::zmq {
 namespace {
 
-// Events read at once: what comes meanwhile is read in the next turn.
+// Events read per turn; later ones wait for the next turn.
 constexpr int kMostEvents = 1 << 16;
 constexpr Duration kAgeEvery = 1s;
 constexpr Duration kCheckEvery = 1s;
@@ -40,10 +40,9 @@ void ConnectionWatch::read_events() {
   }
 }
 
-// libzmq cannot end one connection of a ROUTER, so the connection itself is shut down. The
-// descriptor is libzmq's, which may close it at any time, and then it may be anything: but libzmq
-// tells the monitor before it closes. So if nothing has been told after we made a copy, the copy is
-// of the right connection.
+// libzmq cannot end one connection of a ROUTER, so this shuts down the socket itself. libzmq may
+// close the descriptor at any time, and the number may be reused. But libzmq notifies the monitor
+// before it closes. So if no event arrived after the dup, the copy is of the right connection.
 void ConnectionWatch::shut(int descriptor, std::optional<std::uint64_t> order) {
   const Descriptor copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   read_events();
@@ -52,7 +51,7 @@ void ConnectionWatch::shut(int descriptor, std::optional<std::uint64_t> order) {
   book_.note_shut(descriptor);
 }
 
-// One line for the first, the second, the fourth and so on: a flood must not fill the log.
+// Logs events 1, 2, 4, 8 and so on: a flood must not fill the log.
 void ConnectionWatch::refuse(const std::string& what) {
   if (!refused_.add()) return;
   log(Level::kWarning, "zmq: hung up on {}; {} such so far", what, refused_.events());
@@ -71,7 +70,7 @@ void ConnectionWatch::look_around(Time now) {
   if (book_.strangers() == 0 || now < next_look_) return;
   next_look_ = now + kLookEvery;
   read_events();
-  if (now >= next_age_) {  // One step, however long the loop stood still.
+  if (now >= next_age_) {  // One step, also after a long pause of the loop.
     next_age_ = now + kAgeEvery;
     book_.grow_older();
   }
@@ -79,7 +78,7 @@ void ConnectionWatch::look_around(Time now) {
   hang_up_on_talkers(now);
 }
 
-// libzmq takes memory for each handshake, and has no limit for them.
+// libzmq allocates memory for each handshake and does not limit their number.
 void ConnectionWatch::gate() {
   if (!port_.is_paused()) {
     if (book_.strangers() > options_.max_handshakes) port_.pause();
@@ -88,7 +87,7 @@ void ConnectionWatch::gate() {
   }
 }
 
-// libzmq cannot accept then, and its event of that comes as often as its thread turns.
+// Without descriptors libzmq cannot accept, and repeats its event as fast as its thread spins.
 void ConnectionWatch::check_descriptors(Time now) {
   if (now < next_check_) return;
   next_check_ = now + kCheckEvery;
@@ -135,7 +134,7 @@ void ConnectionWatch::hang_up_on_talkers(Time now) {
     return;
   }
   if (!is_confirmed(0, now, false)) return;
-  suspects_.erase(0);  // Those that come next have their time, too.
+  suspects_.erase(0);  // The next suspects get the same time.
   std::ranges::sort(held, std::greater(), &Held::bytes);
   for (const Held& one : held) {
     if (sum <= options_.strangers_bytes / 2) return;
@@ -144,7 +143,7 @@ void ConnectionWatch::hang_up_on_talkers(Time now) {
   }
 }
 
-// The kernel has received so much, but libzmq's thread and this loop may not have read it yet.
+// The kernel has received that many bytes, but libzmq's thread and this loop may lag behind.
 bool ConnectionWatch::is_confirmed(std::uint64_t suspect, Time now, bool heard_out) {
   const auto [found, is_new] = suspects_.try_emplace(suspect, Suspicion{now, reads_});
   const bool read_since = heard_out || reads_ > found->second.reads;
@@ -152,7 +151,7 @@ bool ConnectionWatch::is_confirmed(std::uint64_t suspect, Time now, bool heard_o
   return !is_new && read_since && now - found->second.since >= kConfirmed;
 }
 
-// Of connections that are admitted or gone.
+// Removes suspects that are admitted or gone.
 void ConnectionWatch::forget_suspects() {
   const std::vector<ConnectionBook::Stranger> strangers = book_.list_strangers();
   std::erase_if(suspects_, [&strangers](const auto& suspect) {

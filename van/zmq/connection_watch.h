@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConnectionWatch: what the monitor tells of the listener's connections, and which of them are
-// disconnected from here. libzmq bounds neither the parts of a message nor the number of
-// handshakes, so connections that are not admitted are watched: how many they are, how old, and how
-// many bytes the kernel has received of each.
+// ConnectionWatch: tracks the listener's connections by the monitor's events, and disconnects some.
+// libzmq limits neither the parts of a message nor the number of handshakes. So this limits pending
+// connections: their number, their age, and the bytes received from each.
 #pragma once
 
 #include <cstdint>
@@ -29,32 +28,31 @@ class ConnectionWatch {
   const ConnectionBook& book() const { return book_; }
   Monitor& monitor() { return monitor_; }
   const Monitor& monitor() const { return monitor_; }
-  /// Where the listener is, as others can connect to it.
+  /// The listener's address, as peers can connect to it.
   const std::string& address() const { return port_.address(); }
   Status accept_by(ZmqSocket& socket) { return port_.accept_by(socket); }
 
-  /// Reads what the monitor has to say.
+  /// Reads the monitor's pending events.
   void read_events();
-  /// Disconnects the connection that has this descriptor; with an order, unless it is of another
-  /// connection by now.
+  /// Disconnects the connection of this descriptor. With an order, only if the connection has it.
   void shut(int descriptor, std::optional<std::uint64_t> order = std::nullopt);
-  /// Counts a client that was disconnected for this reason, and logs some.
+  /// Counts a client that was disconnected for this reason; logs some of them.
   void refuse(const std::string& what);
-  /// The socket should be read, though nothing may have come: it tells whom to disconnect.
+  /// The caller should read the socket anyway: the result decides which connection to close.
   bool wants_read() const { return wants_read_; }
-  /// The socket has been read empty: all that had come has been delivered.
+  /// The socket has been read empty: all received messages were delivered.
   void note_empty();
-  /// Disconnects connections that are not admitted and are too old, too many or too talkative.
-  /// Stops accepting while too many are not admitted.
+  /// Disconnects pending connections that are too old, too many or have sent too much. Stops
+  /// accepting while there are too many.
   void look_around(Time now);
-  /// How long one may wait before look_around(), at most `wait`.
+  /// How long the caller may wait before look_around(), at most `wait`.
   Duration may_wait(Duration wait) const;
 
  private:
-  /// Since when so much has come that a hello among it should have been read.
+  /// Enough bytes have arrived since `since` that a hello among them should have been read.
   struct Suspicion {
     Time since;
-    std::uint64_t reads;  // Of the socket that found nothing, until then.
+    std::uint64_t reads;  // Reads until then that found the socket empty.
   };
 
   void gate();
@@ -76,7 +74,7 @@ class ConnectionWatch {
   Time next_check_;
   std::uint64_t reads_ = 0;
   bool wants_read_ = false;
-  // By order of the stranger; 0: all together.
+  // By order of the pending connection; 0: all of them together.
   std::unordered_map<std::uint64_t, Suspicion> suspects_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BLAKE2b derives a master key from the token, and crypto_kdf the seed of each pair from that.
+// BLAKE2b derives a master key from the token, and crypto_kdf derives each pair's seed from that.
 #include "van/zmq/curve_keys.h"
 
 #include <sodium.h>
@@ -7,7 +7,7 @@
 namespace stretto::zmq {
 namespace {
 
-// The token has other uses, and no two uses may have a key in common.
+// The token has other uses, and no two uses may share a key.
 constexpr std::string_view kCurvePurpose = "stretto-zmq-curve-keys-1";
 constexpr std::string_view kPlainPurpose = "stretto-zmq-plain-key-1";
 constexpr std::array<char, crypto_kdf_CONTEXTBYTES> kContext = {'c', 'u', 'r', 'v',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys by which processes of one job know one another at the ends of a connection. All of them
-// have the job's token, and the keys are derived from it, so no key has to be distributed.
-// docs/decisions, 0125 and 0149, tell what the keys protect from.
+// The keys by which processes of one job authenticate each other. All keys are derived from the
+// job's token, which every process has, so no key must be distributed. docs/decisions, 0125 and
+// 0149, describe what the keys protect against.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace stretto::zmq {
 
-/// Of Curve25519, as libzmq takes it.
+/// A Curve25519 key in libzmq's format.
 using Key = std::array<std::uint8_t, 32>;
 
 struct KeyPair {
@@ -22,12 +22,12 @@ struct KeyPair {
 };
 
 struct JobKeys {
-  KeyPair listener;   ///< Of all ends that listen.
-  KeyPair dialer;     ///< Of all ends that connect.
-  std::string plain;  ///< The password of links that are not encrypted.
+  KeyPair listener;   ///< For all listening ends.
+  KeyPair dialer;     ///< For all connecting ends.
+  std::string plain;  ///< The password of unencrypted links.
 };
 
-/// The same keys for the same token. Resource if the system has no random numbers.
+/// The same keys for the same token. kResource if the system has no random numbers.
 Result<JobKeys> job_keys_from(std::string_view token);
 
 }  // namespace stretto::zmq

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libzmq delivers whole messages, so once a first part is there the others are too. A peer can send
-// another number of parts or other sizes, and only that is checked here.
+// libzmq delivers whole messages: after the first part, the other parts can be received. A peer can
+// send a wrong number of parts or wrong sizes, and only that is checked here.
 #include "van/zmq/frame_format.h"
 
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kDiscardedAtOnce = 256;
 constexpr std::size_t kKeepAliveBytes = 1;
-// Both parts are there: memory that runs out must not leave half of a message in the socket.
+// The caller allocates both parts first: an allocation failure must not leave half a message.
 int send_parts(ZmqSocket& socket, std::string_view id, MessagePart first, MessagePart second) {
   if (!id.empty()) {
     if (const int error = socket.send(id, true); error != 0) return error;

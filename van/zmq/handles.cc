@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls into libzmq that need more than one line: errors in words, interrupted calls repeated,
+// The calls into libzmq that need more than one line: errors as text, interrupted calls repeated,
 // payloads moved between Buffer and zmq_msg_t.
 #include "van/zmq/handles.h"
 
@@ -20,11 +20,11 @@
 namespace stretto::zmq {
 namespace {
 
-// Below this a copy costs less than a lease: libzmq copies the bytes into its own batch anyway.
+// Below this size a copy is cheaper than a lease: libzmq copies the bytes into its batch.
 constexpr std::size_t kLeastLent = 4096;
 constexpr std::uintptr_t kAlignment = alignof(std::max_align_t) / 2;  // Of libzmq's large messages.
 
-// A payload that libzmq holds, until it says, on a thread of its own, that it needs it no more.
+// A payload that libzmq holds; libzmq releases it on a thread of its own.
 struct LentPayload {
   explicit LentPayload(Buffer buffer) : payload(std::move(buffer)) {
     ready.store(true, std::memory_order_release);
@@ -44,7 +44,7 @@ bool is_aligned(const std::byte* data) {
   return reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0;
 }
 
-// A libzmq call until no signal interrupts it: 0, or its errno.
+// Repeats a libzmq call while signals interrupt it. Returns 0 or its errno.
 template <typename Call>
 int uninterrupted(Call call) {
   while (call() < 0) {
@@ -63,7 +63,7 @@ Status zmq_failure(const std::string& wanted, int error) {
 }
 
 Status need_descriptors(int count, const std::string& wanted) {
-  // More than are needed: other threads, libzmq's too, open some at any time.
+  // A margin: other threads, including libzmq's, open descriptors at any time.
   constexpr int kMargin = 16;
   std::vector<Descriptor> opened;
   for (int i = 0; i < count + kMargin; ++i) {
@@ -82,16 +82,16 @@ void TerminateContext::operator()(void* context) const {
 }
 
 Result<ZmqContext> open_context(int io_threads, int max_sockets) {
-  // Two for each thread, the reaper's being one of them, and a socket to start them with.
+  // Two for each thread, including the reaper, and a socket to start them with.
   Status status = need_descriptors(2 * (io_threads + 1) + 4, "wanted a libzmq context");
   if (!status.ok()) return status;
   ZmqContext context(zmq_ctx_new());
   if (context == nullptr) return zmq_failure("wanted a libzmq context", zmq_errno());
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_IO_THREADS, io_threads) == 0);
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_MAX_SOCKETS, max_sockets) == 0);
-  // What is queued when a socket closes is dropped: with LINGER 0 nothing waits for the network.
+  // Messages queued when a socket closes are dropped: with LINGER 0 closing does not wait.
   STRETTO_CHECK(zmq_ctx_set(context.get(), ZMQ_BLOCKY, 0) == 0);
-  // Its threads start with its first socket.
+  // libzmq starts its threads with the first socket.
   const Result<ZmqSocket> first = ZmqSocket::open(context, ZMQ_PAIR);
   if (!first.ok()) return first.status();
   return context;

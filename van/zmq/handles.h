@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of what libzmq's C interface gives: context, socket, message. Nothing here knows of frames
-// or links. A child made by fork leaves all of them alone: their threads are the parent's.
+// Owners of libzmq's C objects: context, socket, message. They do not know frames or links. A
+// forked child does not release them: their threads belong to the parent.
 #pragma once
 
 #include <zmq.h>
@@ -18,15 +18,15 @@
 
 namespace stretto::zmq {
 
-/// "wanted: what libzmq or the operating system said", with the code that fits `error`.
+/// "wanted: the text of libzmq or the operating system", with the code that fits `error`.
 Status zmq_failure(const std::string& wanted, int error);
 
-/// Ok if `count` more descriptors can be opened now, and some to spare. libzmq ends the process
-/// where some of its own cannot be opened, so this is asked first.
+/// Ok if `count` more descriptors can be opened now, and a margin. Call this first: libzmq aborts
+/// the process if it cannot open some of its own.
 Status need_descriptors(int count, const std::string& wanted);
 
-/// libzmq reads in batches of this size. Smaller payloads share the memory of their batch, at any
-/// alignment, and would keep all of it from being freed: they are copied.
+/// libzmq reads in batches of this size. Smaller payloads share the memory of their batch at any
+/// alignment and would keep all of it allocated, so they are copied.
 inline constexpr std::size_t kLeastTaken = 8192;
 
 /// Thread: loop.
@@ -37,16 +37,16 @@ class TerminateContext {
  private:
   ForkGuard home_;
 };
-/// A libzmq context. Ends once all of its sockets are closed and what they had queued is released.
+/// A libzmq context. It ends once all of its sockets are closed and their queues are released.
 using ZmqContext = std::unique_ptr<void, TerminateContext>;
-/// `io_threads` of libzmq.
+/// `io_threads`: the number of libzmq's I/O threads.
 Result<ZmqContext> open_context(int io_threads, int max_sockets);
 
 /// One part of a message. Thread: any (a value).
 class MessagePart {
  public:
   MessagePart() { zmq_msg_init(&message_); }
-  /// With room for so many bytes.
+  /// A part of `bytes` uninitialised bytes.
   explicit MessagePart(std::size_t bytes) {
     STRETTO_CHECK(zmq_msg_init_size(&message_, bytes) == 0);
   }
@@ -57,9 +57,9 @@ class MessagePart {
   }
   ~MessagePart() { zmq_msg_close(&message_); }
 
-  /// A part of these bytes: large ones by lease, without a copy; small ones copied.
+  /// A part of these bytes: large payloads are lent without a copy, small ones are copied.
   static MessagePart lend(const Buffer& payload);
-  /// The bytes as a Buffer of our own: large ones without a copy; small ones in aligned memory.
+  /// The bytes as a Buffer: large parts without a copy, small ones in aligned memory.
   static Buffer take(MessagePart part);
 
   std::span<std::byte> bytes() {
@@ -69,9 +69,9 @@ class MessagePart {
     return {static_cast<const char*>(zmq_msg_data(&message_)), zmq_msg_size(&message_)};
   }
   bool more() const { return zmq_msg_more(&message_) != 0; }
-  /// The descriptor of the connection that it came by; -1 if libzmq does not know.
+  /// The descriptor of the connection that the part came from; -1 if libzmq does not know.
   int descriptor() const { return zmq_msg_get(&message_, ZMQ_SRCFD); }
-  /// The IP address that it came from, or "an unknown address".
+  /// The IP address of the sender, or "an unknown address".
   std::string peer_address() const;
   zmq_msg_t* get() { return &message_; }
 
@@ -84,7 +84,7 @@ class ZmqSocket {
  public:
   static Result<ZmqSocket> open(const ZmqContext& context, int type);
 
-  /// Sets an option that only our own bug could make libzmq refuse.
+  /// Sets an option; a refusal by libzmq is a bug of ours.
   template <typename T>
   void set(int option, T value) {
     STRETTO_CHECK(zmq_setsockopt(socket_.get(), option, &value, sizeof value) == 0);
@@ -93,19 +93,19 @@ class ZmqSocket {
     STRETTO_CHECK(zmq_setsockopt(socket_.get(), option, bytes, size) == 0);
   }
   void keep_alive();
-  /// True if there was a part. False: nothing has come, and all that libzmq had to tell this socket
-  /// has been heard.
+  /// True if there was a part. False: nothing has arrived, and libzmq has processed all commands
+  /// for this socket.
   bool receive(MessagePart& part);
-  /// 0, or the errno that says why nothing was sent: EAGAIN, EHOSTUNREACH. Never waits.
+  /// 0, or the errno of the failure: EAGAIN, EHOSTUNREACH. Never waits.
   int send(std::span<const std::byte> bytes, bool more);
   int send(std::string_view bytes, bool more) {
     return send(std::as_bytes(std::span(bytes.data(), bytes.size())), more);
   }
   int send(MessagePart part, bool more);
-  /// ZMQ_POLLIN and ZMQ_POLLOUT, as they are now. libzmq hears what it has been told.
+  /// The current ZMQ_POLLIN and ZMQ_POLLOUT. The call lets libzmq process its pending commands.
   int events() const;
-  /// Readable when libzmq has something to tell this socket: by its edge, that is until the socket
-  /// has heard it, which any call may do.
+  /// Readable when libzmq has commands for this socket. Edge-triggered: any call on the socket may
+  /// process them.
   int descriptor() const;
   void* get() const { return socket_.get(); }
 

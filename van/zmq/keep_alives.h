@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeepAlives: a few empty-handed messages after the last frame of a link. By their bytes the far
-// end learns that a frame before them has not come whole (ReceiveProgress).
+// KeepAlives: a few empty messages after the last frame of a link. Their bytes show the peer that
+// an earlier frame has not arrived completely (ReceiveProgress).
 #pragma once
 
 namespace stretto::zmq {
 
-/// Of one link. Pure. Thread: loop.
+/// The keep-alives of one link. Pure. Thread: loop.
 class KeepAlives {
  public:
   void note_frame() { left_ = kAfterFrames; }
@@ -17,7 +17,7 @@ class KeepAlives {
   }
 
  private:
-  // Both ends look equally often, so the far end looks between two of them.
+  // Both ends check equally often, so the peer checks between two of them.
   static constexpr int kAfterFrames = 4;
   int left_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's side of listening, and libzmq's.
+// Listening in the kernel and in libzmq.
 #include "van/zmq/listening_port.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace stretto::zmq {
 namespace {
 
-// libzmq's thread accepts at once. Those that are here are accepted during a pause, too.
+// libzmq's thread accepts immediately. Connections in the backlog are accepted during a pause, too.
 constexpr int kBacklog = 256;
 
 }  // namespace
@@ -41,13 +41,13 @@ Status ListeningPort::accept_by(ZmqSocket& socket) {
   const std::string wanted = fmt::format("wanted to listen at '{}'", address_);
   const int copy = ::fcntl(listener_.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return zmq_failure(wanted, errno);
-  socket.set(ZMQ_USE_FD, copy);  // libzmq closes it, also where it cannot bind.
+  socket.set(ZMQ_USE_FD, copy);  // libzmq closes it, even if the bind fails.
   if (zmq_bind(socket.get(), ("tcp://" + bound_).c_str()) == 0) return {};
   return zmq_failure(wanted, zmq_errno());
 }
 
-// Both the first packet of a connection and the one that ends TCP's handshake pass the listener's
-// filter. So no accepted socket inherits this one.
+// Both the first packet of a connection and the last of TCP's handshake pass the listener's filter.
+// So no accepted socket inherits this filter.
 void ListeningPort::pause() {
   sock_filter drop = {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
   const sock_fprog program = {.len = 1, .filter = &drop};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ListeningPort: the TCP socket that others connect to. It is ours, and libzmq accepts by a copy of
-// it (ZMQ_USE_FD): libzmq can stop accepting only by ending all connections that it has accepted
-// (zmq_unbind). So a filter of the kernel drops what begins a connection instead, for a while.
-// Clients try again after a second, and none is refused.
+// ListeningPort: the TCP socket that peers connect to. We own it, and libzmq accepts on a copy
+// (ZMQ_USE_FD): libzmq can stop accepting only by ending all accepted connections (zmq_unbind). So
+// a kernel filter drops connection attempts during a pause. Clients retry after a second, and none
+// is refused.
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ namespace stretto::zmq {
 /// Thread: loop.
 class ListeningPort {
  public:
-  /// Listens at host:port, where host is an address of this host in digits, or localhost.
+  /// Listens at host:port, where host is a numeric address of this host, or localhost.
   static Result<ListeningPort> open(std::string_view address);
 
-  /// As others can connect to it.
+  /// The address that peers can connect to.
   const std::string& address() const { return address_; }
-  /// The socket accepts who connects. Once.
+  /// Has the socket accept connections. At most one call.
   Status accept_by(ZmqSocket& socket);
   bool is_paused() const { return paused_; }
-  /// No new connection reaches the kernel's queue; those in it are still accepted. A kernel without
-  /// filters (a sandbox's) goes on.
+  /// Keeps new connections out of the kernel's queue; queued ones are still accepted. A kernel
+  /// without filters (a sandbox's) ignores it.
   void pause();
   void resume();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NULL, PLAIN and CURVE of libzmq.
+// The mechanisms NULL, PLAIN and CURVE of libzmq.
 #include "van/zmq/mechanism.h"
 
 #include <fmt/core.h>
@@ -74,8 +74,8 @@ Status why_refused(const Monitor::Event& event, ZmqMechanism mechanism,
   return handshake_ended(mechanism, address);
 }
 
-// The far end may have closed the connection before its own greeting came here, or have another
-// protocol, whose greeting libzmq drops without a word.
+// The peer may have closed the connection before its own greeting arrived, or have another
+// protocol, whose greeting libzmq drops silently.
 Status handshake_ended(ZmqMechanism mechanism, const std::string& address) {
   const bool encrypts = mechanism == ZmqMechanism::kCurve;
   return {encrypts ? Code::kMalformed : Code::kNetwork,

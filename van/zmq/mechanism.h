@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a socket is told of the mechanism, and in which words a refused handshake is reported.
+// The socket options of each mechanism, and the texts for failed handshakes.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace stretto::zmq {
 
-/// Before bind.
+/// Must precede bind.
 void set_listener_keys(ZmqSocket& socket, const ZmqOptions& options);
-/// Before connect.
+/// Must precede connect.
 void set_dialer_keys(ZmqSocket& socket, const ZmqOptions& options);
 
-/// The monitor's events of handshakes that failed.
+/// The monitor's events for failed handshakes.
 inline constexpr int kHandshakeFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-/// The reason for a handshake with what listens at `address` that ended without one.
+/// The error for a handshake with the listener at `address` that ended without an event.
 Status handshake_ended(ZmqMechanism mechanism, const std::string& address);
-/// Why a handshake with what listens at `address` failed, by the event that told it.
+/// The error for a failed handshake with the listener at `address`, by its event.
 Status why_refused(const Monitor::Event& event, ZmqMechanism mechanism, const std::string& address);
 /// Why a client's handshake failed: part of a sentence.
 std::string fault_of_client(const Monitor::Event& event);

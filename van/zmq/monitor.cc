@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event is two parts: a 16-bit kind and a 32-bit value, then the endpoint, which we know.
+// An event has two parts: a 16-bit kind and a 32-bit value, then the endpoint, which we know.
 #include "van/zmq/monitor.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ Result<Monitor> Monitor::attach(const ZmqContext& context, const ZmqSocket& sock
     return zmq_failure("wanted to watch a libzmq socket", zmq_errno());
   }
   Monitor monitor(*std::move(events));
-  // A first empty read: libzmq signals a reader only once it has found nothing.
+  // A first empty read: libzmq signals a reader only after it has found nothing.
   STRETTO_CHECK(!monitor.next().has_value());
   return monitor;
 }

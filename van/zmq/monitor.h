@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monitor: what libzmq tells of the TCP connections under a socket. Only a monitor learns that a
+// Monitor: libzmq's events of the TCP connections under a socket. Only a monitor reports that a
 // connection has ended; the socket itself does not.
 #pragma once
 
@@ -19,16 +19,16 @@ class Monitor {
                     ///< CLOSED; of a handshake that failed, why.
   };
 
-  /// Watches `socket` for the events in the set `kinds`. Comes before bind or connect, so that
-  /// nothing is missed; `name` is unique in the context. libzmq's thread never waits for room for
-  /// an event: as many are kept as come.
+  /// Watches `socket` for the events in the set `kinds`. Must precede bind or connect, so that no
+  /// event is missed; `name` is unique in the context. libzmq's thread never waits for room for an
+  /// event: their number is not limited.
   static Result<Monitor> attach(const ZmqContext& context, const ZmqSocket& socket, int kinds,
                                 const std::string& name);
 
   /// Ends the watch on `socket`.
   void stop_watching(const ZmqSocket& socket);
 
-  /// The next event, in the order in which libzmq saw them; none when all are read.
+  /// The next event, in libzmq's order; none when all are read.
   std::optional<Event> next();
   int descriptor() const { return socket_.descriptor(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build without libzmq answers.
+// Replaces the transport in builds without libzmq.
 #include "van/zmq/zmq_transport.h"
 
 namespace stretto {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReceiveProgress: whether bytes have come on a connection of libzmq's that it makes no message of.
-// ZMTP does not protect the lengths of messages, also where it encrypts: behind a changed length,
-// what comes later counts as the rest of one message. And libzmq 4.3.4 may stop reading a
-// connection where CURVE finds a changed message, in place of ending it.
+// ReceiveProgress: whether a libzmq connection has received bytes that never become a message. ZMTP
+// does not protect the lengths of messages, even with encryption: after a changed length, later
+// bytes count as the rest of one message. And libzmq 4.3.4 may stop reading a connection where
+// CURVE finds a changed message, instead of ending it.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace stretto::zmq {
 
-/// Of one connection. Pure. Thread: loop.
+/// The progress of one connection. Pure. Thread: loop.
 class ReceiveProgress {
  public:
   void count_message() { ++messages_; }
-  /// PathSample::begun_at, by the bytes that the kernel has received so far, and those of them that
-  /// libzmq has not read. Once a handshake has ended only messages travel, so bytes after the last
-  /// message are of another.
+  /// PathSample::begun_at, from the bytes that the kernel has received so far and those that libzmq
+  /// has not read. After the handshake only messages are sent, so bytes after the last message
+  /// belong to another.
   std::uint64_t begun_at(std::optional<std::uint64_t> received_bytes,
                          std::uint64_t unread_bytes = 0) {
     if (unread_bytes > 0) return messages_ + 1;
@@ -30,8 +30,8 @@ class ReceiveProgress {
 
  private:
   std::uint64_t messages_ = 0;
-  std::optional<std::uint64_t> looked_at_;  // The number of messages, at the first look after it.
-  std::uint64_t bytes_ = 0;                 // By then.
+  std::optional<std::uint64_t> looked_at_;  // Messages at the first check after the last.
+  std::uint64_t bytes_ = 0;                 // At that time.
 };
 
 }  // namespace stretto::zmq

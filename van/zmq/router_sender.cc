@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the batch to libzmq, and what it refuses.
+// From the batch to libzmq, and the frames that it refuses.
 #include "van/zmq/router_sender.h"
 
 #include <fmt/core.h>
@@ -36,7 +36,7 @@ Transport::Sent RouterSender::send(LinkId number, const wire::Header& header,
   return error == 0 ? kTaken : failed(*link, error);
 }
 
-// An exception, for want of memory, leaves the list: those that were not served are, next time.
+// A failed allocation's exception leaves the list: the next call serves the rest.
 void RouterSender::flush() {
   for (const LinkId number : batched_) {
     AcceptedLink* link = book_.find_link(number);
@@ -68,7 +68,7 @@ void RouterSender::offer_room(Transport::Sink& sink, Time now) {
   if (full_.empty()) return;
   if (now < next_offer_) return;
   next_offer_ = now + kOfferEvery;
-  // Not those that its callbacks add.
+  // Excludes links that callbacks add.
   for (std::size_t left = full_.size(); left > 0; --left) {
     AcceptedLink* link = book_.find_link(full_.front());
     full_.pop_front();

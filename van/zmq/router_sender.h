@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RouterSender: how frames leave by the ROUTER: small ones together, at the next flush; the others
-// at once, as far as libzmq takes them.
+// RouterSender: sends frames through the ROUTER: small ones together, at the next flush; the others
+// immediately, as far as libzmq takes them.
 #pragma once
 
 #include <deque>
@@ -10,18 +10,18 @@
 
 namespace stretto::zmq {
 
-/// Thread: loop. Socket and book outlive it.
+/// Thread: loop. Socket and book must outlive it.
 class RouterSender {
  public:
   RouterSender(ZmqSocket& socket, ConnectionBook& book) : socket_(socket), book_(book) {}
 
   Transport::Sent send(LinkId link, const wire::Header& header, const Buffer& payload);
-  /// Submits what waits to leave together to libzmq.
+  /// Submits all batches to libzmq.
   void flush();
   void flush(AcceptedLink& link);
-  /// Lets full links try again, every millisecond: libzmq does not tell which of them have room.
+  /// Lets full links retry every millisecond: libzmq does not report which of them have room.
   void offer_room(Transport::Sink& sink, Time now);
-  /// How long one may wait before offer_room(), at most `wait`.
+  /// How long the caller may wait before offer_room(), at most `wait`.
   Duration may_wait(Duration wait) const;
 
  private:
@@ -29,8 +29,8 @@ class RouterSender {
 
   ZmqSocket& socket_;
   ConnectionBook& book_;
-  std::deque<LinkId> full_;      // Answered kFull.
-  std::vector<LinkId> batched_;  // Have frames that leave together.
+  std::deque<LinkId> full_;      // Returned kFull.
+  std::vector<LinkId> batched_;  // Have a batch.
   Time next_offer_;
 };
 

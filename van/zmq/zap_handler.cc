@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request is a message of parts: version, request id, domain, address, routing id, mechanism and
-// credentials. The answer repeats the first two and says 200 or 400.
+// A request has these parts: version, request id, domain, address, routing id, mechanism and
+// credentials. The answer repeats the first two and has status 200 or 400.
 #include "van/zmq/zap_handler.h"
 
 #include <sodium.h>
@@ -19,7 +19,7 @@ constexpr std::size_t kMostParts = 16;
 
 using Request = std::vector<std::string>;
 
-// Waits. False once the context ends.
+// Blocks. False once the context ends.
 bool receive(ZmqSocket& socket, Request& request) {
   request.clear();
   MessagePart part;
@@ -64,7 +64,7 @@ void serve(ZmqSocket socket, const std::shared_ptr<const JobKeys>& keys) {
   constexpr std::size_t kLeastParts = 6;
   Request request;
   while (receive(socket, request)) {
-    // Only libzmq asks; a REP socket must answer before it hears more.
+    // Only libzmq asks; a REP socket must answer before it receives more.
     if (request.size() < kLeastParts) request.resize(kLeastParts);
     answer(socket, request, admits(request, *keys));
   }
@@ -93,7 +93,7 @@ Result<std::unique_ptr<ZapHandler>> ZapHandler::start(const ZmqContext& context,
 ZapHandler::ZapHandler(ZmqSocket socket, std::shared_ptr<const JobKeys> keys)
     : thread_(std::make_unique<std::thread>(serve, std::move(socket), std::move(keys))) {}
 
-// A forked child has no such thread, and leaves the object of the parent's alone.
+// A forked child has no such thread, and does not touch the parent's object.
 ZapHandler::~ZapHandler() {
   if (home_.is_here()) {
     thread_->join();

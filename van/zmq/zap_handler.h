@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZapHandler: admits connections that show the job's key (ZeroMQ's authentication protocol, RFC
+// ZapHandler: accepts connections that prove the job's key (ZeroMQ's authentication protocol, RFC
 // 27). libzmq asks it for each connection to a socket of our domain, before any message passes.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace stretto::zmq {
 
-/// The domain of our listeners, and the name that PLAIN wants besides its password.
+/// The domain of our listeners, and the user name that PLAIN requires with its password.
 inline constexpr std::string_view kZapDomain = "stretto";
 inline constexpr std::string_view kPlainName = "stretto";
 
-/// Answers on a thread of its own, so that a busy loop holds no handshake up; the thread ends with
+/// Answers on its own thread, so that a busy loop does not block handshakes; the thread ends with
 /// the context. Thread: loop.
 class ZapHandler {
  public:
-  /// The context is the one of the sockets that are guarded; it ends before this.
+  /// `context` is the context of the guarded sockets; it must end before this object.
   static Result<std::unique_ptr<ZapHandler>> start(const ZmqContext& context,
                                                    std::shared_ptr<const JobKeys> keys);
   ~ZapHandler();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop over the sockets: a socket that has something gets a turn, in order, a bounded number of
-// frames a poll. libzmq tells by edges: a call on a socket may hear what its descriptor told. So a
-// socket stays ready until a read has found nothing, and one that was used to send is asked again
+// The loop over the sockets: ready sockets get turns in order, and a poll delivers a bounded number
+// of frames. libzmq's descriptors are edge-triggered: a call on a socket may consume its signal. So
+// a socket stays ready until a read has found nothing, and a socket used to send is checked again
 // before the transport waits.
 #include "van/zmq/zmq_transport.h"
 
@@ -34,14 +34,14 @@ namespace {
 constexpr int kFramesPerPoll = 64;
 constexpr int kFramesPerTurn = 16;
 constexpr int kIoThreads = 1;
-// Stands for the listener where connected links are named by their number.
+// The listener's id among connected links.
 constexpr LinkId kListener = 0;
 
-// Tokens of the watch: a link, and whether its socket or its monitor.
+// Tokens of the watch: a link id, and whether it is the socket or the monitor.
 constexpr std::uint64_t socket_token(LinkId link) { return std::uint64_t{link} << 1; }
 constexpr std::uint64_t monitor_token(LinkId link) { return socket_token(link) | 1; }
 
-/// Links in the order in which they get their turns; each at most once. Thread: loop.
+/// Links in the order of their turns; each at most once. Thread: loop.
 class TurnQueue {
  public:
   void add(LinkId link, bool& queued) {
@@ -106,9 +106,9 @@ class ZmqTransport final : public Transport {
 
   const ZmqOptions options_;
   const SteadyClock clock_;
-  EpollSet watch_;  // Before the context: a lease that ends with that may still wake us.
-  std::unique_ptr<ZapHandler> zap_;  // Ends after the context.
-  ZmqContext context_;  // Before the sockets: it ends after them, when all leases have.
+  EpollSet watch_;  // Before the context: a lease that ends with it may still wake us.
+  std::unique_ptr<ZapHandler> zap_;  // Must end after the context.
+  ZmqContext context_;  // Before the sockets: it ends after them, when all leases have ended.
   LinkIds ids_;
   std::unique_ptr<AcceptedLinks> listener_;
   bool listener_ready_ = false;
@@ -117,7 +117,7 @@ class ZmqTransport final : public Transport {
   std::vector<std::unique_ptr<ConnectedLink>> buried_;  // Over, but perhaps on the call stack.
   TurnQueue ready_;
   NameLookups lookups_;
-  std::vector<LinkId> sent_;  // Were used to send, and must be asked for what has come.
+  std::vector<LinkId> sent_;  // Used to send; must be checked for messages.
   Duration dead_after_ = JobSettings().dead_after;
   Time next_look_at_paths_;
   bool woken_ = false;
@@ -235,8 +235,8 @@ void ZmqTransport::make_ready(LinkId link) {
   ready_.add(link, link == kListener ? listener_ready_ : dialed_.at(link).ready);
 }
 
-// Submits what waits to leave together, and asks the sockets whether the calls have swallowed what
-// their descriptors told. An exception leaves the list.
+// Submits the batches, and checks whether the calls have consumed the descriptors' signals. An
+// exception leaves the list.
 void ZmqTransport::flush() {
   for (const LinkId link : sent_) {
     if (link == kListener) {
@@ -262,7 +262,7 @@ std::optional<bool> ZmqTransport::has_come(Asked asked) {
 Duration ZmqTransport::may_wait(Duration wait) const {
   if (!ready_.empty() || !sent_.empty()) return Duration::zero();
   if (listener_ != nullptr) wait = listener_->may_wait(wait);
-  // Looks at paths that are far apart would look like standing still.
+  // The paths must be checked regularly: PathLiveness takes a long gap for a suspended loop.
   if (listener_ != nullptr || !dialed_.empty()) {
     wait = std::min(wait, std::max(Duration::zero(), Duration(next_look_at_paths_ - clock_.now())));
   }
@@ -299,7 +299,7 @@ void ZmqTransport::notice(std::uint64_t token) {
 void ZmqTransport::take_turn(Sink& sink) {
   for (const auto& [link, found] : lookups_.take_done()) {
     const auto dialed = dialed_.find(link);
-    if (dialed == dialed_.end()) continue;  // Closed since.
+    if (dialed == dialed_.end()) continue;  // Closed in the meantime.
     dialed->second.link->dial_found(found);
     make_ready(link);
   }
@@ -307,7 +307,7 @@ void ZmqTransport::take_turn(Sink& sink) {
     left -= std::max(give_turn(sink, ready_.front(), std::min(left, kFramesPerTurn)), 1);
   }
   if (listener_ != nullptr) listener_->sender().offer_room(sink, clock_.now());
-  flush();  // What the sink has answered.
+  flush();  // The sink's replies.
   look_at_paths();
   if (listener_ != nullptr) {
     listener_->look_around();
@@ -330,7 +330,7 @@ void ZmqTransport::look_at_paths() {
   }
 }
 
-// An exception out of a callback leaves the socket in the queue.
+// An exception from a callback leaves the socket in the queue.
 int ZmqTransport::give_turn(Sink& sink, LinkId link, int limit) {
   Turn turn;
   if (link == kListener) {
@@ -379,7 +379,7 @@ Status check(const ZmqOptions& options) {
 
 Result<std::unique_ptr<Transport>> make_zmq_transport(const ZmqOptions& options) {
   if (Status status = zmq::check(options); !status.ok()) return status;
-  // A link that we connect has three sockets: itself and both ends of its monitor.
+  // A connected link has three sockets: itself and both ends of its monitor.
   const auto sockets = static_cast<int>(3 * (options.max_links + 4));
   Result<zmq::ZmqContext> context = zmq::open_context(zmq::kIoThreads, sockets);
   if (!context.ok()) return context.status();

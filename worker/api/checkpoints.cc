@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller's thread writes what its worker attaches: it waits anyway, and the memory is its own.
+// The caller's thread writes its worker's attachments: it waits anyway, and owns the memory.
 #include "stretto/checkpoints.h"
 
 #include <fmt/core.h>
@@ -27,7 +27,7 @@ Status no_folder() {
           "STRETTO_CHECKPOINT and STRETTO_RESUME"};
 }
 
-// A call whose cut has been made, and where its worker stands.
+// A call whose cut has been made, and its worker.
 struct CutMade {
   CheckpointShare share;
   NodeId node = 0;
@@ -44,7 +44,7 @@ Result<checkpoint::StripeOwner> seat_of(const CutMade& made) {
                                  .striped = made.share.cut->alike};
 }
 
-// What this worker writes of a checkpoint, from the program's memory or from a copy of it.
+// This worker's contribution to a checkpoint, from the program's memory or from a copy of it.
 class ShareToWrite {
  public:
   static Result<ShareToWrite> of(const Config& config, const CutMade& made,
@@ -60,7 +60,7 @@ class ShareToWrite {
     return share;
   }
 
-  // The program's memory may change from now on.
+  // Afterwards the program may change its memory.
   void copy() {
     for (checkpoint::WrittenPiece& piece : pieces_) {
       copies_.emplace_back(piece.bytes.begin(), piece.bytes.end());
@@ -82,7 +82,7 @@ class ShareToWrite {
   std::deque<std::vector<std::byte>> copies_;
 };
 
-// The others wait for this worker's word, also where it has no memory left.
+// The other workers wait for this worker's answer, also when it runs out of memory.
 template <typename Call>
 auto unless_out_of_memory(Call call) -> decltype(call()) {
   try {
@@ -92,7 +92,7 @@ auto unless_out_of_memory(Call call) -> decltype(call()) {
   }
 }
 
-// How a checkpoint ended, for whoever has the ticket; also if nobody can say it any more.
+// Sets a checkpoint's outcome for its tickets, at the latest when the worker ends.
 class LastWord {
  public:
   LastWord() = default;
@@ -125,7 +125,7 @@ void give_up(WorkerNode& node, const CheckpointShare& share) {
 
 }  // namespace
 
-/// What the job goes on from, opened when it is first asked for. Thread: any.
+/// The checkpoint that the job resumes from, opened on first use. Thread: any.
 class Checkpoints::Files {
  public:
   /// Runs `use(reader)`.
@@ -154,7 +154,7 @@ Checkpoints::Checkpoints(Worker& worker) : worker_(&worker), files_(std::make_sh
 
 namespace {
 
-// A call that holds the program up, until it returns.
+// A call that blocks the program until it returns.
 class HoldUp {
  public:
   explicit HoldUp(detail::WorkerImpl& impl) : impl_(impl), called_(SteadyClock().now()) {}
@@ -171,7 +171,7 @@ class HoldUp {
   const Time called_;
 };
 
-// All workers are there, and the servers have cut.
+// Returns once all workers have arrived and the servers have cut.
 Result<CutMade> make_cut(detail::WorkerImpl& impl, std::uint64_t step,
                          std::span<const Attachment> attachments) {
   Status wrong = checkpoint::check_attachments(attachments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a group, from the user's words to what the loop is given.
+// Turns the user's group calls into requests to the loop.
 #include "stretto/group.h"
 
 #include <fmt/core.h>
@@ -47,7 +47,7 @@ Status check_ranks(const std::vector<Rank>& ranks, std::uint32_t workers, Rank s
   return no_group(fmt::format("worker {} is none of the workers {}", self, in_words(ranks)));
 }
 
-constexpr std::size_t kLongestWords = 200;  // A tensor's name has room for them.
+constexpr std::size_t kLongestWords = 200;  // They fit into a tensor's name.
 
 std::uint64_t elements_in(std::size_t bytes, Dtype dtype) {
   return bytes / std::max<std::size_t>(bytes_of(dtype), 1);
@@ -61,7 +61,7 @@ class Group::Impl {
       : worker(of), tensor(known_as), ranks(std::move(members)), self(own) {}
 
   detail::WorkerImpl& worker;
-  const Tensor tensor;  // That the group is known as.
+  const Tensor tensor;  // The group is declared as this one.
   const std::vector<Rank> ranks;
   const std::uint32_t self;
 };

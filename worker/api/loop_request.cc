@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request does.
+// Runs a request on the loop.
 #include "worker/api/loop_request.h"
 
 #include "worker/node.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LoopRequest: what a user thread wants of the worker's loop.
+// LoopRequest: a user thread's request to the worker's loop.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@ namespace stretto {
 class WorkerNode;
 struct Operation;
 
-/// Mostly, to start an operation: that takes no function object, and so no memory. Thread: any.
+/// Starting an operation, the usual case, takes no function object and no memory. Thread: any.
 class LoopRequest {
  public:
   explicit LoopRequest(std::shared_ptr<Operation> start) : start_(std::move(start)) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standing: a worker's place among those who are in, for threads of the user's: the loop sets it,
-// and tells of changes.
+// Standing: a worker's rank and view of its job, for threads of the user's: the loop sets them, and
+// callbacks report changes.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace stretto {
 
 /// Thread: any. One mutex; callbacks run outside it. Rank and size are read without it, since
-/// programs ask for them as often as they divide.
+/// programs read them often.
 class Standing {
  public:
   using Then = std::function<void(const JobView&)>;
 
-  /// A view has come. Tells of it if it is another place than before, and not the first.
+  /// Sets a new view. Reports it if rank or members differ, unless it is the first.
   void set(WorkerView place) {
     Then then;
     const JobView view = view_of(place);
@@ -36,7 +36,7 @@ class Standing {
     }
     if (then) then(view);
   }
-  /// It hears of all that follows what is returned.
+  /// `then` gets every view that follows the returned one.
   JobView on_view(Then then) {
     MutexLock lock(mutex_);
     then_ = std::move(then);
@@ -53,13 +53,13 @@ class Standing {
   }
   /// WorkerView::lost_as.
   NodeId lost_as() const { return lost_as_; }
-  /// Member::number: what people call it.
+  /// Member::number: the number in texts for users.
   Rank number() const { return number_; }
   Rank rank() const { return seat_.load().rank; }
   std::uint32_t size() const { return seat_.load().size; }
-  /// A broadcast's root, by the number that it keeps while ranks change, and by the epoch in which
-  /// it has that rank; 0 if ranks never change. Nothing if no worker has ever had that rank;
-  /// kNobody if none has it any more, which others may not know yet.
+  /// A broadcast's root: its number, which is stable while ranks change, and the epoch of its rank,
+  /// 0 if ranks never change. Nothing if no worker has ever had that rank; kNobody if none has it
+  /// any more, which other workers may not know yet.
   struct Root {
     static constexpr Rank kNobody = ~Rank{0};
     Rank number = 0;
@@ -92,7 +92,7 @@ class Standing {
   std::atomic<Rank> number_{0};
   Mutex mutex_;
   WorkerView place_ GUARDED_BY(mutex_);
-  std::uint32_t most_ GUARDED_BY(mutex_) = 0;  // Workers at a time, so far.
+  std::uint32_t most_ GUARDED_BY(mutex_) = 0;  // The most workers at a time, so far.
   Then then_ GUARDED_BY(mutex_);
 };
 

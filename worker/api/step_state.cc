@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces in turn from each who was in, which newcomers listen to; again until none lacks any.
+// Previous members send pieces in turn to the joining workers, until no worker lacks any.
 #include "stretto/step_state.h"
 
 #include <fmt/core.h>
@@ -31,7 +31,7 @@ std::uint64_t mixed(std::uint64_t sum, std::string_view text) {
 
 }  // namespace
 
-/// How many of those who are in are what.
+/// Counts of workers: those that lack state, joining workers, and previous members.
 struct StepState::Presence {
   std::int64_t lacking = 0;
   std::int64_t newcomers = 0;
@@ -57,8 +57,8 @@ Result<StepBegin> StepState::next() {
   return begins;
 }
 
-// Ranks of newcomers are the last ones. Workers may hear of a loss at different times, and then
-// take others for the givers: some piece has none or two, and is asked for again.
+// Joining workers have the last ranks. Workers may learn of a loss at different times, and assign
+// pieces differently: a piece with no sender, or with two, is requested again.
 Status StepState::bring(const StepBegin& begins) {
   bool lacks = begins.comes_in;
   std::uint32_t newcomers = begins.newcomers;
@@ -92,7 +92,7 @@ Result<StepState::Presence> StepState::look(bool lacks, bool comes_in) {
   return Presence{.lacking = counts[0], .newcomers = counts[1], .members = counts[2]};
 }
 
-// True if all has come.
+// True if every piece has arrived.
 Result<bool> StepState::transfer(bool lacks, std::uint32_t givers) {
   Result<bool> whole = compare(lacks, worker_->rank() == 0 && givers > 0);
   const std::size_t pieces = (total() + kStatePieceBytes - 1) / kStatePieceBytes;
@@ -104,7 +104,7 @@ Result<bool> StepState::transfer(bool lacks, std::uint32_t givers) {
   return whole;
 }
 
-// Whether the givers have what this one has. True as well where that does not matter.
+// Whether the senders have the same memory as this worker. Also true where that does not matter.
 Result<bool> StepState::compare(bool lacks, bool gives) {
   const Result<Tensor> tensor = worker_->declare(fmt::format("{}.facts", kLabel), Dtype::kI64, 1);
   if (!tensor.ok()) return tensor.status();
@@ -161,7 +161,7 @@ Result<bool> StepState::exchange_window(std::size_t first, std::size_t last, boo
   return whole;
 }
 
-// Between a piece and the memory from this byte on: into the memory if `out`.
+// Copies between a piece and the memory from this byte on: into the memory if `out`.
 void StepState::copy(std::size_t first, std::span<std::byte> piece, bool out) {
   for (const Memory& memory : memories_) {
     if (piece.empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a user's thread to the loop.
+// Posts a batch from a user's thread to the loop.
 #include "worker/api/ticket_batch.h"
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace stretto {
 
 namespace {
 
-// On the caller's thread, before any part of it may leave.
+// Searches on the caller's thread, before any part is sent.
 void look_at(TicketBatch& batch, Rank worker) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Operation& operation = *batch.operation(i);
@@ -27,7 +27,7 @@ void look_at(TicketBatch& batch, Rank worker) {
 }  // namespace
 
 std::string TicketBatch::waits_for() {
-  constexpr Duration kPatience = 1s;  // The loop looks within milliseconds, unless it is stopped.
+  constexpr Duration kPatience = 1s;  // The loop answers within milliseconds, unless it is stopped.
   if (done() || is_forked() || is_on_loop()) return {};
   const auto words = std::make_shared<Completion<std::string>>();
   door_->post([batch = shared_from_this(), words](WorkerNode& node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TicketBatch: a ticket and the operations that it stands for.
+// TicketBatch: a ticket and its operations.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,7 @@
 
 namespace stretto {
 
-/// All in one piece of memory: whoever holds one of
-/// them holds all. Thread: any.
+/// One allocation: a reference to one of them keeps all alive. Thread: any.
 class TicketBatch final : public detail::TicketState,
                           public std::enable_shared_from_this<TicketBatch> {
  public:
@@ -36,7 +35,7 @@ class TicketBatch final : public detail::TicketState,
       if (kind == Operation::Kind::kBroadcastReceiver && root.view != 0) operation.come_together();
       operation.priority = transfers[i].priority;
       operation.ticket =
-          std::shared_ptr<TicketState>(std::shared_ptr<void>(), this);  // Holds nothing.
+          std::shared_ptr<TicketState>(std::shared_ptr<void>(), this);  // Owns nothing.
     }
   }
 
@@ -65,11 +64,11 @@ class TicketBatch final : public detail::TicketState,
   std::vector<Operation> others_;
 };
 
-/// Begins a call of a group, which is known as this tensor.
+/// Begins a call of the group that is declared as this tensor.
 Ticket begin_call(detail::WorkerImpl& impl, const Tensor& group,
                   std::shared_ptr<const GroupCallArgs> call, int priority);
 
-/// Begins operations of one kind, as one.
+/// Begins operations of one kind, with one ticket.
 Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, std::span<const Transfer> transfers,
              const Standing::Root& root = {});
 

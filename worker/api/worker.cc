@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public API over the loop: checks what the user gave, hands it over, waits for answers.
+// The public API over the loop: checks arguments, posts requests, waits for answers.
 #include "stretto/worker.h"
 
 #include <fmt/core.h>
@@ -37,7 +37,7 @@ Ticket begin(detail::WorkerImpl& impl, Operation::Kind kind, const Transfer& tra
   return begin(impl, kind, std::span(&transfer, 1), root);
 }
 
-constexpr std::uint64_t kFilesALink = 2;  // A socket or two of a transport.
+constexpr std::uint64_t kFilesALink = 2;  // One or two sockets of a transport.
 constexpr std::uint64_t kFilesBesides = 32;
 
 Config config_of(const Options& options, Config config) {
@@ -87,7 +87,7 @@ Result<Worker> Worker::join() {
 }
 
 Result<Worker> Worker::join(const Options& options) {
-  // What Options does not say (log level, heartbeats) still comes from the environment.
+  // Settings outside Options (log level, heartbeats) still come from the environment.
   Result<Config> base = config_from(process_environment(), Role::kWorker);
   if (!base.ok()) return base.status();
   const Config config = config_of(options, *base);
@@ -103,7 +103,7 @@ Result<Worker> Worker::join(const Options& options) {
   promise_last_words();
   warn_of_unread_variables();
   const std::uint64_t servers = std::uint64_t{config.servers} * config.job.replicas;
-  const std::uint64_t others = config.servers == 0  // Any of them may be called then.
+  const std::uint64_t others = config.servers == 0  // It may connect to any of them then.
                                    ? std::uint64_t{config.workers}
                                    : servers * config.shards;
   const std::uint64_t links = others + 1;
@@ -140,7 +140,7 @@ Result<Tensor> Worker::declare(std::string_view name, Dtype dtype, std::size_t e
   if (Status status = detail::refusal(*impl_, "declare"); !status.ok()) return status;
   TensorSpec spec{
       .name = std::string(name), .dtype = dtype, .elements = elements, .options = options};
-  // What is this worker's own the others need not have alike.
+  // This setting is per worker, and may differ between workers.
   const NonFinite non_finite =
       std::exchange(spec.options.non_finite, {}).value_or(impl_->config().non_finite);
   Result<Tensor> declared =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a transport that listens to a loop that runs, and back.
+// Construction of a worker from a transport to a running loop, and its end.
 #include "worker/api/worker_impl.h"
 
 #include "common/config/advertised.h"
@@ -13,8 +13,8 @@
 namespace stretto::detail {
 namespace {
 
-// Where other workers can call. Only tensors that are exchanged among workers want it, so who has
-// none need not care that nobody can.
+// The address for connections of other workers. Only tensors that are exchanged among workers need
+// it, so a failure is only logged.
 std::string address_of(const Config& config, Transport& transport) {
   const Result<std::string> host = advertised_host(config);
   Result<std::string> bound = host;
@@ -26,7 +26,7 @@ std::string address_of(const Config& config, Transport& transport) {
   return {};
 }
 
-// Members that came first are as good as all: a host has few interfaces.
+// The first members suffice: a host has few interfaces.
 void warn_of_slower_control(const std::string& scheduler, const MembershipClient& membership) {
   constexpr std::size_t kMostAsked = 16;
   std::vector<NetworkInterface> data;
@@ -55,7 +55,7 @@ Status refusal(const WorkerImpl& impl, std::string_view what) {
 }
 
 void end_or_forget(std::unique_ptr<WorkerImpl> impl) {
-  // Its end would wait for threads that are not here, and take the parent's links away.
+  // Its destructor would wait for threads that do not exist here, and close the parent's links.
   if (impl != nullptr && impl->loop().is_forked()) (void)impl.release();  // NOLINT: it leaks.
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerImpl: what a Worker hides: the node, its loop, and where the worker stands.
+// WorkerImpl: the implementation of Worker: the node, its loop, and the worker's rank.
 #pragma once
 
 #include <fmt/core.h>
@@ -23,7 +23,7 @@
 
 namespace stretto::detail {
 
-/// A wait for the worker that a signal's handler ended.
+/// The outcome of a wait for the worker that a signal's handler interrupted.
 Status interrupted(std::string_view what);
 
 /// The node and its loop. Thread: any.
@@ -34,19 +34,19 @@ class WorkerImpl {
   WorkerImpl(Config config, std::shared_ptr<InputAccount> input,
              std::unique_ptr<Transport> transport);
 
-  /// Handles are heard until the end: what is cancelled or resumed meanwhile lets us leave. When
-  /// this returns every ticket has ended.
+  /// Tickets can be cancelled and resumed until the end, which lets the worker leave. When this
+  /// returns, every ticket has ended.
   ~WorkerImpl() {
     if (loop_.started()) (void)leave(kLastPatience);
     loop_.stop();
   }
 
-  /// Before join().
+  /// Call before join().
   void set_stack_source(const std::function<std::string()>& source) {
     node_.activity().set_stack_source(source);
   }
   Status join();
-  /// The outcome; none if it takes longer than that.
+  /// The outcome; none if leaving takes longer than `patience`.
   std::optional<Status> leave(Duration patience);
 
   Loop& loop() { return loop_; }
@@ -55,8 +55,8 @@ class WorkerImpl {
   Standing& standing() { return standing_; }
   bool tracing() { return node_.tracer().on(); }
   StepCount& steps() { return *step_count_; }
-  /// It is done on a thread of its own, which is started for the first; what was posted is done
-  /// before this ends.
+  /// Runs the job on a disk thread, which the first job starts. All posted jobs are done before
+  /// this ends.
   Status post_to_disk(checkpoint::DiskExecutor::Job job) {
     MutexLock lock(disk_mutex_);
     if (disk_ == nullptr) {
@@ -81,7 +81,7 @@ class WorkerImpl {
     return found == names_.end() ? fmt::format("tensor {}", tensor)
                                  : fmt::format("tensor '{}'", found->second);
   }
-  /// How many groups of this description there are now, with one more.
+  /// Counts one more group of this description, and returns their number.
   std::uint32_t count_group(const std::string& description) {
     MutexLock lock(groups_mutex_);
     return ++groups_[description];
@@ -90,7 +90,7 @@ class WorkerImpl {
  private:
   static constexpr Duration kLastPatience = 10s;
 
-  // After work of a codec, which has ended before the loop does.
+  // Follows the work of a codec, which ends before the loop does.
   void return_to_loop(CodecExecutor::Work then) {
     loop_.post([then = std::move(then)](WorkerNode&) { then(); });
   }
@@ -102,7 +102,7 @@ class WorkerImpl {
   const std::shared_ptr<metrics::MetricsSnapshots> board_ =
       std::make_shared<metrics::MetricsSnapshots>();
   std::unique_ptr<metrics::MetricsEndpoint> endpoint_;
-  std::atomic<bool> complained_{false};  // Of a report.
+  std::atomic<bool> complained_{false};  // A report was rejected.
   Standing standing_;
   Mutex disk_mutex_;
   std::unique_ptr<checkpoint::ThreadDiskExecutor> disk_ GUARDED_BY(disk_mutex_);
@@ -113,12 +113,12 @@ class WorkerImpl {
   WorkerNode node_;
   const std::shared_ptr<StepCount> step_count_ = node_.work().steps().gate().count();
   const std::shared_ptr<CheckpointPointWord> offers_ = node_.work().checkpoints().offers().word();
-  Loop loop_{node_, clock_};  // Last: it ends before what it uses.
+  Loop loop_{node_, clock_};  // Last: destroyed before what it uses.
 };
 
-/// Why a call that waits can't be made here: it would wait for itself, or this is a forked child.
+/// Why a blocking call cannot be made here: it would wait for itself, or this is a forked child.
 Status refusal(const WorkerImpl& impl, std::string_view what);
-/// The worker leaves and ends; in a forked child it is left alone.
+/// Leaves and destroys the worker; leaks it in a forked child.
 void end_or_forget(std::unique_ptr<WorkerImpl> impl);
 
 }  // namespace stretto::detail

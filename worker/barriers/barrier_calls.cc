@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sits out says so to the shards at once, since others who do so may wait for its empty shares;
-// but it enters the barrier only when its own rounds are over. So when the barrier is open no share
-// is in flight that was begun before, and the next round of every part is a full one.
+// A worker that sits out tells the shards at once, since other such workers may wait for its empty
+// contributions. It enters the barrier only when its own rounds are over. So when the barrier opens
+// no earlier contribution is in flight, and the next round of every part is a full one.
 #include "worker/barriers/barrier_calls.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An empty share is a push of all of a tensor's parts, as any other: the next wishes for parts of
-// that round come when it has begun.
+// An empty contribution is a push of all parts of a tensor, like any other. Requests for more parts
+// of that round arrive when it has begun.
 #include "worker/barriers/empty_contributor.h"
 
 #include <limits>
@@ -41,7 +41,7 @@ bool EmptyContributor::at_rest() const {
 void EmptyContributor::on_wanted(const control::Wanted& wanted) {
   if (!sitting()) return;
   TensorSpec spec = wanted.spec;
-  if (!spec.options.codec) spec.options.codec = CodecSpec();  // None, whatever our rules say.
+  if (!spec.options.codec) spec.options.codec = CodecSpec();  // None, whatever the rules say.
   ways_.declare(spec, [this, part = wanted.part, round = wanted.round](const Result<Tensor>& made) {
     if (made.ok() && sitting()) attend(*made, part, round);
   });
@@ -52,7 +52,7 @@ void EmptyContributor::attend(const Tensor& tensor, std::uint32_t part, std::uin
   auto operation = std::make_shared<Operation>();
   operation->kind = Operation::Kind::kPush;
   operation->tensor = tensor;
-  operation->priority = std::numeric_limits<std::int32_t>::max();  // Others wait for it.
+  operation->priority = std::numeric_limits<std::int32_t>::max();  // Other workers wait.
   operation->ticket = std::make_shared<detail::TicketState>(1);
   exchange_.start(operation);
 }

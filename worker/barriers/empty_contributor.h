@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// EmptyContributor: takes part, with nothing, in the rounds that others open while this worker's
-// program sits out, so that they need not wait for it. Shards say which rounds lack its share;
-// tensors that it never declared it learns of in that way.
+// EmptyContributor: contributes empty to the rounds that other workers open while this worker's
+// program sits out, so that they need not wait for it. Shards request the missing contributions,
+// also of tensors that this worker never declared.
 #pragma once
 
 #include <functional>
@@ -16,19 +16,19 @@ class EmptyContributor {
  public:
   using Declared = std::function<void(const Result<Tensor>&)>;
   struct Ways {
-    /// Makes a tensor known, and tells of it when that is done.
+    /// Declares a tensor, and calls back when that is done.
     std::function<void(const TensorSpec&, Declared)> declare;
-    /// Tells every shard.
+    /// Sends to every shard.
     std::function<void(const control::SitOut&)> tell;
   };
 
-  /// The tensors and the exchange outlive this, and this all calls of what `declare` was given.
+  /// The tensors and the exchange outlive this; this outlives all callbacks given to `declare`.
   EmptyContributor(const Tensors& tensors, ExchangeDispatcher& exchange, Ways ways)
       : tensors_(tensors), exchange_(exchange), ways_(std::move(ways)) {}
 
-  /// From now on, until the barrier of this number (from 1) is open, the program makes no shares.
+  /// Pauses the program's contributions until the barrier of this number (from 1) is open.
   void begin(std::uint64_t number);
-  /// A shard has come that has not been told.
+  /// Tells a new shard.
   void tell_again() const {
     if (sitting()) {
       ways_.tell({.number = number_});
@@ -36,20 +36,20 @@ class EmptyContributor {
       ways_.tell({.number = over_, .over = true});
     }
   }
-  /// It is open: nobody sits out any more. Before the next share of ours, which opens a round that
-  /// wants no empty ones.
+  /// The barrier is open: no worker sits out any more. Call before the next contribution of this
+  /// worker, which opens a round without empty ones.
   void end();
-  /// It will not open: this program makes shares again.
+  /// The barrier will not open: the program contributes again.
   void give_up();
 
   bool sitting() const { return number_ > 0; }
-  /// Why the program may begin nothing now, or ok.
+  /// Why the program may begin no operation now, or ok.
   Status refusal() const;
-  /// No round is open that this worker has a share in.
+  /// True if no open round has a contribution of this worker.
   bool at_rest() const;
 
-  /// What a shard wants. Nothing happens if the program makes shares, or has begun to make that
-  /// one.
+  /// A shard requests a contribution. No effect if the program contributes, or has begun this
+  /// contribution.
   void on_wanted(const control::Wanted& wanted);
 
  private:
@@ -58,8 +58,8 @@ class EmptyContributor {
   const Tensors& tensors_;
   ExchangeDispatcher& exchange_;
   Ways ways_;
-  std::uint64_t number_ = 0;  // Of the barrier; 0: the program makes shares.
-  std::uint64_t over_ = 0;    // The last that has opened.
+  std::uint64_t number_ = 0;  // Of the barrier; 0: the program contributes.
+  std::uint64_t over_ = 0;    // The last opened barrier.
 };
 
 }  // namespace stretto

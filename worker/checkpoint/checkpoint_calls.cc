@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler is told of this worker's part.
+// Reports of this worker's contribution to the scheduler.
 #include "worker/checkpoint/checkpoint_calls.h"
 
 namespace stretto {
@@ -24,7 +24,7 @@ void CheckpointCalls::end(const CheckpointShare& share, const Result<checkpoint:
 }
 
 void CheckpointCalls::tell_again() {
-  offers_.taken();  // What the clock had asked is asked anew.
+  offers_.taken();  // The restarted scheduler repeats its question.
   if (calls_.empty()) return;
   if (told_) ways_.tell_scheduler(*told_);
   for (const auto& [number, call] : calls_) {

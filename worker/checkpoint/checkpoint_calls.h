@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointCalls: calls for checkpoints whose cut has been made: what this worker writes, and then
-// the wait until all is complete.
+// CheckpointCalls: calls for checkpoints whose cut has been made: this worker's contribution, and
+// the wait until the checkpoint is complete.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace stretto {
 /// A call whose checkpoint's cut has been made.
 struct CheckpointShare {
   std::uint64_t call = 0;
-  /// What this worker writes is of that. None: nothing is to be written, since it will not be made,
-  /// or this worker writes it already.
+  /// The cut of this worker's contribution. None: it writes nothing, since the checkpoint was
+  /// abandoned or another call of this worker writes it already.
   std::optional<control::CheckpointCut> cut = {};
 };
 
@@ -34,27 +34,27 @@ class CheckpointCalls {
   using Begun = std::function<void(const Result<CheckpointShare>&)>;
   using Done = std::function<void(const Status&)>;
   struct Ways {
-    /// Comes to a barrier for a checkpoint.
+    /// Enters a barrier for a checkpoint.
     std::function<void(std::uint64_t step, std::uint64_t alike, BarrierCalls::Cut)> enter;
-    /// It is there, and waits for the servers.
+    /// True while this worker waits there for the servers.
     std::function<bool()> awaits_cut;
     std::function<void(const control::CheckpointSaved&)> tell_scheduler;
     std::function<void(const control::CheckpointEnded&)> ask;
     CheckpointPoints::Tell answer;
   };
 
-  /// One that is not complete `patience` after end() fails here; it may yet come to its end.
+  /// A checkpoint that is not complete `patience` after end() fails here; it may still complete.
   CheckpointCalls(const Clock& clock, Duration patience, Ways ways)
       : clock_(clock),
         patience_(patience),
         ways_(std::move(ways)),
         offers_(clock, patience, ways_.answer) {}
 
-  /// Where the program could make one, if it is due by the scheduler's clock.
+  /// Points at which the program could make a checkpoint, if one is due by the scheduler's clock.
   CheckpointPoints& offers() { return offers_; }
 
-  /// A barrier at which a checkpoint of this step is made: of what servers hold, which have cut
-  /// then, and of what workers write. `alike`: control::Barrier.
+  /// A barrier at which a checkpoint of this step is made: of the servers' cut, and of what the
+  /// workers write. `alike`: control::Barrier.
   void begin(std::uint64_t step, std::uint64_t alike, const Begun& begun) {
     ways_.enter(step, alike, [this, begun](const Result<std::uint64_t>& attempt) {
       if (!attempt.ok()) {
@@ -66,16 +66,16 @@ class CheckpointCalls {
       begun(CheckpointShare{.call = last_, .cut = std::exchange(cut_, std::nullopt)});
     });
   }
-  /// This worker has written its own share of one that was begun, or not. `done` hears when all is
-  /// complete.
+  /// This worker has written its contribution, or has failed to. `done` is called when the
+  /// checkpoint is complete.
   void end(const CheckpointShare& share, const Result<checkpoint::WrittenFile>& file, Done done);
 
-  /// The scheduler says what is to be written, before the barrier opens.
+  /// The scheduler's order to write, which precedes the opening of the barrier.
   void on_cut(const control::CheckpointCut& cut);
   void on_ended(const control::CheckpointEnded& ended) {
     end_those([&](const Call& call) { return call.attempt == ended.number; }, ended.why);
   }
-  /// Another scheduler is there: what has been written is told again, and what has ended is asked.
+  /// Repeats to a restarted scheduler what has been written, and asks for outcomes.
   void tell_again();
   void end_all(const Status& why) {
     offers_.end_all(why);
@@ -106,7 +106,7 @@ class CheckpointCalls {
     std::uint64_t attempt = 0;
     Done done = {};
     Time deadline = Time::max();
-    std::optional<Status> ended = {};  // How, perhaps before anybody asked.
+    std::optional<Status> ended = {};  // The outcome, perhaps before end().
   };
   using Calls = std::map<std::uint64_t, Call>;
 
@@ -133,7 +133,7 @@ class CheckpointCalls {
   const Ways ways_;
   CheckpointPoints offers_;
   std::optional<control::CheckpointCut> cut_;
-  std::optional<control::CheckpointSaved> told_;  // The last.
+  std::optional<control::CheckpointSaved> told_;  // The last report.
   std::uint64_t last_ = 0;
   Calls calls_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An offer passes, is taken, or waits until it is known which.
+// A point passes, is taken, or waits for the decision.
 #include "worker/checkpoint/checkpoint_points.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void CheckpointPoints::offer(std::uint64_t step, Due due) {
   answer();
 }
 
-// If nobody asks any more it passes.
+// If no question is open, the point passes.
 void CheckpointPoints::answer() {
   if (!waiting_ || is_open_) return;
   const Waiting first = *std::exchange(waiting_, std::nullopt);
@@ -69,7 +69,7 @@ void CheckpointPoints::tick() {
 
 void CheckpointPoints::end_all(const Status& why) {
   ended_ = why;
-  word_->ask(true);  // The next offer hears why.
+  word_->ask(true);  // The next point gets the reason.
   if (waiting_) {
     std::exchange(waiting_, std::nullopt)->due(Status(why).with_operation("checkpoint"));
   }

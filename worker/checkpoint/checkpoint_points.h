@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckpointPoints: where this worker's program could make a checkpoint, and whether it is due by
-// the scheduler's clock. All workers make it at the same offer: the scheduler asks which was the
-// last that each has let pass, and none lets another one pass before it knows which is to be taken.
+// CheckpointPoints: where this worker's program could make a checkpoint, and whether one is due by
+// the scheduler's clock. All workers take the same point: the scheduler asks each for the last one
+// it passed, and no worker passes another one before it knows the decision.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,11 @@
 
 namespace stretto {
 
-/// The step of the last offer, and whether the loop must hear of the next one: in one word, so that
-/// who asks knows which has passed, or will ask about. Thread: any.
+/// The step of the last point, and whether the loop must be asked about the next one. It is one
+/// word, so that ask() either sees a point or makes the next one ask. Thread: any.
 class CheckpointPointWord {
  public:
-  /// False, and nothing has changed, if the loop must hear of it.
+  /// False, without effect, if the loop must be asked.
   bool pass(std::uint64_t step) {
     std::uint64_t word = word_;
     do {
@@ -29,7 +29,7 @@ class CheckpointPointWord {
     } while (!word_.compare_exchange_weak(word, step << 1));
     return true;
   }
-  /// It is asked from now on, or is not. Returns the step that has passed last.
+  /// Turns asking on or off. Returns the step of the last point that passed.
   std::uint64_t ask(bool is_asked) {
     return (is_asked ? word_.fetch_or(1) : word_.fetch_and(~std::uint64_t{1})) >> 1;
   }
@@ -45,19 +45,19 @@ class CheckpointPoints {
   using Due = std::function<void(const Result<bool>&)>;
   using Tell = std::function<void(const control::AtStep&)>;
 
-  /// An offer waits for an answer at most for `patience`.
+  /// A point waits for an answer at most for `patience`.
   CheckpointPoints(const Clock& clock, Duration patience, Tell tell_scheduler)
       : clock_(clock), patience_(patience), tell_scheduler_(std::move(tell_scheduler)) {}
 
   const std::shared_ptr<CheckpointPointWord>& word() const { return word_; }
-  /// The program could make one of this step, and hears whether it is due. One at a time.
+  /// The program could make a checkpoint of this step; `due` gets whether it must. One at a time.
   void offer(std::uint64_t step, Due due);
-  /// The scheduler asks, or says from which step on the first offer is to be taken.
+  /// The scheduler asks, or names the step from which on the first point must be taken.
   void on_asked(const control::AtStep& said);
-  /// One is being made, by whatever.
+  /// A checkpoint is being made, for any reason.
   void taken();
-  /// The program goes on after a checkpoint; it had called for it at that time, and perhaps been
-  /// told before that it was due. The scheduler hears how long it was held up.
+  /// The program continues after a checkpoint, which it called for at that time or after it was
+  /// told that one was due. The scheduler learns how long the program was blocked.
   void returned(Time called);
 
   void tick();
@@ -81,8 +81,8 @@ class CheckpointPoints {
   const Tell tell_scheduler_;
   const std::shared_ptr<CheckpointPointWord> word_ = std::make_shared<CheckpointPointWord>();
   std::optional<Waiting> waiting_;
-  bool is_open_ = false;    // A question that has no answer yet.
-  std::uint64_t from_ = 0;  // The first offer from this step on is to be taken; 0: none.
+  bool is_open_ = false;    // The last question has no answer yet.
+  std::uint64_t from_ = 0;  // The first point from this step on must be taken; 0: none.
   std::optional<Time> due_since_;
   Status ended_;
 };

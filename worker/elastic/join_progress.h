@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JoinProgress: how a worker comes into a job that runs. It greets all shards, says so, and is in
-// once each of them has taken it in.
+// JoinProgress: how a worker joins a running job: it connects to all shards, reports that, and is
+// admitted once every shard has acknowledged it.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@ class JoinProgress {
  public:
   using Tell = std::function<void(const control::AtStep&)>;
 
-  /// It is known to the scheduler, and has links to so many shards, which is all of them. It is
-  /// patient until then.
+  /// Starts: the scheduler knows this worker, and there are links to all `shards`. It times out at
+  /// `deadline`.
   void begin(std::size_t shards, Time deadline, const Tell& tell) {
     if (shards_ != 0) return;
     shards_ = shards;
     deadline_ = deadline;
     tell({});
   }
-  /// A shard has taken it in, or another that has its place. What it said, once all have.
+  /// A shard, or its replacement, has admitted this worker. Returns `said` once all shards have.
   std::optional<control::TakeIn> on_taken_in(std::size_t place, const control::TakeIn& said,
                                              const Tell& tell) {
     if (shards_ == 0 || !taken_in_.insert(place).second || taken_in_.size() < shards_) return {};
@@ -36,16 +36,16 @@ class JoinProgress {
     return said;
   }
 
-  /// Another scheduler is there, which may not have heard it.
+  /// Repeats the progress to a restarted scheduler, which may not have received it.
   void tell_again(const Tell& tell) const {
     if (shards_ != 0) tell({.step = settled_});
   }
 
-  /// Another worker pauses: until then no step may begin before which it could come in.
+  /// Another worker pauses: until then no step may begin before which this worker could join.
   void excuse(Time until) {
     if (deadline_ != Time::max()) deadline_ = std::max(deadline_, until);
   }
-  /// True once: its patience has ended.
+  /// True once: the deadline has passed.
   bool late(Time now) {
     if (now < deadline_) return false;
     deadline_ = Time::max();
@@ -60,9 +60,9 @@ class JoinProgress {
   }
 
  private:
-  std::size_t shards_ = 0;          // 0: it is not on its way.
-  std::set<std::size_t> taken_in_;  // By places.
-  std::uint64_t settled_ = 0;       // The step before which all have, or 0.
+  std::size_t shards_ = 0;          // 0: it is not joining yet.
+  std::set<std::size_t> taken_in_;  // Indices of shards.
+  std::uint64_t settled_ = 0;       // The step before which all have admitted it, or 0.
   Time deadline_ = Time::max();
 };
 

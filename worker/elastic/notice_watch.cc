@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One handler, for one signal: it notes the notice, and winds a timer that sends the next one.
-// After the first SIGTERM its default is in place again, but for a second: a batch system and the
-// launcher may both say the same.
+// One handler, for one signal: it records the notice, and starts a timer that sends the next one. A
+// second SIGTERM ends the process, but not within the first second: a batch system and the launcher
+// may both send the notice.
 #include "worker/elastic/notice_watch.h"
 
 #include <fmt/format.h>
@@ -24,10 +24,10 @@ using Nanoseconds = std::chrono::nanoseconds;
 constexpr std::chrono::seconds kSameNotice{1};
 
 struct NoticeState {
-  std::atomic<pid_t> process{0};  // That watches; 0: none.
+  std::atomic<pid_t> process{0};  // The watching one; 0: none.
   std::atomic<bool> told{false};
   std::atomic<Nanoseconds> told_at{};
-  Nanoseconds same{};  // So long another one is the same.
+  Nanoseconds same{};  // Within this time another one is the same.
   std::atomic<bool> has_timer{false};
   timer_t timer{};
   itimerspec patience{};
@@ -50,10 +50,10 @@ void say_in_handler(std::string_view words) {
 
 void end_by_default() {
   ::signal(SIGTERM, SIG_DFL);
-  ::raise(SIGTERM);  // As the handler returns.
+  ::raise(SIGTERM);  // Takes effect when the handler returns.
 }
 
-// What may be called amid anything else.
+// Calls only async-signal-safe functions.
 void on_notice(int, siginfo_t* about, void*) {
   const int before = errno;
   const Nanoseconds now = monotonic_now();
@@ -90,7 +90,7 @@ void install() {
   ::sigaction(SIGTERM, &ours, nullptr);
 }
 
-// A child has no place in the job, and no timer.
+// A forked child is no member of the job, and has no timer.
 void forget_in_child() {
   if (is_handled_here()) ::signal(SIGTERM, SIG_DFL);
   notice.process = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question, its answer, and the step before which shards are told.
+// Answers the scheduler's questions, and tells the shards before the step.
 #include "worker/elastic/step_gate.h"
 
 #include <fmt/core.h>
@@ -10,8 +10,8 @@
 namespace stretto {
 namespace {
 
-// Steps of a program's begin, in which all agree on what they train (in Python the first one is to
-// join): nobody comes in amid them.
+// The program's first steps, in which all workers agree on what they train (in Python the first one
+// joins): no worker joins between them.
 constexpr std::uint64_t kAgreed = 2;
 
 }  // namespace
@@ -53,11 +53,11 @@ void StepGate::catch_up(std::uint64_t step) {
   count_->set(std::max(count_->begun(), step), is_asked());
 }
 
-// A program is to begin the step before which it has come in itself, and those before which others
-// come in: somebody may wait for them.
+// The program may always begin the step before which it has joined itself, and those before which
+// others join: another worker may wait for it there.
 void StepGate::on_question(const control::AtStep& question) {
   const bool again = question.number == question_ && is_open_;
-  // By another scheduler, which has not heard the answer of this worker.
+  // From a restarted scheduler, which has not received this worker's answer.
   if (again) return ways_.tell_scheduler({.number = question_, .step = told_});
   if (question.number <= question_) return;
   question_ = question.number;
@@ -93,7 +93,7 @@ void StepGate::let_go(std::uint32_t newcomers) {
 
 void StepGate::tick() {
   if (!waiting_) return;
-  // Whose begin it sat out: others told of them.
+  // Steps that this worker sat out: other workers have told the shards.
   coming_.erase(coming_.begin(), coming_.lower_bound(waiting_->step));
   const auto comes = coming_.find(waiting_->step);
   if (comes == coming_.end() && (!is_open_ || waiting_->step <= told_)) return let_go(0);

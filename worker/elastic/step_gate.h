@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StepGate: where this worker's steps begin. Newcomers come in there: the scheduler asks all which
-// step they have begun, and none begins one beyond that before it knows who comes in before
-// which. That is told to the shards when all that was begun before is done, ahead of the step's
-// first share.
+// StepGate: where this worker's steps begin and new workers join. The scheduler asks all workers
+// for the step that they have begun. No worker begins a later step before it knows which workers
+// join before which. It tells the shards when all earlier operations are done, ahead of the step's
+// first contribution.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +23,17 @@
 
 namespace stretto {
 
-/// The step that the program is in, and whether the loop must hear of the next one: in one word, so
-/// that who asks knows which step the program is in, or will ask about. Thread: any.
+/// The program's current step, and whether the loop must be asked about the next one. It is one
+/// word, so that ask() either sees a step or makes the next one ask. Thread: any.
 class StepCount {
  public:
   std::uint64_t begun() const { return word_ >> 1; }
   bool is_asked() const { return (word_ & 1) != 0; }
-  /// The next step has begun; nothing, and nothing has changed, if the loop must hear of it.
+  /// Begins the next step. Nothing, without effect, if the loop must be asked.
   std::optional<std::uint64_t> begin();
 
   void set(std::uint64_t begun, bool is_asked) { word_ = begun << 1 | std::uint64_t{is_asked}; }
-  /// It is asked from now on, or is not. Returns the step that the program is in.
+  /// Turns asking on or off. Returns the program's current step.
   std::uint64_t ask(bool is_asked);
 
  private:
@@ -47,9 +47,9 @@ class StepGate {
   struct Ways {
     std::function<void(const control::AtStep&)> tell_scheduler;
     std::function<void(const control::TakeIn&)> tell_shards;
-    /// No round is open that this worker has a share in, and nothing of its own is in flight.
+    /// True if no open round has a contribution of this worker, and no operation is in flight.
     std::function<bool()> is_at_rest;
-    /// Barriers that it has come to.
+    /// Barriers that this worker has reached.
     std::function<std::uint64_t()> barriers;
   };
 
@@ -58,21 +58,21 @@ class StepGate {
       : clock_(clock), patience_(patience), ways_(std::move(ways)) {}
 
   const std::shared_ptr<StepCount>& count() const { return count_; }
-  /// The step that the program is in, or before which this worker has come in.
+  /// The program's current step, or the step before which this worker has joined.
   std::uint64_t at() const { return std::max(count_->begun(), entered_at_); }
 
   /// The program begins this step as soon as `begun` is called. One at a time.
   void begin(std::uint64_t step, Begun begun);
-  /// This worker has come in, with others perhaps, before this step.
+  /// This worker has joined before this step, perhaps with others.
   void enter(const control::TakeIn& taken);
-  /// It has sat out steps, and is where others are.
+  /// Skips the steps that this worker has sat out.
   void catch_up(std::uint64_t step);
-  /// The scheduler asks, and is answered at once: programs may wait for one another. It answers by
-  /// a roster.
+  /// The scheduler's question, which is answered at once: programs may wait for one another. The
+  /// scheduler's decision arrives as a roster.
   void on_question(const control::AtStep& question);
   void follow(const Roster& roster);
 
-  /// What this worker knows of newcomers that make rounds: who has a lost shard's place may not.
+  /// The known admissions of new workers; a shard that replaces a lost one may lack them.
   const std::vector<control::TakeIn>& said() const { return said_; }
 
   void tick();
@@ -80,7 +80,7 @@ class StepGate {
   /// Patience::excuse.
   void excuse(Time now) { patience_.excuse(now); }
   bool idle() const { return !waiting_; }
-  /// When the step was to begin that waits.
+  /// When the waiting step was requested.
   std::optional<Time> waits_since() const;
   void end_all(const Status& why);
 
@@ -100,16 +100,16 @@ class StepGate {
   const Ways ways_;
   const std::shared_ptr<StepCount> count_ = std::make_shared<StepCount>();
   std::optional<Waiting> waiting_;
-  std::uint64_t question_ = 0;  // The last one,
-  bool is_open_ = false;        // which has no answer yet.
-  std::uint64_t told_ = 0;      // The last step that the program may begin without one.
-  // Newcomers, by the step before which they come in. There may be another question while the
-  // program is yet to come to such a step.
+  std::uint64_t question_ = 0;  // The last one.
+  bool is_open_ = false;        // It has no answer yet.
+  std::uint64_t told_ = 0;      // The last step that the program may begin without an answer.
+  // New workers, by the step before which they join. Another question may arrive before the program
+  // has reached such a step.
   std::map<std::uint64_t, std::set<NodeId>> coming_;
-  std::vector<control::TakeIn> said_;  // Of newcomers that are still in.
-  Status ended_;                       // Why nothing begins any more, or ok.
-  std::uint32_t entered_ = 0;          // Newcomers of the first step, ourselves among them,
-  std::uint64_t entered_at_ = 0;       // which is this one.
+  std::vector<control::TakeIn> said_;  // Of new workers that are still members.
+  Status ended_;                       // Why no step begins any more, or ok.
+  std::uint32_t entered_ = 0;          // Workers that join with the first step, this one included.
+  std::uint64_t entered_at_ = 0;       // That step.
 };
 
 }  // namespace stretto

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StepTracker: this worker's way into a job that runs, if it comes late, and where its steps begin
-// from then on.
+// StepTracker: a late worker's admission to a running job, and where its steps begin from then on.
 #pragma once
 
 #include <functional>
@@ -15,7 +14,7 @@ class StepTracker {
  public:
   struct Ways {
     StepGate::Ways gate;
-    /// It is in: so many barriers were before.
+    /// This worker is admitted, after this number of barriers.
     std::function<void(std::uint64_t barriers)> entered;
   };
 
@@ -25,9 +24,9 @@ class StepTracker {
         ways_(std::move(ways)),
         gate_(clock, patience, ways_.gate) {}
 
-  /// There are links to all shards, so many. True if this worker takes part; of one that joins a
-  /// job that runs once all of them have taken it in, and the roster that decided it has come, by
-  /// which it has a rank: that may come after their word.
+  /// There are links to all `shards`. True if this worker takes part. A worker that joins a running
+  /// job does so once all shards have admitted it and the roster with its rank has arrived, perhaps
+  /// later.
   bool takes_part(const Roster& roster, NodeId self, std::size_t shards) {
     const Member* member = roster.find(self);
     if (member == nullptr || (!member->joining && member->from_step == 0)) return true;
@@ -39,13 +38,13 @@ class StepTracker {
     if (!in) return;
     ways_.entered(in->barriers);
     gate_.enter(*in);
-    // A server that has come in another's place since may not have heard it.
+    // A server that has replaced another one since may not have received it.
     ways_.gate.tell_shards(*in);
     is_taken_in_ = true;
   }
-  /// To another scheduler: how far it is on its way into the job, if it came late.
+  /// Repeats a late worker's join progress to a restarted scheduler.
   void tell_again() const { entering_.tell_again(ways_.gate.tell_scheduler); }
-  /// True once: it has waited in vain to be taken in.
+  /// True once: the wait for admission has timed out.
   bool too_late() { return entering_.late(clock_.now()); }
 
   /// Patience::excuse, for both.
@@ -55,7 +54,7 @@ class StepTracker {
   }
 
   StepGate& gate() { return gate_; }
-  /// Of membership's last roster, or null.
+  /// `roster`: membership's last one, or null.
   void tick(const Roster* roster) {
     if (roster != nullptr && roster->epoch != followed_epoch_) {
       followed_epoch_ = roster->epoch;

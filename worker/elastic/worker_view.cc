@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a roster's members to ranks.
+// Ranks from a roster's members.
 #include "worker/elastic/worker_view.h"
 
 #include <algorithm>
 
 namespace stretto {
 
-// A job whose size is fixed keeps the ranks of those who have left. Who is about to come in has a
-// rank, beyond those of who are in.
+// A job of fixed size keeps the ranks of workers that have left. A joining worker has a rank beyond
+// those of the members.
 WorkerView place_in(const Roster& roster, NodeId self, bool steps) {
   const Member* own = roster.find(self);
   const bool takes_in = steps || (own != nullptr && (own->joining || own->from_step != 0));
-  const auto is_yet_to_come = [takes_in](const Member& member) {  // Such have the last ranks.
+  const auto is_yet_to_come = [takes_in](const Member& member) {  // They have the last ranks.
     return !takes_in && member.role == Role::kWorker && !member.left && !member.joining &&
            member.from_step != 0;
   };

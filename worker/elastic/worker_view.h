@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerView: where a worker stands among those who are in: its rank, and who has which.
+// WorkerView: a worker's rank among the members, and the number of the worker at each rank.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ struct WorkerView {
   std::uint32_t epoch = 0;
   std::uint32_t min_workers = 0;
   Rank rank = 0;
-  Rank number = 0;     ///< Member::number.
-  NodeId lost_as = 0;  ///< Who this was in the job, which goes on without it; 0: it is in.
+  Rank number = 0;                 ///< Member::number.
+  NodeId lost_as = 0;              ///< This worker's id if it was expelled; 0: it is a member.
   std::vector<Rank> numbers = {};  ///< By rank: Member::number.
-  RestoredFrom restored = {};      ///< What the job goes on from.
+  RestoredFrom restored = {};      ///< The checkpoint that the job resumed from.
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(numbers.size()); }
 };
 
-/// `steps`: the program has begun one. Who comes in before a later step than any that a program
-/// tells of is not in, as far as that program goes.
+/// `steps`: the program has begun a step. Without, workers that join before a later step are not
+/// counted as members.
 WorkerView place_in(const Roster& roster, NodeId self, bool steps = true);
 
-/// Tells where this worker stands whenever there is a new view, and when it is out. Thread: loop.
+/// Reports each new view of this worker, and its expulsion. Thread: loop.
 class ViewListener {
  public:
   using Then = std::function<void(const WorkerView&)>;
 
-  /// Null: nobody is told.
+  /// Null: views are not reported.
   explicit ViewListener(Then then) : then_(std::move(then)) {}
   void follow(const MembershipClient& membership, bool steps);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a specification to a tensor with owners.
+// Turns a specification into a tensor with owners.
 #include "worker/exchange/declarations.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ std::vector<NodeId> owners_of(const control::Declared& declared, std::uint32_t p
   std::uint32_t named = 0;
   for (const SlotRun& run : declared.owners) {
     if (run.first >= slots || run.count > slots - run.first) return {};
-    if (run.count > slots - named) return {};  // More than there are: some are named twice.
+    if (run.count > slots - named) return {};  // Some slots are named twice.
     named += run.count;
     for (std::uint32_t i = 0; i < run.count; ++i) by_slot[run.first + i] = run.owner;
   }
@@ -33,7 +33,7 @@ std::vector<NodeId> owners_of(const control::Declared& declared, std::uint32_t p
   return owners;
 }
 
-// Where the program says nothing the rules do; no codec is written in one way only.
+// Applies the rules if the program names no codec. A specification without codec has one form.
 void choose_codec(const CodecPolicy& policy, TensorSpec& spec) {
   std::optional<CodecSpec>& codec = spec.options.codec;
   const TensorOptions& options = spec.options;
@@ -55,7 +55,7 @@ void Declarations::declare(TensorSpec spec, Declared done, std::vector<Rank> gro
   spec = ways_.settle(std::move(spec), group);
   if (Status status = check(spec); !status.ok()) return done(status);
   spec = canonical(std::move(spec));
-  // A server would say so too, but not before the first push.
+  // A server would report this, too, but only at the first push.
   if (Status why = check_rule(spec); !why.ok()) {
     return done(Status(why.code(), fmt::format("tensor '{}': {}", spec.name, why.cause())));
   }
@@ -120,7 +120,7 @@ Result<Tensor> Declarations::add(const Pending& pending, const control::Declared
                 .restored = declared.restored};
 }
 
-// Its parts have no owners, and so no links of their own.
+// The parts of such a tensor have no owners, and so no links.
 Result<Tensor> Declarations::add_among_workers(const Pending& pending, std::uint32_t id,
                                                const Roster& roster) {
   const TensorSpec& spec = pending.spec;

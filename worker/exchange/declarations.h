@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations: tensors that this worker has declared, and of which the scheduler has not said yet
-// whether all workers mean the same, and which server owns which part.
+// Declarations: tensors that this worker has declared and the scheduler has not confirmed yet:
+// whether all workers describe the same tensor, and which server owns which part.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace stretto {
 
-/// What a shard is told of a tensor before its first share.
+/// Announces a tensor to a shard, before its first contribution.
 inline control::Open open_of(const TensorState& tensor) {
   return {.tensor = tensor.id, .spec = tensor.spec, .first_slot = tensor.first_slot};
 }
@@ -25,21 +25,21 @@ inline control::Open open_of(const TensorState& tensor) {
 class Declarations {
  public:
   using Declared = std::function<void(const Result<Tensor>&)>;
-  /// What is asked of the owner.
+  /// Callbacks to the owner.
   struct Ways {
     std::function<void(const control::Declare&)> tell_scheduler;
     std::function<void(LinkId, const control::Open&)> tell_shard;
     std::function<void(std::uint32_t, const std::string&)> named;  ///< A tensor's number and name.
-    /// The specification with the exchange that it has, if it leaves that open
+    /// Resolves the exchange of a specification that leaves it open
     /// (worker/peer_state/exchange_selection.h).
     std::function<TensorSpec(TensorSpec, const std::vector<Rank>&)> settle;
-    /// Why this job has no such tensor, before anybody else hears of it; or ok.
+    /// Why this job cannot have such a tensor, checked before it is announced; or ok.
     std::function<Status(const TensorSpec&)> fits;
-    /// A tensor is exchanged among the workers; or why it cannot be.
+    /// Sets up the exchange of a tensor among workers, or returns why it cannot be.
     std::function<Status(TensorState&, const Roster&, const std::vector<Rank>&)> join_workers;
   };
 
-  /// Tensors are added there when they are known. All outlive this.
+  /// Confirmed tensors are added to `tensors`. All outlive this.
   Declarations(const Config& config, const Clock& clock, const ShardLinks& shards, Tensors& tensors,
                Ways ways)
       : config_(config),
@@ -48,15 +48,15 @@ class Declarations {
         tensors_(tensors),
         ways_(std::move(ways)) {}
 
-  /// Of what is known already `done` hears at once.
-  /// A group's calls are made among workers of these ranks; no ranks: it is a tensor.
+  /// Calls `done` at once for a known tensor.
+  /// A group's calls are made among workers of these ranks; without ranks it is a tensor.
   void declare(TensorSpec spec, Declared done, std::vector<Rank> group = {});
   /// The scheduler's answer to a worker of this rank.
   void on_declared(const control::Declared& declared, const Roster& roster, Rank rank);
   void on_refused(const std::string& name, const Status& why);
-  /// Another scheduler is there, which may not have heard of them.
+  /// Repeats pending declarations to a restarted scheduler, which may lack them.
   void tell_again() const;
-  /// Ends those that the scheduler did not answer in time.
+  /// Fails declarations that the scheduler did not answer in time.
   void tick();
   Time next_due() const;
   bool idle() const { return pending_.empty(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EarlyFrames: what comes over one of the links between two workers while others of them are yet to
-// open here. The far end may have all of them open half a round trip earlier.
+// EarlyFrames: frames that arrive over one of the links between two workers before all of them are
+// open here. The peer may have opened them half a round trip earlier.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace stretto {
 /// Thread: loop.
 class EarlyFrames {
  public:
-  /// Of one worker: more than its links can bring in half a round trip.
+  /// Limit for one worker: more than its links can deliver in half a round trip.
   static constexpr std::uint64_t kMostBytes = 128 << 20;
-  /// What one counts for besides its payload.
+  /// What a frame counts for in addition to its payload.
   static constexpr std::uint64_t kFrameBytes = 256;
 
   struct Data {
@@ -33,7 +33,7 @@ class EarlyFrames {
     std::variant<control::Message, Data> what;
   };
 
-  /// False if there is too much of this worker's: it has to go.
+  /// False if this worker's frames exceed the limit: its links must be closed.
   bool keep(NodeId from, Frame frame) {
     const auto* data = std::get_if<Data>(&frame.what);
     Kept& kept = kept_[from];
@@ -45,8 +45,8 @@ class EarlyFrames {
     kept.frames.push_back(std::move(frame));
     return true;
   }
-  /// Those of the workers of whom `is_due` says so, by the link of the first too; each one's in the
-  /// order in which they came.
+  /// Takes the frames of workers for which `is_due` holds, given the worker and the link of its
+  /// first frame; each worker's in the order of arrival.
   template <typename IsDue>
   std::vector<Frame> take(const IsDue& is_due) {
     std::vector<Frame> taken;
@@ -61,7 +61,7 @@ class EarlyFrames {
     }
     return taken;
   }
-  /// It has no links any more.
+  /// The worker has no links any more.
   void forget(NodeId from) { kept_.erase(from); }
 
  private:

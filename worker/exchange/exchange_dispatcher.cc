@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is begun, given up and late.
+// Begins, abandons and times out operations.
 #include "worker/exchange/exchange_dispatcher.h"
 
 #include <fmt/core.h>
@@ -55,7 +55,7 @@ void ExchangeDispatcher::start(const OperationPtr& operation) {
   if (!refused.ok()) return operations_.end(operation, refused);
   if (operation->not_finite) {
     const NonFiniteAction verdict = judge_not_finite(*operation, tensor, ++progress_.not_finite);
-    // Others first: who hears of it here may end its process.
+    // Other workers first: the program may exit when it gets the error.
     if (verdict.next == NonFiniteAction::Next::kFail) fail_tensor(tensor.id, verdict.why);
     if (verdict.next != NonFiniteAction::Next::kBegin) {
       return operations_.end(operation, verdict.why);
@@ -80,7 +80,7 @@ void ExchangeDispatcher::fail_tensor(std::uint32_t id, const Status& why) {
   for (const OperationPtr& operation : operations_.of_tensor(id)) give_up(operation, why);
 }
 
-// An operation of a tensor that has failed.
+// Ends an operation on a failed tensor.
 void ExchangeDispatcher::give_up(const OperationPtr& operation, const Status& why) {
   van_.queue().cancel(operation->id);
   way_of(tensors_.of(*operation)).forget(*operation);
@@ -125,7 +125,7 @@ void ExchangeDispatcher::keep(const Member& from, EarlyFrames::Frame frame) {
   van_.links().refuse(link, {Code::kResource, "too much came before all links were there"});
 }
 
-// Of who is lost meanwhile nothing is wanted: its links are known no more.
+// Frames of a worker that was lost meanwhile are dropped: its links are unknown.
 void ExchangeDispatcher::take_early() {
   const auto is_due = [this](NodeId node, LinkId link) {
     return peers_.link_to(node) != 0 || peers_.find(link) == nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExchangeDispatcher: operations on tensors, from the call to the end. How one is carried out is
-// its tensor's way's; which are in flight and how they end, Operations'; what changes when a caller
-// does, Steering's. Links and membership are WorkerNode's.
+// ExchangeDispatcher: operations on tensors, from the call to the end. The tensor's ExchangeBackend
+// carries them out, OperationTable tracks and ends them, Steering applies callers' changes. Links
+// and membership are WorkerNode's.
 #pragma once
 
 #include <memory>
@@ -22,39 +22,39 @@ namespace stretto {
 /// Thread: loop.
 class ExchangeDispatcher {
  public:
-  /// `tensors` are those that operations may be on; they, and the rest, outlive this. Other workers
-  /// that call are to have this token.
+  /// Operations may be on `tensors`, which outlive this, as all references do. Connecting workers
+  /// must present `token`.
   ExchangeDispatcher(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
                      std::unique_ptr<CodecExecutor> coder = std::make_unique<CodecExecutor>(),
                      std::string token = {});
 
-  /// Operations and the work of codecs are noted there. It outlives this.
+  /// Traces operations and the work of codecs there. It outlives this.
   void set_tracer(Tracer* tracer);
 
   /// Begins an operation, or ends it at once with an error.
   void start(const OperationPtr& operation);
-  /// The caller of an operation has changed their mind.
+  /// Applies a change by the operation's caller.
   void steer(const OperationPtr& operation, const detail::Change& change);
-  /// What an operation that is in flight waits for, in words such as "it waits for worker 2"; empty
-  /// if it is not in flight.
+  /// What an operation in flight waits for, in words such as "it waits for worker 2"; empty if it
+  /// is not in flight.
   std::string missing(const Operation& operation);
-  /// Ends everything of one tensor with an error; later operations on it fail the same way.
+  /// Ends all operations on one tensor with an error; later ones fail the same way.
   void fail_tensor(std::uint32_t id, const Status& why);
-  /// Ends everything: when this returns every ticket has ended. The Van must have been shut before,
-  /// so that nobody but codecs, which this stops, reads the users' memory.
+  /// Ends all operations: when this returns, every ticket has ended. The Van must have been shut
+  /// before, so that only codecs, which this stops, read the users' memory.
   void end_all(const Status& why);
-  /// Ends what is past its deadline, and ended operations whose memory is free at last.
+  /// Ends operations past their deadline, and ended ones whose memory has become free.
   void tick();
 
   void on_data(LinkId link, const wire::Header& header, Buffer payload);
-  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  /// Where the value in this frame should be stored; empty if it is unwanted, or not known yet.
   std::span<std::byte> landing(LinkId link, const wire::Header& header);
-  /// What comes over a link that is no server's. Not ok if who called, or was called, will have no
-  /// link: why, and who.
+  /// A message over a link that is no server's. Not ok if a worker that connected, or was connected
+  /// to, gets no link: names the reason and the worker.
   Status on_peer(LinkId link, const control::Message& message);
   /// PeerLinks::lose.
   const Member* lose_peer(LinkId link);
-  /// Takes what came from workers before all of their links were open, once they are.
+  /// Handles early frames of workers whose links are all open now.
   void take_early();
 
   ServerExchange& servers() { return servers_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has left is out of reach; the rest follows.
+// Changes affect only what has not been sent.
 #include "worker/exchange/operation_control.h"
 
 namespace stretto {
@@ -28,20 +28,20 @@ bool Steering::steer(const OperationPtr& operation, const detail::Change& change
   return false;
 }
 
-// Shares of which some have left must all follow; and what a codec owes and remembers counts on
+// A push that has partly left must be completed. A codec's momentum and error feedback also rely on
 // what it has encoded.
 bool Steering::may_cancel(const Operation& operation) const {
   if (!operation.pushes()) return true;
   const bool by_servers = tensors_.of(operation).spec.options.exchange == Exchange::kServers;
-  if (!by_servers && operation.parts_begun > 0) return false;  // Sums of others may have it.
+  if (!by_servers && operation.parts_begun > 0) return false;  // Other workers' sums may have it.
   if (van_.queue().backlog().untouched(operation.id) < operation.parts_begun) return false;
   const bool coded = tensors_.of(operation).parts.front().codec.coder != nullptr;
   return !coded || operation.parts_begun == 0;
 }
 
-// Parts that wait for others are given up; so are those whose frames had not left. A pull whose
-// question has left leaves its part to shares, which the answer may wait for, and is kept only
-// while a codec writes to its memory.
+// Queued parts are abandoned, and parts whose frames have not left. A pull whose request has left
+// frees its part for pushes, which the answer may wait for. It is kept only while a codec writes to
+// its memory.
 bool Steering::cancel(const OperationPtr& operation) {
   if (!may_cancel(*operation)) return false;
   operation->cancelled = true;

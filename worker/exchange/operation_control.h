@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steering: operations in flight whose callers have changed their minds.
+// Steering: applies callers' changes to operations in flight.
 #pragma once
 
 #include "common/operation_change.h"
@@ -15,7 +15,7 @@ class Steering {
   Steering(Van& van, Tensors& tensors, OperationTable& operations)
       : van_(van), tensors_(tensors), operations_(operations) {}
 
-  /// True if what waits behind the operation, or with it, may go now.
+  /// True if the operation, or those queued behind it, may advance now.
   bool steer(const OperationPtr& operation, const detail::Change& change);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy for the others, and a value from what all have given.
+// Copies a contribution for the other members, and makes a value of all contributions.
 #include "worker/host_path/host_calls.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace stretto {
 
 using collective::Place;
 
-// The others read a copy, while the value comes to the call's memory.
+// The other members read a copy, while the value is written to the call's memory.
 void HostCalls::give(const GroupAt& at, const OpenCallPtr& call, CallPart& part) {
   if (part.plan.contributes) {
     part.own = van_.allocate(part.plan.source.size());
@@ -28,7 +28,7 @@ void HostCalls::on_ready(const GroupAt& at, const OpenCallPtr& call, CallPart& p
   if (std::erase(part.not_yet, to) != 0) offer(at, call, part, to);
 }
 
-// What a receiver has no room for is held until it has begun the call.
+// A contribution beyond the receiver's allowance is held until it has begun the call.
 void HostCalls::offer(const GroupAt& at, const OpenCallPtr& call, const CallPart& part, Place to) {
   const auto index = static_cast<std::size_t>(&part - call->parts.data());
   const bool goes =
@@ -55,7 +55,7 @@ void HostCalls::post(const GroupAt& at, const OpenCall& call, const CallPart& pa
   if (operation.paused) van_.queue().pause(operation.id);
 }
 
-// What its caller holds back others still want: a call does not end before them.
+// Other members need a paused contribution: a call does not end before they have it.
 void HostCalls::tick() {
   constexpr int kAtOnce = 4;
   for (int made = 0; made < kAtOnce && !whole_.empty(); ++made) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostCalls: parts of a group's calls whose contributions go to all members, which are on one host:
-// what this member gives, and the value that it makes of what all have given. Which frames are of
-// which part is GroupCalls's.
+// HostCalls: parts of group calls whose contributions go to all members, which are on one host:
+// this member's contribution, and the value that it makes of all contributions. GroupCalls assigns
+// frames to parts.
 #pragma once
 
 #include <functional>
@@ -26,32 +26,32 @@ struct GroupAt {
 class HostCalls {
  public:
   using OpenCallPtr = std::shared_ptr<OpenCall>;
-  /// Asks how far a receiver is, if that is due.
+  /// Asks a receiver for its progress, if that is due.
   using Ask = std::function<void(const GroupAt&, collective::Place)>;
-  /// Hears that a part of a call is done.
+  /// Called when a part of a call is done.
   using Done = std::function<void(const GroupAt&, const OpenCallPtr&)>;
 
   /// All outlive this.
   HostCalls(Van& van, PeerLinks& peers, Ask ask, Done done)
       : van_(van), peers_(peers), ask_(std::move(ask)), done_(std::move(done)) {}
 
-  /// This member's contribution goes to all others that know the group.
+  /// Sends this member's contribution to all others that know the group.
   void give(const GroupAt& at, const OpenCallPtr& call, CallPart& part);
-  /// It goes to this one, which knows the group now.
+  /// Sends it to this member, which knows the group now.
   void on_ready(const GroupAt& at, const OpenCallPtr& call, CallPart& part, collective::Place to);
-  /// It goes there at once.
+  /// Sends it there at once.
   void post(const GroupAt& at, const OpenCall& call, const CallPart& part, collective::Place to);
-  /// All have given: the value is made next.
+  /// All members have contributed: the value is made next.
   void add(const GroupAt& at, const OpenCallPtr& call, CallPart& part) {
     whole_.push_back({.at = at, .call = call, .part = &part});
   }
-  /// A caller does not hold a call back any more.
+  /// A caller has resumed a call.
   void go_on() { whole_.splice(whole_.end(), held_); }
   /// The group has failed, and its calls with it.
   void drop(const TensorState& tensor);
-  /// Makes some of the values that can be made, the most urgent first.
+  /// Makes some of the pending values, the most urgent first.
   void tick();
-  /// There are more.
+  /// True if values are pending.
   bool has_whole() const { return !whole_.empty(); }
 
  private:
@@ -69,8 +69,8 @@ class HostCalls {
   PeerLinks& peers_;
   const Ask ask_;
   const Done done_;
-  std::list<Whole> whole_;  // All have given.
-  std::list<Whole> held_;   // The same, and their callers hold them back.
+  std::list<Whole> whole_;  // Calls with all contributions.
+  std::list<Whole> held_;   // Likewise, but paused by their callers.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent is a copy, which the others read while the operation's memory gets the value.
+// The contribution is sent as a copy, which peers read while the operation's memory gets the value.
 #include "worker/host_path/host_exchange.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace stretto {
 namespace {
 
-// Values made in one turn of the loop.
+// Values made in one iteration of the loop.
 constexpr int kValuesAtOnce = 4;
 
 }  // namespace
@@ -110,7 +110,7 @@ void HostExchange::on_data(const At& at, Place from, const wire::Header& header,
   }
   given.push_back({.from = from, .frame = up, .payload = payload});
   const bool whole = part.is_whole(at.known.members.nodes.size());
-  // Read at once, it need not be copied.
+  // A payload that is read at once need not be copied.
   const bool now = whole && !is_held(*at.current()) && !payload.empty() && !payload.lasting();
   if (!now) given.back().payload = to_keep(payload);
   if (verdict == HostPart::Verdict::kNext) return;
@@ -118,7 +118,7 @@ void HostExchange::on_data(const At& at, Place from, const wire::Header& header,
   now ? make(at) : settle(at);
 }
 
-// What others call is what this member has called, if it has.
+// Checks that peers' calls match this member's, if it has made one.
 bool HostExchange::agree(const At& at) {
   const HostPart& part = at.host();
   if (part.begun == part.finished) return true;
@@ -131,7 +131,7 @@ bool HostExchange::agree(const At& at) {
   return true;
 }
 
-// What its caller holds back others still want: it does not end before them.
+// Other members need a paused contribution: an operation does not end before they have it.
 bool HostExchange::is_held(const Operation& operation) const {
   return operation.paused && van_.queue().backlog().untouched(operation.id) > 0;
 }
@@ -188,7 +188,7 @@ void HostExchange::end_operation(const At& at) {
   lanes.last.note(facts);
   outcomes_.progress.staleness.add(0);
   if (--operation->parts_left > 0) return;
-  if (operation->paused) van_.queue().resume(operation->id);  // Nobody could do so later.
+  if (operation->paused) van_.queue().resume(operation->id);  // No ticket can do so later.
   outcomes_.end(operation, {});
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostExchange: the rounds of tensors whose members are all on one host. A member copies its
-// contribution once, to memory that the others can read, and tells them where it lies; each adds up
-// all contributions itself. So a round takes one message each way, and no value comes back. Sums
-// are made in turns of the loop of their own: what this member gives leaves before.
+// contribution once, to memory that peers can read, and sends them its location. Each member adds
+// up all contributions, so a round takes one message each way, and no value is returned. Sums run
+// in loop iterations of their own: this member's contribution leaves first.
 #pragma once
 
 #include <list>
@@ -25,23 +25,23 @@ class HostExchange {
   HostExchange(Van& van, PeerLinks& peers, const OperationEvents& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
-  /// The tensor, which is known since now, goes to all, if it may.
+  /// Sets up a newly declared tensor for this exchange, if it qualifies.
   static void prepare(const TensorState& tensor, PeerTensor& known);
 
-  /// The part's current operation comes to its next round.
+  /// Starts the next round of the part's current operation.
   void start(const At& at);
-  /// So does the one that waits, if there is one and the part is free; and the value is made if
-  /// nobody holds the operation back any more.
+  /// Starts the waiting operation, if there is one and the part is free. Makes the value if the
+  /// operation is not paused any more.
   void go_on(const At& at);
   /// The worker at this place knows the tensor now.
   void on_ready(TensorState& tensor, PeerTensor& known, Place place);
   /// A frame of the worker at this place.
   void on_data(const At& at, Place from, const wire::Header& header, const Buffer& payload);
-  /// Makes some of the values that can be made.
+  /// Makes some of the pending values.
   void tick();
-  /// There are more.
+  /// True if values are pending.
   bool has_whole() const { return !whole_.empty(); }
-  /// Who is waited for.
+  /// The workers that are awaited, in words.
   static std::string missing(const PeerTensor& known);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc is read only once the program has been outside for a while: a job that runs pays nothing.
+// /proc is read only after the program has been outside for a while: a running job pays nothing.
 #include "worker/monitoring/activity_report.h"
 
 #include <sys/resource.h>
@@ -47,7 +47,7 @@ control::Activity ActivityReport::at(Time now, control::Activity known, Time old
   known.page_reads = page_reads();
   if (place != Place::kInCall && known.age >= kWorthALook) {
     ThreadState rest = rest_of_thread(callers.last);
-    // It may have ended: then the main thread, which has its process's number.
+    // If it has ended: the main thread, whose id is the process's.
     if (rest.rest == control::Activity::Rest::kUnknown) rest = rest_of_thread(::getpid());
     known.rest = rest.rest;
     known.rest_on = std::move(rest.on);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ActivityReport: what heartbeats tell of the program: what it says itself, whether its threads are
-// in calls of this worker, for how long, and what they do otherwise. What calls they are is
+// ActivityReport: what heartbeats report of the program: its own announcements, whether its threads
+// are in calls of this worker, for how long, and what they do otherwise. The calls themselves are
 // RequestDispatcher's.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace stretto {
 /// Thread: loop.
 class ActivityReport {
  public:
-  /// Who waits; before the loop starts. Without, as where the process is not the worker's own, all
-  /// are taken to be outside, and nothing is told of what the process does.
+  /// Sets the waiting threads; before the loop starts. Without, as in another process than the
+  /// worker's own, all count as outside, and the process's activity is not reported.
   void set_callers(std::shared_ptr<const WaitingThreads> callers) { callers_ = std::move(callers); }
   /// What the program's language knows of its stacks; before the loop starts.
   void set_stack_source(std::function<std::string()> source) { stack_ = std::move(source); }
@@ -30,8 +30,8 @@ class ActivityReport {
   /// Numbers that the program publishes. Thread: any.
   UserMetrics& reports() { return reports_; }
 
-  /// `known` is what RequestDispatcher says; `oldest`: when the operation or barrier was begun that
-  /// is waited for long, or Time().
+  /// `known` comes from RequestDispatcher; `oldest` is when the operation or barrier began that has
+  /// waited long, or Time().
   control::Activity at(Time now, control::Activity known, Time oldest);
 
  private:
@@ -40,8 +40,8 @@ class ActivityReport {
   std::function<std::string()> stack_;
   std::shared_ptr<Pauses> pauses_ = std::make_shared<Pauses>();
   control::Activity::Place place_ = control::Activity::Place::kOutside;
-  std::uint64_t waits_ = 0;  // Begun, at the last look.
-  Time since_;               // So long it has been in that place.
+  std::uint64_t waits_ = 0;  // Begun, at the last call.
+  Time since_;               // Since when it has been there.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// InputReport: what heartbeats tell of this process's readers, and the limit that they are told.
+// InputReport: what heartbeats report of this process's readers, and the limit that they get.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace stretto {
 /// Thread: loop.
 class InputReport {
  public:
-  /// It outlives this; null: nobody tells of it.
+  /// It outlives this; null: no readers are reported.
   void set_account(InputAccount* account) { account_ = account; }
   std::optional<InputTotals> totals(Time now) {
     return account_ == nullptr ? std::nullopt : account_->totals(now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pauses: what the program says that it does instead of training, and that it ends, for heartbeats.
+// Pauses: announced activities of the program other than training, and its end, for heartbeats.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace stretto {
 /// Thread: any.
 class Pauses {
  public:
-  /// A number to end it by.
+  /// Returns a number for end().
   std::uint64_t begin(std::string what) {
     MutexLock lock(mutex_);
     pauses_.emplace(++last_, what.empty() ? "a pause" : std::move(what));
@@ -24,7 +24,7 @@ class Pauses {
     MutexLock lock(mutex_);
     pauses_.erase(number);
   }
-  /// The one begun last; empty if none goes on.
+  /// The pause that began last; empty if there is none.
   std::string latest() {
     MutexLock lock(mutex_);
     return pauses_.empty() ? std::string() : pauses_.rbegin()->second;

@@ -18,7 +18,7 @@ namespace {
 
 using Rest = control::Activity::Rest;
 
-/// What waits in a system call wait for, and whose first argument is a descriptor.
+/// What a wait in a system call waits for, and whether its first argument is a descriptor.
 struct CallSort {
   long number;
   Rest rest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread of this process does in the kernel, from /proc: whether it runs, and what it waits
-// for otherwise. It needs no signal, and the thread does not notice.
+// The state of a thread of this process in the kernel, from /proc: whether it runs, and otherwise
+// what it waits for. It needs no signal, and the thread does not notice.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ struct ThreadState {
   std::string on = {};  ///< "read of pipe:[7]"; empty if there is nothing to say.
 };
 
-/// From the contents of the thread's files `stat`, `syscall` and `wchan`; `name_of_file` says what
-/// a descriptor is open on.
+/// From the contents of the thread's files `stat`, `syscall` and `wchan`; `name_of_file` returns
+/// the name of a descriptor's file.
 ThreadState thread_rest_from(std::string_view stat, std::string_view syscall,
                              std::string_view wchan,
                              const std::function<std::string(int)>& name_of_file);

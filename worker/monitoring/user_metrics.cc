@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be shown, and what there is room for.
+// Which metrics can be shown, and how many.
 #include "worker/monitoring/user_metrics.h"
 
 #include <fmt/core.h>

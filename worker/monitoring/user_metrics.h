@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UserMetrics: the numbers that a program reports of itself, until the worker's next heartbeat
-// takes them along. Reporting takes a lock and wakes nobody.
+// UserMetrics: numbers that the program reports, until the worker's next heartbeat sends them.
+// Reporting takes a lock and wakes no thread.
 #pragma once
 
 #include "common/mutex.h"
@@ -12,8 +12,8 @@ namespace stretto {
 /// Thread: any.
 class UserMetrics {
  public:
-  /// The name's latest value. Errors: InvalidArgument, if nobody could show it; Resource, if there
-  /// are too many names.
+  /// Sets the name's latest value. Errors: InvalidArgument if the number cannot be shown; Resource
+  /// if there are too many names.
   Status set(std::string_view name, double value);
   /// The latest value of each name that was set since the last call.
   UserMetricValues take();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and meanings of a worker's numbers.
+// Names and descriptions of a worker's metrics.
 #include "worker/monitoring/worker_metrics.h"
 
 #include "van/engine/van_metrics.h"

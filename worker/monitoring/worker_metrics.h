@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that a worker shows.
+// The metrics that a worker exports.
 #pragma once
 
 #include "observe/metrics/snapshots.h"

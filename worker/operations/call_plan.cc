@@ -20,7 +20,7 @@ using collective::kNobody;
 using collective::Place;
 using collective::Tree;
 
-// Parts that are smaller than that cost more for themselves than they gain by more roots.
+// The overhead of smaller parts exceeds the gain from more roots.
 constexpr std::uint64_t kLeastPartBytes = 4096;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 
@@ -90,8 +90,8 @@ Status check_reduction(const GroupCall& call) {
       name_of(call.dtype)));
 }
 
-// Other blocks than the member's own would be written before they have gone, or read after they
-// have come.
+// Blocks other than the member's own would be written before they have been sent, or read after
+// others have arrived.
 Status check_overlap(const GroupCallArgs& call, Place self) {
   const std::span<const std::byte> source = call.source;
   const std::span<const std::byte> target = call.target;
@@ -120,7 +120,7 @@ class CallPlanner {
               std::uint32_t part_bytes)
       : call_(call), trees_(trees), self_(self), part_bytes_(part_bytes) {}
 
-  /// A block whose parts all go by this tree.
+  /// Adds a block whose parts all use this tree.
   void add(Place block, const Tree& tree, std::span<const std::byte> source,
            std::span<std::byte> target) {
     cut(std::max(source.size(), target.size()), part_bytes_,
@@ -128,7 +128,7 @@ class CallPlanner {
           push(block, index, tree, kNobody, piece(source, from, bytes), piece(target, from, bytes));
         });
   }
-  /// One whose parts are dealt to the strategy's trees.
+  /// Adds a block whose parts are dealt to the strategy's trees.
   void deal(std::span<const std::byte> source, std::span<std::byte> target) {
     if (trees_.go_to_all(target.size())) return give_to_all(source, target);
     const collective::Strategy& strategy = trees_.strategy();
@@ -140,8 +140,8 @@ class CallPlanner {
     if (too_many_) return;
     const std::vector<std::uint16_t> dealt =
         strategy.deal((target.size() + bytes_of_part - 1) / bytes_of_part);
-    // With a tree of each class every member is a leaf somewhere, and its call is heard of. With
-    // few parts one that is above others may wait for them, and they elsewhere for it.
+    // With a tree of each class every member is a leaf somewhere, and its call becomes known. With
+    // few parts a parent may wait for its children, and these in another tree for the parent.
     meets_ = dealt.size() >= strategy.classes().size() ||
              (!dealt.empty() && is_star_of_first(strategy.classes()[dealt.front()].tree));
     cut(target.size(), bytes_of_part, [&](std::size_t index, std::size_t from, std::size_t bytes) {
@@ -149,7 +149,7 @@ class CallPlanner {
            piece(target, from, bytes));
     });
   }
-  /// One that each member makes the value of by itself.
+  /// Adds a block whose value each member makes for its own use.
   void give_to_all(std::span<const std::byte> source, std::span<std::byte> target) {
     add(0, trees_.star(self_), source, target);
     for (PlannedPart& part : plan_.parts) {
@@ -157,7 +157,7 @@ class CallPlanner {
       part.values_travel = false;
     }
   }
-  /// From one member to another; from this one to itself it is a copy.
+  /// Adds a block from one member to another; from this one to itself it is a copy.
   void pair(Place from, Place to, std::span<const std::byte> source, std::span<std::byte> target) {
     if (from == to) {
       if (!source.empty()) plan_.copies.push_back({source, target});
@@ -196,8 +196,8 @@ class CallPlanner {
   }
 
  private:
-  // All hear of the first member's call, and that one of all others': of calls whose parts would
-  // leave some who disagree waiting for one another.
+  // The first member and all others learn each other's calls. Otherwise members that disagree might
+  // wait for one another's parts.
   void agree() { push(kMostGroupPlaces, 0, trees_.star(0), kNobody, {}, {}); }
   bool is_star_of_first(const Tree& tree) const {
     return tree.node(0).children.size() + 1 == trees_.members();
@@ -237,10 +237,10 @@ class CallPlanner {
   std::uint64_t call_bits_ = call_.call.packed();
   CallPlan plan_;
   bool too_many_ = false;
-  bool meets_ = true;  // Members that disagree hear of one another by the parts that there are.
+  bool meets_ = true;  // The parts reveal every disagreement between members.
 };
 
-/// One member's block of memory that has a block for each.
+/// One member's block of memory that has a block for each member.
 template <typename Byte>
 std::span<Byte> block_of(std::span<Byte> all, Place at, std::size_t bytes) {
   return all.subspan(at * bytes, bytes);

@@ -51,7 +51,7 @@ std::optional<CallsAhead::Held> CallsAhead::release() {
   return what;
 }
 
-// With its begin at least half of what went ahead is in use.
+// When this call begins, at least half of what was sent ahead is in use.
 std::uint64_t CallsAhead::half_call() const {
   std::size_t bytes_before = 0;
   for (const auto& [call, bytes] : ahead_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CallsAhead: what a member of a group has given another member for calls that the receiver is not
-// known to have begun. The receiver has to keep such contributions, so no more than an allowance
-// goes; the sender holds the rest, and asks the receiver to tell when it begins a call. Pure.
+// CallsAhead: what a group's member has sent another member for calls that the receiver is not
+// known to have begun. The receiver must keep such contributions, so an allowance limits them. The
+// sender holds the rest, and asks the receiver to report when it begins a call. Pure.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@ namespace stretto {
 /// Thread: loop.
 class CallsAhead {
  public:
-  /// A contribution counts for so much besides its payload.
+  /// What a contribution counts for in addition to its payload.
   static constexpr std::size_t kFrameBytes = 256;
 
   struct Held {
@@ -28,18 +28,18 @@ class CallsAhead {
 
   explicit CallsAhead(std::size_t allowance) : allowance_(allowance) {}
 
-  /// True if the contribution may go now, and is counted; else it is held. Of a call that the
-  /// receiver has begun it always may.
+  /// True if the contribution may go now, and is counted; else it is held. Contributions to a call
+  /// that the receiver has begun may always go.
   bool admit(Held what, std::size_t bytes);
-  /// The receiver has begun this call, and so all before it.
+  /// The receiver has begun this call, and so all earlier ones.
   void note_begun(std::uint64_t call);
-  /// The next that was held and may go now, in the order of calls; it is counted.
+  /// The next held contribution that may go now, in the order of calls; it is counted.
   std::optional<Held> release();
-  /// The call whose begin the receiver is asked to tell now: with it half of what went ahead is in
-  /// use, or the first that is held may go. None before half of the allowance is used, or while the
-  /// answer about this call or an earlier one is due.
+  /// The call whose begin the receiver should report now: half of what was sent ahead is in use
+  /// then, or the first held contribution may go. None before half of the allowance is used, or
+  /// while the answer about this call or an earlier one is due.
   std::optional<std::uint64_t> question();
-  /// Nothing is held or counted.
+  /// Drops all that is held or counted.
   void clear();
 
  private:
@@ -50,7 +50,7 @@ class CallsAhead {
   std::size_t allowance_;
   std::uint64_t begun_ = 0;
   std::uint64_t asked_ = 0;
-  std::map<std::uint64_t, std::size_t> ahead_;  // By call: bytes that went, and are not in use.
+  std::map<std::uint64_t, std::size_t> ahead_;  // By call: bytes sent, and not in use.
   std::size_t ahead_bytes_ = 0;
   std::map<Held, std::size_t> held_;
 };

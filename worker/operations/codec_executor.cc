@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part's encodings; memory of users may lie anywhere, codecs want whole floats.
+// A part's encodings. Users' memory may be unaligned; codecs need aligned floats.
 #include "worker/operations/codec_executor.h"
 
 #include <fmt/core.h>

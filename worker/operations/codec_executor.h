@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs at the worker: what one part remembers, and where the work is done. Encoding a part takes
-// about as long as sending it on a fast link, so large ones leave the loop's thread.
+// Codecs at the worker: the state of one part, and where the work is done. Encoding a part takes
+// about as long as sending it on a fast link, so large parts leave the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class PartCoder {
   PartCoder(const TensorSpec& spec, std::uint32_t part, Rank rank);
 
   std::size_t encoded_bytes(std::size_t bytes) const;
-  /// Encodes a share of this round, with momentum and what is owed from earlier ones.
+  /// Encodes a contribution to this round, with momentum and error feedback of earlier rounds.
   void encode(std::span<const std::byte> share, std::uint64_t round, std::span<std::byte> out);
-  /// Why this is no value of ours, or ok.
+  /// Why this is no valid value, or ok.
   Status check(Codec codec, std::size_t bytes, const Buffer& encoded) const;
-  /// What has passed check() into `target`, of any alignment.
+  /// Decodes a value that has passed check() into `target`, of any alignment.
   void decode(std::span<const std::byte> encoded, std::span<std::byte> target) const;
-  /// A broadcast sets the tensor anew: nothing is owed any more.
+  /// A broadcast sets the tensor's value: clears the error feedback.
   void reset() { encoder_.reset(); }
 
  private:
@@ -37,13 +37,13 @@ class PartCoder {
   ops::PartEncoder encoder_;
 };
 
-/// Where codecs run: here, on the caller's thread, or in what derives from it. Thread: loop.
+/// Runs codecs: here on the caller's thread, elsewhere in derived classes. Thread: loop.
 class CodecExecutor {
  public:
   using Work = std::function<void()>;
   struct Piece {
-    std::uint64_t operation = 0;  ///< Whose it is.
-    std::size_t bytes = 0;        ///< That it goes through.
+    std::uint64_t operation = 0;  ///< The work's operation.
+    std::size_t bytes = 0;        ///< The size of its input.
     Urgency urgency = {};
   };
 
@@ -51,18 +51,18 @@ class CodecExecutor {
   CodecExecutor(const CodecExecutor&) = delete;
   CodecExecutor& operator=(const CodecExecutor&) = delete;
   virtual ~CodecExecutor() = default;
-  /// Runs `work` on some thread, and then `then` on the loop. What is more urgent may be begun
-  /// before what was given earlier.
+  /// Runs `work` on some thread, and then `then` on the loop. More urgent work may begin before
+  /// earlier work.
   virtual void run(const Piece& piece, const Work& work, const Work& then);
-  /// Drops what has not been begun of this operation: neither `work` nor `then` will run.
+  /// Drops work of this operation that has not begun: neither `work` nor `then` will run.
   virtual void discard(std::uint64_t operation);
-  /// The end: drops all that has not been begun, and waits for what has. No `work` runs afterwards,
-  /// and no `then` that has not been given to the loop.
+  /// Drops all work that has not begun, and waits for the rest. Afterwards no `work` runs, and no
+  /// `then` that has not been given to the loop.
   virtual void stop() {}
 };
 
-/// Runs large pieces of work on threads of its own, which start with the first of them. `post` runs
-/// something on the loop, from any thread; the destructor waits until all work is done.
+/// Runs large pieces of work on its own threads, which start with the first of them. `post` runs a
+/// function on the loop, from any thread; the destructor waits until all work is done.
 std::unique_ptr<CodecExecutor> make_pool_coder(std::function<void(CodecExecutor::Work)> post);
 
 }  // namespace stretto

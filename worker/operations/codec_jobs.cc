@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work for the coder, and what it leads to.
+// Submits work to the coder, and handles its results.
 #include "worker/operations/codec_jobs.h"
 
 #include <fmt/core.h>
@@ -68,7 +68,7 @@ void CodecJobs::encode_part(TensorState& tensor, const wire::PushFrame& push,
         note(tensor, push.header(), job->worked);
         PartState& part = tensor.parts[push.key.part];
         part.codec.encoding = false;
-        // Else the tensor has failed meanwhile.
+        // Otherwise the tensor has failed meanwhile.
         if (part.current(PartState::kShares) == operation) {
           ways_.encoded(tensor, push, operation, std::move(job->encoded));
         }
@@ -124,7 +124,7 @@ void CodecJobs::discard(Operation& operation) {
   coder_->discard(operation.id);
 }
 
-// Of the user's bytes: what comes out shows where it is sent.
+// Records the user's bytes; the trace of the send has the encoded ones.
 void CodecJobs::note(const TensorState& tensor, const wire::Header& header,
                      const Worked& worked) const {
   if (tracer_ == nullptr || !tracer_->on()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodecJobs: what is with its codec. A share is encoded before its frame is queued, and a value is
-// decoded before its part is done; meanwhile the part is busy, so nothing overtakes. Encodings take
-// memory, so an operation has few at a time: the next ones are made as the far end takes them.
+// CodecJobs: work that is with a codec. A contribution is encoded before its frame is queued, and a
+// value is decoded before its part is done; meanwhile the part is busy, so nothing overtakes.
+// Encodings take memory, so an operation has few at a time: more follow as the peer takes them.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@ namespace stretto {
 /// Thread: loop.
 class CodecJobs {
  public:
-  /// What is asked of the owner.
+  /// Callbacks to the owner.
   struct Ways {
     std::function<Buffer(std::size_t)> allocate;  ///< Memory that frames are best sent from.
-    std::shared_ptr<Waker> waker;                 ///< Of the loop, when leases end.
-    /// A share is encoded: it is to be sent.
+    std::shared_ptr<Waker> waker;                 ///< The loop's, for ends of leases.
+    /// A contribution is encoded, and must be sent.
     std::function<void(TensorState&, const wire::PushFrame&, const OperationPtr&, Buffer)> encoded;
     /// A value is in its operation's target.
     std::function<void(TensorState&, const wire::ValueFrame&)> decoded;
@@ -30,32 +30,32 @@ class CodecJobs {
   CodecJobs(const Clock& clock, std::unique_ptr<CodecExecutor> coder, Ways ways)
       : clock_(clock), coder_(std::move(coder)), ways_(std::move(ways)) {}
 
-  /// Work is noted there. It outlives this.
+  /// Traces work there. It outlives this.
   void set_tracer(Tracer* tracer) { tracer_ = tracer; }
-  /// Memory that one operation may take for encodings which the far end has not taken; a part
-  /// alone may take more. Of each operation, so that none waits for what is less urgent, or paused.
+  /// Memory that one operation may take for encodings which the peer has not taken; a single part
+  /// may take more. Per operation, so that none waits for a less urgent or paused one.
   void set_most_encoded(std::size_t bytes) { most_encoded_ = bytes; }
 
-  /// Encodes the operation's share of a part, when there is room. Its memory is leased until then.
+  /// Encodes the operation's contribution to a part, when there is room; leases it until then.
   void encode(TensorState& tensor, const wire::PushFrame& push, const OperationPtr& operation);
-  /// The far end has taken the part's share, or answered it: the next one may be encoded.
+  /// The peer has taken or answered the part's contribution: the next one may be encoded.
   void free(TensorState& tensor, std::uint32_t part) {
     if (tensor.parts[part].codec.encoded_bytes > 0) make_room(tensor, part);
   }
-  /// Why this is no value of the part's, or ok.
+  /// Why this is no valid value of the part, or ok.
   static Status check(const TensorState& tensor, const wire::ValueFrame& value,
                       const Buffer& payload);
-  /// Decodes what has passed check() into the memory of the operation that wants it, which is
-  /// leased until that is done.
+  /// Decodes a value that has passed check() into the memory of its operation, which is leased
+  /// until that is done.
   void decode(TensorState& tensor, const wire::ValueFrame& value, const Buffer& payload);
 
-  /// Nothing more of this operation is begun.
+  /// Begins no further work of this operation.
   void discard(Operation& operation);
-  /// Nothing more is begun, and nobody reads the users' memory when this returns.
+  /// Begins no further work. When this returns, no codec reads the users' memory.
   void stop() { coder_->stop(); }
 
  private:
-  /// Since when a codec works, and that it has done so; on the thread that does the work.
+  /// When a codec began and ended its work; set on the thread that does the work.
   struct Worked {
     Time begin;
     Time end;

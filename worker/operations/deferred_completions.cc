@@ -15,7 +15,7 @@ constexpr Duration kLingerLimit = 2s;
 
 void DeferredCompletions::add(std::shared_ptr<Operation> operation, const Status& why, Time now,
                               Time deadline) {
-  // What went well may be on its way to other workers, for as long as an operation may take.
+  // Data of a successful operation may be in flight to other workers until its deadline.
   const Time since = why.ok() ? std::max(now, deadline) : now;
   waiting_.push_back({{std::move(operation), why}, since});
   next_check_ = now + kLingerCheck;

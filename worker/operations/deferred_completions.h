@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeferredCompletions: operations that have ended while somebody still reads their callers' memory.
-// Their tickets end when that is free.
+// DeferredCompletions: operations that have ended while their callers' memory is still read. Their
+// tickets end when it is free.
 #pragma once
 
 #include <memory>
@@ -20,21 +20,21 @@ class DeferredCompletions {
     Status why;
   };
 
-  /// `deadline`: until when the operation may take, pauses of other workers included.
+  /// `deadline`: the operation's, extended by pauses of other workers.
   void add(std::shared_ptr<Operation> operation, const Status& why, Time now, Time deadline);
-  /// Takes those out whose memory nobody holds any more.
+  /// Takes out the operations whose memory is free.
   std::vector<Ended> take_free(Time now);
   bool empty() const { return waiting_.empty(); }
-  /// When to look again, at the latest; the end of the last lease wakes the loop.
+  /// When to check again, at the latest; the end of the last lease wakes the loop.
   Time next_due() const { return empty() ? Time::max() : next_check_; }
-  /// Memory has been held for so long that only closing links can free it. That of an operation
-  /// that went well may be until its deadline, and a little longer.
+  /// True if only closing links can free some memory, after a time limit. For a successful
+  /// operation that begins at its deadline.
   bool stuck(Time now) const;
 
  private:
   struct Waiting {
     Ended ended;
-    Time since;  // It should be free.
+    Time since;  // When it should have been free.
   };
   std::vector<Waiting> waiting_;
   Time next_check_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is alike for all ways.
+// Defaults of all backends.
 #include "worker/operations/exchange_backend.h"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExchangeBackend: how operations on some tensors are carried out: through servers, or among
-// workers. Which operations are in flight and when they end is Exchanges's.
+// ExchangeBackend: carries out the operations on some tensors: through servers, or among workers.
+// OperationTable tracks which operations are in flight and when they end.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,15 @@ namespace stretto {
 /// What has been exchanged so far.
 struct ExchangeProgress {
   std::uint64_t most_rounds = 0;     ///< Rounds pushed, of the part with most.
-  std::uint64_t last_staleness = 0;  ///< Of the value that came last.
+  std::uint64_t last_staleness = 0;  ///< Of the last value received.
   StalenessCounts staleness;         ///< Of all values.
-  std::uint64_t not_finite = 0;      ///< Contributions with NaN or Inf, of tensors that look.
+  std::uint64_t not_finite = 0;      ///< Contributions with NaN or Inf, of tensors that check.
 };
 
-/// What a way tells of what becomes of operations. Thread: loop.
+/// What a backend reports of its operations. Thread: loop.
 struct OperationEvents {
-  std::function<void(const OperationPtr&, const Status&)> end;  ///< One is over.
-  /// Everything of a tensor is, now and later.
+  std::function<void(const OperationPtr&, const Status&)> end;  ///< It is over.
+  /// All operations of a tensor fail, now and later.
   std::function<void(std::uint32_t, const Status&)> fail_tensor;
   ExchangeProgress& progress;
 };
@@ -33,13 +33,13 @@ class ExchangeBackend {
   virtual ~ExchangeBackend() = default;
   /// Why the operation cannot be begun, or ok. Its tensor has not failed.
   virtual Status refusal(const TensorState& tensor, const Operation& operation) const = 0;
-  /// What an operation that is in flight lacks, in words.
+  /// What an operation in flight waits for, in words.
   virtual std::string missing(const TensorState& tensor, const Operation& operation) const;
-  /// Begins an operation, which is in flight, on all that the tensor has; there is a part.
+  /// Begins an operation, which is in flight, on all parts of the tensor; there is at least one.
   virtual void begin(TensorState& tensor, const OperationPtr& operation) = 0;
-  /// Of what waits in this operation's lane, begins what may begin now.
+  /// Begins operations waiting in this operation's lane that may begin now.
   virtual void advance(TensorState& tensor, const Operation& operation) = 0;
-  /// The operation is over with an error: nothing is kept for it.
+  /// The operation has failed: drops what is kept for it.
   virtual void forget(Operation& operation) = 0;
   /// The tensor has failed for this reason, which was not known before.
   virtual void failed(const TensorState& tensor, const Status& why) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reads what, and in which order contributions are added.
+// Which frames are admitted, and in which order contributions are added.
 #include "worker/operations/host_part.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-// Larger tensors take as long by trees, of which a member holds less at a time.
+// Larger tensors take as long by trees, for which a member needs less memory.
 constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 10;
 
 }  // namespace
@@ -39,7 +39,7 @@ void make_value_of_all(ops::ReduceOp op, Dtype dtype, std::span<std::byte> targe
   ops::finish(op, dtype, target, contributors);
 }
 
-// A member begins a round when it has the value of the one before, and that wants our contribution.
+// A member begins a round when it has the previous value, which needs this member's contribution.
 HostPart::Verdict HostPart::admit(std::uint64_t round) const {
   if (round == finished + 1) return Verdict::kNow;
   const bool may_be_next = round == finished + 2 && begun == finished + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for it, and what follows.
+// Error texts, and the action for each policy.
 #include "worker/operations/non_finite.h"
 
 #include <fmt/core.h>
@@ -39,13 +39,13 @@ NonFiniteAction judge_not_finite(Operation& operation, const TensorState& tensor
   }
   const NonFinite policy = operation.tensor.non_finite;
   if (policy == NonFinite::kCount) return {};
-  // Others would wait for what never comes.
+  // Otherwise other workers would wait for a contribution that never arrives.
   const bool is_missed = tensor.spec.options.exchange != Exchange::kServers ||
                          tensor.spec.options.mode == Mode::kBounded;
   if (policy == NonFinite::kRaise || is_missed) return {Next::kFail, {Code::kNotFinite, words}};
   Status rejected(Code::kNotFinite, words + std::string(kRejected));
   if (!has_rounds(tensor.spec.options.mode)) return {Next::kEnd, std::move(rejected)};
-  // Others' round is not to wait for it.
+  // The other workers' round must not wait for it.
   operation.kind = Operation::Kind::kListen;
   operation.source = {};
   operation.rejected = std::move(rejected);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of contributions with elements that are NaN or infinite, by what their tensors say
+// What happens to contributions with elements that are NaN or infinite, by their tensors' policy
 // (NonFinite).
 #pragma once
 
@@ -12,15 +12,15 @@ namespace stretto {
 /// Thread: loop.
 struct NonFiniteAction {
   enum class Next : std::uint8_t {
-    kBegin,  ///< It may begin, perhaps as another operation than it was.
+    kBegin,  ///< It may begin, perhaps as another kind of operation.
     kEnd,    ///< It has ended.
-    kFail    ///< So has its tensor, at all workers.
+    kFail    ///< Its tensor fails, at all workers.
   };
   Next next = Next::kBegin;
   Status why = {};  ///< Of the last two.
 };
 
-/// Of an operation that has such elements, the `count`th here. The log says so, ever more rarely.
+/// For an operation with such elements, the `count`th here. Logs it, at growing intervals.
 NonFiniteAction judge_not_finite(Operation& operation, const TensorState& tensor,
                                  std::uint64_t count);
 

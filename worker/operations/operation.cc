@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations are called, and who holds their callers' memory.
+// Names of operations, and leases on their callers' memory.
 #include "worker/operations/operation.h"
 
 #include "van/engine/van.h"

@@ -38,51 +38,51 @@ struct Operation {
     kBroadcastReceiver,
     kListen,
     kProbe,
-    kCall  ///< Of a group's members, as `call` says.
+    kCall  ///< A group's call, described by `call`.
   };
 
   Kind kind = Kind::kPush;
   Tensor tensor;
-  std::span<const std::byte> source;  ///< Empty for pulls and who brings nothing.
-  std::span<std::byte> target;        ///< Empty for pushes, and who listens for no value.
+  std::span<const std::byte> source;  ///< Empty for pulls and empty contributions.
+  std::span<std::byte> target;        ///< Empty for pushes, and for kListen without a value.
   std::shared_ptr<const GroupCallArgs> call = nullptr;
-  std::uint32_t root = 0;       ///< Of a broadcast: its number,
-  std::uint32_t root_view = 0;  ///< and by which epoch's ranks, if these change.
+  std::uint32_t root = 0;       ///< Of a broadcast: its number.
+  std::uint32_t root_view = 0;  ///< The epoch of its rank, if ranks change.
   std::int32_t priority = 0;
   Time deadline_wanted = Time::max();  ///< Among equal priorities earlier goes first.
   std::shared_ptr<detail::TicketState> ticket;
 
   struct NotFinite {
     ops::NotFinite found;
-    Rank worker = 0;  ///< Ours.
+    Rank worker = 0;  ///< This worker's.
   };
-  std::optional<NotFinite> not_finite = {};  ///< Of a source whose tensor wants to know.
+  std::optional<NotFinite> not_finite = {};  ///< Of a source whose tensor checks.
 
-  // The exchange's:
-  Status rejected;  // What its ticket ends with although all went well.
+  // Owned by the exchange:
+  Status rejected;  // The ticket's status although all went well.
   std::uint64_t id = 0;
   OperationList::iterator place;  // Among those in flight, if it is.
   bool in_flight = false;
-  bool ended = false;  // Its ticket has heard of that.
+  bool ended = false;  // Its ticket was notified.
   std::uint32_t parts_left = 0;
   std::uint32_t parts_begun = 0;          // Whose frames were queued.
-  std::deque<wire::PushFrame> to_encode;  // Shares that wait for room to be encoded into,
-  std::size_t encoded_bytes = 0;          // and what was taken for those that are in flight.
+  std::deque<wire::PushFrame> to_encode;  // Contributions that wait for room to be encoded into.
+  std::size_t encoded_bytes = 0;          // Room that is taken for those in flight.
   bool paused = false;
-  bool cancelled = false;     // Has ended; what still comes for it is dropped.
+  bool cancelled = false;     // Has ended; later frames for it are dropped.
   bool made_nothing = false;  // A part of the broadcast has no value: its root was lost.
   bool any_info = false;
   ValueInfo info;
-  std::vector<PartInfo> parts;  // What came for each; kept in the eager modes only.
+  std::vector<PartInfo> parts;  // Those received; kept in the eager modes only.
   Time deadline;
-  /// Frames that may still be read from `source`. The user's memory is not given back before they
-  /// are gone, even after an error.
+  /// Frames that may still be read from `source`. The user gets the memory back only when they are
+  /// gone, even after an error.
   std::atomic<std::uint32_t> leases{0};
-  /// The operation has ended but for them: the loop wants to hear of the last one.
+  /// The operation has ended except for leases: the last one must wake the loop.
   std::atomic<bool> awaits_leases{false};
 
-  /// A broadcast that may come to nothing leaves the target as it is then: parts come to a place of
-  /// its own, and from there at the end.
+  /// A broadcast that may fail must leave the target unchanged: parts arrive in separate memory,
+  /// and are copied from there at the end.
   void come_together() {
     place_of_all.resize(target.size());
     wanted_at = std::exchange(target, place_of_all);
@@ -90,7 +90,7 @@ struct Operation {
   std::vector<std::byte> place_of_all;
   std::span<std::byte> wanted_at;
 
-  /// What came with one more part.
+  /// Adds the info of one more part.
   void note(const ValueInfo& more) {
     info = any_info ? detail::combine(info, more) : more;
     any_info = true;
@@ -108,12 +108,12 @@ struct Operation {
 };
 
 std::string_view name_of(Operation::Kind kind);
-/// Of a call, what its caller knows it as.
+/// For a group's call, the name that its caller knows.
 std::string_view name_of(const Operation& operation);
 
-/// Some of the operation's memory, as it is, for a frame or a codec: the lease keeps the operation
-/// alive. The last one may end on the transport's thread, after the operation: it then wakes the
-/// loop.
+/// A lease on some of the operation's memory, without a copy, for a frame or a codec. It keeps the
+/// operation alive. The last one may end on the transport's thread, after the operation: it then
+/// wakes the loop.
 Buffer lease(const OperationPtr& operation, std::span<const std::byte> bytes,
              const std::shared_ptr<Waker>& waker);
 

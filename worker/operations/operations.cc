@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a number and a deadline to the end of the ticket.
+// Operations from their admission to the end of their tickets.
 #include "worker/operations/operations.h"
 
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ void OperationTable::begin(const OperationPtr& operation) {
   last_begun_ = trait_of(*operation);
 }
 
-// Frames may still be read from, even if the far end says done.
+// Frames may still read the memory, even after the peer has reported the end.
 void OperationTable::end(const OperationPtr& operation, const Status& status) {
   if (std::exchange(operation->in_flight, false)) in_flight_.erase(operation->place);
   operation->awaits_leases.store(true);
@@ -90,7 +90,7 @@ Status OperationTable::with_elsewhere(const Status& why) const {
       .with_operation(why.operation());
 }
 
-// The operation, and the wait for its ticket if that has ended by it and somebody waited.
+// The operation, and the wait for its ticket if the ticket ends now and a thread waited.
 void OperationTable::note_end(const Operation& operation) const {
   TraceRecord record;
   record.begin_ns = trace_time(begun_at(operation));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OperationTable: those of this worker that are in flight, by age and so by deadline, and how they
-// end. A ticket ends once, when nobody reads the caller's memory any more.
+// OperationTable: this worker's operations in flight, by age and so by deadline, and how they end.
+// A ticket ends once, when its caller's memory is not read any more.
 #pragma once
 
 #include <string>
@@ -17,46 +17,46 @@ namespace stretto {
 /// Thread: loop.
 class OperationTable {
  public:
-  /// Each may take so long. The tensors, whose names errors say, outlive this.
+  /// An operation may take `timeout`. The tensors, whose names errors contain, outlive this.
   OperationTable(const Clock& clock, Duration timeout, const Tensors& tensors)
       : clock_(clock), patience_(timeout), tensors_(tensors) {}
 
-  /// Operations are noted there. It outlives this.
+  /// Traces operations there. It outlives this.
   void set_tracer(Tracer* tracer) { tracer_ = tracer; }
-  /// What other workers wait in, in words: said by timeouts.
+  /// What other workers wait in, in words, for timeout errors.
   void set_elsewhere(const std::string& words) { elsewhere_ = words; }
-  /// The error, and if it is a timeout what other workers wait in.
+  /// The error; a timeout with what other workers wait in.
   Status with_elsewhere(const Status& why) const;
 
-  /// Gives it a number and a deadline; it may be refused yet.
+  /// Assigns an id and a deadline; the operation may still be refused.
   void admit(Operation& operation);
-  /// It is in flight.
+  /// The operation is in flight from now on.
   void begin(const OperationPtr& operation);
-  /// Its ticket ends: now, or when its memory is free.
+  /// Ends its ticket: now, or when its memory is free.
   void end(const OperationPtr& operation, const Status& status);
-  /// Ends the tickets of those that waited for their memory, and have it.
+  /// Ends the tickets of ended operations whose memory has become free.
   void end_free();
 
-  /// Those in flight; of one tensor.
+  /// The operations in flight; those of one tensor.
   std::vector<OperationPtr> all() const { return {in_flight_.begin(), in_flight_.end()}; }
   std::vector<OperationPtr> of_tensor(std::uint32_t id) const;
   std::size_t count() const { return in_flight_.size(); }
-  /// True if none is in flight or waits for its memory.
+  /// True if no operation is in flight or waits for its memory.
   bool idle() const { return in_flight_.empty() && lingering_.empty(); }
-  /// An ended operation's memory has been held for so long that only closing links can free it.
+  /// True if only closing links can free an ended operation's memory.
   bool stuck() const { return lingering_.stuck(clock_.now()); }
 
-  /// One that is past its deadline, or null.
+  /// An operation past its deadline, or null.
   const Operation* late(Time now) const;
   Patience& patience() { return patience_; }
-  /// When to look for that, or for memory.
+  /// When to call late() or end_free() next.
   Time next_due() const;
   /// The operation that was begun first, if that was before `before`; else null.
   const Operation* oldest(Time before) const;
   Time begun_at(const Operation& operation) const { return operation.deadline - patience_.lasts(); }
   /// "push_pull 'x'".
   std::string describe(const Operation& operation) const { return describe(trait_of(operation)); }
-  /// The last one that was begun, and the last one that ended; empty if none was.
+  /// The operation that began last, and the one that ended last; empty if there is none.
   std::string last_begun() const { return describe(last_begun_); }
   std::string last_ended() const { return describe(last_ended_); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PartState: what one part of a tensor does at this worker, and in which order: its operations, our
-// rounds, and the value that came last. It decides and sends nothing.
+// PartState: what one part of a tensor does at this worker, and in which order: its operations,
+// this worker's rounds, and the last value. It decides, but sends nothing.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,14 @@
 
 namespace stretto {
 
-/// The value that came last for a part, and what the next one tells beside it. Thread: loop.
+/// The last value of a part, which the info of the next one is relative to. Thread: loop.
 class LastValue {
  public:
   std::uint64_t version() const { return version_; }
-  /// Stale by the versions that are new since the last value, but for those that are our own
-  /// rounds.
+  /// The staleness counts the versions since the last value, except for this worker's own rounds.
   ValueInfo info_of(const wire::ValueFacts& facts) const;
-  /// This worker comes into a job that runs, with what others have given it: the first value of
-  /// the part that comes is not stale by what was before.
+  /// This worker joins a running job, with what others have given it: the part's first value is not
+  /// stale by earlier versions.
   void come_late() { came_late_ = true; }
   void note(const wire::ValueFacts& facts) {
     came_late_ = false;
@@ -35,19 +34,19 @@ class LastValue {
 
  private:
   std::uint64_t version_ = 0;
-  std::uint64_t applied_ = 0;  // Rounds of ours that were in it.
-  bool came_late_ = false;     // None has come since.
+  std::uint64_t applied_ = 0;  // Own rounds in it.
+  bool came_late_ = false;     // None has arrived since.
 };
 
-/// The value that came last, kept for a server that takes the place of this part's.
+/// The last value, retained for a server that replaces the part's owner.
 struct RetainedValue {
   Buffer bytes;
-  std::uint64_t round = 0;  ///< Of ours, that it ended.
+  std::uint64_t round = 0;  ///< The own round that it ended.
   std::uint64_t version = 0;
   std::uint32_t contributors = 0;
 };
 
-/// A share that has left, as it did, for another server that has its part's place.
+/// A push as it was sent, retained for another server that replaces the part's owner.
 struct RetainedPush {
   wire::PushFrame push = {};  ///< Of round 0: none.
   Buffer bytes = {};
@@ -56,9 +55,9 @@ struct RetainedPush {
 /// A part's work that is with its codec. Meanwhile the part is busy.
 struct PartCodec {
   std::shared_ptr<PartCoder> coder;  ///< Null without a codec.
-  bool encoding = false;             ///< A share of ours is with it, and has not left.
-  std::size_t encoded_bytes = 0;     ///< Of our share, until the far end has taken it.
-  bool decoding = false;             ///< A value has come and is not in the target yet.
+  bool encoding = false;             ///< A contribution is with it, and has not left.
+  std::size_t encoded_bytes = 0;     ///< Of the contribution, until the peer has taken it.
+  bool decoding = false;             ///< A value has arrived and is not in the target yet.
 };
 
 /// Operations wait in the order in which the user began them, and a part does one thing at a time
@@ -66,57 +65,57 @@ struct PartCodec {
 /// Thread: loop.
 class PartState {
  public:
-  /// Eager pulls have a lane of their own, so they and the shares pass one another.
+  /// Eager pulls have their own lane, so pulls and pushes can overtake one another.
   enum LaneName : std::size_t { kShares, kPulls, kProbes };
-  /// What becomes of a value that comes.
+  /// What happens to an incoming value.
   enum class Verdict : std::uint8_t {
     kWanted,    ///< It is the current operation's.
-    kUnwanted,  ///< Nobody wants it: it is dropped.
-    kGivenUp,   ///< It answers a question whose asker has gone.
-    kTooEarly   ///< It answers a share that has not left: the server is wrong.
+    kUnwanted,  ///< No operation wants it: it is dropped.
+    kGivenUp,   ///< It answers a cancelled request.
+    kTooEarly   ///< It answers a push that has not left: the server is wrong.
   };
 
-  /// `collects`: the server collects rounds, so a share of ours opens one.
+  /// `collects`: the server collects rounds, so a push opens one.
   PartState(LinkId link, bool collects, std::shared_ptr<PartCoder> coder)
       : codec{.coder = std::move(coder)}, link_(link), collects_(collects) {}
 
-  /// To the part's owner.
+  /// The link to the part's owner.
   LinkId link() const { return link_; }
   /// The part has another owner.
   void move_to(LinkId link) { link_ = link; }
   const OperationPtr& current(LaneName lane) const { return lanes_[lane].current; }
-  /// The operation is the lane's current one, or waits there.
+  /// True if the operation is the lane's current one, or waits there.
   bool has(LaneName lane, const Operation& operation) const {
     const auto is_it = [&](const OperationPtr& each) { return each.get() == &operation; };
     return is_it(lanes_[lane].current) || std::ranges::any_of(lanes_[lane].waiting, is_it);
   }
-  /// Shares of ours, sent.
+  /// Contributions that were sent.
   std::uint64_t rounds() const { return rounds_; }
-  /// Shares of ours that were sent or wait to be.
+  /// Contributions that were sent or wait for that.
   std::uint64_t rounds_begun() const;
-  /// No collected round is open that we have a share in.
+  /// True if no open collected round has a contribution of this worker.
   bool settled() const { return !awaiting_done_; }
-  /// What our share of the last round was.
+  /// This worker's contribution to its last round.
   struct OpenShare {
-    bool empty = false;    ///< It brought nothing,
-    bool listens = false;  ///< and is counted for nothing.
+    bool empty = false;    ///< It has no bytes.
+    bool listens = false;  ///< It counts for nothing.
   };
   const OpenShare& open_share() const { return open_share_; }
-  /// We have the value of our last round, and have not been told yet that it is done.
+  /// The value of this worker's last round is known, but not yet that the round is done.
   bool knows_round_ended() const { return awaiting_done_ && kept.round == rounds_; }
-  /// A round is open whose share of ours has left this worker's hands: it cannot be sent again.
+  /// A round is open whose contribution is not here any more: it cannot be retransmitted.
   bool cannot_resend() const {
     const OperationPtr& share = lanes_[kShares].current;
     if (share != nullptr && share->pushes()) return share->cancelled;
     return awaiting_done_ && !knows_round_ended() && !open_share_.empty;
   }
-  /// The same of one that brought nothing, and so can be.
+  /// A round is open whose contribution was empty, and so can be retransmitted.
   bool awaits_empty_share() const {
     const OperationPtr& share = lanes_[kShares].current;
     const bool by_operation = share != nullptr && share->pushes();
     return !by_operation && awaiting_done_ && open_share_.empty;
   }
-  /// Shares of ours whose rounds have ended.
+  /// Own contributions whose rounds have ended.
   std::uint64_t rounds_ended() const {
     if (kept.round == rounds_) return rounds_;
     const OperationPtr& share = lanes_[kShares].current;
@@ -124,14 +123,14 @@ class PartState {
     return rounds_ - (open ? 1 : 0);
   }
 
-  /// True if the operation is the lane's current one now, and its frame is to be sent; else it
+  /// True if the operation is the lane's current one now, and its frame must be sent; else it
   /// waits.
   bool enter(LaneName lane, const OperationPtr& operation);
-  /// What waited and is the current one now, if the part is free for it; else null.
+  /// Makes the next waiting operation the current one, if the part is free for it; else null.
   OperationPtr next(LaneName lane);
-  /// The lane's current operation, which is over here.
+  /// Ends the lane's current operation, and returns it.
   OperationPtr end(LaneName lane);
-  /// A round that we pushed to is known finished.
+  /// The collected round of the last push is known to have finished.
   void end_round() {
     awaiting_done_ = false;
     const OperationPtr& share = lanes_[kShares].current;
@@ -142,12 +141,12 @@ class PartState {
 
   /// The operation's frame was taken back before any of it had left.
   void take_back(LaneName lane, const OperationPtr& operation);
-  /// The operation is cancelled: it waits no more. If its question has left the next one waits for
-  /// the answer, which it could be taken for; shares go on.
+  /// The operation is cancelled, and does not wait any more. If its request has left, the next one
+  /// waits for the answer, which could be mistaken for its own; pushes continue.
   void give_up(LaneName lane, const OperationPtr& operation);
-  /// True once for each such question: nobody waits for its answer any more.
+  /// True once for each such request: its answer is not awaited any more.
   bool take_given_up(LaneName lane) { return std::exchange(lanes_[lane].gave_up, false); }
-  /// The tensor has failed: nothing waits.
+  /// The tensor has failed: no operation waits.
   void clear() { lanes_ = {}; }
 
   LastValue last;
@@ -158,7 +157,7 @@ class PartState {
  private:
   struct OperationLane {
     OperationPtr current;
-    bool gave_up = false;  // A pull or probe was cancelled whose question has left.
+    bool gave_up = false;  // A pull or probe was cancelled whose request has left.
     OperationList waiting;
   };
   bool may_begin(const OperationLane& lane, const Operation& operation) const;
@@ -168,7 +167,7 @@ class PartState {
   const bool collects_;
   std::uint64_t rounds_ = 0;
   OpenShare open_share_;
-  bool awaiting_done_ = false;  // A collected round that we pushed to is not known finished.
+  bool awaiting_done_ = false;  // The last push's collected round is not known to have finished.
   std::array<OperationLane, 3> lanes_;
 };
 
@@ -185,7 +184,7 @@ inline ValueInfo LastValue::info_of(const wire::ValueFacts& facts) const {
           .contributors = facts.contributors};
 }
 
-// A pull may go while our last round is still open at the server; another share may not.
+// A pull may go while this worker's last round is open at the server; another push may not.
 inline bool PartState::may_begin(const OperationLane& lane, const Operation& operation) const {
   if (lane.current != nullptr || operation.paused) return false;
   return operation.pushes() ? !awaiting_done_ : !lane.gave_up;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patience: how long a call may wait for other workers. While one of them pauses
-// (Worker::pause()) no call is late, and afterwards each has the whole time again. Pure.
+// Patience: how long a call may wait for other workers. While a worker pauses (Worker::pause()) no
+// call is late, and afterwards each has the full time again. Pure.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@ class Patience {
   explicit Patience(Duration lasts) : lasts_(lasts) {}
 
   Duration lasts() const { return lasts_; }
-  /// Until when a call that is begun now may wait, if no worker pauses.
+  /// The deadline of a call that begins now, if no worker pauses.
   Time deadline(Time now) const { return after(now, lasts_); }
   /// Another worker pauses now.
   void excuse(Time now) { excused_ = now; }
-  /// The deadline, or what it has become by pauses.
+  /// The deadline, extended by pauses.
   Time extended(Time deadline) const {
     return excused_ == Time() ? deadline : std::max(deadline, after(excused_, lasts_));
   }

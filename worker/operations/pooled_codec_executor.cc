@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec pool: a few threads, started once there is something large to do, which take the most
-// urgent piece of work first. Threads of its own, since a library's pool is shared with the user's
-// program and hands out its threads as it likes.
+// The codec pool: a few threads, started with the first large piece of work, which take the most
+// urgent work first. It has its own threads, since a library's pool is shared with the user's
+// program and schedules them freely.
 #include <algorithm>
 #include <iterator>
 #include <thread>
@@ -16,7 +16,7 @@ namespace stretto {
 namespace {
 
 constexpr std::size_t kLargeBytes = 16 << 10;  // Below, submitting costs more than the work.
-constexpr unsigned kMostThreads = 4;           // They go through more than any link carries.
+constexpr unsigned kMostThreads = 4;           // They encode more than any link carries.
 
 /// Thread: any.
 class Workload {
@@ -27,7 +27,7 @@ class Workload {
     CodecExecutor::Work work;
     CodecExecutor::Work then;
 
-    /// True if the other one goes first.
+    /// True if `other` goes first.
     bool operator<(const Entry& other) const {
       if (piece.urgency == other.piece.urgency) return order > other.order;
       return other.piece.urgency < piece.urgency;
@@ -41,7 +41,7 @@ class Workload {
     std::push_heap(heap_.begin(), heap_.end());
     changed_.notify_all();
   }
-  /// Waits for one; false if there is none and will be none.
+  /// Waits for an entry; false if there is none and will be none.
   bool take(Entry& entry) {
     mutex_.lock();
     while (heap_.empty() && !closed_) changed_.wait(mutex_);
@@ -54,7 +54,7 @@ class Workload {
     mutex_.unlock();
     return found;
   }
-  /// All that waits of one operation, for the caller to drop: that may give users their memory.
+  /// Takes all waiting work of an operation, for the caller to drop: that may free users' memory.
   std::vector<Entry> take_all_of(std::uint64_t operation) {
     const MutexLock lock(mutex_);
     const auto first = std::partition(heap_.begin(), heap_.end(), [operation](const Entry& entry) {
@@ -65,7 +65,7 @@ class Workload {
     std::make_heap(heap_.begin(), heap_.end());
     return taken;
   }
-  /// All that waits, for the caller to drop.
+  /// Takes all waiting work, for the caller to drop.
   std::vector<Entry> take_all() {
     const MutexLock lock(mutex_);
     return std::exchange(heap_, {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How stale the values were that came to a worker, counted by powers of two, for metrics.
+// How stale received values were, counted by powers of two, for metrics.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct StalenessCounts {
     sum += staleness;
     ++count;
   }
-  /// Upper bounds, and how many were at most that; the last bound is infinite.
+  /// Upper bounds, and the number of values up to each; the last bound is infinite.
   std::vector<std::pair<double, std::uint64_t>> buckets() const {
     std::vector<std::pair<double, std::uint64_t>> made;
     std::uint64_t so_far = 0;

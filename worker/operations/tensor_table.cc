@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared tensors, and what asks for one that is not.
+// Declared tensors, and requests that name an undeclared one.
 #include "worker/operations/tensor_table.h"
 
 #include <fmt/core.h>
@@ -74,7 +74,7 @@ TensorState* Tensors::find(const wire::Key& key) {
   return tensor != nullptr && key.part < tensor->parts.size() ? tensor : nullptr;
 }
 
-// Parts are cut, and the user's memory is reached, by what was declared.
+// Parts are cut, and the user's memory is accessed, as declared.
 Status Tensors::check(const Tensor& tensor) const {
   const TensorState* known = find(tensor.id);
   if (known == nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors: those that were declared at this worker, by number and by name, with their parts.
+// Tensors: those declared at this worker, by number and by name, with their parts.
 #pragma once
 
 #include <map>
@@ -22,9 +22,9 @@ struct TensorState {
   Cut cut;
   std::vector<PartState> parts;
   std::vector<std::uint32_t> probed;  ///< One part for each link.
-  bool is_group = false;              ///< Of calls, which have no parts of their own.
+  bool is_group = false;              ///< It has calls, and no parts.
   Status failed;                      ///< Why operations on it end at once, or ok.
-  bool restored = false;              ///< The checkpoint that the job goes on from has it.
+  bool restored = false;              ///< The checkpoint that the job resumed from has it.
   std::uint32_t first_slot = 0;       ///< Of its parts.
 
   /// Its kind and name: "tensor 'w'".
@@ -37,19 +37,19 @@ struct TensorState {
   std::span<Byte> bytes_of(std::span<Byte> whole, std::uint32_t part) const {
     return whole.subspan(cut.offset_of(part), cut.bytes_of_part(part));
   }
-  /// From now on nothing waits for it.
+  /// The tensor fails: no operation waits for it any more.
   void fail(const Status& why);
 };
 
-/// Thread: loop. What find() gives stays where it is.
+/// Thread: loop. Pointers from find() stay valid.
 class Tensors {
  public:
-  /// Makes a tensor known, unless it is; `links` gives the link of each part's owner. Our rank is
-  /// what a codec's chance depends on.
+  /// Adds a tensor, unless it is known; `links` has the link of each part's owner. A codec's random
+  /// choices depend on `rank`.
   void add(std::uint32_t id, const TensorSpec& spec, const Cut& cut,
            const std::vector<LinkId>& links, Rank rank = 0);
 
-  /// This worker comes into a job that runs: LastValue::come_late() of all parts.
+  /// This worker joins a running job: calls LastValue::come_late() of all parts.
   void come_late();
 
   /// The tensor, or null.
@@ -58,24 +58,24 @@ class Tensors {
   const TensorState* find(std::string_view name) const;
   /// The tensor that has this part, or null.
   TensorState* find(const wire::Key& key);
-  /// Of an operation that was begun.
+  /// The tensor of an operation that was begun.
   TensorState& of(const Operation& operation) { return tensors_.at(operation.tensor.id); }
 
-  /// Why operations on it end with an error at once, or ok: a Tensor is a struct that anybody can
-  /// fill in, or keep longer than the worker that made it.
+  /// Why operations on it fail at once, or ok: any code can fill in a Tensor, or keep it longer
+  /// than the worker that made it.
   Status check(const Tensor& tensor) const;
   /// The link to the owner of each part of a tensor that is known.
   std::vector<LinkId> links_of(std::uint32_t id) const;
-  /// The links to those who have yet to answer an operation, each once.
+  /// The links that have yet to answer an operation, each once.
   std::set<LinkId> awaited_by(const Operation& operation) const;
-  /// Shares of a part that were sent or wait to be; none of a part that is not known.
+  /// Contributions to a part that were sent or wait for that; 0 for an unknown part.
   std::uint64_t rounds_begun(std::uint32_t id, std::uint32_t part) const;
-  /// Parts whose owner was at the end of one link have it at the end of another one now. These
-  /// tensors have such.
+  /// Moves parts from the link of their previous owner to that of the new one. Returns the tensors
+  /// that have such parts.
   std::vector<std::uint32_t> move(LinkId from, LinkId to);
-  /// No collected round is open that we have a share in. Of tensors that have failed nobody knows.
+  /// True if no open collected round has a contribution of this worker. Ignores failed tensors.
   bool settled() const;
-  /// Those that have not failed yet do.
+  /// Fails all tensors that have not failed yet.
   void fail_all(const Status& why);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for operations, and being told of their end.
+// Waits for operations, and callbacks at their end.
 #include "worker/operations/ticket.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void TicketState::end_one(const Status& status, const ValueInfo& info,
   {
     MutexLock lock(mutex_);
     STRETTO_CHECK(pending_ > 0);
-    // That a contribution was rejected is no reason not to look at the rest.
+    // Another error takes precedence over a rejected contribution.
     const bool says_more = is_rejected(status_) && !status.ok();
     if (status_.ok() || says_more) status_ = status;
     info_ = any_info_ ? combine(info_, info) : info;
@@ -47,7 +47,7 @@ Status TicketState::wait_for(Duration limit) {
   return completion_.status();
 }
 
-// The loop cannot end an operation while it waits for that.
+// The loop's thread cannot wait for an operation that it must end.
 Status TicketState::refuse_waiting() {
   if (done()) return {};
   if (is_forked()) return used_after_fork("Worker", "wait");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TicketState: what a user's Ticket points to. The loop ends it, once; any thread may wait for it.
+// TicketState: the state of a user's Ticket. The loop ends it, once; any thread may wait for it.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace stretto::detail {
 /// Thread: any. One mutex; callbacks run outside it.
 class TicketState {
  public:
-  /// A ticket for `operations` operations; it ends when all of them have.
-  /// If it is `traced`, it remembers since when somebody waits.
+  /// A ticket for `operations` operations; it ends when all of them have. If it is `traced`, it
+  /// records when a thread first waited for it.
   explicit TicketState(std::size_t operations, bool traced = false)
       : traced_(traced), pending_(operations) {}
   virtual ~TicketState() = default;
@@ -32,11 +32,11 @@ class TicketState {
 
   Status wait();
   Status wait_for(Duration limit);
-  /// When somebody first began to wait, in nanoseconds; 0: nobody has, or it is not traced.
+  /// When a thread first began to wait, in nanoseconds; 0: none has, or it is not traced.
   std::int64_t waited_since() const { return waited_since_.load(std::memory_order_relaxed); }
   bool done() { return completion_.done(); }
   void on_done(std::function<void(const Status&)> then) { completion_.on_done(std::move(then)); }
-  /// Of those that have ended so far.
+  /// Of the operations that have ended so far.
   ValueInfo info();
   std::vector<PartInfo> parts();
 
@@ -48,12 +48,12 @@ class TicketState {
   }
 
  private:
-  /// Brings a change to the operations.
+  /// Passes a change on to the operations.
   virtual void pass_on(const Change&) {}
 
-  /// True where the loop is driven that would end it.
+  /// True on the thread that drives the loop which would end it.
   virtual bool is_on_loop() { return false; }
-  /// True in a child made by fork, where nobody ends it.
+  /// True in a forked child, where it never ends.
   virtual bool is_forked() { return false; }
   /// Waits, and may drive that loop meanwhile.
   virtual void wait_until(Awaited& awaited, Time deadline) { park_until_done(awaited, deadline); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Reduction says, carried out.
+// Carries out the effects of a Reduction.
 #include "worker/peer_path/allreduce_rounds.h"
 
 #include <fmt/core.h>
@@ -30,7 +30,6 @@ void AllReduceRounds::start_next(const At& at) {
   if (at.tensor.parts[at.part].next(PartState::kShares) != nullptr) start(at);
 }
 
-// The part's current operation takes part in its next round.
 void AllReduceRounds::start(const At& at) {
   PeerPart& state = at.state();
   Operation& operation = *at.current();
@@ -60,7 +59,7 @@ void AllReduceRounds::release(TensorState& tensor, PeerTensor& known) {
   }
 }
 
-// After a loss the round before may have to be made again first: until then nothing is done.
+// After a loss the previous round may have to be redone first: until then this does nothing.
 void AllReduceRounds::open(const At& at) {
   PeerPart& state = at.state();
   const std::uint64_t round = state.rounds.begun() + 1;
@@ -99,7 +98,7 @@ void AllReduceRounds::resume(TensorState& tensor, PeerTensor& known,
   }
 }
 
-// With what was given before, if there is something.
+// Uses the earlier contribution, if there is one.
 void AllReduceRounds::go_on(const At& at, const Effects& effects, bool has_value) {
   PeerPart& state = at.state();
   if (!state.rounds.takes_part()) return;
@@ -109,7 +108,7 @@ void AllReduceRounds::go_on(const At& at, const Effects& effects, bool has_value
   take_kept(at);
 }
 
-// Frames of the term's first round that came before we had begun it.
+// Frames of the term's first round that arrived before this worker had begun it.
 void AllReduceRounds::take_early(const At& at) {
   std::vector<PeerPart::Early> early = std::exchange(at.state().early, {});
   for (PeerPart::Early& each : early) {
@@ -130,7 +129,7 @@ void AllReduceRounds::keep_early(const At& at, Place from, const wire::Header& h
   early.push_back({.from = from, .header = header, .payload = to_keep(payload)});
 }
 
-// What children sent before we had begun.
+// Sums that children sent before this worker had begun.
 void AllReduceRounds::take_kept(const At& at) {
   PeerPart& state = at.state();
   std::vector<PeerPart::Kept> early = std::exchange(state.kept, {});
@@ -199,7 +198,7 @@ void AllReduceRounds::send_down(const At& at) {
   }
 }
 
-// In an elastic job it may be lost, and what is sent to it of no use.
+// In an elastic job the receiver may be lost, and frames to it are of no use.
 void AllReduceRounds::post(const At& at, Place to, const wire::Header& header, Buffer payload) {
   const OperationPtr operation = at.operation();
   const LinkId link = peers_.link_to(at.known.members.nodes[to], at.known.members.turn_of(at.part));
@@ -209,7 +208,7 @@ void AllReduceRounds::post(const At& at, Place to, const wire::Header& header, B
   const Time deadline = operation == nullptr ? Time::max() : operation->deadline_wanted;
   van_.send(link, header, std::move(payload),
             {.tag = tag, .deadline = deadline, .bulk = at.tensor.spec.options.bulk});
-  // A value is wanted by others, whatever this worker's caller holds back.
+  // Other members need a value, even if this worker's caller pauses the operation.
   if (operation != nullptr && operation->paused && is_up) van_.queue().pause(tag);
 }
 
@@ -229,7 +228,7 @@ void AllReduceRounds::on_data(const At& at, Place from, const wire::Header& head
     case Verdict::kPast:
       return;
     case Verdict::kEarly:
-      if (at.known.elastic) return;  // It is said again to members that are chosen anew.
+      if (at.known.elastic) return;  // It is resent after a group reconfiguration.
       [[fallthrough]];
     case Verdict::kWrong:
       return fail(at, from,
@@ -245,7 +244,7 @@ void AllReduceRounds::on_data(const At& at, Place from, const wire::Header& head
   }
 }
 
-// What cannot be added yet is kept.
+// Keeps sums that cannot be added yet.
 void AllReduceRounds::on_up(const At& at, Place from, const wire::ReduceFrame& up, Buffer payload) {
   take_up(at, from, up, std::move(payload));
   for (PeerPart::Kept& kept : at.state().kept) kept.payload = to_keep(kept.payload);
@@ -268,7 +267,7 @@ void AllReduceRounds::take_up(const At& at, Place from, const wire::ReduceFrame&
     return fail(at, from, {Code::kMalformed, "a sum came that nobody, or too many, can have made"});
   }
   state.kept.push_back({.from = from, .frame = up, .payload = std::move(payload)});
-  if (!state.rounds.takes_part()) return;  // Until we do.
+  if (!state.rounds.takes_part()) return;  // Until it does.
   if (Status status = at.check_call(from, up, at.operation()); !status.ok())
     return fail(at, from, status);
   const IndexSet& below =
@@ -304,17 +303,17 @@ void AllReduceRounds::on_down(const At& at, Place from, const wire::BroadcastFra
 
 // ---- ends
 
-// The value is there, perhaps once more.
+// The value has arrived, perhaps again after a redone round.
 void AllReduceRounds::finish(const At& at) {
   PeerPart& state = at.state();
   const bool again = state.rounds.again();
   OperationPtr operation;
   if (!again) operation = at.end_operation();
   if (!again) outcomes_.progress.staleness.add(0);
-  if (at.known.elastic) state.kept.clear();  // A value takes the place of sums.
+  if (at.known.elastic) state.kept.clear();  // A value replaces sums.
   const Effects effects = state.rounds.next();
   if (operation != nullptr && --operation->parts_left == 0) {
-    if (operation->paused) van_.queue().resume(operation->id);  // Nobody could do so later.
+    if (operation->paused) van_.queue().resume(operation->id);  // No ticket can do so later.
     outcomes_.end(operation, {});
   }
   if (again) return go_on(at, effects, false);

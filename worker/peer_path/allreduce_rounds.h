@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllReduceRounds: the rounds of parts that are exchanged among workers: sums go up, values come
-// down. What a part does next, its Reduction decides; here its words are carried out over links.
+// down. A part's Reduction decides its next action, and this class carries it out over links.
 #pragma once
 
 #include "van/engine/van.h"
@@ -20,7 +20,7 @@ class AllReduceRounds {
   AllReduceRounds(Van& van, PeerLinks& peers, const OperationEvents& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
-  /// At the worker that chooses: calls this when all parts of a tensor wait for a plan.
+  /// At the worker that chooses: called when all parts of a tensor wait for a plan.
   using Held = std::function<void(TensorState&, PeerTensor&)>;
   void set_held(Held held) { held_ = std::move(held); }
 
@@ -28,14 +28,14 @@ class AllReduceRounds {
   void start(const At& at);
   /// The plan that parts wait for is known.
   void release(TensorState& tensor, PeerTensor& known);
-  /// In an elastic job, with members that were chosen anew: the rounds of all parts go on after
-  /// those that all have finished.
-  /// `holds`: but no new ones begin.
+  /// In an elastic job, after a group reconfiguration: the rounds of all parts continue after those
+  /// that all members have finished.
+  /// `holds`: no new rounds begin.
   void resume(TensorState& tensor, PeerTensor& known, const collective::Strategy& strategy,
               const control::Regroup::Finished& finished, bool holds);
-  /// So does the one that waits, if there is one and the part is free.
+  /// Starts the waiting operation, if there is one and the part is free.
   void start_next(const At& at);
-  /// The parent knows the tensor now: a sum that waited for that goes.
+  /// The parent knows the tensor now: sends a sum that waited for that.
   void send_up(const At& at);
 
   /// A frame of the worker at this place.

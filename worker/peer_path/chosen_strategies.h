@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ChosenStrategies: by which plans tensors go that `auto` chooses for, for those who look on. Pure.
+// ChosenStrategies: which plan `auto` has chosen for each tensor, for observers. Pure.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@ namespace stretto {
 /// Thread: loop.
 class ChosenStrategies {
  public:
-  /// The tensor goes by this plan from now on, and why.
+  /// The tensor uses this plan from now on, for this reason.
   void set(std::uint32_t tensor, std::uint64_t bytes, std::string plan, std::string why);
-  /// All plans that tensors go by, with most bytes first, as many as a heartbeat carries; nothing,
-  /// if no tensor has come or goes by another plan since the last call.
+  /// All plans in use, with most bytes first, as many as a heartbeat carries; empty if no tensor
+  /// was added or has changed its plan since the last call.
   std::vector<control::Chosen> take();
 
  private:

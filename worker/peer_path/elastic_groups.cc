@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is chosen GroupView knows; here tensors follow.
+// Applies the decisions of GroupView to tensors.
 #include "worker/peer_path/elastic_groups.h"
 
 #include <fmt/core.h>
@@ -59,7 +59,7 @@ void ElasticGroups::note_knowers(PeerTensor& known, std::uint32_t id) const {
   for (const NodeId node : found->second) known.note_ready(node);
 }
 
-// After a loss what has been sent and not been taken is of no use.
+// After a loss, frames that were sent and not taken are of no use.
 std::vector<control::Regroup::Finished> ElasticGroups::stop(bool open_ones) {
   for (auto& [id, known] : parts_.members) {
     if (!known.elastic) continue;
@@ -75,7 +75,7 @@ std::vector<control::Regroup::Finished> ElasticGroups::stop(bool open_ones) {
   return told;
 }
 
-// All that this worker knows of tensors must fit into one message.
+// This worker's progress on all tensors must fit into one message.
 Status ElasticGroups::check_room(const TensorState& tensor) const {
   std::size_t bytes = tensor.parts.size() + control::Regroup::kTensorBytes;
   for (const auto& [id, known] : parts_.members) {
@@ -141,9 +141,9 @@ bool ElasticGroups::keep_ahead(NodeId from, LinkId link, const wire::Header& hea
   if (tensor == nullptr || header.key.part >= tensor->parts.size()) return true;
   const bool absent = wire::ReduceFrame::of(header).absent;
   const std::size_t wanted = absent ? 0 : tensor->cut.bytes_of_part(header.key.part);
-  if (payload.size() != wanted || !view_.is_wanted(from)) return true;  // It cannot be.
-  // Where members were chosen twice, what was sent first may come last: a part's link changes with
-  // their number.
+  if (payload.size() != wanted || !view_.is_wanted(from)) return true;  // It is invalid.
+  // After two reconfigurations the first frame may arrive last: a part's link depends on the number
+  // of members.
   FutureFrame& kept = ahead_[{from, header.key.tensor, header.key.part}];
   const bool is_older = kept.link != 0 && wire::ReduceFrame::generation_of(kept.header) >
                                               wire::ReduceFrame::generation_of(header);

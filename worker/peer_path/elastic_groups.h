@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElasticGroups: tensors that are exchanged among workers of an elastic job, when those who make
-// rounds together are chosen anew: what stops, what has been finished, and what goes on.
+// ElasticGroups: tensors that are exchanged among workers of an elastic job, during a group
+// reconfiguration: what stops, what has been finished, and what continues.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace stretto {
 
-/// Who this worker is, and the step that its program is in.
+/// This worker's id, and its program's current step.
 struct MemberSelf {
   NodeId node = 0;
   std::uint64_t step = 0;
@@ -34,7 +34,7 @@ class ElasticGroups {
     Tensors& tensors;
     PeerLinks& peers;
     MemberTensors& members;
-    const std::map<std::uint32_t, std::set<NodeId>>& knowers;  ///< Of tensors: who has said so.
+    const std::map<std::uint32_t, std::set<NodeId>>& knowers;  ///< By tensor: workers with it.
     AllReduceRounds& rounds;
     StrategySelector& plans;
     RoundFailures& ends;
@@ -42,26 +42,26 @@ class ElasticGroups {
   };
   using Frame = std::function<void(LinkId, const wire::Header&, Buffer)>;
 
-  /// `again` takes frames that came before their members were chosen.
+  /// `again` gets frames that arrived before their group was decided.
   ElasticGroups(const Parts& parts, Frame again);
 
-  /// Those who were chosen last; nobody but this worker before.
+  /// The last group decided; before the first decision only this worker.
   Result<Participants> places_for(const TensorState& tensor, const Roster& roster, MemberSelf self);
-  /// The tensor is known now. Its rounds begin when members have been chosen.
+  /// The tensor is known now. Its rounds begin when a group is decided.
   Status adopt(TensorState& tensor, PeerTensor& known);
 
-  /// Who is in at the step that the program is in, is known by the roster.
+  /// Takes the members of the program's current step from the roster.
   void follow(const Roster& roster, MemberSelf self);
   /// There is a link to this worker now.
   void greet(NodeId node) { view_.greet(node); }
   void on_said(NodeId from, const control::Regroup& said) { view_.on_said(from, said); }
-  /// True if the frame is of a choice of members that has not come here yet, and is kept until it
+  /// True if the frame is of a group decision that has not arrived here yet, and is kept until it
   /// has.
   bool keep_ahead(NodeId from, LinkId link, const wire::Header& header, const Buffer& payload);
 
-  /// Members are being chosen,
+  /// True while a group is being decided.
   bool waits() const { return view_.waits(); }
-  /// and this is who has not said so.
+  /// The workers that have not reported for it.
   std::string missing() const;
 
  private:
@@ -74,7 +74,7 @@ class ElasticGroups {
   const Parts parts_;
   const Frame again_;
   GroupView view_;
-  std::map<std::uint32_t, control::Regroup::Finished> finished_;  // By tensor, at the last choice.
+  std::map<std::uint32_t, control::Regroup::Finished> finished_;  // By tensor, at the last one.
   std::optional<Roster> roster_;                                  // The last.
   struct FutureFrame {
     LinkId link = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan and its Reductions say, carried out.
+// Carries out a plan and the effects of its Reductions.
 #include "worker/peer_path/group_calls.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kOrBeyond = ", or for a worker that it waits for";
 
-// Of the calls of an operation.
+// For the calls of an operation.
 std::string words_of_missing(const PeerTensor& known, const Operation& operation) {
   std::set<Rank> awaited;
   bool sent = false;
@@ -175,12 +175,12 @@ void GroupCalls::post(const At& at, const OpenCall& call, const CallPart& part, 
             {.tag = operation->id,
              .deadline = operation->deadline_wanted,
              .bulk = at.tensor.spec.options.bulk});
-  // A value is wanted by others, whatever this worker's caller holds back.
+  // Other members need a value, even if this worker's caller pauses the operation.
   if (operation->paused && up) van_.queue().pause(operation->id);
 }
 
 void GroupCalls::send_to(const At& at, Place parent) {
-  const auto open = at.state().open;  // They may end meanwhile.
+  const auto open = at.state().open;  // Calls may end meanwhile.
   for (const auto& [id, call] : open) {
     for (CallPart& part : call->parts) {
       if (!at.tensor.failed.ok()) return;
@@ -190,7 +190,7 @@ void GroupCalls::send_to(const At& at, Place parent) {
   }
 }
 
-// ---- how far a receiver is
+// ---- receivers' progress
 
 void GroupCalls::note_begun(const At& at, Place peer, std::uint64_t number) {
   CallsAhead& ahead = at.state().ahead_of(peer);
@@ -263,7 +263,7 @@ std::span<std::byte> GroupCalls::landing(const At& at, Place from, const wire::H
   return wanted ? part->plan.target : std::span<std::byte>();
 }
 
-// Who calls something else has other parts, so their description comes first.
+// A different call has different parts, so the calls are compared first.
 void GroupCalls::take(const At& at, const OpenCallPtr& call, GroupState::Early frame) {
   CallPart* part = call->find(frame.frame.key.part, frame.from);
   const auto theirs = GroupCall::unpack(frame.frame.call, frame.frame.dtype);
@@ -342,7 +342,7 @@ void GroupCalls::part_done(const At& at, const OpenCallPtr& call) {
   if (!at.tensor.failed.ok() || --operation->parts_left > 0) return;
   operation->note({.version = call->id.number,
                    .contributors = static_cast<std::uint32_t>(at.known.members.nodes.size())});
-  if (operation->paused) van_.queue().resume(operation->id);  // Nobody could do so later.
+  if (operation->paused) van_.queue().resume(operation->id);  // No ticket can do so later.
   at.state().open.erase(call->id);
   outcomes_.end(operation, {});
 }

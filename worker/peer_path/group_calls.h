@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GroupCalls: calls that the members of a group make together: contributions go up, values come
-// down. What a part does next, its Reduction decides; here its words are carried out over links.
+// down. A part's Reduction decides its next action, and this class carries it out over links.
 #pragma once
 
 #include <string>
@@ -32,16 +32,16 @@ class GroupCalls {
 
   /// Why this member cannot make the call, or ok.
   static Status refusal(const PeerTensor& known, const GroupCallArgs& call);
-  /// Who has not given what a call of this member wants, in words.
+  /// The members whose contributions this member's call lacks, in words.
   static std::string missing(const PeerTensor& known, const Operation& operation);
   void start(const At& at, const OperationPtr& operation);
-  /// This member knows the group now: sums that waited for that go.
+  /// The parent knows the group now: sends sums that waited for that.
   void send_to(const At& at, Place parent);
   /// Parts whose contributions go to all.
   HostCalls& to_all() { return to_all_; }
   const HostCalls& to_all() const { return to_all_; }
   void on_data(const At& at, Place from, const wire::Header& header, Buffer payload);
-  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  /// Where the value in this frame should be stored; empty if it is unwanted, or not known yet.
   static std::span<std::byte> landing(const At& at, Place from, const wire::Header& header);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who knows which tensor, and whose frame it is.
+// Which worker knows which tensor, and which tensor a frame belongs to.
 #include "worker/peer_path/peer_exchange.h"
 
 #include <fmt/core.h>
@@ -41,7 +41,7 @@ PeerExchange::PeerExchange(Van& van, Tensors& tensors, PeerLinks& peers, Operati
   });
 }
 
-// ---- who knows what
+// ---- workers that know a tensor
 
 Result<Participants> PeerExchange::places_for(const TensorState& tensor, const Roster& roster,
                                               MemberSelf self, const std::vector<Rank>& group) {
@@ -173,7 +173,7 @@ Status PeerExchange::refusal(const TensorState& tensor, const Operation& operati
   }
   const bool elastic = members_.at(tensor.id).elastic;
   if (operation.kind == Operation::Kind::kPushPull) return {};
-  if (operation.listens() && elastic) return {};  // Who has come in, and has nothing to give yet.
+  if (operation.listens() && elastic) return {};  // A joined worker without a value yet.
   const bool closes = !tensor.spec.options.close.waits_for_all();
   if (closes) {
     return {Code::kInvalidArgument,
@@ -206,7 +206,7 @@ void PeerExchange::begin(TensorState& tensor, const OperationPtr& operation) {
   PeerTensor& known = members_.at(tensor.id);
   if (known.group != nullptr) return calls_.start({tensor, known}, operation);
   operation->parts_left = static_cast<std::uint32_t>(tensor.parts.size());
-  for (std::size_t at = 0; at < known.turns.size(); ++at) {  // A plan changes them, at the last.
+  for (std::size_t at = 0; at < known.turns.size(); ++at) {  // A plan may change them.
     const std::uint32_t part = known.turns[at];
     if (!tensor.failed.ok()) return;
     if (!tensor.parts[part].enter(PartState::kShares, operation)) continue;
@@ -266,14 +266,14 @@ void PeerExchange::on_data(LinkId link, const wire::Header& header, Buffer paylo
   }
 }
 
-// Slices of a value go straight to where the user wants it.
+// Slices of a value go straight to the user's target.
 std::span<std::byte> PeerExchange::landing(LinkId link, const wire::Header& header) {
   const std::optional<Source> source = source_of(link, header);
   if (!source) return {};
   auto& [tensor, known, from] = *source;
   if (known.group != nullptr) return GroupCalls::landing({tensor, known}, from, header);
   if (!known.host.empty()) return {};
-  if (!known.closing.empty()) return {};  // Values may be of rounds that are yet to begin here.
+  if (!known.closing.empty()) return {};  // Values may be of rounds that have not begun here.
   return PeerPartRef{tensor, known, header.key.part}.landing(from, header);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PeerExchange: tensors that are exchanged among workers: which of them know a tensor, and whose
-// frame it is. A part's rounds are AllReduceRounds'; which of them cannot be made any more,
-// RoundFailures knows; and with whom they are made in an elastic job, ElasticGroups.
+// PeerExchange: tensors that are exchanged among workers: which workers know a tensor, and which
+// tensor a frame belongs to. AllReduceRounds makes the rounds of parts, RoundFailures knows which
+// cannot be made any more, and ElasticGroups the group of an elastic job.
 #pragma once
 
 #include <map>
@@ -27,13 +27,13 @@ class PeerExchange final : public ExchangeBackend {
   /// All outlive this.
   PeerExchange(Van& van, Tensors& tensors, PeerLinks& peers, OperationEvents outcomes);
 
-  /// A tensor is exchanged among all workers, from now on; a group's calls are made among those of
-  /// these ranks. All of them are told so.
+  /// Exchanges a tensor among all workers from now on, and a group's calls among those of these
+  /// ranks. Tells all of them.
   Status add(TensorState& tensor, const Roster& roster, MemberSelf self,
              const std::vector<Rank>& group);
-  /// Some tensor's rounds are made among workers, so that each of them must take part.
+  /// True if some tensor's rounds are made among workers, so that each of them must take part.
   bool has_tensors() const;
-  /// With whom this worker makes rounds is being chosen anew.
+  /// True while the group of this worker is being decided.
   bool chooses() const { return elastic_.waits(); }
 
   Status refusal(const TensorState& tensor, const Operation& operation) const override;
@@ -47,19 +47,19 @@ class PeerExchange final : public ExchangeBackend {
   }
 
   void on_data(LinkId link, const wire::Header& header, Buffer payload);
-  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  /// Where the value in this frame should be stored; empty if it is unwanted, or not known yet.
   std::span<std::byte> landing(LinkId link, const wire::Header& header);
-  /// A word of a worker to whom there is a link.
+  /// A message of a worker with an open link.
   void on_control(LinkId link, const Member& peer, const control::Message& message);
-  /// Who has left, and who is in at this step, is known by the roster.
+  /// Takes departed workers and the members of this step from the roster.
   void follow(const Roster& roster, MemberSelf self);
-  /// Looks at the links, for tensors whose plan is chosen, and closes rounds whose time has come.
+  /// Measures the links, for tensors whose plan is chosen, and closes rounds that are due.
   void tick();
   Time next_due() const { return has_whole() ? Time{} : quorums_.next_due(); }
-  /// Values of contributions to all are to be made next.
+  /// True if values of contributions to all members are pending.
   bool has_whole() const { return hosts_.has_whole() || calls_.to_all().has_whole(); }
   StrategySelector& plans() { return plans_; }
-  /// This worker makes no rounds any more: the others hear which ones there will not be, those too
+  /// This worker stops making rounds: tells the others which rounds it will not make, also those
   /// whose links open later.
   void leave() { ends_.leave(); }
 
@@ -74,7 +74,7 @@ class PeerExchange final : public ExchangeBackend {
   void greet(NodeId node);
   void on_open(const Member& peer, const control::Open& open);
   void on_plan(const Member& peer, const control::TermPlan& told);
-  /// Whose frame it is, and of which tensor; nothing if it is not wanted.
+  /// A frame's sender and tensor; nothing if the frame is unwanted.
   std::optional<Source> source_of(LinkId link, const wire::Header& header);
   Result<Participants> places_for(const TensorState& tensor, const Roster& roster, MemberSelf self,
                                   const std::vector<Rank>& group);
@@ -90,7 +90,7 @@ class PeerExchange final : public ExchangeBackend {
   StrategySelector plans_;
   MemberTensors members_;
   RoundFailures ends_;
-  std::map<std::uint32_t, std::set<NodeId>> known_to_;  // Tensors, to workers that said so.
+  std::map<std::uint32_t, std::set<NodeId>> known_to_;  // By tensor: workers that know it.
   ElasticGroups elastic_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProgressFrame: what members of a group tell each other of how far they are: a question whether
-// the receiver has begun a call, and the answer. A view of the header, as those of
-// van/wire/frame_views.h.
+// ProgressFrame: progress messages between members of a group: a question whether the receiver has
+// begun a call, and the answer. A view of the header, as those of van/wire/frame_views.h.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@ namespace stretto {
 
 /// Thread: any.
 struct ProgressFrame {
-  bool asks = true;  ///< The receiver is to tell when it has begun the call; else the sender
-                     ///< has begun it.
+  bool asks = true;  ///< The receiver should report when it has begun the call; else the sender has
+                     ///< begun it.
   std::uint32_t tensor = 0;  ///< Of the group.
   std::uint64_t number = 0;  ///< Of the call.
   std::int32_t priority = 0;

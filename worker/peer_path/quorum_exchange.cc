@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent is a copy: an operation may be over before its contribution has left, and its
+// Contributions are sent as copies: an operation may end before its contribution has left, and its
 // memory is the caller's again.
 #include "worker/peer_path/quorum_exchange.h"
 
@@ -21,7 +21,7 @@ bool keeps_own(const TensorState& tensor) {
   return close.backups == 0 && close.late == Late::kOwn;
 }
 
-// A contribution to a round that is known to have closed is of use to somebody.
+// True if a contribution still counts after its round has closed.
 bool counts_late(const TensorState& tensor) {
   const CloseOptions& close = tensor.spec.options.close;
   return close.backups == 0 && close.late == Late::kNext;
@@ -39,7 +39,7 @@ void QuorumExchange::prepare(const TensorState& tensor, PeerTensor& known) {
   }
 }
 
-// ---- this worker's
+// ---- this worker's contributions
 
 void QuorumExchange::start_next(const At& at) {
   if (at.tensor.parts[at.part].next(PartState::kShares) != nullptr) start(at);
@@ -87,7 +87,7 @@ void QuorumExchange::contribute(const At& at, std::uint64_t round, const QuorumP
   send(at, part.root, up.header(), share.bytes, at.current().get());
 }
 
-// The operation that was begun last has its value: it is over, and the next one comes.
+// Ends the operation that began last if its value has arrived, and starts the next one.
 void QuorumExchange::take(const At& at) {
   QuorumPart& part = at.closing();
   if (part.begun == part.finished || !part.values.contains(part.begun)) return;
@@ -108,13 +108,13 @@ void QuorumExchange::take(const At& at) {
   lanes.last.note(facts);
   outcomes_.progress.staleness.add(value.without_ours ? 1 : 0);
   if (--operation->parts_left == 0) {
-    if (operation->paused) van_.queue().resume(operation->id);  // Nobody could do so later.
+    if (operation->paused) van_.queue().resume(operation->id);  // No ticket can do so later.
     outcomes_.end(operation, {});
   }
   start_next(at);
 }
 
-// ---- the root's
+// ---- at the root
 
 void QuorumExchange::come(const At& at, Place from, std::uint64_t round,
                           std::span<const std::byte> share, std::uint32_t contributions) {
@@ -127,13 +127,13 @@ void QuorumExchange::come(const At& at, Place from, std::uint64_t round,
   settle(at);
 }
 
-// Closes what may close, and remembers when the rest may.
+// Closes the rounds that may close, and schedules the next one.
 void QuorumExchange::settle(const At& at) {
   const wire::Key key{at.tensor.id, at.part};
   while (at.tensor.failed.ok()) {
     const QuorumPart& part = at.closing();
     const Time when = part.rounds->closes_at();
-    // Who does not know the tensor would not take the value.
+    // A worker that does not know the tensor would drop the value.
     if (when == Time::max() || !at.known.ready.full()) break;
     if (when > van_.clock().now()) {
       due_[key] = {.tensor = &at.tensor, .known = &at.known, .at = when};
@@ -172,7 +172,7 @@ void QuorumExchange::close(const At& at) {
 void QuorumExchange::send(const At& at, Place to, const wire::Header& header, const Buffer& payload,
                           const Operation* of) {
   const LinkId link = peers_.link_to(at.known.members.nodes[to], at.known.members.turn_of(at.part));
-  if (link == 0) return;  // Who has left wants no values, and what comes late counts nowhere.
+  if (link == 0) return;  // A departed worker needs no values, and late contributions do not count.
   const std::uint64_t tag = of == nullptr ? 0 : of->id;
   const Time deadline = of == nullptr ? Time::max() : of->deadline_wanted;
   van_.send(link, header, payload,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuorumExchange: the rounds of tensors that may close before all have contributed
-// (TensorOptions::close). All workers send a part to its root, which adds up what counts, says when
-// the round is over, and sends its value to all, those too who have not come to that round yet:
-// they take it when they do. When a round may close, collective::QuorumRounds says; here that is
-// carried out over links.
+// (TensorOptions::close). All workers send a part to its root. The root adds up what counts, closes
+// the round, and sends its value to all workers. A worker that has not reached that round yet takes
+// the value when it does. collective::QuorumRounds decides when a round may close.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +26,21 @@ class QuorumExchange {
   QuorumExchange(Van& van, PeerLinks& peers, const OperationEvents& outcomes)
       : van_(van), peers_(peers), outcomes_(outcomes) {}
 
-  /// The tensor, which is known since now, is of this kind.
+  /// Sets up a newly declared tensor of this kind.
   static void prepare(const TensorState& tensor, PeerTensor& known);
 
-  /// The part's current operation comes to its next round.
+  /// Starts the next round of the part's current operation.
   void start(const At& at);
-  /// So does the one that waits, if there is one and the part is free.
+  /// Starts the waiting operation, if there is one and the part is free.
   void start_next(const At& at);
   /// The worker at this place knows the tensor now.
   void on_ready(TensorState& tensor, PeerTensor& known, Place place);
   /// A frame of the worker at this place.
   void on_data(const At& at, Place from, const wire::Header& header, const Buffer& payload);
-  /// Rounds close that only time was missing for.
+  /// Closes rounds that waited only for time.
   void tick();
   Time next_due() const;
-  /// Who is waited for.
+  /// The workers that are awaited, in words.
   static std::string missing(const PeerTensor& known);
 
  private:
@@ -64,7 +63,7 @@ class QuorumExchange {
   Van& van_;
   PeerLinks& peers_;
   const OperationEvents& outcomes_;
-  std::map<wire::Key, Due> due_;  // Of parts whose root this is: when the open round closes.
+  std::map<wire::Key, Due> due_;  // By part rooted here: when the open round closes.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who cannot go on, from which round.
+// Which rounds fail, and which members are told.
 #include "worker/peer_path/round_failures.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 namespace stretto {
 namespace {
 
-// From here come no more rounds of it than have been begun.
+// This worker begins no further rounds of the tensor.
 control::Fault farewell_to(std::uint32_t id, const PeerTensor& known) {
   return {.why = {Code::kPeerLost, fmt::format("worker {} has left the job",
                                                known.members.ranks[known.members.self])},
@@ -20,8 +20,8 @@ control::Fault farewell_to(std::uint32_t id, const PeerTensor& known) {
           .round = known.first_open()};
 }
 
-// It has failed here: what that is told as. Rounds before those that somebody who left is missed in
-// may still be done elsewhere.
+// The fault that reports a failure here. Rounds before the first that lacks a departed worker may
+// still be completed elsewhere.
 control::Fault fault_of(const TensorState& tensor, const PeerTensor& known) {
   const bool from_doom = known.doom && known.doom->why.text() == tensor.failed.text();
   return {.why = tensor.failed, .tensor = tensor.id, .round = from_doom ? known.doom->round : 0};
@@ -59,7 +59,7 @@ void RoundFailures::on_fault(const Member& peer, const control::Fault& fault) {
   if (found != members_.end()) {
     PeerTensor& known = found->second;
     doom(fault.tensor, known, told);
-    // Who leaves still sends what it has; who has lost another one does not.
+    // A leaving worker still sends its contributions; a worker that lost a peer does not.
     if (known.group == nullptr || !of_another) return;
     const Place place = known.members.place_of(peer.node);
     known.group->gone.try_emplace(place, told.why);
@@ -69,7 +69,7 @@ void RoundFailures::on_fault(const Member& peer, const control::Fault& fault) {
   if (dooms_.size() < kMaxTensors) dooms_.try_emplace(fault.tensor, std::move(told));
 }
 
-// Who has a link says so over it, after its values.
+// A worker with an open link reports its leave there, after its values.
 void RoundFailures::follow(const Roster& roster) {
   const std::pair now(roster.epoch, peers_.lost());
   if (std::exchange(followed_, now) == now) return;
@@ -77,7 +77,7 @@ void RoundFailures::follow(const Roster& roster) {
     const bool left = member.role == Role::kWorker && member.left;
     if (!left || left_.contains(member.node) || peers_.link_to(member.node) != 0) continue;
     on_leave(member);
-    for (auto& [id, known] : members_) {  // What it still had to say has been lost with its link.
+    for (auto& [id, known] : members_) {  // Its last messages were lost with its link.
       if (known.elastic || known.members.place_of(member.node) == collective::kNobody) continue;
       const std::uint64_t first =
           known.group == nullptr ? known.first_open() : known.group->first_unfinished();
@@ -86,7 +86,7 @@ void RoundFailures::follow(const Roster& roster) {
   }
 }
 
-// Who has gone before it knew a tensor makes no round of it.
+// A worker that left before it knew a tensor makes no round of it.
 void RoundFailures::on_leave(const Member& peer) {
   const Status why = Status(Code::kPeerLost, fmt::format("{} has left the job", peer.describe()))
                          .with_peer(peer.describe());
@@ -100,7 +100,7 @@ void RoundFailures::on_leave(const Member& peer) {
   }
 }
 
-// Who waits for this member's sends has to be told; calls that are done here may still be done
+// Members that wait for this member's sends must be told. Calls that are complete here may be open
 // there.
 void RoundFailures::end_for_sends(std::uint32_t id, PeerTensor& known, const Status& why) {
   if (is_failed(id)) return;
@@ -114,7 +114,7 @@ void RoundFailures::leave() {
   leaving_ = true;
   for (const auto& [id, known] : members_) {
     const TensorState& tensor = *tensors_.find(id);
-    if (!tensor.failed.ok()) {  // Who told us of it may be heard of later than that we leave.
+    if (!tensor.failed.ok()) {  // Its reporter may get through after this leave.
       peers_.tell(known.members.nodes, fault_of(tensor, known));
     } else if (!known.elastic) {
       peers_.tell(known.members.nodes, farewell_to(id, known));
@@ -123,7 +123,7 @@ void RoundFailures::leave() {
   peers_.tell_all(control::Leave{});
 }
 
-// The rounds before may still be done: their sums are on the way.
+// Earlier rounds may still be completed: their sums are in flight.
 void RoundFailures::doom(std::uint32_t id, PeerTensor& known, PeerTensor::RoundFailure doom) {
   if (!known.doom || doom.round < known.doom->round) known.doom = std::move(doom);
   const std::uint64_t from = known.doom->round;
@@ -136,7 +136,7 @@ void RoundFailures::failed(const TensorState& tensor, const Status& why) {
   if (found == members_.end()) return;
   PeerTensor& known = found->second;
   known.clear();
-  // What another worker has said it has said to all.
+  // A fault from another worker was sent to all members.
   const bool told = known.doom && known.doom->why.text() == why.text();
   if (!told) {
     peers_.tell(known.members.nodes, control::Fault{.why = why, .tensor = tensor.id});

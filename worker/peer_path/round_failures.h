@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundFailures: which rounds among workers cannot be made any more, because somebody has left or
-// its tensor has failed, and what the others are told of that. In an elastic job they are made
-// without who has left, so that nothing ends.
+// RoundFailures: which rounds among workers cannot be made any more, because a worker has left or
+// its tensor has failed. It tells the other workers. In an elastic job rounds are made without
+// departed workers, so none fails.
 #pragma once
 
 #include <map>
@@ -26,19 +26,19 @@ class RoundFailures {
                 const OperationEvents& outcomes)
       : peers_(peers), tensors_(tensors), members_(members), outcomes_(outcomes) {}
 
-  /// What was said of a tensor before it was known here.
+  /// Applies faults that arrived before the tensor was known here.
   void adopt(std::uint32_t id, PeerTensor& known);
-  /// A member learns what it would have been told, had there been a link to it.
+  /// Sends a member the faults that it missed while there was no link to it.
   void greet(const TensorState& tensor, const PeerTensor& known, LinkId link) const;
   void greet(LinkId link) const;
   void on_fault(const Member& peer, const control::Fault& fault);
   void on_leave(const Member& peer);
-  /// Who has left before it knew that there was a link is known by the roster alone.
+  /// Takes workers that left before there was a link to them from the roster.
   void follow(const Roster& roster);
-  /// This worker makes no rounds any more: the others hear which ones there will not be, those too
+  /// This worker stops making rounds: tells the others which rounds it will not make, also those
   /// whose links open later.
   void leave();
-  /// The tensor has failed here: nothing is kept for it, and the others hear.
+  /// The tensor has failed here: drops its state, and tells the others.
   void failed(const TensorState& tensor, const Status& why);
 
  private:
@@ -56,7 +56,7 @@ class RoundFailures {
       dooms_;  // Of tensors that are not known here yet.
   std::map<NodeId, Status> left_;
   bool leaving_ = false;
-  // The epoch of the roster that was looked at last, and how many links had ended.
+  // The epoch of the last roster, and the number of links that had ended.
   std::pair<std::uint32_t, std::uint64_t> followed_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates of workers become those of machines; a change of plan is told to who reads the log.
+// Turns rates of workers into those of machines, and logs changes of plan.
 #include "worker/peer_path/strategy_selector.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ void StrategySelector::watch(const Participants& members) {
 }
 
 void StrategySelector::tick() {
-  constexpr Duration kBetweenLooks = std::chrono::milliseconds(1);  // Steps are many.
+  constexpr Duration kBetweenLooks = std::chrono::milliseconds(1);  // Steps are frequent.
   const Time now = van_.clock().now();
   if (elsewhere_.empty() || now - looked_at_ < kBetweenLooks) return;
   looked_at_ = now;
@@ -42,13 +42,13 @@ void StrategySelector::tick() {
   const NodeId chooser = members_.nodes.front();
   const NodeId self = members_.nodes[members_.self];
   const LinkId link = chooser == self ? 0 : peers_.link_to(chooser);
-  if (chooser != self && link == 0) return;  // Told when there is one.
+  if (chooser != self && link == 0) return;  // Sent once there is one.
   told_ = watch_.rate();
   if (chooser == self) return note(self, told_);
   van_.send_control(link, control::Rate{.bytes_per_second = static_cast<std::uint64_t>(told_)});
 }
 
-// Where not all of a machine have said theirs, the others are taken to be like them.
+// Workers without a reported rate count as the average of their machine.
 std::vector<double> StrategySelector::machine_rates() const {
   std::vector<double> sums;
   std::vector<double> heard;
@@ -95,7 +95,7 @@ Status StrategySelector::take(TensorState& tensor, PeerTensor& known, NodeId fro
   if (!known.terms || known.members.self == 0 || known.members.place_of(from) != 0) {
     return {Code::kMalformed, "a plan came from a worker that chooses none here"};
   }
-  // Whoever chose has all others' contributions to the round before.
+  // The worker that chose has received all contributions to the previous round.
   if (known.first_open() + 1 < told.round) {
     return {Code::kMalformed,
             fmt::format("a plan for round {} came in round {}", told.round, known.first_open())};

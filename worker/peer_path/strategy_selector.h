@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StrategySelector: what this worker's links to other machines carry, and, at the worker that
-// chooses, what everybody's do and which plan a tensor goes by next. The one that chooses is the
-// first of the tensor's members.
+// StrategySelector: measures the rate of this worker's links to other machines. At the worker that
+// chooses, the first of a tensor's members, it collects all rates and selects the tensor's next
+// plan.
 #pragma once
 
 #include <functional>
@@ -33,27 +33,27 @@ class StrategySelector {
   /// Before there are tensors; in tests.
   void set_choose(Choose choose) { choose_ = std::move(choose); }
 
-  /// The trees of a plan. Tensors mostly go by few of them, which are kept.
+  /// The trees of a plan. Tensors use few plans, whose trees are kept.
   Result<collective::Strategy> strategy_for(const collective::StrategyPlan& plan,
                                             const Participants& members);
-  /// There is a tensor whose plan is chosen; its members are all workers.
+  /// Starts measuring for a tensor whose plan is chosen; its members are all workers.
   void watch(const Participants& members);
-  /// Looks at the links, and tells who chooses if they carry something else than it was told.
+  /// Measures the links, and tells the worker that chooses if their rate has changed.
   void tick();
-  /// What a worker's links carry.
+  /// The rate of a worker's links.
   void note(NodeId node, double rate) { rates_[node] = rate; }
-  /// At the worker that chooses: how the tensor goes from the next round on, for which all its
-  /// parts wait. What is to be told to the others.
+  /// At the worker that chooses: selects the plan from the next round on, for which all parts wait.
+  /// Returns the message to the other workers.
   control::TermPlan choose(TensorState& tensor, PeerTensor& known);
-  /// At the others: what one of them was told. kMalformed, without effect, if that cannot be.
+  /// At the other workers: applies the chosen plan. kMalformed, without effect, if it is invalid.
   Status take(TensorState& tensor, PeerTensor& known, NodeId from, const control::TermPlan& told);
-  /// The parts that wait for the plan that has come last go on.
+  /// The parts that wait for the last plan continue.
   void go_on(TensorState& tensor, PeerTensor& known) { rounds_.release(tensor, known); }
   /// What this worker has chosen.
   ChosenStrategies& chosen() { return chosen_; }
 
  private:
-  /// A strategy that was made, and of what.
+  /// A strategy, and the plan and machines that it was made from.
   struct Made {
     collective::StrategyPlan plan;
     std::vector<std::uint32_t> machines;
@@ -68,7 +68,7 @@ class StrategySelector {
   std::vector<Made> strategies_;
   Choose choose_ = collective::choose;
   Participants members_;
-  std::vector<NodeId> elsewhere_;  // On other machines.
+  std::vector<NodeId> elsewhere_;  // Workers on other machines.
   RateEstimator watch_;
   Time looked_at_ = {};
   double told_ = 0;

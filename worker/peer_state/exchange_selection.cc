@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers or workers, and which trees to begin with.
+// Chooses servers or workers, and the first trees.
 #include "worker/peer_state/exchange_selection.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kClearly = 0.9;
 
-// Whether some server has a place of its own to add up at, and it pays.
+// True if some server has its own machine to add up at, and servers take clearly less time.
 bool servers_are_faster(const TensorSpec& spec, const Roster& roster, const Participants& workers) {
   std::map<std::pair<std::uint64_t, NodeId>, std::uint32_t> machines;
   const auto machine_of = [&machines](const Member& member) {
@@ -64,12 +64,12 @@ TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
   Exchange& exchange = spec.options.exchange;
   if (exchange != Exchange::kAuto) return spec;
   const bool can = goes_among_workers(spec).ok() && !roster.settings.elastic();
-  if (!can && group.empty()) {  // A group is refused later, with what it wants.
+  if (!can && group.empty()) {  // A group is refused later, with the reason.
     exchange = Exchange::kServers;
     return spec;
   }
   const Participants members = Participants::of(roster, self, group);
-  if (members.self == collective::kNobody) return spec;  // Refused later, with who it is.
+  if (members.self == collective::kNobody) return spec;  // Refused later, with its name.
   if (group.empty() && servers_are_faster(spec, roster, members)) {
     exchange = Exchange::kServers;
   } else if (!group.empty() || spec.options.deterministic) {
@@ -77,7 +77,7 @@ TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
         exchange_of(first_choice(members, spec.bytes(), roster.settings.part_bytes).plan.primitive);
   } else if (std::ranges::count(members.machines, members.machines.front()) ==
              std::ssize(members.machines)) {
-    exchange = Exchange::kDirect;  // Within a host its contributions are read where they lie.
+    exchange = Exchange::kDirect;  // Within a host, contributions are read in place.
   }
   return spec;
 }

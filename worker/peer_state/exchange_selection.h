@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which way a tensor goes whose program leaves that open. All workers of a job find the same:
-// what it depends on is the tensor and the roster.
+// The exchange of a tensor whose program leaves it open (kAuto). All workers of a job get the same
+// result: it depends only on the tensor and the roster.
 #pragma once
 
 #include <vector>
@@ -12,17 +12,17 @@
 
 namespace stretto {
 
-/// The specification, with another exchange in place of kAuto where no measurement is needed for
-/// it: kServers for what only servers do, in jobs that go on without who is lost, and where servers
-/// on machines of their own are predicted to take clearly less; a pinned one for groups and where
-/// sums are to have the same bits in every run. `group`: as in Declarations; none: a tensor.
+/// The specification, with kAuto resolved where that needs no measurement: to kServers for what
+/// only servers do, in elastic jobs, and where servers on machines of their own are predicted to
+/// take clearly less time; to a pinned exchange for groups, and where sums must have the same bits
+/// in every run. `group`: as in Declarations; none: a tensor.
 TensorSpec settled(TensorSpec spec, const Roster& roster, NodeId self,
                    const std::vector<Rank>& group);
 
 /// Why the job cannot have a tensor whose rounds close early (TensorOptions::close), or ok.
 Status fits(const TensorSpec& spec, const Roster& roster);
 
-/// What is chosen for a tensor of so many bytes when nothing is known of links.
+/// The choice for a tensor of this size when no link rates are known.
 collective::StrategyChoice first_choice(const Participants& members, std::uint64_t bytes,
                                         std::uint32_t part_bytes);
 

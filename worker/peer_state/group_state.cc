@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of calls, and what comes before its call.
+// Numbers calls, and keeps frames that arrive before their call.
 #include "worker/peer_state/group_state.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first is taken as it is, the second is added to it on the way to the target.
+// The first contribution stays in place; the second is added to it on the way to the target.
 #include "worker/peer_state/part_sum.h"
 
 #include <algorithm>

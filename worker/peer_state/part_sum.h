@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PartSum: the sum of a part's round at one worker, made in the memory of the operation that takes
-// part. As long as it is this worker's contribution alone, nothing is copied.
+// part. While it is this worker's contribution alone, nothing is copied.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,27 @@
 
 namespace stretto {
 
-/// What a round of a tensor makes of two contributions.
+/// How a round of a tensor combines two contributions.
 ops::ReduceOp reduction_of(Rule rule);
 
 /// Thread: loop.
 class PartSum {
  public:
-  /// A round begins: `source` is this worker's contribution, empty if it has none, `target` where
+  /// Begins a round: `source` is this worker's contribution, empty if it has none, `target` where
   /// the value is wanted. They are the same memory, or do not overlap.
   /// An empty target: no sum is made here, and the value is not wanted.
   void begin(std::span<const std::byte> source, std::span<std::byte> target);
-  /// This worker's contribution is in it.
+  /// Adds this worker's contribution.
   void add_own(ops::ReduceOp reduction, Dtype dtype);
-  /// That of others is.
+  /// Adds another contribution.
   void add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> bytes);
-  /// The round's value: so many contributed; of nothing, zeros.
+  /// Makes the round's value of `contributors` contributions; without any, zeros.
   void finish(ops::ReduceOp reduction, Dtype dtype, std::uint32_t contributors);
 
-  /// The value has come: these bytes, which may be in the target already.
+  /// The value has arrived: these bytes, which may be in the target already.
   void adopt(std::span<const std::byte> value);
 
-  /// Where it is: in the source as long as nobody else's is in it, else in the target.
+  /// The sum: in the source while it is this worker's contribution alone, else in the target.
   std::span<const std::byte> bytes() const { return own_alone_ ? source_ : target_; }
   bool in_source() const { return own_alone_; }
   std::span<std::byte> target() const { return target_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In jobs of fixed size sums are made in the memory of the operation; in elastic ones beside it.
+// Sums are made in the operation's memory; in elastic jobs in separate memory.
 #include "worker/peer_state/peer_part.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Verdict = collective::PartRounds::Verdict;
 
-// What a call is, in the words of who made it.
+// The name of a call in its caller's program.
 std::string call_of(bool broadcast, std::uint32_t root) {
   return broadcast ? fmt::format("broadcast from worker {}", root) : "push_pull";
 }
@@ -33,7 +33,7 @@ void PeerPartRef::begin_sum() const {
   if (!known.elastic) {
     return own.sum.begin(source, tensor.bytes_of(operation.target, part));
   }
-  const std::size_t bytes = tensor.cut.bytes_of_part(part);  // Who listens may want none of them.
+  const std::size_t bytes = tensor.cut.bytes_of_part(part);  // A listener may want no bytes.
   if (!own.made.exclusive() || own.made.size() != bytes) own.made = Buffer::allocate(bytes);
   own.sum.begin(source, own.made.writable());
 }
@@ -52,7 +52,7 @@ Buffer PeerPartRef::sum_to_send(const std::shared_ptr<Waker>& waker) const {
   if (known.elastic && !own.sum.in_source()) return own.made;
   const OperationPtr taking = operation();
   const bool in_place = taking->source.data() == taking->target.data();
-  // The value may be there before all who read this know that they need not.
+  // The value may arrive before all readers of this know that they do not need it.
   if (known.elastic && in_place) return Buffer::copy_of(own.sum.bytes());
   return lease(taking, own.sum.bytes(), waker);
 }

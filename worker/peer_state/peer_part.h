@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PeerPartRef: one part of a tensor that is exchanged among workers: where the bytes of its open
-// round are, and whose they are. It sends nothing.
+// round are, and which operation they belong to. It sends nothing.
 #pragma once
 
 #include <memory>
@@ -20,35 +20,34 @@ struct PeerPartRef {
   PeerPart& state() const { return known.parts[part]; }
   QuorumPart& closing() const { return known.closing[part]; }
   HostPart& host() const { return known.host[part]; }
-  /// The operation that takes part in the round that was begun last, or will; or null.
+  /// The operation that takes part in the last begun round, or will; or null.
   const OperationPtr& current() const { return tensor.parts[part].current(PartState::kShares); }
-  /// The one that takes part in its open round, or null: a round may be made again after its own
-  /// is over.
+  /// The operation of the open round, or null: a round may be redone after its own operation has
+  /// ended.
   OperationPtr operation() const {
     return state().rounds.begun() == state().rounds.round() ? current() : nullptr;
   }
 
-  /// A round begins in which the current operation takes part. In an elastic job its sum is made in
-  /// memory of its own: what was sent may have to be sent once more when the operation is over, and
-  /// is read by frames that nobody wants any more.
+  /// Begins a round of the current operation. In an elastic job its sum is made in separate memory:
+  /// it may have to be resent after the operation has ended, and frames that are not wanted any
+  /// more still read it.
   void begin_sum() const;
-  /// At the root, of all contributions.
+  /// At the root: makes the value of all contributions.
   void make_value() const;
-  /// The bytes that go up, and those that go down. The waker is told when the last lease on the
+  /// The bytes to send up, and those to send down. The waker is notified when the last lease on the
   /// operation's memory ends.
   Buffer sum_to_send(const std::shared_ptr<Waker>& waker) const;
   Buffer value_to_send(const std::shared_ptr<Waker>& waker) const;
-  /// The current operation has the value; it is not the current one any more.
+  /// Ends the current operation, which has the value, and returns it.
   OperationPtr end_operation() const;
-  /// Where the value in the frame of this header, of the worker at this place, is wanted; empty if
-  /// it is not, or not yet known.
+  /// Where the value in this frame, of the worker at this place, should be stored; empty if it is
+  /// unwanted, or not known yet.
   std::span<std::byte> landing(collective::Place from, const wire::Header& header) const;
-  /// kMalformed if the frame has other bytes than the part's.
+  /// kMalformed if the frame has a different size than the part.
   Status check_bytes(const wire::Header& header, std::size_t payload_bytes) const;
-  /// What is wrong with what the worker at this place sent, for the user.
+  /// An error for the user that names the worker at this place as the cause.
   Status blame(collective::Place from, const Status& why) const;
-  /// kMismatch if what the frame's sender calls is another call than that of this operation, which
-  /// may be null.
+  /// kMismatch if the frame's sender has made another call than this operation, which may be null.
   Status check_call(collective::Place from, const wire::ReduceFrame& up,
                     const OperationPtr& taking) const;
 };

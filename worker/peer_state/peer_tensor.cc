@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places are in the order of ranks or numbers; trees are dealt so that one-part tensors have their
+// Places are in the order of ranks or numbers. Trees are dealt so that one-part tensors have their
 // roots in turn, or by their names.
 #include "worker/peer_state/peer_tensor.h"
 
@@ -16,8 +16,8 @@
 namespace stretto {
 namespace {
 
-// Tensors are numbered as they come, which timing decides: where bits are to be the same in every
-// run their trees are too.
+// Tensors are numbered in the order of arrival, which depends on timing. Where bits must be the
+// same in every run, names select the trees.
 std::uint32_t first_class(const TensorState& tensor) {
   const std::string& name = tensor.spec.name;
   const bool by_name = tensor.spec.options.deterministic;
@@ -28,7 +28,7 @@ Participants places_of(const std::vector<const Member*>& workers, NodeId self) {
   Participants places;
   std::map<std::pair<std::uint64_t, NodeId>, std::uint32_t> machines;
   for (const Member* member : workers) {
-    // Who does not say where it is is alone there.
+    // A worker that does not report its machine counts as alone on it.
     const std::pair where(member->machine, member->machine == 0 ? member->node : 0);
     const auto next = static_cast<std::uint32_t>(machines.size());
     places.machines.push_back(machines.try_emplace(where, next).first->second);
@@ -110,7 +110,7 @@ PeerTensor::PeerTensor(const TensorState& tensor, Participants places,
   }
 }
 
-// The parents of this place, by part.
+// This worker's parents, by part.
 std::vector<collective::Place> PeerTensor::deal(const collective::Strategy& strategy) {
   const std::size_t first = first_ % strategy.classes().size();
   const std::vector<std::uint16_t> dealt = strategy.deal(first + classes_.size());

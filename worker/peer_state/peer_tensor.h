@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PeerTensor: what one worker knows of a tensor that is exchanged among workers: who they are, by
-// which trees its parts go, and where each part's round stands. It sends nothing.
+// PeerTensor: what one worker knows of a tensor that is exchanged among workers: the members, the
+// trees of its parts, and the state of each part's round. It sends nothing.
 #pragma once
 
 #include <memory>
@@ -23,22 +23,22 @@
 
 namespace stretto {
 
-/// The workers that take part, in the order of their ranks or numbers: their places. Thread: any.
+/// The workers that take part; an index is a place, in the order of ranks or numbers. Thread: any.
 struct Participants {
   std::vector<NodeId> nodes = {};
-  std::vector<Rank> ranks = {};  ///< Theirs.
-  /// On which machine each is: of those that there are, in the order of their first members.
+  std::vector<Rank> ranks = {};  ///< Their ranks.
+  /// Each worker's machine, numbered in the order of the machines' first members.
   std::vector<std::uint32_t> machines = {};
   collective::Place self = collective::kNobody;
 
-  /// These, by their numbers, which stay while ranks of an elastic job change.
+  /// These nodes, by their numbers, which are stable while ranks of an elastic job change.
   static Participants of_nodes(const Roster& roster, NodeId self, const std::vector<NodeId>& nodes);
   /// Of all workers of a job of fixed size, or of those with these ranks.
   static Participants of(const Roster& roster, NodeId self, const std::vector<Rank>& ranks = {});
-  /// kNobody for a node that is none of them.
+  /// kNobody for a node that does not take part.
   collective::Place place_of(NodeId node) const;
-  /// The how many-eth it is of the parts with the same root, or with roots that follow one another:
-  /// over which of the links between two of them it goes (PeerLinks::link_to).
+  /// The ordinal of a part among those with the same root, or with successive roots. It selects one
+  /// of the links between two workers (PeerLinks::link_to).
   std::uint32_t turn_of(std::uint32_t part) const {
     return part / static_cast<std::uint32_t>(nodes.size());
   }
@@ -47,39 +47,39 @@ struct Participants {
 /// In which order sums of a tensor are made.
 collective::Reduction::Order order_of(const TensorSpec& spec);
 
-/// What a pinned exchange among workers is as a plan. Not of kServers and kAuto.
+/// A pinned exchange among workers, as a plan. Not of kServers and kAuto.
 collective::StrategyPlan plan_of(Exchange exchange);
 
-/// One part of it. Thread: loop.
+/// One part of a PeerTensor. Thread: loop.
 struct PeerPart {
-  /// A child's sum that came before it could be added.
+  /// A child's sum that arrived before it could be added.
   struct Kept {
     collective::Place from = collective::kNobody;
     wire::ReduceFrame frame;
     Buffer payload;
   };
-  /// Of the child with this place; null if there is none.
+  /// The sum of the child at this place; null if there is none.
   const Kept* kept_of(collective::Place child) const;
 
   collective::PartRounds rounds;
   PartSum sum;
   // In an elastic job, where what was sent must outlive its operation:
-  Buffer made = {};   ///< Where the open round's sum is made,
-  Buffer value = {};  ///< and the last value that is known; of so many contributors.
+  Buffer made = {};   ///< Where the open round's sum is made.
+  Buffer value = {};  ///< The last known value; `value_from` counts its contributors.
   std::uint32_t value_from = 0;
-  std::uint32_t sum_from = 0;  ///< So many are in the sum that is being made.
-  bool has_value = false;      ///< It is that of the open round.
+  std::uint32_t sum_from = 0;  ///< Contributors to the sum that is being made.
+  bool has_value = false;      ///< `value` is that of the open round.
   std::vector<Kept> kept = {};
-  bool unsent = false;  ///< The sum is whole, and the parent does not know the tensor yet.
+  bool unsent = false;  ///< The sum is complete, and the parent does not know the tensor yet.
 
-  /// A frame of a term's first round that came before this place has begun it.
+  /// A frame of a term's first round that arrived before this worker had begun it.
   struct Early {
     collective::Place from = collective::kNobody;
     wire::Header header;
     Buffer payload;
   };
   std::vector<Early> early = {};
-  std::uint64_t term = 0;  ///< The round with which the term began by whose plan its trees are.
+  std::uint64_t term = 0;  ///< The first round of the term whose plan its trees follow.
   bool held = false;       ///< Its operation waits for the next term's plan.
 };
 
@@ -93,34 +93,34 @@ struct PeerTensor {
 
   PeerTensor(const TensorState& tensor, Participants members, const collective::Strategy& strategy);
 
-  /// The round is the first of a term whose plan this part does not go by yet.
+  /// True if the round is the first of a term whose plan this part does not use yet.
   bool enters_term(std::uint32_t part, std::uint64_t round) const {
     return terms && StrategySchedule::begin_at(round) && parts[part].term != round;
   }
-  /// The part, of which no round is open, goes by the plan of the term that begins next.
+  /// The part, which has no open round, uses the plan of the next term from now on.
   void enter_term(std::uint32_t part);
-  /// `terms` has decided: which part is of which class, and in which order they begin.
+  /// Applies the decision of `terms`: the classes of parts, and the order in which they begin.
   void take_plan();
 
-  /// What the contributions of a part's operation are reduced by: a broadcast has one.
+  /// The reduction of the contributions of a part's operation: a broadcast has only one.
   ops::ReduceOp reduction_for(const OperationPtr& operation) const {
     return operation != nullptr && operation->broadcasts() ? ops::ReduceOp::kSum : reduction;
   }
 
-  /// In an elastic job: no rounds are begun from now on, and open ones do not go on either.
+  /// In an elastic job: no rounds begin from now on; with `open_ones`, open ones stop, too.
   void stop(bool open_ones);
-  /// So many have been.
+  /// The rounds finished so far.
   control::Regroup::Finished finished() const;
-  /// These make them from now on, by this strategy; each part is to be resumed with node_of().
+  /// These make rounds from now on, by this strategy; resume each part with node_of().
   void regroup(Participants places, const collective::Strategy& strategy, std::uint64_t number);
   collective::TreeNode node_of(const collective::Strategy& strategy, std::size_t part) const;
   NodeId self() const { return members.nodes[members.self]; }
-  /// The worker knows the tensor. False if it is no member, or that was known.
+  /// The worker knows the tensor. False if it is no member, or that was known already.
   bool note_ready(NodeId node);
-  /// Nothing is kept of what has come.
+  /// Drops everything received.
   void clear();
 
-  /// The open rounds' least number; of a group, that of its next call.
+  /// The least number of open rounds; of a group, the number of its next call.
   std::uint64_t first_open() const;
   /// An operation of this worker waits for a round with this number or a later one.
   bool waits_from(std::uint64_t round) const;
@@ -128,23 +128,23 @@ struct PeerTensor {
   Participants members;
   ops::ReduceOp reduction;
   std::vector<PeerPart> parts;
-  std::vector<HostPart> host;         ///< The same if contributions go to all members.
+  std::vector<HostPart> host;         ///< Parts whose contributions go to all members; or none.
   std::vector<QuorumPart> closing;    ///< One for each part whose rounds may close early; or none.
   std::vector<std::uint32_t> turns;   ///< Parts, in the order in which an operation begins them.
   std::unique_ptr<GroupState> group;  ///< It has calls, and no parts; else null.
-  IndexSet all;                       ///< Their places.
+  IndexSet all;                       ///< The members' places.
   IndexSet ready;                     ///< Places that know the tensor, this one too.
   std::optional<RoundFailure> doom;
-  std::optional<StrategySchedule> terms;  ///< The exchange is kAuto; else by one strategy for ever.
-  std::uint32_t held = 0;                 ///< So many parts are.
+  std::optional<StrategySchedule> terms;  ///< For kAuto; else one strategy is used for ever.
+  std::uint32_t held = 0;                 ///< The number of held parts.
   bool elastic = false;
-  std::uint64_t generation = 0;  ///< In an elastic job: of its members; 0: they are not chosen yet.
+  std::uint64_t generation = 0;  ///< In an elastic job: of its group; 0: it is not decided yet.
 
  private:
   std::vector<collective::Place> deal(const collective::Strategy& strategy);
 
   const std::uint32_t id_;
-  const std::uint32_t first_;           // Which class the first part is of, before the remainder.
+  const std::uint32_t first_;           // The class of the first part, before the remainder.
   std::vector<std::uint16_t> classes_;  // By part.
 };
 

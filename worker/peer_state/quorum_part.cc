@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums are made in memory of their own: operations come to their rounds when these are over.
+// Sums are made in separate memory: operations may reach their rounds after these have closed.
 #include "worker/peer_state/quorum_part.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ QuorumPart::Value QuorumPart::take() {
   Value taken = std::move(found->second);
   values.erase(found);
   ++finished;
-  if (rounds) spare_ = taken.bytes;  // Others may read it for a while.
+  if (rounds) spare_ = taken.bytes;  // Peers may read it for a while.
   return taken;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuorumPart: one part of a tensor whose rounds may close before all have contributed, at one
 // worker: at its root the open round's sum, and everywhere the values that no operation has taken
-// yet, and what was contributed too late. It sends nothing.
+// yet, and contributions that were too late. It sends nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,51 +20,51 @@ namespace stretto {
 
 /// Thread: loop.
 struct QuorumPart {
-  /// A round's, kept until this worker comes to that round.
+  /// A round's value, kept until this worker reaches that round.
   struct Value {
     Buffer bytes;
     std::uint32_t contributors = 0;
     bool without_ours = false;
   };
 
-  /// What a worker contributes: its own, with those that did not count before.
+  /// A worker's contribution, together with earlier ones that did not count.
   struct Share {
     Buffer bytes;
-    std::uint32_t from = 1;  ///< So many contributions.
+    std::uint32_t from = 1;  ///< Contributions in it.
   };
 
-  /// At the root, so many more contributions are in the open round's sum; without bytes too.
+  /// At the root: adds `from` contributions to the open round's sum; also without bytes.
   void add(ops::ReduceOp reduction, Dtype dtype, std::span<const std::byte> share,
            std::uint32_t from = 1);
-  /// At the root, the sum of all that has been added, of a part of so many bytes: the value.
+  /// At the root: the value, the sum of all that has been added, of a part of this size.
   Value make_value(ops::ReduceOp reduction, Dtype dtype, std::size_t bytes, bool without_ours);
 
-  /// What this worker contributes; a copy.
+  /// This worker's contribution; a copy.
   Share share_of(Dtype dtype, std::span<const std::byte> source);
-  /// It does not count, and is kept for the next one.
+  /// The contribution does not count, and is kept for the next round.
   void withhold(Dtype dtype, std::span<const std::byte> share, std::uint32_t from = 1);
 
-  /// A value of this round may come: it is one of those that can have closed.
+  /// True if a value of this round may arrive: the round can have closed.
   bool may_come(std::uint64_t round) const {
     return round > finished && round <= finished + 1 + collective::kMostBehind &&
            !values.contains(round);
   }
-  /// The value of the round that was begun last is taken.
+  /// Takes the value of the round that began last.
   Value take();
-  /// Nothing is kept.
+  /// Drops everything.
   void clear();
 
   collective::Place root = 0;
   std::optional<collective::QuorumRounds> rounds = {};  ///< At the root.
-  std::uint64_t begun = 0;     ///< Rounds that operations of this worker have begun,
-  std::uint64_t finished = 0;  ///< and those that they have taken the value of.
+  std::uint64_t begun = 0;     ///< Rounds that operations of this worker have begun.
+  std::uint64_t finished = 0;  ///< Rounds whose value they have taken.
   std::map<std::uint64_t, Value> values = {};
-  Share sent = {};            ///< The contribution to the round that was begun last, if kept.
-  std::int32_t priority = 0;  ///< Of what came or began last.
+  Share sent = {};            ///< The contribution to the round that began last, if kept.
+  std::int32_t priority = 0;  ///< Of the last arrival or begin.
   bool unsent = false;        ///< The root does not know the tensor yet.
 
  private:
-  Buffer sum_ = {};  // None: nothing with bytes has been added.
+  Buffer sum_ = {};  // Empty: no bytes have been added.
   Buffer spare_ = {};
   Buffer withheld_ = {};
   std::uint32_t withheld_from_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One plan after the other, at the rounds that are for that.
+// Accepts one plan after another, at the rounds that begin a term.
 #include "worker/peer_state/strategy_schedule.h"
 
 #include <fmt/core.h>

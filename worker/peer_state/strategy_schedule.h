@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StrategySchedule: by which plan the rounds of a tensor go whose exchange is chosen while it is
-// used. Which rounds begin a term everybody knows; which plan it has, one worker says.
+// StrategySchedule: the plans of a tensor whose exchange is chosen while it is used. All workers
+// know which rounds begin a term; one worker decides its plan.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace stretto {
 /// Thread: loop.
 class StrategySchedule {
  public:
-  /// The first term's, which all know.
+  /// The plan of the first term, which all workers know.
   StrategySchedule(collective::StrategyPlan plan, collective::Strategy strategy)
       : plan_(std::move(plan)), strategy_(std::move(strategy)) {}
 
@@ -23,16 +23,16 @@ class StrategySchedule {
   static constexpr bool begin_at(std::uint64_t round) {
     return round == 4 || round == 16 || (round % 64 == 0 && round != 0);
   }
-  /// Nobody begins this round before its plan is known.
+  /// True if this round must not begin before its plan is known.
   bool awaited_by(std::uint64_t round) const { return begin_at(round) && decided_ < round; }
-  /// The plan of the term that begins with this round. kMalformed, without effect, unless it is the
-  /// next one that can be.
+  /// Sets the plan of the term that begins with this round. kMalformed, without effect, unless it
+  /// is the next possible term.
   Status decide(std::uint64_t round, collective::StrategyPlan plan, collective::Strategy strategy);
 
-  /// Of the last term that is known.
+  /// The plan of the last known term.
   const collective::StrategyPlan& plan() const { return plan_; }
   const collective::Strategy& strategy() const { return strategy_; }
-  /// The round with which it begins; 0: the first.
+  /// The first round of that term; 0: it is the first term.
   std::uint64_t decided() const { return decided_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words, and when they are enough.
+// Collects reports, and decides when they suffice.
 #include "worker/peers/group_agreement.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ bool GroupAgreement::all_say(const std::vector<NodeId>& nodes,
 std::optional<std::vector<NodeId>> GroupAgreement::group_of(
     const control::Regroup& own, const std::vector<NodeId>& current) const {
   if (all_say(own.members, own.members)) return own.members;
-  std::vector<NodeId> left;  // Of those who make rounds together now.
+  std::vector<NodeId> left;  // Remaining members of the current group.
   for (const NodeId node : current) {
     if (std::ranges::count(own.members, node) != 0) left.push_back(node);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupAgreement: who goes on making rounds together after a loss or when somebody comes in,
-// decided by one worker from what all of them say (control::Regroup). Who has said something makes
-// no rounds until it hears, so what it has finished stays true.
+// GroupAgreement: the group that continues after a loss, or with joining workers, decided by one
+// worker from the reports of all (control::Regroup). A worker that has reported makes no rounds
+// until the decision arrives, so its reported progress stays true.
 #pragma once
 
 #include <map>
@@ -15,21 +15,21 @@ namespace stretto {
 /// Pure. Thread: loop.
 class GroupAgreement {
  public:
-  /// A worker's last word. What it said before it heard of a decision made here is dropped, unless
-  /// it lacks a member of that decision: then the worker refuses the decision, and waits for
+  /// A worker's last report. A report from before it received a decision made here is dropped,
+  /// unless it lacks a member of that decision: then the worker rejects the decision, and waits for
   /// another one.
   void note(NodeId from, control::Regroup said);
 
-  /// It has left.
+  /// The worker has left.
   void forget(NodeId node) {
     said_.erase(node);
     decided_.erase(node);
   }
 
-  /// Those who go on, of which this worker is one, and what all have finished, if that can be said:
-  /// all of them want to go on with the same; or, if somebody is lost, some want newcomers to come
-  /// in and others are not there yet: without newcomers. `current`: who makes rounds together now;
-  /// nobody before the first decision. Whoever is decided about is to hear of it.
+  /// The group that continues, with this worker in it, and what all have finished, if that can be
+  /// decided: all of them report the same group; or, if a worker is lost while not all have reached
+  /// the step of joining workers: the group without those. `current`: the group so far; empty
+  /// before the first decision. Every worker in the result must be told.
   std::optional<control::Regroup> decide(NodeId self, const std::vector<NodeId>& current);
 
  private:
@@ -43,10 +43,10 @@ class GroupAgreement {
     std::uint64_t generation = 0;
     std::vector<NodeId> members;
   };
-  std::map<NodeId, Told> decided_;  // The last decision that each was told.
+  std::map<NodeId, Told> decided_;  // The last decision sent to each worker.
 };
 
-/// The least of both, part by part.
+/// The minimum of both, part by part.
 control::Regroup::Finished least_of(const control::Regroup::Finished& one,
                                     const control::Regroup::Finished& other);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is wanted, what is said, and what is heard.
+// Tracks the wanted group, sends reports, and handles decisions.
 #include "worker/peers/group_view.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace stretto {
 namespace {
 
-// Those who are in at this step. Who comes in later has a number of a later step. Who has left in
-// order is in until its link ends: values of rounds that it has made may still be on the way.
+// The members at this step. Workers that join later have a later step's number. A worker that left
+// in order is a member until its link ends: values of its rounds may still be in flight.
 std::vector<NodeId> who_is_in(const Roster& roster, const PeerLinks& peers, std::uint64_t step) {
   std::vector<NodeId> nodes;
   for (const Member& member : roster.members) {
@@ -37,7 +37,7 @@ Status GroupView::follow(const Roster& roster, NodeId self, std::uint64_t step) 
   for (const Member& member : roster.members) {
     if (member.left) choice_.forget(member.node);
   }
-  // Who has said something stays with it until it is decided: others may have heard it.
+  // A report holds until the decision: other workers may have received it.
   if (unreachable_.ok() && (waits_ || wanted_ != members_)) stand();
   return unreachable_;
 }
@@ -57,8 +57,8 @@ void GroupView::stand() {
   decide();
 }
 
-// Those who were to come in do not, and who was not yet at the step before which they were knows
-// nothing of it.
+// Pending joins were cancelled. A member that has not reached their step yet knows nothing of them,
+// and must be asked.
 void GroupView::ask() {
   for (const NodeId node : wanted_) {
     if (node != self_) peers_.tell(peers_.link_to(node), said_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupView: with whom this worker makes rounds among workers in an elastic job. When somebody is
-// lost or leaves, it makes no rounds, says so to the first of those who are left, and goes on with
-// whom that one names. So it does at the step before which newcomers come in, but that open rounds
-// go on: others may not have their values yet.
+// GroupView: the group with which this worker makes rounds among workers in an elastic job. When a
+// worker is lost or leaves, this one stops its rounds and reports to the first remaining worker. It
+// continues with the group that the latter decides. It does the same at a step before which workers
+// join, but open rounds continue: peers may lack their values.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,10 @@ namespace stretto {
 class GroupView {
  public:
   struct Ways {
-    /// No rounds are made from now on; or, if others only come in, none that are not open. These
-    /// have been.
+    /// Stops all rounds; or, if workers only join, those that are not open. Returns the finished
+    /// rounds.
     std::function<std::vector<control::Regroup::Finished>(bool all)> stop;
-    /// They are made again, with these members.
+    /// Rounds are made again, with this group.
     std::function<void(const control::Regroup&)> go_on;
   };
 
@@ -32,27 +32,27 @@ class GroupView {
   GroupView(Van& van, PeerLinks& peers, Ways ways)
       : van_(van), peers_(peers), ways_(std::move(ways)) {}
 
-  /// This worker makes such rounds, from now on.
+  /// This worker makes such rounds from now on.
   void begin() { begun_ = true; }
   bool begun() const { return begun_; }
-  /// Looks at who is in at the step that this worker's program is in. What PeerLinks::want says of
-  /// them.
+  /// Updates the wanted group to the members at this worker's step. Returns the status of
+  /// PeerLinks::want for them.
   Status follow(const Roster& roster, NodeId self, std::uint64_t step);
   /// There is a link to this worker now.
   void greet(NodeId node);
   void on_said(NodeId from, const control::Regroup& said);
 
-  /// It knows with whom it makes rounds, and none of these is lost.
+  /// True if the group is decided, and none of its members is lost.
   bool goes() const { return generation_ > 0 && !stopped_; }
-  /// Others are to come in before the next round.
+  /// True if workers must join before the next round.
   bool holds() const { return wanted_ != members_; }
-  /// They are being chosen anew.
+  /// True while a group is being decided.
   bool waits() const { return waits_; }
-  /// The number of that choice; the first is 1.
+  /// The number of the last decision; the first is 1.
   std::uint64_t generation() const { return generation_; }
   const std::vector<NodeId>& members() const { return members_; }
   bool is_wanted(NodeId node) const { return std::ranges::binary_search(wanted_, node); }
-  /// Who says with whom it goes on.
+  /// The worker that decides the group.
   NodeId decider() const { return wanted_.empty() ? 0 : wanted_.front(); }
 
  private:
@@ -70,10 +70,10 @@ class GroupView {
   std::vector<NodeId> members_;  // Sorted, as all of these are.
   std::vector<NodeId> wanted_;
   bool waits_ = false;
-  bool stopped_ = false;   // Open rounds do, too.
-  control::Regroup said_;  // While it waits.
-  Status unreachable_;     // Why somebody who is wanted cannot be called, or ok.
-  // What the roster, links and the program were when they were looked at last.
+  bool stopped_ = false;   // Open rounds are, too.
+  control::Regroup said_;  // The report, while it waits.
+  Status unreachable_;     // Why a wanted worker cannot be connected to, or ok.
+  // The roster's epoch, the count of lost links and the step at the last follow().
   std::tuple<std::uint32_t, std::uint64_t, std::uint64_t> followed_;
   GroupAgreement choice_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls among workers, answers, and who does not answer.
+// Connections among workers, their answers, and timeouts.
 #include "worker/peers/peer_links.h"
 
 #include <fmt/core.h>
@@ -16,8 +16,8 @@ namespace {
 constexpr Duration kPeerPatience = 10s;
 constexpr std::size_t kMaxCallers = 4096;
 
-// Both ends know from the roster how many there are to be. Processes of one machine have more to
-// gain from shared memory.
+// Both ends know the number of links from the roster. Processes of one machine gain more from
+// shared memory.
 std::uint32_t links_wanted(const Roster& roster, NodeId self, const Member& member) {
   const Member* own = roster.find(self);
   const bool together = own != nullptr && own->machine != 0 && own->machine == member.machine;
@@ -69,8 +69,8 @@ void PeerLinks::follow(const Roster& roster, NodeId self,
   }
 }
 
-// Nobody waits for their answers any more, and what waits to be sent to them goes with their links,
-// so that nobody waits for that either. One that still lives hears from others what it is.
+// Answers of lost workers are not awaited any more, and frames for them are dropped with their
+// links. An expelled worker that still runs is told by others.
 void PeerLinks::part_with_lost(const Roster& roster) {
   if (!roster.settings.elastic()) return;
   for (auto& [node, peer] : peers_) {
@@ -120,7 +120,7 @@ const Member* PeerLinks::on_control(LinkId link, const control::Message& message
 void PeerLinks::answer(const Caller& caller, const Roster& roster, NodeId self) {
   const Member* member = roster.find(caller.hello.node);
   if (member == nullptr && roster.settings.elastic() && caller.hello.node > roster.newest()) {
-    callers_.push_back(caller);  // Newcomers may be here before the roster that names them.
+    callers_.push_back(caller);  // Workers may connect before the roster names them.
     return;
   }
   const auto refuse = [&](std::string_view why) {
@@ -201,7 +201,7 @@ const Member* PeerLinks::lose(LinkId link) {
   std::erase_if(callers_, [link](const Caller& caller) { return caller.link == link; });
   Peer* peer = at(link);
   if (peer == nullptr) return nullptr;
-  if (peer->leaves) {  // It ends the others itself: what comes over them is still wanted.
+  if (peer->leaves) {  // It ends its other links itself: their frames are still wanted.
     links_.erase(link);
     std::erase_if(peer->links, [link](LinkId each) { return each == link || each == 0; });
     if (!peer->links.empty()) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stretch ends with the first word after its time; one in which the queue ran empty is none.
+// A stretch ends with the first call after its time; it does not count if the queue ran empty.
 #include "worker/peers/rate_estimator.h"
 
 #include <algorithm>

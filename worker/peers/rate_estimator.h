@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RateEstimator: what a worker's links to other machines carry together, from how many bytes the
-// far ends have taken. What counts is a stretch in which more was waiting all the time, so that the
-// links were the limit: of five such in a row the median, of all these lately the greatest.
+// RateEstimator: the joint rate of a worker's links to other machines, from the bytes that peers
+// have acknowledged. A stretch counts if more was waiting all the time, so that the links were the
+// limit. The rate is the recent maximum of the medians of five such stretches in a row.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace stretto {
 
-/// Thread: loop. Pure: told of what was taken, it answers.
+/// Thread: loop. Pure.
 class RateEstimator {
  public:
-  /// So many bytes have been taken in all; `busy`: more waits to be sent.
+  /// `taken_bytes` have been acknowledged in all; `busy`: more waits to be sent.
   void add(std::uint64_t taken_bytes, bool busy, Time now);
   /// Bytes a second; 0: not known.
   double rate() const { return seen_.get(); }

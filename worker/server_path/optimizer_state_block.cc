@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a block, and reading one that may be anything.
+// Writes a block, and reads an untrusted one.
 #include "worker/server_path/optimizer_state_block.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x3230657461747373;  // "sstate02".
 
-// What a state fits. The rate and the like may be others than they were.
+// What a state must match. The rate and similar options may differ.
 struct Heading {
   std::uint64_t magic = kMagic;
   std::uint64_t elements = 0;
@@ -38,7 +38,7 @@ void append(std::vector<std::byte>& block, const T& value) {
   std::memcpy(block.data() + before, &value, sizeof value);
 }
 
-// False if there is less.
+// False if too few bytes are left.
 template <typename T>
 bool take(std::span<const std::byte>& rest, T& value) {
   if (rest.size() < sizeof value) return false;
@@ -47,8 +47,8 @@ bool take(std::span<const std::byte>& rest, T& value) {
   return true;
 }
 
-// FNV-1a by words of eight bytes, the last one filled up with zeros. Each step can be undone, so
-// that a change within one word always shows.
+// FNV-1a by words of eight bytes, the last one padded with zeros. Each step is invertible, so a
+// change within one word is always detected.
 std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   std::uint64_t sum = 0xcbf29ce484222325;

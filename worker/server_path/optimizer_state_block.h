@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The block of bytes in which a program keeps what the servers' update rules remember of a tensor:
-// what it is of, then for each part its size, a checksum, and its bytes: a file may have been
-// damaged since. Little-endian. Pure.
+// a description, then each part's size, checksum and bytes, since a file may get damaged.
+// Little-endian. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace stretto {
 
-/// The first bytes of a block of this tensor's state, cut into parts of so many bytes.
+/// The first bytes of a block of this tensor's state, cut into parts of `part_bytes`.
 std::vector<std::byte> begin_state_block(const TensorSpec& spec, std::uint32_t part_bytes);
 
-/// Adds the next part's.
+/// Appends the next part.
 void append_to_state_block(std::vector<std::byte>& block, std::span<const std::byte> part);
 
-/// The bytes of each of `parts` parts. kMalformed for what is no such block, not a whole one, or
-/// damaged; kMismatch for one of another rule, type or size, or cut into other parts.
+/// The bytes of each of `parts` parts. kMalformed for bytes that are no such block, incomplete, or
+/// damaged; kMismatch for a block of another rule, type or size, or cut into other parts.
 Result<std::vector<std::span<const std::byte>>> parts_of_state_block(
     std::span<const std::byte> block, const TensorSpec& spec, std::uint32_t part_bytes,
     std::size_t parts);

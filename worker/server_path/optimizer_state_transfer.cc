@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking for one piece after another, and believing no answer.
+// Requests one piece after another, and checks every answer.
 #include "worker/server_path/optimizer_state_transfer.h"
 
 #include <fmt/core.h>
@@ -12,7 +12,7 @@ namespace stretto {
 namespace {
 
 constexpr std::size_t kPieceBytes = control::StatePiece::kMaxBytes;
-// Above what any rule remembers of the largest part: two arrays of twice its elements' size.
+// Above what any rule keeps of the largest part: two arrays of twice its elements' size.
 constexpr std::uint64_t kMostOfAPart = std::uint64_t{8} * wire::kMaxPartBytes;
 
 Status unwanted(const char* what) {
@@ -41,12 +41,12 @@ void OptimizerStateTransfer::add(Transfer transfer) {
   if (transfers_.size() == 1) go_on();
 }
 
-// Asks for the next piece of the first transfer, or ends it and goes on with the next one.
+// Requests the next piece of the first transfer, or ends it and continues with the next one.
 void OptimizerStateTransfer::go_on() {
   while (!transfers_.empty() && !ask(transfers_.front())) end({});
 }
 
-// False if there is nothing more to ask for.
+// False if there is nothing more to request.
 bool OptimizerStateTransfer::ask(Transfer& transfer) {
   const auto is_set = [&] { return transfer.offset == transfer.to_set[transfer.part].size(); };
   while (transfer.sets && transfer.part < transfer.to_set.size() && is_set()) {
@@ -70,7 +70,7 @@ bool OptimizerStateTransfer::ask(Transfer& transfer) {
 }
 
 void OptimizerStateTransfer::on_piece(const control::StatePiece& piece) {
-  if (transfers_.empty() || piece.number != asked_) return;  // It was for one that has ended.
+  if (transfers_.empty() || piece.number != asked_) return;  // It answers an ended transfer.
   Transfer& transfer = transfers_.front();
   if (Status status = take(transfer, piece); !status.ok()) end(status);
   go_on();

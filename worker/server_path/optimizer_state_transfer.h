@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptimizerStateTransfer: brings what the servers' update rules remember of a tensor to the
-// program, and back. One piece of one part is in flight at a time: it is a rare thing, which must
-// not press on what training sends.
+// OptimizerStateTransfer: moves what the servers' update rules remember of a tensor to the program,
+// and back. One piece of one part is in flight at a time: transfers are rare, and must not slow
+// down training.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +31,22 @@ class OptimizerStateTransfer {
     std::vector<LinkId> links;  ///< By part.
   };
 
-  /// `patience` is how long each may take, with what it waits for those before it.
+  /// `patience` limits each transfer, including its wait for earlier ones.
   OptimizerStateTransfer(Van& van, const Clock& clock, Duration patience)
       : van_(van), clock_(clock), patience_(patience) {}
 
-  /// kMismatch if shares come meanwhile. `done` must not begin another one.
+  /// kMismatch if pushes arrive meanwhile. `done` must not begin another transfer.
   void save(Target target, Saved done);
   /// `block` must stay until `done`. Nothing is sent if it does not fit.
   void load(Target target, std::span<const std::byte> block, const Loaded& done);
 
   void on_piece(const control::StatePiece& piece);
-  /// Parts have another owner, at the end of another link: what was asked of the one before is
-  /// asked again.
+  /// Parts have another owner, over another link: requests to the previous owner are repeated.
   void move(LinkId from, LinkId to);
-  /// Ends what takes too long.
+  /// Ends transfers that take too long.
   void tick();
   Time next_due() const { return transfers_.empty() ? Time::max() : transfers_.front().deadline; }
-  /// Ends everything.
+  /// Ends all transfers.
   void end_all(const Status& why);
   bool idle() const { return transfers_.empty(); }
 
@@ -55,13 +54,13 @@ class OptimizerStateTransfer {
   struct Transfer {
     Target target;
     Saved done;                                      // Of a load too; its block is empty then.
-    bool sets = false;                               // It is a load, of
-    std::vector<std::span<const std::byte>> to_set;  // these, by part.
-    Bytes block = {};                                // A save: the parts that have come,
-    Bytes come = {};                                 // and what has come of the next one.
-    std::uint32_t part = 0;                          // The one in flight,
-    std::uint64_t offset = 0;                        // from here on.
-    std::optional<std::uint64_t> version = {};       // Of the values whose state has come.
+    bool sets = false;                               // It is a load.
+    std::vector<std::span<const std::byte>> to_set;  // What it loads, by part.
+    Bytes block = {};                                // A save: its complete parts.
+    Bytes come = {};                                 // What has arrived of the next part.
+    std::uint32_t part = 0;                          // The one in flight.
+    std::uint64_t offset = 0;                        // In that part.
+    std::optional<std::uint64_t> version = {};       // Of the values whose state arrived.
     Time deadline = {};
   };
 
@@ -75,7 +74,7 @@ class OptimizerStateTransfer {
   const Clock& clock_;
   const Duration patience_;
   std::uint64_t asked_ = 0;         // The number of the last request.
-  std::deque<Transfer> transfers_;  // The first one is in flight.
+  std::deque<Transfer> transfers_;  // The first is in flight.
 };
 
 }  // namespace stretto

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares that go to another server.
+// Retransmits pushes to another server.
 #include "worker/server_path/push_retention.h"
 
 namespace stretto {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers to servers that have come in others' places.
+// Answers to servers that have replaced others.
 #include "worker/server_path/recovery_responder.h"
 
 namespace stretto {
@@ -22,7 +22,7 @@ void RecoveryResponder::tell_how_far(const TensorState& tensor, std::uint32_t in
                                     .owed = part.cannot_resend() && !shares_.has(part)});
 }
 
-// Nobody waits for it any more but others' rounds.
+// Only the rounds of other workers still wait for it.
 void RecoveryResponder::send_empty_share(const TensorState& tensor, std::uint32_t part) {
   const PartState& state = tensor.parts[part];
   const wire::PushFrame push{.key = {tensor.id, part},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecoveryResponder: what this worker keeps for servers that take the place of lost ones, the last
-// value of each part, and what it answers them.
+// RecoveryResponder: what this worker retains for servers that replace lost ones, the last value of
+// each part, and its answers to their queries.
 #pragma once
 
 #include "van/control/control.h"
@@ -16,25 +16,25 @@ class RecoveryResponder {
   /// Both outlive this.
   RecoveryResponder(Van& van, Tensors& tensors) : van_(van), tensors_(tensors), shares_(van) {}
 
-  /// What is kept where others stand by for servers.
+  /// The pushes that are retained if servers have standbys.
   PushRetention& shares() { return shares_; }
 
-  /// From now on values are kept.
+  /// From now on values are retained.
   void begin() { keeps_ = true; }
-  /// The last value of each of its parts is kept; and its targets stay as they are until all of a
-  /// value is there, for they may be the sources too.
+  /// True if the last values of its parts are retained. Then its targets do not change until a
+  /// value is complete, for they may be the sources, too.
   bool keeps(const TensorState& tensor) const {
     return keeps_ && is_sum_of_round(tensor.spec.options);
   }
-  /// The value of a part has come.
+  /// Retains a value of a part that has arrived.
   static void keep(PartState& part, const wire::ValueFacts& facts, const Buffer& payload);
-  /// A server asks how far we are with a part, or for its value.
+  /// A server asks for this worker's progress on a part, or for its value.
   void answer(LinkId link, const control::Recall& recall);
-  /// Our share of its open round, which brought nothing, goes again.
+  /// Retransmits this worker's empty contribution to the open round.
   void send_empty_share(const TensorState& tensor, std::uint32_t part);
-  /// Others need not wait for our contributions to it.
+  /// Tells a server that it need not wait for this worker's contributions.
   void tell_failed(const TensorState& tensor, LinkId link);
-  /// Says so to the part's owner.
+  /// Reports the progress to the part's owner.
   void tell_how_far(const TensorState& tensor, std::uint32_t part);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves for a part, what comes for it, and what follows.
+// Frames out and in for each part, and their effects.
 #include "worker/server_path/server_exchange.h"
 
 #include <fmt/core.h>
@@ -42,7 +42,7 @@ SendTerms terms_of(const TensorState& tensor, const Operation& operation) {
       .tag = operation.id, .deadline = operation.deadline_wanted, .bulk = tensor.spec.options.bulk};
 }
 
-// What passes our shares takes whatever is there.
+// A pull that may overtake pushes takes the current value.
 wire::PullFrame pull_of(const TensorState& tensor, std::uint32_t part, const Operation& operation) {
   const PartState& state = tensor.parts[part];
   const bool passes = tensor.lane_of(operation) == PartState::kPulls;
@@ -108,7 +108,7 @@ void ServerExchange::advance(TensorState& tensor, const Operation& operation) {
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) advance(tensor, part, lane);
 }
 
-// Begins what waits for a part, if the part is free for it.
+// Begins the waiting operation of a part, if the part is free for it.
 void ServerExchange::advance(TensorState& tensor, std::uint32_t part, PartState::LaneName lane) {
   if (const OperationPtr next = tensor.parts[part].next(lane)) send(tensor, part, next);
 }
@@ -124,7 +124,7 @@ void ServerExchange::send_frame(TensorState& tensor, std::uint32_t part,
   post(tensor, pull_of(tensor, part, *operation).header(), Buffer(), *operation);
 }
 
-// The user's memory travels as it is, unless it goes through a codec first.
+// The user's memory is sent without a copy, unless it goes through a codec first.
 void ServerExchange::send_share(TensorState& tensor, const wire::PushFrame& push,
                                 const OperationPtr& operation) {
   outcomes_.progress.most_rounds = std::max(outcomes_.progress.most_rounds, push.round);
@@ -158,11 +158,11 @@ void ServerExchange::on_data(const wire::Header& header, const Buffer& payload) 
   }
 }
 
-// Slices of a value go straight to where the user wants it.
+// Slices of a value go straight to the user's target.
 std::span<std::byte> ServerExchange::landing(const wire::Header& header) {
   const TensorState* tensor = tensors_.find(header.key);
   if (tensor == nullptr || header.kind != wire::Kind::kValue) return {};
-  // The source may be there too, and is wanted whole until the value is.
+  // The source may be the same memory, and is needed until the value is complete.
   if (recalls_.keeps(*tensor)) return {};
   const auto value = wire::ValueFrame::of(header);
   const PartState::LaneName lane = tensor->lane_of(value);
@@ -207,7 +207,7 @@ void ServerExchange::on_value(TensorState& tensor, const wire::ValueFrame& value
   take_value(tensor, value);
 }
 
-// The value is in the target, or nobody wants it any more.
+// The value is in the target, or not wanted any more.
 void ServerExchange::take_value(TensorState& tensor, const wire::ValueFrame& value) {
   const std::uint32_t index = value.key.part;
   const PartState::LaneName lane = tensor.lane_of(value);
@@ -231,7 +231,7 @@ void ServerExchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
   const std::uint32_t index = done.key.part;
   PartState& part = tensor.parts[index];
   if (!done.answers_probe) {
-    if (done.facts.own_applied < part.rounds()) return;  // Said again, of one before.
+    if (done.facts.own_applied < part.rounds()) return;  // A repeat of an earlier one.
     if (const OperationPtr& current = part.current(PartState::kShares);
         current != nullptr && current->broadcasts()) {
       current->made_nothing = true;
@@ -246,7 +246,7 @@ void ServerExchange::on_done(TensorState& tensor, const wire::DoneFrame& done) {
   end_part(tensor, index, PartState::kProbes);
 }
 
-// An answer may have come before: then it is not for what is there now.
+// An answer may have arrived before: then the acknowledgement is not of the current push.
 void ServerExchange::on_acked(const wire::PushTag& push) {
   const wire::Key& key = push.key;
   TensorState* tensor = tensors_.find(key);
@@ -262,8 +262,8 @@ void ServerExchange::on_acked(const wire::PushTag& push) {
   end_part(*tensor, key.part, PartState::kShares);
 }
 
-// A pull that was given up may wait there for what never comes: that is the end of it, and of
-// nothing else. Who waits for the same is told for himself.
+// A cancelled pull may wait at the server for a value that never arrives: the error ends only that
+// pull. Other operations that wait for the value get their own error.
 void ServerExchange::on_fault(const wire::Key& key, const Status& why) {
   TensorState* tensor = tensors_.find(key);
   const bool in_vain = why.code() == Code::kTimeout || why.code() == Code::kPeerLost;
@@ -282,12 +282,12 @@ void ServerExchange::send_again(TensorState& tensor, LinkId link) {
   for (std::uint32_t part = 0; part < tensor.parts.size(); ++part) {
     if (tensor.parts[part].link() != link) continue;
     bool is_fresh = false;
-    if (tensor.parts[part].knows_round_ended()) {  // By its value, which came before that word.
+    if (tensor.parts[part].knows_round_ended()) {  // By its value, which came earlier.
       is_fresh = tensor.parts[part].current(PartState::kShares) == nullptr;
       tensor.parts[part].end_round();
-      advance(tensor, part, PartState::kShares);  // What comes next goes there at once.
+      advance(tensor, part, PartState::kShares);  // The next operation goes there at once.
     }
-    // Else nobody might begin to ask.
+    // Otherwise the server might never start its queries.
     const bool open = tensor.parts[part].cannot_resend();
     const SendTerms terms{.tag = 0, .deadline = Time::max(), .bulk = tensor.spec.options.bulk};
     if (open && !recalls_.shares().send_again(tensor, part, terms))
@@ -307,10 +307,10 @@ void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,
   if (current == nullptr) return advance(tensor, part, lane);
   if (state.codec.decoding && lane == PartState::kShares) return;  // It has its answer.
   if (current->cancelled) return current->pushes() ? void() : end_part(tensor, part, lane);
-  ++current->parts_begun;  // It may have counted: it cannot be taken back any more.
+  ++current->parts_begun;  // It may have counted, and cannot be taken back.
   wire::PushFrame push = push_of(tensor, part, *current);
   push.again = true;
-  // What a codec has is sent once it has been encoded; what it has encoded goes as it was.
+  // A contribution at its codec is sent later; an encoded one is retransmitted as it was.
   if (!current->pushes()) {
     send_frame(tensor, part, current);
   } else if (!state.codec.encoding &&
@@ -322,7 +322,7 @@ void ServerExchange::send_lane_again(TensorState& tensor, std::uint32_t part,
 
 // ---- ends
 
-// Of what this worker will not contribute others hear from the servers.
+// The servers tell other workers what this worker will not contribute.
 void ServerExchange::failed(const TensorState& tensor, const Status& why) {
   if (why.code() != Code::kNotFinite || !why.peer().empty()) return;
   for (const std::uint32_t part : tensor.probed) {  // One for each link.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerExchange: tensors that are exchanged through servers: frames out and in. What a part does
-// next, PartState decides; what is with its codec, Codings.
+// ServerExchange: tensors that are exchanged through servers: frames out and in. PartState decides
+// a part's next action; CodecJobs has the work of codecs.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class ServerExchange final : public ExchangeBackend {
   ServerExchange(Van& van, const Clock& clock, Tensors& tensors,
                  std::unique_ptr<CodecExecutor> coder, OperationEvents outcomes);
 
-  /// The work of codecs is noted there. It outlives this.
+  /// Traces the work of codecs there. It outlives this.
   void set_tracer(Tracer* tracer);
   /// CodecJobs::set_most_encoded.
   void set_most_encoded(std::size_t bytes) { codings_.set_most_encoded(bytes); }
@@ -35,14 +35,14 @@ class ServerExchange final : public ExchangeBackend {
   void failed(const TensorState& tensor, const Status& why) override;
 
   RecoveryResponder& recalls() { return recalls_; }
-  /// Parts of a tensor have moved to this link: what was on the way to their owner goes again.
+  /// Parts of a tensor have moved to this link: retransmits what was in flight to their owner.
   void send_again(TensorState& tensor, LinkId link);
 
   void on_data(const wire::Header& header, const Buffer& payload);
-  /// Where the value in the frame of this header is wanted; empty if it is not, or not yet known.
+  /// Where the value in this frame should be stored; empty if it is unwanted, or not known yet.
   std::span<std::byte> landing(const wire::Header& header);
   void on_acked(const wire::PushTag& push);
-  /// What the server says of a part that it cannot give.
+  /// The server's error about a part.
   void on_fault(const wire::Key& key, const Status& why);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, answers, successors, and who does not answer.
+// Connections, answers, successors, and timeouts.
 #include "worker/server_path/shard_links.h"
 
 #include <fmt/core.h>
@@ -14,9 +14,9 @@ namespace stretto {
 namespace {
 
 constexpr Duration kShardPatience = 10s;
-constexpr std::uint32_t kMostCalls = 3;  // Of who comes in another's place, and has not answered.
+constexpr std::uint32_t kMostCalls = 3;  // To a successor that has not answered.
 
-// Another has its place in this roster already.
+// True if another shard has its place in this roster already.
 bool has_successor(const Member& gone, const Roster& roster) {
   return std::ranges::any_of(roster.members, [&gone](const Member& other) {
     return other.role == Role::kServer && !other.left && !other.standby &&
@@ -35,7 +35,7 @@ Status ShardLinks::connect(const Roster& roster, const control::Hello& hello, Ti
     });
     const bool awaited = roster.servers_return() && !has_successor(member, roster);
     if (member.left && (known || !awaited)) continue;
-    if (member.left) {  // Before this worker had looked: somebody comes in its place.
+    if (member.left) {  // Before this worker connected: a successor is expected.
       by_node_[member.node] = places_.size();
       places_.push_back({.member = member, .lost = true, .deadline = now + 2 * kShardPatience});
       continue;
@@ -71,7 +71,7 @@ Status ShardLinks::follow(const Roster& roster, const control::Hello& hello, Tim
   return {};
 }
 
-// It may have been lost before it answered.
+// The shard may have been lost before it answered.
 void ShardLinks::part_with(const Member& lost, Time now) {
   const auto known = by_node_.find(lost.node);
   if (known == by_node_.end()) return;
@@ -82,7 +82,7 @@ void ShardLinks::part_with(const Member& lost, Time now) {
   if (is_next) place.next.reset();
   place.lost = true;
   place.deadline = place.welcomed ? Time::max() : now + 2 * kShardPatience;
-  van_.links().close(link);  // What waited there goes again to who comes next.
+  van_.links().close(link);  // Unsent frames go again to its successor.
 }
 
 Status ShardLinks::call(Place& place, const Member& successor, const control::Hello& hello,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call, and what comes of it before anybody needs the link.
+// Connects to standbys before their links are needed.
 #include "worker/server_path/standby_links.h"
 
 #include <fmt/core.h>
@@ -10,8 +10,8 @@ namespace stretto {
 namespace {
 
 constexpr Duration kPatience = 10s;           // For an answer, at least.
-constexpr Duration kStoodStill = 1s;          // For what has come meanwhile to be read.
-constexpr std::size_t kMostSaid = 64 * 1024;  // Of one who has a place before we know it.
+constexpr Duration kStoodStill = 1s;          // To read what has arrived meanwhile.
+constexpr std::size_t kMostSaid = 64 * 1024;  // From a standby whose promotion is not known here.
 
 const Member* find(const Roster& roster, NodeId node) {
   const Member* member = roster.find(node);
@@ -29,7 +29,7 @@ void StandbyLinks::follow(const Roster& roster, const control::Hello& hello, Tim
     if (next->second.link != 0) van_.links().close(next->second.link);
     next = standbys_.erase(next);
   }
-  // Who has stopped is lost before.
+  // A standby that was suspended for that long is lost before.
   patience_ = std::max<Duration>(kPatience, 2 * roster.settings.dead_after);
   for (const Member& member : roster.members) {
     const bool stands_by = member.role == Role::kServer && member.standby && !member.left;
@@ -52,7 +52,7 @@ std::optional<LinkId> StandbyLinks::promote(NodeId node) {
   const Standby standby = std::move(found->second);
   standbys_.erase(found);
   std::erase_if(missed_, [node](const Unreachable& missed) { return missed.member.node == node; });
-  if (standby.link == 0) return std::nullopt;  // It is called again.
+  if (standby.link == 0) return std::nullopt;  // ShardLinks connects again.
   for (const control::Message& message : standby.said) said_.emplace_back(standby.link, message);
   if (standby.refusal) said_.emplace_back(standby.link, *standby.refusal);
   return standby.link;
@@ -70,7 +70,7 @@ bool StandbyLinks::holds(LinkId link, const control::Message& message) {
   const auto* fault = std::get_if<control::Fault>(&message);
   const auto* welcome = std::get_if<control::Welcome>(&message);
   if (fault != nullptr && fault->tensor == 0) {
-    standby->refusal = *fault;  // And the link ends.
+    standby->refusal = *fault;  // The link ends next.
     return true;
   }
   if (welcome != nullptr) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StandbyLinks: this worker's links to servers that stand by for others. They are called as soon as
-// the roster names them, so that it is known whether this host can reach them before they have a
-// place. They answer that they have heard that; what they say besides, before the roster says that
-// they have it, waits until then.
+// StandbyLinks: this worker's links to standbys. It connects as soon as the roster names them, so
+// that an unreachable standby is known before its promotion. Standbys acknowledge that. Their other
+// messages wait until the roster says that they are promoted.
 #pragma once
 
 #include <map>
@@ -20,7 +19,7 @@ namespace stretto {
 class StandbyLinks {
  public:
   using Said = std::pair<LinkId, control::Message>;
-  /// A server that this host cannot reach.
+  /// A standby that this host cannot reach.
   struct Unreachable {
     Member member;
     Status why;
@@ -28,30 +27,30 @@ class StandbyLinks {
 
   explicit StandbyLinks(Van& van) : van_(van) {}
 
-  /// Calls who has come to stand by, with this hello, and ends the links to those who are gone.
+  /// Connects to new standbys, with this hello, and ends the links to those that are gone.
   void follow(const Roster& roster, const control::Hello& hello, Time now);
-  /// This one has a place: its link from now on, if it has one that may still be used. What it has
-  /// said is given by take_said().
+  /// The standby is promoted: returns its link, if that may still be used. take_said() returns its
+  /// earlier messages.
   std::optional<LinkId> promote(NodeId node);
-  /// True if the message is of one who stands by: an answer, or it waits.
+  /// True if the message is from a standby: an answer, or one that waits.
   bool holds(LinkId link, const control::Message& message);
-  /// All have answered, or are missed.
+  /// True if all have answered, or are unreachable.
   bool settled() const;
-  /// In order; once.
+  /// The messages of promoted standbys, in order; once.
   std::vector<Said> take_said() { return std::exchange(said_, {}); }
   void tell_all(const control::Message& message);
-  /// A link has ended. True if it was to one who stands by: it is missed.
+  /// A link has ended. True if it was to a standby, which is unreachable now.
   bool lose(LinkId link, const Status& why);
-  /// Those that cannot be reached, each once. `excused`: nobody is there now who would say that one
-  /// of them is lost, so that they have their time anew.
+  /// Those that cannot be reached, each once. `excused`: no scheduler runs that could report a
+  /// loss, so their time starts again.
   std::vector<Unreachable> take_missed(Time now, bool excused = false);
-  /// When that should be asked.
+  /// When to call take_missed().
   Time next_due() const;
 
  private:
   struct Standby {
     Member member;
-    LinkId link = 0;              // 0: it is missed.
+    LinkId link = 0;              // 0: it is unreachable.
     Time deadline = Time::max();  // For its answer.
     bool late = false;
     std::vector<control::Message> said = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is usual where no worker waits follows from Little's law; elsewhere it is measured.
+// Typical staleness follows from Little's law if no worker waits; otherwise it is measured.
 #include "worker/training/damping.h"
 
 #include <utility>
@@ -18,7 +18,7 @@ Status Damping::measure(Worker& worker, const std::string& name) {
   return made.status();
 }
 
-// Values that were fetched ahead are newer than the gradient's: what passed until then counts.
+// Prefetched values are newer than the gradient's: the versions between them count.
 double Damping::staleness(const GradientAge& age) const {
   if (!age.probed) return age.known;
   const bool fetched_ahead = age.late || rule_->compensates();
@@ -31,8 +31,8 @@ double Damping::factor(double staleness, bool late) {
   return factor;
 }
 
-// Workers that never wait have an update in flight all the time, and each is passed by one of every
-// other's for each step from reading values to pushing what was made of them.
+// Workers that never wait always have an update in flight. Each update is passed by one of every
+// other worker's for each step from reading values to pushing the update made of them.
 double Damping::typical(bool late) const {
   if (measured_ != nullptr) return measured_->value();
   return (late ? 2 : 1) * others_;

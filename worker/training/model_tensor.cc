@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates into values, whole or in those parts that lack them.
+// Adds updates to values, whole or in the parts that lack them.
 #include "worker/training/model_tensor.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer: makes of a gradient what is to be added to the parameters, and remembers what its rule
-// needs. The arithmetic is ops/update's, so a server that applied the gradient would do the same.
+// Optimizer: makes an update of the parameters from a gradient, and keeps its rule's state. The
+// arithmetic is ops/update's, so a server that applied the gradient would do the same.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,7 @@ namespace stretto {
 /// Thread: one at a time.
 class Optimizer {
  public:
-  /// kSum takes what it is given for an update already. Refused: kMean, and numbers that make no
-  /// sense.
+  /// kSum takes its input as an update already. Refused: kMean, and invalid numbers.
   static Result<Optimizer> make(const RuleOptions& options, std::size_t elements);
 
   /// `update` = what `gradient` at `values` adds to the values, times `factor`. All three have the
@@ -28,9 +27,9 @@ class Optimizer {
 
   void set_rate(double rate) { rate_ = rate; }
 
-  /// What its rule remembers, for another one that is made alike; empty without memory.
+  /// Its rule's state, for another optimizer made with the same options; empty without state.
   std::vector<std::byte> save() const;
-  /// kMismatch if it is of another rule or size.
+  /// kMismatch if the state is of another rule or size.
   Status load(std::span<const std::byte> saved);
 
  private:

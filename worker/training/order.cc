@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders that need no model. Every one of them ends up as ranks, and a priority is minus a rank.
+// Orders that need no model. Each of them becomes ranks, and a priority is minus a rank.
 #include "stretto/order.h"
 
 #include <fmt/core.h>
@@ -39,7 +39,7 @@ class RandomOrder final : public OrderSource {
  public:
   explicit RandomOrder(std::uint64_t seed) : seed_(seed) {}
   std::string_view name() const override { return "random"; }
-  // Not std::shuffle: what it makes of a seed is the library's choice.
+  // Not std::shuffle: its result for a seed depends on the library.
   Result<std::vector<int>> priorities(std::span<const std::string> tensors) const override {
     std::vector<int> found(tensors.size());
     std::mt19937_64 random(seed_);

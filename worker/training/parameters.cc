@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training loop for every mode: a StepStrategy plans each step, and this carries the plans out
-// with a model's tensors and a worker.
+// One training loop for every mode: a StepStrategy plans each step, and this code carries out the
+// plans with a model's tensors and a worker.
 #include "stretto/parameters.h"
 
 #include <fmt/core.h>
@@ -21,12 +21,12 @@
 namespace stretto {
 namespace {
 
-// A mean of the others' gradients is one, too. Elsewhere our own would be added here.
+// A mean of the others' gradients is valid, too. Other modes would add this worker's own here.
 Status unless_rejected(const Status& status, Mode mode) {
   return mode == Mode::kSync && is_rejected(status) ? Status() : status;
 }
 
-/// What of one tensor is in flight.
+/// The operations in flight of one tensor.
 struct InFlight {
   Tensor tensor;
   Ticket pull;
@@ -83,10 +83,10 @@ class Parameters::Impl {
   std::unique_ptr<StepStrategy> strategy_;
   std::vector<ModelTensor> model_;
   std::vector<InFlight> in_flight_;                 // One for each tensor of the model.
-  std::size_t largest_ = 0;                         // The tensor that speaks for staleness.
-  std::vector<std::vector<std::byte>> remembered_;  // By optimizers, as it was attached last.
+  std::size_t largest_ = 0;                         // The tensor whose staleness counts.
+  std::vector<std::vector<std::byte>> remembered_;  // By optimizers, as attached last.
   std::vector<float> compensated_;
-  bool has_compensated_ = false;  // For the step to come; the caller's optimizer.
+  bool has_compensated_ = false;  // For the next step; the caller's optimizer.
   StepWaits waits_;
   StepInfo info_;
   Status failed_;
@@ -114,7 +114,7 @@ void Parameters::Impl::let_go(const std::shared_ptr<Impl>& impl) {
   }
 }
 
-// The handler of a signal runs in the middle of a wait of this thread, and may call.
+// A signal handler runs in the middle of a wait of this thread, and may call this object.
 template <typename Call>
 Status Parameters::Impl::alone(Call call) {
   if (is_called_.exchange(true)) {
@@ -145,7 +145,7 @@ Status Parameters::Impl::add_tensor(const InitialValues& initial) {
   return {};
 }
 
-// Of all tensors again if the first is lost meanwhile: they belong together.
+// Repeated for all tensors if the first worker is lost meanwhile: they belong together.
 Status Parameters::Impl::take_those_of_the_first() {
   for (;;) {
     for (std::size_t i = 0; i < model_.size(); ++i) {
@@ -200,7 +200,7 @@ std::vector<Attachment> Parameters::Impl::attachments() {
   return all;
 }
 
-// What the job goes on from has this model; else it begins anew, loudly.
+// True if the checkpoint has this model; otherwise training starts afresh, with a warning.
 Result<bool> Parameters::Impl::go_on() {
   const Checkpoints checkpoints(worker_);
   const std::uint64_t number = checkpoints.restored().number;
@@ -217,7 +217,7 @@ Result<bool> Parameters::Impl::go_on() {
     ++lacking;
     lacks = model_[i].name();
   }
-  // What the caller's own optimizer works on, the caller may have restored.
+  // The caller may have restored the values that the caller's own optimizer works on.
   if (lacking == model_.size() && !has_own_optimizer(options_)) {
     log(Level::kWarning,
         "checkpoint {} has no values of '{}' and so on: they begin with those that they are given",
@@ -273,7 +273,7 @@ Status Parameters::Impl::step(Gradients gradients) {
   return failed_;
 }
 
-// What step() does by itself where it makes the updates.
+// Part of step() where that makes the updates.
 Status Parameters::Impl::compensate(std::span<const std::span<float>> gradients) {
   if (!failed_.ok()) return failed_;
   if (has_own_optimizer(options_)) {
@@ -302,7 +302,7 @@ Status Parameters::Impl::compensate(std::span<const std::span<float>> gradients)
 
 // ---- carrying out a plan
 
-// What is awaited is awaited for all tensors, though one should fail, unless a wait is interrupted.
+// Waits for all tensors even if one fails, unless a wait is interrupted.
 Status Parameters::Impl::perform(const StepPlan& plan, Gradients gradients) {
   for (const StepStage& stage : plan) {
     if (is_once(stage.front())) {
@@ -382,7 +382,7 @@ Status Parameters::Impl::note(std::size_t tensor, const Ticket& ticket) {
   return status;
 }
 
-// One operation for all, so that what is known of the value is of all of them.
+// One operation for all tensors, so that its ValueInfo covers all of them.
 Status Parameters::Impl::exchange(Gradients gradients) {
   std::vector<Transfer> transfers;
   for (std::size_t i = 0; i < model_.size(); ++i) {
@@ -411,7 +411,7 @@ Status Parameters::Impl::judge(bool late) {
   return {};
 }
 
-// What has come already is the newest that is known here.
+// The values received already are the newest known here.
 std::span<const float> Parameters::Impl::compensated(std::size_t tensor,
                                                      std::span<const float> gradient) {
   if (!damping_.compensates() || !has_own_optimizer(options_)) return gradient;

@@ -15,12 +15,12 @@ void append(StepPlan& plan, const StepPlan& more) {
 
 StepPlan newest_values() { return {{kPull}, {kAwaitPull}}; }
 
-// The update goes out, and the step ends when values that hold it are here.
+// Sends the update; the step ends when values that hold it are here.
 StepPlan waiting_exchange() { return {{kPushPull}, {kAwaitPushPull}, {kTake}}; }
 
-// What is in flight is awaited, so nobody's update is missing in the values that are then asked
-// for; but where only barriers keep the workers in step, not before all have come to the first, and
-// none may push again before all have come to the second.
+// Awaits what is in flight, so that the values requested afterwards lack no update. If only
+// barriers keep the workers in step, all must reach the first before that, and the second before
+// any of them pushes again.
 StepPlan last_values(bool only_barriers) {
   StepPlan plan = {{kAwaitPush}, {kAwaitPull}};
   if (only_barriers) plan.push_back({kBarrier});
@@ -39,7 +39,7 @@ StepPlan waiting_step(bool looks_ahead) {
   return plan;
 }
 
-/// Everybody updates their own copy by the mean gradient; so the copies stay alike, and any
+/// Each worker updates its own copy by the mean gradient. So the copies stay identical, and any
 /// optimizer does what it would do with one worker and a larger batch.
 class SyncStrategy final : public StepStrategy {
  public:
@@ -59,8 +59,8 @@ class WaitingStrategy final : public StepStrategy {
   StepPlan finish(std::uint64_t /*done*/) override { return last_values(true); }
 };
 
-/// One round of delay: the values for the next step are those of the round before this one, which
-/// has been in flight while the gradient was computed.
+/// One round of delay: the values for the next step are those of the previous round, which has been
+/// in flight while the gradient was computed.
 class EagerStrategy final : public StepStrategy {
  public:
   using StepStrategy::StepStrategy;
@@ -87,16 +87,16 @@ class EagerStrategy final : public StepStrategy {
   }
 
  private:
-  bool in_flight_ = false;  // The round before the next one.
+  bool in_flight_ = false;  // The previous round.
 };
 
-/// The values for the next step are asked for when this one begins, whatever is there then: before
-/// the update goes, so that nothing of ours is before them on the way.
+/// The values for the next step are requested when this one begins, in their current state: before
+/// the update is sent, so that no own frame delays them.
 class EagerAsyncStrategy final : public StepStrategy {
  public:
   using StepStrategy::StepStrategy;
   StepPlan begin() override { return warm(0) ? StepPlan{{kPull}} : StepPlan{}; }
-  // Values of a step that is warm are on their way, or here, already.
+  // Values of a warm step are in flight, or here, already.
   StepPlan look_ahead(std::uint64_t done) override {
     if (!warm(done)) return StepStrategy::look_ahead(done);
     StepPlan plan = {{kAwaitPull}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mode of training does, as data: a StepPlan says what happens in which order, and whoever
-// holds the tensors carries it out (Parameters). There is one strategy for each mode. It decides
-// only: it knows no tensor, no worker and no time, so each is tested by the plans that it makes.
+// What a mode of training does, as data: a StepPlan lists actions in order, and Parameters, which
+// holds the tensors, carries them out. There is one strategy for each mode. It only decides: it
+// knows no tensor, no worker and no time, so each is tested by the plans that it makes.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,31 @@
 
 namespace stretto {
 
-/// One thing to be done.
+/// One action.
 enum class StepAction : std::uint8_t {
   // With one tensor:
-  kMakeUpdate,      ///< Of its gradient, at the values; a round of ours begins.
-  kMakeMeanUpdate,  ///< The same of everybody's mean gradient, which has come.
-  kPush,            ///< The update goes out.
-  kPull,            ///< Values are asked for.
-  kPushPull,        ///< The update goes out, and values that hold it are asked for.
+  kMakeUpdate,      ///< From its gradient, at the values; begins an own round.
+  kMakeMeanUpdate,  ///< Likewise, from the received mean gradient.
+  kPush,            ///< Sends the update.
+  kPull,            ///< Requests values.
+  kPushPull,        ///< Sends the update, and requests values that hold it.
   kAwaitPush,
-  kAwaitPull,      ///< What is known of the values is the step's.
+  kAwaitPull,      ///< The info of the values becomes the step's.
   kAwaitPushPull,  ///< Likewise.
-  kAddMissing,     ///< To the values that came, those of our updates that they do not hold.
-  kAddToIncoming,  ///< The update of this round, to the values that came,
-  kAddToValues,    ///< or to those that the user computes with.
-  kTake,           ///< What came is what the user computes with next.
+  kAddMissing,     ///< Adds own updates that the received values lack.
+  kAddToIncoming,  ///< Adds this round's update to the received values.
+  kAddToValues,    ///< Adds it to the values that the user computes with.
+  kTake,           ///< The user computes with the received values next.
   // Once, for all of them:
-  kExchangeGradients,  ///< All gradients go out; their means are awaited.
-  kJudge,              ///< How stale the gradient is, and what the rate rule makes of that.
-  kJudgeLate,          ///< The same where the values were asked for a step before they are used.
+  kExchangeGradients,  ///< Sends all gradients, and awaits their means.
+  kJudge,              ///< Applies the rate rule to the gradient's staleness.
+  kJudgeLate,          ///< Likewise, for values requested a step before use.
   kBarrier,            ///< With all workers.
 };
 
 constexpr bool is_once(StepAction action) { return action >= StepAction::kExchangeGradients; }
 
-/// Done for one tensor, one after the other, then for the next tensor; or one thing done once.
+/// Done for one tensor, in order, then for the next tensor; or one action done once.
 using StepStage = std::vector<StepAction>;
 /// A stage begins when the one before has ended. The first failure ends the plan with its stage.
 using StepPlan = std::vector<StepStage>;
@@ -44,8 +44,8 @@ using StepPlan = std::vector<StepStage>;
 /// What a strategy must know beyond its mode.
 struct StepSetup {
   std::uint32_t workers = 1;
-  std::uint64_t warm_up = 0;  ///< Eager modes: so many first steps wait for their own updates.
-  bool overlay = true;        ///< Eager modes: our own updates are added at once.
+  std::uint64_t warm_up = 0;  ///< Eager modes: first steps that wait for their own updates.
+  bool overlay = true;        ///< Eager modes: own updates are added at once.
   /// Modes without rounds: a step fetches the newest values before it makes its update.
   bool looks_ahead = false;
 };
@@ -59,17 +59,17 @@ class StepStrategy {
   StepStrategy(const StepStrategy&) = delete;
   StepStrategy& operator=(const StepStrategy&) = delete;
 
-  /// What servers do with what is pushed: kMean or kSum.
+  /// What servers do with pushes: kMean or kSum.
   virtual Rule server_rule() const { return Rule::kSum; }
-  /// What an update is multiplied by, whatever the rate rule says.
+  /// The factor of an update, whatever the rate rule says.
   virtual double share() const { return 1; }
 
-  /// After everybody has the first values.
+  /// Follows the first values' arrival at all workers.
   virtual StepPlan begin() { return {}; }
-  /// Brings the newest values that can be had, before the gradients of a step are changed by them.
+  /// Fetches the newest values, before the gradients of a step are compensated with them.
   virtual StepPlan look_ahead(std::uint64_t done);
   virtual StepPlan step(std::uint64_t done) = 0;
-  /// After it everybody has the same values; the next step() is like the first.
+  /// Afterwards all workers have the same values; the next step() is like the first.
   virtual StepPlan finish(std::uint64_t done) = 0;
 
  protected:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting in slices, so that an interruption is heard.
+// Waits in slices, so that an interruption is noticed.
 #include "worker/training/step_waits.h"
 
 namespace stretto {
 
-// A step waits for hundreds of tensors, and a look takes Python's lock: one every kBetween is
+// A step waits for hundreds of tensors, and a check takes Python's lock: one every kBetween is
 // enough for all of them.
 Status StepWaits::wait(const Ticket& ticket) {
   if (!Interruptible::is_set()) return ticket.wait();

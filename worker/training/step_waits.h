@@ -12,7 +12,7 @@ namespace stretto {
 class StepWaits {
  public:
   /// As ticket.wait(). An Interruptible of this thread may end the wait early: kCancelled. Then the
-  /// operation goes on, and uses its memory.
+  /// operation continues, and uses its memory.
   Status wait(const Ticket& ticket);
   /// True once a wait has ended early.
   bool were_interrupted() const { return were_interrupted_; }

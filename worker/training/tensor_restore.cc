@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading what a checkpoint has of a tensor, and naming what it lacks.
+// Reads a tensor from a checkpoint, and names what is missing.
 #include "worker/training/tensor_restore.h"
 
 #include <fmt/core.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders made from a model's graph: by layers, and TicTac's two. In its words, for a transfer that
-// is still outstanding: M is its time, P the computation that it alone still holds up, and M+ the
-// least time of transfers together that a computation needs of which it is one.
+// Orders made from a model's graph: by layers, and TicTac's two. In its words, for an outstanding
+// transfer: M is its time; P the computation that it alone still blocks; M+ the least total time of
+// transfers that a computation needs, this transfer among them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Set {
   void insert_all(const Set& other) {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
   }
-  /// Calls `use` with each that is in `other` too.
+  /// Calls `use` with each index that is in `other`, too.
   template <typename Use>
   void for_each_in(const Set& other, Use use) const {
     for (std::size_t w = 0; w < words_.size(); ++w) {
@@ -61,7 +61,7 @@ Status check(const ModelGraph& graph) {
   return {};
 }
 
-// All that each node waits for, its inputs' included.
+// All transfers that each node waits for, its inputs' included.
 std::vector<Set> needs_of(const ModelGraph& graph) {
   std::vector<Set> needs(graph.nodes.size(), Set(graph.transfers.size()));
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -103,8 +103,8 @@ std::vector<Properties> properties_of(const std::vector<Set>& needs, const Times
   return found;
 }
 
-// Not a strict weak ordering: what is equal to the same need not be equal. So nothing is sorted by
-// it; the first is looked for.
+// Not a strict weak ordering: elements that are equal to the same one need not be equal. So nothing
+// is sorted by it; the first is searched for.
 bool goes_before(const Properties& x, const Properties& y) {
   const Duration a = std::min(y.p, x.m);
   const Duration b = std::min(x.p, y.m);

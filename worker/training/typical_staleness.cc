@@ -25,8 +25,8 @@ Result<std::unique_ptr<TypicalStaleness>> TypicalStaleness::open(Worker& worker,
   return std::unique_ptr<TypicalStaleness>(new TypicalStaleness(worker, *tensor, expected));
 }
 
-// What comes while figures are on their way goes with the next ones. An error is the job's, and
-// everything else hears it too.
+// Figures that arrive while others are in flight go with the next ones. An error is the job's, and
+// every other operation gets it, too.
 void TypicalStaleness::note(double staleness) {
   noted_[0] += staleness;
   noted_[1] += 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What staleness is on average over the latest updates of all workers, where that follows from
-// nothing that one worker sees: under a staleness bound who is ahead waits with nothing in flight,
-// for longer or shorter, so fewer updates pass than Little's law gives for workers that never wait.
-// Each worker tells its own figures by an asynchronous tensor that sums them.
+// The average staleness of the latest updates of all workers, where one worker cannot derive it:
+// under a staleness bound a worker that is ahead waits with nothing in flight. So fewer updates
+// pass than Little's law gives for workers that never wait. Each worker adds its figures to an
+// asynchronous tensor that sums them.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace stretto {
 /// The mean of the latest figures, from sums that only grow. Thread: one at a time.
 class RecentMean {
  public:
-  /// Of at least so many figures, once there were as many.
+  /// The mean is over at least `figures` figures, once there are as many.
   explicit RecentMean(double figures) : figures_(figures) {}
   /// Sum and number of all figures so far.
   void add(double sum, double count);
@@ -36,7 +36,7 @@ class RecentMean {
 /// Thread: one at a time. The worker must outlive it.
 class TypicalStaleness {
  public:
-  /// All workers give the same name, of a tensor of its own. `expected` is told until there are
+  /// All workers give the same name, of a separate tensor. `expected` is the value until there are
   /// figures.
   static Result<std::unique_ptr<TypicalStaleness>> open(Worker& worker, const std::string& name,
                                                         double expected);
@@ -44,10 +44,10 @@ class TypicalStaleness {
   TypicalStaleness(const TypicalStaleness&) = delete;
   TypicalStaleness& operator=(const TypicalStaleness&) = delete;
 
-  /// The staleness of an update of this worker. Waits for nobody.
+  /// Records the staleness of an update of this worker. Does not block.
   void note(double staleness);
   double value() const { return recent_.value(expected_); }
-  /// What was told last. It uses this object's memory until it has ended.
+  /// The last report. It uses this object's memory until it has ended.
   const Ticket& in_flight() const { return ticket_; }
 
  private:
@@ -63,9 +63,9 @@ class TypicalStaleness {
   Tensor tensor_;
   double expected_;
   RecentMean recent_;
-  std::array<double, 2> noted_{};   // Sum and number, not told yet.
-  std::array<double, 2> told_{};    // On the way,
-  std::array<double, 2> totals_{};  // and what comes back.
+  std::array<double, 2> noted_{};   // Sum and number, not sent yet.
+  std::array<double, 2> told_{};    // In flight.
+  std::array<double, 2> totals_{};  // The answer.
   bool asked_ = false;
   Ticket ticket_;
 };

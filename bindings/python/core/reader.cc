@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memoryview of a sample keeps a PyBytes, which keeps the lease.
+// A memoryview of a sample keeps a PyBytes, which holds the lease.
 #include "bindings/python/core/reader.h"
 
 #include <pybind11/stl.h>
@@ -20,7 +20,7 @@ py::memoryview view_of(std::span<const std::byte> bytes, const std::shared_ptr<c
   return py::memoryview(py::cast(PyBytes(bytes, lease)));
 }
 
-// Names of files are bytes; as Python's own tarfile has them.
+// File names are bytes; decoded as in Python's tarfile.
 py::str name_of_file(std::string_view name) {
   PyObject* const text =
       PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "surrogateescape");
@@ -49,7 +49,7 @@ input::Direct direct_of(std::optional<bool> direct) {
 }  // namespace
 
 py::buffer_info PyBytes::buffer() const {
-  auto* start = const_cast<std::byte*>(bytes_.data());  // Read-only, as the last argument says.
+  auto* start = const_cast<std::byte*>(bytes_.data());  // The last argument makes it read-only.
   return {start, 1, "B", 1, {static_cast<py::ssize_t>(bytes_.size())}, {1}, true};
 }
 
@@ -76,7 +76,7 @@ std::unique_lock<std::mutex> PyReader::claim() const {
   return lock;
 }
 
-// Who has the GIL has the reader, if nobody waits in it.
+// The thread that holds the GIL owns the reader, unless a thread waits in it.
 input::Reader& PyReader::reader() const {
   (void)claim();
   return *reader_;

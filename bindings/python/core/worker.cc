@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting in slices, so that Ctrl-C is heard; owners are let go of when later calls look.
+// Waits in slices, so that Ctrl-C is noticed; a later call releases the owners.
 #include "bindings/python/core/worker.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Duration from_seconds(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bounded));
 }
 
-// Raises what a signal's handler raised.
+// Raises the exception of a signal handler.
 void hear_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
@@ -86,7 +86,7 @@ std::unique_ptr<PyWorker> PyWorker::join(const Options& given) {
 
 PyWorker::~PyWorker() {
   if (process_.is_another()) {
-    abandon();  // It is the parent's.
+    abandon();  // It belongs to the parent.
   } else {
     without_gil([&] { worker_.reset(); });
     if (stacks_ != nullptr) stacks_->close();
@@ -175,7 +175,7 @@ void PyWorker::leave(std::optional<double> patience) {
 }
 
 void PyWorker::abandon() {
-  // They end with the process, and the memory that is in use with them.
+  // Freed at process exit, like the memory in use.
   (void)new std::shared_ptr<Worker>(std::move(worker_));  // NOLINT: it is meant to leak.
   (void)new std::list<Kept>(std::move(kept_));            // NOLINT: it is meant to leak.
 }
@@ -187,10 +187,10 @@ const std::shared_ptr<Worker>& PyWorker::here() const {
   return worker_;
 }
 
-// An owner goes when its operation has ended: not from the loop's thread, which would have to wait
-// for the GIL, but from whoever begins the next operation, or leaves.
+// Releases the owners of completed operations. The loop's thread cannot do that, since it would
+// have to wait for the GIL; the caller that starts the next operation, or leaves, does.
 void PyWorker::let_go() {
-  std::list<Kept> ended;  // Let go of at the end: that may run Python code, which may come here.
+  std::list<Kept> ended;  // Released last: that may run Python code, which may re-enter here.
   for (auto kept = kept_.begin(); kept != kept_.end();) {
     const auto next = std::next(kept);
     if (kept->ticket.done()) ended.splice(ended.end(), kept_, kept);

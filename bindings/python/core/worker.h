@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyWorker and PyTicket: the worker API for Python. Memory comes as addresses, so that no array
-// library is linked, together with the objects that own it, which are kept until it is free again.
+// PyWorker and PyTicket: the worker API for Python. Memory is passed as addresses, so that no array
+// library is linked, with the owning objects, which are kept until the operation has ended.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -21,14 +21,14 @@
 
 namespace stretto::python {
 
-/// An operation in flight. Thread: any that holds the GIL; waits let it go.
+/// An operation in flight. Thread: any that holds the GIL; waits release it.
 class PyTicket {
  public:
   explicit PyTicket(Ticket ticket) : ticket_(std::move(ticket)) {}
 
   /// Waits for the end; a signal's handler (that of Ctrl-C) may end the wait with its exception.
   void wait() const;
-  /// True if it ended within so many seconds; raises what it ended with.
+  /// True if it ended within `seconds`; raises its error.
   bool wait_for(double seconds) const;
   bool done() const { return ticket_.done(); }
   /// Ticket::waits_for().
@@ -46,7 +46,7 @@ class PyTicket {
   Owner process_;
 };
 
-/// Memory of a caller: where it is, how long it is.
+/// Memory of a caller: address and size.
 struct Memory {
   std::uintptr_t address = 0;
   std::size_t bytes = 0;
@@ -66,8 +66,8 @@ struct PyTransfer {
   std::size_t bytes = 0;
 };
 
-/// A membership in a job. Thread: any that holds the GIL; what waits lets it go. In a forked child
-/// every call raises, and nothing is destroyed.
+/// A membership in a job. Thread: any that holds the GIL; waits release it. In a forked child every
+/// call raises, and nothing is destroyed.
 class PyWorker {
  public:
   static std::unique_ptr<PyWorker> join(const Options& options);
@@ -76,10 +76,10 @@ class PyWorker {
         worker_(std::make_shared<Worker>(std::move(worker))) {}
   ~PyWorker();
 
-  const bool elastic;  ///< Workers that are lost do not end the job.
+  const bool elastic;  ///< The job survives the loss of workers.
   Rank rank() const;
   std::uint32_t size() const;
-  /// The pause goes with what is returned, or by its end().
+  /// The pause ends with the returned object, or by its end().
   std::unique_ptr<Pause> pause(const std::string& what) const;
   void note_ending() const;
   Tensor declare(const std::string& name, Dtype dtype, std::size_t elements,
@@ -91,18 +91,18 @@ class PyWorker {
   PyTicket broadcast(const Tensor& tensor, Memory data, Rank root, int priority,
                      pybind11::object owner);
   bool tracing() const;
-  /// What the program did, for traces; times as time.monotonic() tells them.
+  /// Activity of the program, for traces; times are those of time.monotonic().
   void note_span(const std::string& kind, double begin_s, double end_s);
   void report(const std::string& name, double value) { here()->report(name, value); }
   void barrier();
   Rank sit_out();
-  /// `patience` is in seconds; none: as long as it takes.
+  /// `patience` is in seconds; none: no limit.
   void leave(std::optional<double> patience);
-  /// Lets go of everything without a word: for a process that is about to end with an error, so
-  /// that the others are told at once, and not after what is in flight has ended.
+  /// Releases everything without a Leave: for a process that is about to end with an error, so that
+  /// its peers are told immediately, and not after the operations in flight.
   void abandon();
 
-  /// For objects that live no longer than this one.
+  /// For objects with a shorter lifetime than this one.
   Worker& worker() { return *here(); }
   const Owner& process() const { return process_; }
   bool is_abandoned() const { return worker_ == nullptr; }
@@ -110,7 +110,7 @@ class PyWorker {
   PyTicket keep(Ticket ticket, pybind11::object owner);
 
  private:
-  /// Raises Cancelled once it was abandoned.
+  /// Raises Cancelled after abandon().
   const std::shared_ptr<Worker>& here() const;
   void let_go();
 
@@ -120,17 +120,17 @@ class PyWorker {
   };
 
   Owner process_;
-  std::shared_ptr<Worker> worker_;        // Shared with calls that a signal interrupted.
+  std::shared_ptr<Worker> worker_;        // Shared with calls interrupted by a signal.
   std::shared_ptr<PythonStacks> stacks_;  // The worker's threads read them.
   std::list<Kept> kept_;                  // The owners of memory that operations in flight use.
 };
 
-/// A step of the program's begins: how many workers take part from it on that did not before, and
-/// whether this is one of them.
+/// A step of the program starts: the number of workers that take part from now on and did not
+/// before, and whether this is one of them.
 std::pair<std::uint32_t, bool> next_step(PyWorker& worker);
 /// ProgramSteps::lost_as().
 NodeId lost_as(PyWorker& worker);
-/// Takes part in a round without a share.
+/// Takes part in a round without a contribution.
 PyTicket listen(PyWorker& worker, const Tensor& tensor, Memory target, int priority,
                 pybind11::object owner);
 

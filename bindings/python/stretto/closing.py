@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds among workers that end before all have contributed: what is given as exchange=, in place
-of the name of a way (docs/COLLECTIVES.md)."""
+"""Rounds that end before all workers have contributed: passed as exchange=, in place of the name of
+a strategy (docs/COLLECTIVES.md)."""
 
 import dataclasses
 from typing import Union
@@ -8,12 +8,12 @@ from typing import Union
 
 @dataclasses.dataclass(frozen=True)
 class Quorum:
-    """By exchange direct, and so many workers' contributions may end a round, once the others are
-    late beside what is usual. A late one counts, by `late`, in the "next" round, in its worker's
-    "own" next contribution, or nowhere ("drop"). All are waited for until it is known what is
-    usual (some eight rounds); later who is more than three rounds behind is, and with "own" who
-    has kept back three contributions. Means are over the contributions that are in. What is late
-    for the last rounds of a job is lost."""
+    """By exchange direct; a round may end with this number of contributions once the others are
+    late compared with their usual delay. A late contribution counts, by `late`, in the "next"
+    round, in its worker's "own" next contribution, or nowhere ("drop"). Rounds wait for all workers
+    until the usual delay is known (about eight rounds); later they wait for a worker that is more
+    than three rounds behind, or with "own" has withheld three contributions. Means are over the
+    contributions included. Late contributions to the last rounds of a job are lost."""
     workers: int
     late: str = "next"
 
@@ -28,10 +28,10 @@ class Quorum:
 
 @dataclasses.dataclass(frozen=True)
 class Backups:
-    """By exchange direct, where so many spare workers have the same data as another one: those
-    whose ranks are equal modulo size() / (spare + 1), so that many is what data are divided by. In
-    each round the first of them counts, and the others are not waited for until they are more than
-    three rounds behind."""
+    """By exchange direct, with `spare` workers that have the same data as another worker: those
+    whose ranks are equal modulo size() / (spare + 1), which is the number of data shards. In each
+    round the first contribution of them counts; a round waits for the others only once they are
+    more than three rounds behind."""
     spare: int = 1
 
     def __post_init__(self):
@@ -52,12 +52,12 @@ def _check_whole(what, number):
 
 
 def is_one(exchange):
-    """True unless it is the name of a way, or None."""
+    """True unless it is the name of a strategy, or None."""
     return isinstance(exchange, (Quorum, Backups))
 
 
 def options_of(exchange):
-    """What Worker.declare() is given for it, or for the name of a way."""
+    """The options of Worker.declare() for it, or for the name of a strategy."""
     if isinstance(exchange, Quorum):
         return {"exchange": "direct", "quorum": exchange.workers, "late": exchange.late}
     if isinstance(exchange, Backups):

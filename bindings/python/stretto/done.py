@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ticket of what has ended when it begins: an exchange of a job of one."""
+"""The ticket of an operation that is complete when it starts: an exchange of a job of one."""
 
 
 class Done:
-    """The ticket of an exchange with nobody."""
+    """The ticket of an exchange without peers."""
 
     def wait(self):
         """Returns at once."""

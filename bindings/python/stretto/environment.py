@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process is told by its environment: the one place of these packages that reads it. Who
-takes part is read again by the C++ library when it joins; what is here is needed before that.
+"""The environment variables of a process: the only place of these packages that reads them. The C++
+library reads the member's own again when it joins; the values here are needed before that.
 """
 
 import dataclasses
@@ -11,8 +11,8 @@ from stretto import errors
 
 MOST_WORKERS = 1 << 20
 
-# Who says which of a host's workers this is, the nearest starter first. BytePS's names come second:
-# stretto-launch lets each worker be a host of its own to them, so that their product is the world.
+# Variables with this worker's index on its host, the innermost launcher first. BytePS's names come
+# second: stretto-launch makes each worker its own host in them, so that their product is the world.
 _LOCAL_RANK = ("LOCAL_RANK", "BYTEPS_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
 _LOCAL_SIZE = ("LOCAL_WORLD_SIZE", "BYTEPS_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
@@ -59,17 +59,17 @@ def seconds(name, default, least=0.001, most=86400.0):
 
 
 def truth(name):
-    """True if the variable is set to something else than 0."""
+    """True if the variable is set to a value other than 0."""
     return number(name, default=0) != 0
 
 
 def give(name, value):
-    """Sets a variable, for what is read later, here or in the C++ library."""
+    """Sets a variable that is read later, here or in the C++ library."""
     os.environ[name] = str(value)
 
 
-# What launchers of distributed training (torchrun, horovodrun) and launchers of any program (MPI's,
-# jsrun, srun) say of how many processes they have started.
+# Process counts set by launchers of distributed training (torchrun, horovodrun) and launchers of
+# any program (MPI's, jsrun, srun).
 _WORLDS_OF_TRAINING = ("WORLD_SIZE", "HOROVOD_SIZE")
 _WORLDS_OF_OTHERS = (*_WORLDS_OF_TRAINING, "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE",
                      "PMI_SIZE", "JSM_NAMESPACE_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -77,7 +77,7 @@ _JOBS = ("STRETTO_WORLD_SIZE", "DMLC_NUM_WORKER", "STRETTO_SCHEDULER", "DMLC_PS_
 
 
 def names_a_job():
-    """True if a variable says where a scheduler is."""
+    """True if a variable contains the address of a scheduler."""
     return text("STRETTO_SCHEDULER", "DMLC_PS_ROOT_URI") != ""
 
 
@@ -90,7 +90,7 @@ def is_rank_of_torch():
 
 
 def rank_of_torch():
-    """(RANK, WORLD_SIZE) of this process. InvalidArgument for a rank that the world has not."""
+    """(RANK, WORLD_SIZE) of this process. InvalidArgument for a rank outside the world."""
     rank, size = number("RANK", default=0), number("WORLD_SIZE", default=1, least=1)
     if rank >= size:
         raise errors.InvalidArgument(f"RANK is {rank}, but WORLD_SIZE is {size}: wanted the number "
@@ -99,8 +99,8 @@ def rank_of_torch():
 
 
 def mistaken_for_alone(names=_WORLDS_OF_OTHERS):
-    """In words, why this process, which is a job of one, was probably meant to be one of several;
-    empty: it was not. By these variables."""
+    """Why this process, a job of one, was probably meant to be one of several, by these variables;
+    empty: it was not."""
     if text(*_JOBS):
         return ""
     for name in names:
@@ -116,7 +116,7 @@ def mistaken_for_alone(names=_WORLDS_OF_OTHERS):
 def check_alone(warn):
     """InvalidArgument if a launcher of distributed training has started this process as one of
     several, and no variable names a job: each process would train a model of its own. Calls `warn`
-    with the words where a launcher of any program has: such processes may be independent."""
+    with the text for a launcher of any program, whose processes may be independent."""
     if mistaken := mistaken_for_alone(_WORLDS_OF_TRAINING):
         raise errors.InvalidArgument(mistaken, operation="init")
     if mistaken := mistaken_for_alone():
@@ -125,30 +125,30 @@ def check_alone(warn):
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where this process stands in its job."""
+    """The rank and job of this process."""
 
-    rank: int  # -1: the scheduler will choose.
+    rank: int  # -1: the scheduler assigns it.
     size: int
-    servers: int  # 0: workers exchange among themselves alone.
-    local_rank: int  # Among the workers of its host, as torchrun counts them,
-    local_size: int  # and how many these are.
-    scheduler: str  # host:port, or empty: this process is alone.
-    late: bool = False  # It comes to an elastic job that runs.
+    servers: int  # 0: workers exchange directly.
+    local_rank: int  # Index among the workers of its host, as in torchrun,
+    local_size: int  # and their number.
+    scheduler: str  # host:port; empty: a job of one.
+    late: bool = False  # Joins a running elastic job.
 
     @property
     def alone(self):
-        """True if there is nobody to exchange with, and nothing to exchange through."""
+        """True if there are no peers, and no servers to exchange through."""
         return self.size == 1 and not self.scheduler
 
     @property
     def usual_way(self):
-        """The exchange of whatever names none: through servers, or, where the job has none, among
-        the workers, each of which adds up its part of a tensor."""
+        """The default exchange: through servers, or in a job without servers among the workers,
+        each of which reduces its part of a tensor."""
         return "servers" if self.servers else "direct"
 
     def explained(self, error):
-        """The InvalidArgument of a tensor that goes the usual way: who has named none would wonder
-        at what that cannot do."""
+        """The InvalidArgument of a tensor with the default exchange: names that exchange, since the
+        caller did not."""
         if self.servers:
             return error
         return errors.InvalidArgument(
@@ -157,14 +157,14 @@ class Place:
 
 
 def is_single_by_byteps():
-    """True if by BytePS's variables this is the one host with workers, which there needs neither
-    scheduler nor servers."""
+    """True if by BytePS's variables this is the only host with workers, which in BytePS needs
+    neither scheduler nor servers."""
     return (text("DMLC_NUM_WORKER") != "" and number("DMLC_NUM_WORKER", default=1) <= 1
             and not truth("BYTEPS_FORCE_DISTRIBUTED"))
 
 
 def _check_local(rank, size, ranks, sizes):
-    # InvalidArgument unless the one is below the other; by the variables that may have said so.
+    # InvalidArgument unless the rank is below the size; names the variables that may have set them.
     if rank >= size:
         rank_name = next(name for name in ranks if text(name))
         size_name = next((name for name in sizes if text(name)), None)
@@ -175,7 +175,7 @@ def _check_local(rank, size, ranks, sizes):
 
 
 def place():
-    """This process's place, by STRETTO_* or, where those are missing, DMLC_* and BYTEPS_*."""
+    """This process's place, by STRETTO_* or, if those are missing, DMLC_* and BYTEPS_*."""
     local_rank = number(*_LOCAL_RANK, default=0)
     local_size = number(*_LOCAL_SIZE, default=1, least=1)
     _check_local(local_rank, local_size, _LOCAL_RANK, _LOCAL_SIZE)
@@ -201,7 +201,7 @@ def place():
             "STRETTO_RANK and STRETTO_WORLD_SIZE, or DMLC_WORKER_ID and DMLC_NUM_WORKER")
     root, port = text("DMLC_PS_ROOT_URI"), text("DMLC_PS_ROOT_PORT")
     if size == 1 and is_single_by_byteps() and not text("STRETTO_WORLD_SIZE"):
-        root = ""  # Its scheduler and servers have ended at once, or were never started.
+        root = ""  # Its scheduler and servers exited immediately, or were never started.
     scheduler = text("STRETTO_SCHEDULER") or (f"{root}:{port}" if root and port else "")
     if size > 1 and not scheduler:
         raise errors.InvalidArgument(

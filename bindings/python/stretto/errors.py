@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as exceptions. Each has the code that the error lines of Stretto's processes
-have, the peer that caused it, the operation and the cause, so that programs can tell them apart.
+"""The exceptions of Stretto. Each has the code used in the error lines of Stretto's processes, the
+peer that caused it, the operation and the cause, so that programs can tell them apart.
 """
 
 
 class Error(RuntimeError):
-    """The base of all. `code` is the word of the error line, such as "PeerLost". The text has it
-    only where the class does not: a traceback names the class."""
+    """Base class. `code` is the code of the error line, such as "PeerLost". The text contains it
+    only if the class does not: a traceback names the class."""
 
     code = "Error"
 
@@ -38,7 +38,7 @@ class Mismatch(Error, ValueError):
 
 
 class Diverged(Mismatch):
-    """Workers that have made the same steps have other parameters; the text says who and which."""
+    """Workers that have made the same steps have different parameters; the text names them."""
 
 
 class Timeout(Error):
@@ -48,7 +48,7 @@ class Timeout(Error):
 
 
 class RendezvousTimeout(Timeout):
-    """Not everybody came in time; the text names who is missing."""
+    """Not all members arrived in time; the text names the missing ones."""
 
     code = "RendezvousTimeout"
 
@@ -60,26 +60,26 @@ class Refused(Error):
 
 
 class PeerLost(Error):
-    """A worker crashed, fell silent or left too early."""
+    """A worker crashed, stopped responding or left too early."""
 
     code = "PeerLost"
 
 
 class ServerLost(PeerLost):
-    """A server did."""
+    """A server did so."""
 
     code = "ServerLost"
 
 
 class SchedulerLost(PeerLost):
-    """The scheduler did."""
+    """The scheduler did so."""
 
     code = "SchedulerLost"
 
 
 class MembersChanged(PeerLost):
-    """The job goes on, but without a worker that this needed: go back to what was committed, or
-    begin it again. All workers get it."""
+    """The job continues without a worker that this operation needed: roll back to the last commit,
+    or retry. All workers get it."""
 
     code = "MembersChanged"
 
@@ -91,8 +91,8 @@ class NotFinite(Error):
 
     @property
     def is_rejected(self):
-        """Only this contribution is missing: the round was made of the others', and the result is
-        theirs."""
+        """Only this contribution is missing: the round was completed from the others, and the
+        result is theirs."""
         return self.cause.endswith("nothing of it was sent")
 
 
@@ -103,7 +103,7 @@ class LinkBroken(Error):
 
 
 class Malformed(Error):
-    """Bytes from outside that are not ours."""
+    """Invalid bytes from outside."""
 
     code = "Malformed"
 
@@ -115,13 +115,13 @@ class Unsupported(Error):
 
 
 class Resource(Error):
-    """Memory, descriptors or ports: the text says what is needed and what is there."""
+    """Memory, descriptors or ports: the text names the required and the available amount."""
 
     code = "Resource"
 
 
 class Cancelled(Error):
-    """The job, or the object that was used, ended first."""
+    """The job, or the object in use, ended first."""
 
     code = "Cancelled"
 
@@ -133,7 +133,7 @@ class Network(Error):
 
 
 class Interrupted(Error):
-    """A signal asked this process to end."""
+    """A signal asked this process to exit."""
 
     code = "Interrupted"
 
@@ -157,7 +157,7 @@ _CLASSES = {kind.code: kind for kind in (
 
 
 def of_status(code, cause, peer, operation):
-    """The exception that says what a status of the C++ library says."""
+    """The exception for a status of the C++ library."""
     error = _CLASSES.get(code, Error)(cause, peer, operation)
     error.code = code
     return error

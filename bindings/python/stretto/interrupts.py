@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C reaches every process of a job at once. A traceback from each of them tells nobody
-anything, and hides what was said before; one line from each says where it was.
+"""Ctrl-C reaches every process of a job at once. Tracebacks from all of them are useless and hide
+the earlier output; one line from each names its position.
 """
 
 import inspect
@@ -15,8 +15,8 @@ _OURS = str(pathlib.Path(__file__).parent) + os.sep
 
 
 def tell_in_one_line():
-    """From now on a KeyboardInterrupt that nobody catches is told in one line, in a worker that
-    was started as one of a job. Nothing changes where somebody has set sys.excepthook."""
+    """From now on an uncaught KeyboardInterrupt is reported in one line, in a worker that was
+    started as part of a job. Has no effect if sys.excepthook was replaced."""
     is_worker = "worker" in (environment.text("STRETTO_ROLE"), environment.text("DMLC_ROLE"))
     if is_worker and sys.excepthook is sys.__excepthook__:
         sys.excepthook = _tell
@@ -29,13 +29,13 @@ def _tell(kind, error, trace):
     frames = traceback.extract_tb(trace)
     theirs = [frame for frame in frames if not frame.filename.startswith((_OURS, "<frozen"))]
     where = f" in {theirs[-1].filename}:{theirs[-1].lineno}" if theirs else ""
-    sys.stderr.write(f"KeyboardInterrupt{where}\n")  # A whole line, also beside others'.
+    sys.stderr.write(f"KeyboardInterrupt{where}\n")  # A single write, so that lines do not mix.
 
 
 def ends_by_error():
-    """True if the program, which is at its end, ends by an exception that nobody caught. Debuggers,
-    test runners and interactive shells set sys.last_type for exceptions that they have handled;
-    only in an uncaught exception is the first frame the one that the interpreter began with."""
+    """True if the program, which is at its end, exits by an uncaught exception. Debuggers, test
+    runners and interactive shells set sys.last_type for exceptions that they have handled; only in
+    an uncaught exception is the first frame the interpreter's own first frame."""
     trace = getattr(sys, "last_traceback", None)
     if not hasattr(sys, "last_type") or hasattr(sys, "ps1") or trace is None:
         return False

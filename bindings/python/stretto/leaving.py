@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaving by notice. SIGTERM tells a worker that its host, or its place in a cluster, goes. In an
-elastic job it leaves in order as its step ends: the others go on without it, and make no step
-again. A second SIGTERM, or PATIENCE_S without the end of a step, ends it at once, also in native
-code; one within a second is the same one: a batch system and the launcher may both send it.
+"""Graceful leave on a preemption notice. SIGTERM tells a worker that its host or its pod will be
+removed. In an elastic job the worker leaves at the end of its step: the others continue without it
+and repeat no step. A second SIGTERM, or PATIENCE_S without the end of a step, ends it immediately,
+also in native code; a signal within a second counts as the same notice, since a batch system and
+the launcher may both send it.
 
-Programs that handle SIGTERM themselves do as they like. In a job of fixed size, and before the job
-has been joined, SIGTERM ends the process, as ever.
+Programs that handle SIGTERM themselves are unaffected. In a job of fixed size, and before the job
+has been joined, SIGTERM ends the process as usual.
 """
 
 import contextlib
@@ -19,13 +20,13 @@ import traceback
 from stretto import _core, followers, session
 
 PATIENCE_S = 20.0
-_COMMIT_S = 10.0  # That a program's next commit is waited for.
-_STATUS = 0  # That the process ends with: it has done its part.
-_SAME_S = 1.0  # Within it a notice reaches all processes of a worker.
-# What DataLoader says of a process of its own that a notice has ended.
+_COMMIT_S = 10.0  # Timeout for the program's next commit.
+_STATUS = 0  # Exit status: the process has done its part.
+_SAME_S = 1.0  # A notice reaches all processes of a worker within it.
+# DataLoader's errors for a worker process of its own that a notice has ended.
 _LOADER_ENDED = re.compile(r"DataLoader worker \(pid.*(exited unexpectedly|signal: Terminated)")
 _LOADER_TOLD = re.compile(r"DataLoader worker \(pid.*signal: Terminated")
-_LOADER_WAITS = "_try_get_data"  # The function of DataLoader that hears of its processes.
+_LOADER_WAITS = "_try_get_data"  # The function of DataLoader that monitors its processes.
 
 _is_wanted = False
 _watch = None
@@ -33,8 +34,8 @@ _has_hook = False
 
 
 def watch():
-    """From now on this process, as long as it is a worker of an elastic job, leaves at a step's end
-    if it is told to."""
+    """From now on this process, while it is a worker of an elastic job, leaves at the end of a step
+    after a notice."""
     global _is_wanted
     _is_wanted = True
     if session.is_initialized():
@@ -42,7 +43,7 @@ def watch():
 
 
 def _follow(now):
-    # Once told, it stays so until the process ends.
+    # A notice holds until the process ends.
     global _watch
     if told_ago() is not None:
         return
@@ -58,7 +59,7 @@ followers.add(_follow)
 
 def _leave_when_loader_ends():
     """A notice to all processes of a worker ends those of its DataLoader, which raises an exception
-    in the program. From now on the worker leaves then, unless the program catches it."""
+    in the program. From now on the worker then leaves, unless the program catches it."""
     global _has_hook
     if _has_hook:
         return
@@ -76,7 +77,8 @@ def _leave_when_loader_ends():
 
 
 def _silence_loader():
-    # Its handler of SIGCHLD raises for each process of it that ends, also in the middle of this.
+    # DataLoader's SIGCHLD handler raises for each of its processes that ends, also during this
+    # call.
     while threading.current_thread() is threading.main_thread():
         try:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -92,12 +94,12 @@ def _is_by_notice(error):
     if not is_cut and not any(map(_LOADER_ENDED.search, texts)):
         return False
     if told_ago() is None and (is_cut or any(map(_LOADER_TOLD.search, texts))):
-        threading.Event().wait(_SAME_S)  # This process may be told next.
+        threading.Event().wait(_SAME_S)  # This process may get the notice next.
     return told_ago() is not None and session.is_initialized()
 
 
 def _texts_of(error):
-    # Also of the exceptions that it came of, as a traceback shows them: they may form a circle.
+    # Includes chained exceptions, as a traceback does: they may form a cycle.
     texts = {}
     while error is not None and id(error) not in texts:
         texts[id(error)] = str(error)
@@ -107,18 +109,18 @@ def _texts_of(error):
 
 
 def told_ago():
-    """How many seconds ago this process was told to leave; None if it was not."""
+    """Seconds since this process got the notice; None without one."""
     return None if _watch is None else _watch.told_ago()
 
 
 def _say(words):
-    os.write(2, f"stretto: this worker {words}\n".encode())  # Also amid another write.
+    os.write(2, f"stretto: this worker {words}\n".encode())  # Safe within another write.
 
 
 def leave_if_told(after_commit=False, amid_round=False):
-    """A step has ended. Leaves the job and raises SystemExit, if this worker is to leave; of a
-    program with a state at its next commit, and amid a round of local steps at its end, unless that
-    takes long. In a thread other than the main one it ends the process in place of SystemExit."""
+    """A step has ended. Leaves the job and raises SystemExit, if this worker has a notice; a
+    program with a state leaves at its next commit, and within a round of local steps at its end,
+    unless that takes long. In a thread other than the main one it ends the process instead."""
     waited = told_ago()
     if waited is None:
         if _watch is not None:
@@ -139,7 +141,7 @@ def _leave(waited):
 
 
 def _end_process():
-    # SystemExit would end this thread alone, and the main thread would go on without the job.
+    # SystemExit would end this thread only, and the main thread would continue without the job.
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):  # None, broken or closed.
             stream.flush()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coming again to an elastic job that has lost this worker, though its process lives: its link was
-away for longer than STRETTO_DEAD_AFTER_S, or it was stopped. The others have gone on meanwhile. The
-process comes in as a newcomer does, before a step, and gets what the others have.
+"""Rejoining an elastic job that has expelled this worker, whose process is running: its link was
+down for longer than STRETTO_DEAD_AFTER_S, or it was stopped. The others have continued. The process
+joins like a new worker, before a step, and gets the current state.
 """
 
 import sys
@@ -10,25 +10,25 @@ from typing import List
 
 from stretto import errors, session
 
-# A link that passes little, such as a hello, and no data lets a worker come in and be lost again;
-# each time all others wait for it.
+# A link that passes little, such as a hello, and no data lets a worker join and be lost again; all
+# others wait for it each time.
 _MOST_IN_VAIN = 3
-_IN_VAIN_S = 10.0  # Who is lost so soon after it came again has come in vain.
+_IN_VAIN_S = 10.0  # A worker that is lost this soon after its rejoin has failed to rejoin.
 
-_came: List[float] = []  # When, each time in vain but perhaps the last.
+_came: List[float] = []  # Times of the rejoins that failed; the last one may have succeeded.
 
 
 def may_return(error):
-    """True if the error says that the job goes on without this worker, which can come again."""
+    """True if the error says that the job continues without this worker, which can rejoin."""
     return (isinstance(error, errors.Error) and session.is_initialized()
             and session.current().lost_as != 0)
 
 
 def come_again(error):
-    """Joins the job again, in the place of the worker that this process was. Waits as long for the
-    link as who begins waits for others. Raises `error`, by which the program has heard of it, if
-    the job is over, has no place left, or has lost this worker several times in a row soon after
-    it came."""
+    """Rejoins the job, in the place of the worker that this process was. Waits for the link as long
+    as a starting worker waits for the others. Raises `error`, which reported the loss, if the job
+    is over, has no free rank, or has lost this worker several times in a row soon after a
+    rejoin."""
     before, began = session.current(), time.monotonic()
     former = before.lost_as
     _say(f"is lost to its job, and tries to come in again: {error.cause}")
@@ -46,7 +46,7 @@ def come_again(error):
             session.come_again(former)
             break
         except errors.Error as failed:
-            if type(failed) not in (errors.PeerLost, errors.LinkBroken):  # Lost again, on its way.
+            if type(failed) not in (errors.PeerLost, errors.LinkBroken):  # Lost while rejoining.
                 _say(f"could not come in again: {type(failed).__name__}: {failed}")
                 raise error from failed
             _came.append(time.monotonic())
@@ -55,8 +55,8 @@ def come_again(error):
 
 
 def between_steps(error):
-    """The same, of a program without a state: it goes on where its steps are made. One that has a
-    state goes back to what was committed."""
+    """As come_again(), for a program without a state: it continues where its steps are made. A
+    program with a state goes back to the last commit."""
     return may_return(error) and not session.current().has_state
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This process's membership in a job: joined when first needed, left once, and the tensors that
-were declared through it. One program has one session at a time; `current()` is it.
+"""This process's membership in a job: joined when first needed, left once, and the tensors declared
+through it. A program has one session at a time, `current()`.
 
-A program that was started by itself, without a scheduler, is a job of one: every exchange gives
-back what it was given, so that a training script runs unchanged while it is being written.
+A program started without a scheduler is a job of one: every exchange returns its input, so that a
+training script runs unchanged during development.
 """
 
 import atexit
@@ -19,16 +19,16 @@ from typing import NamedTuple, Optional
 from stretto import _core, closing, environment, errors, followers, interrupts, notices, reporting
 from stretto.scopes import Scope
 
-_LAST_PATIENCE_S = 10.0  # As a C++ Worker's that is destroyed.
+_LAST_PATIENCE_S = 10.0  # As in the C++ Worker's destructor.
 
 
 class Session:
-    """Thread: any. Every exchange is a call on the same names at all workers, in any order of
-    names, but for one name in the same order."""
+    """Thread: any. Every exchange is a call on the same names at all workers; calls on one name
+    must have the same order everywhere."""
 
     def __init__(self, place, former=0):
         self.place = place
-        self._former = former  # Who this process was in the job that has lost it.
+        self._former = former  # The previous incarnation, which the job has expelled.
         self.joined_in_s = 0.0
         self._worker = None
         self._job = None
@@ -39,32 +39,32 @@ class Session:
         self._scopes = collections.defaultdict(set)
         self._sat_out = 0
         self.begun = 0  # Exchanges of this worker.
-        self.refusal = None  # Why it exchanges nothing more.
-        self.told_of_loss = False  # What the first one means for the program.
-        self._seats_in = None  # Those that all have agreed on, if they do.
-        self._newcomers = 0  # That came when this one did,
-        self.came_late = False  # to a job that ran.
-        self._seat = None  # Of one that came to a job that ran.
-        self._order = list(range(place.size))  # Of seats, as that of ranks.
-        self.is_new = place.late  # In that job, and has nothing of the others yet.
-        self.has_state = False  # The program tells itself where others may come in.
-        self.optimizers = []  # Weakly, what is to be given to those,
-        self.modules = []  # also weakly, by their exchanges,
-        self.apart = []  # optimizers in other modes than sync, the same way,
-        self.alike = {}  # and tensors that were made alike, by name.
-        self.step_scope = None  # The kind of scope in which the program's steps begin.
-        self.healing = None  # What those who came lack, while they do: for stretto.torch.
+        self.refusal = None  # Why further exchanges are refused.
+        self.told_of_loss = False  # The first loss was explained to the program.
+        self._seats_in = None  # The seats that all workers have agreed on, if so.
+        self._newcomers = 0  # Workers that joined together with this one,
+        self.came_late = False  # which joined a running job.
+        self._seat = None  # Of a worker that joined a running job.
+        self._order = list(range(place.size))  # Seats in the order of ranks.
+        self.is_new = place.late  # In that job, without its state yet.
+        self.has_state = False  # The program itself chooses where workers join.
+        self.optimizers = []  # Weak references to the objects whose state joiners get:
+        self.modules = []  # modules, by their exchanges,
+        self.apart = []  # optimizers in other modes than sync,
+        self.alike = {}  # and tensors that a broadcast made equal, by name.
+        self.step_scope = None  # The kind of scope whose exchanges start the program's steps.
+        self.healing = None  # The state that joiners still lack, for stretto.torch.
         self.pace = None  # Of the program's steps.
-        self.keeping = None  # What is known of checkpoints, for stretto.torch.
-        self.resumed = False  # It has left a job before, in which things may have been wrapped.
-        self.listens = False  # This one gives no gradients, as it lacks parameters.
+        self.keeping = None  # State of checkpoints, for stretto.torch.
+        self.resumed = False  # It left a job before, in which objects may have been wrapped.
+        self.listens = False  # This worker gives no gradients: it lacks parameters.
         if place.rank < 0:
-            self.worker()  # The scheduler chooses the rank.
+            self.worker()  # The scheduler assigns the rank.
 
     @property
     def rank(self):
-        """This worker's place among those who are in, from 0; before it comes into a job that runs
-        the last one of those that there may be."""
+        """This worker's index among the members, from 0; before it has joined a running job, the
+        highest possible rank."""
         if self._worker is None and self.is_new:
             return self.place.size - 1
         if self._seats_in is not None:
@@ -74,29 +74,29 @@ class Session:
 
     @property
     def seat(self):
-        """The same among all who were there at first: it stays as it is when others are lost. Who
-        comes later gets a free one; None before that."""
+        """This worker's index among the initial workers; it does not change when others are lost. A
+        joining worker gets a free one; None before that."""
         return self._seat if self.came_late else self.place.rank
 
     @property
     def seats(self):
-        """How many these were."""
+        """The number of initial workers."""
         return self.place.size
 
     @property
     def elastic(self):
-        """True if the job goes on without workers that are lost. Joins it if that has not been
+        """True if the job continues after the loss of workers. Joins it if that has not been
         done."""
         return not self.alone and self.worker().elastic
 
     @property
     def in_elastic_job(self):
-        """True while it is in a job that goes on without workers that are lost."""
+        """True while it is in a job that continues after the loss of workers."""
         return self._worker is not None and not self.is_child() and self._worker.elastic
 
     @property
     def job(self):
-        """What tells the job that was joined from others; None if none was."""
+        """A value that identifies the joined job; None before joining."""
         return self._job
 
     @property
@@ -109,12 +109,12 @@ class Session:
 
     @property
     def seats_in(self):
-        """The seats of those who are in, in order, as all have agreed; None: they have not."""
+        """The seats of the members, in order, as all have agreed; None without an agreement."""
         return self._seats_in
 
     def agree_on(self, seats):
-        """From now on rank and size are those among these seats, and change only by this: all
-        workers call it at the same place of their programs."""
+        """Computes rank and size from these seats from now on; only this call changes them: all
+        workers make it at the same point of their programs."""
         self._seats_in = tuple(self.in_order(seats))
 
     def in_order(self, seats):
@@ -122,48 +122,48 @@ class Session:
         return sorted(seats, key=self._order.index)
 
     def take_seats(self, order, mine=None):
-        """Others have come: this is the order now, and if this is one of them its own seat."""
+        """Sets the order after workers have joined, and if this is one of them its own seat."""
         self._order = list(order) + [seat for seat in range(self.seats) if seat not in order]
         if mine is not None:
             self._seat = mine
 
     def next_step(self):
-        """A step begins, here and at all other workers. Returns how many workers take part from
-        now on that did not before; none in a job of fixed size."""
+        """A step starts, here and at all other workers. Returns the number of workers that take
+        part from now on and did not before; 0 in a job of fixed size."""
         return self._beginning().next_step()[0] if self.elastic else 0
 
     def come_in(self):
-        """Joins a job that runs, and returns how many do at this step. Then it takes part in the
-        others' exchanges, and has no seat yet."""
+        """Joins a running job, and returns the number of workers that join at this step. From then
+        on it takes part in the exchanges, without a seat yet."""
         self.worker()
         self.is_new = False
         return self._newcomers
 
     @property
     def present(self):
-        """Workers that are in the job by the last view, which others may not have heard of yet."""
+        """Members of the job by the latest view, which other workers may not have received yet."""
         return self.place.size if self._worker is None else self._worker.size
 
     @property
     def present_rank(self):
-        """This worker's rank by the last view."""
+        """This worker's rank by the latest view."""
         return self.worker().rank
 
     @property
     def alone(self):
-        """True if there is nobody to exchange with."""
+        """True if there are no peers."""
         return self.place.alone or self.is_new
 
     @property
     def lost_as(self):
-        """Not 0 if the job, which is elastic, goes on without this worker: who it was there."""
+        """This worker's former member id if the elastic job has expelled it, else 0."""
         return 0 if self._worker is None or self.is_child() else self._worker.lost_as
 
     def successor(self, former):
-        """This process in the same job again, as a newcomer; `former` is who it was there. Raises
-        what prevents it."""
+        """The session that rejoins the same job; `former` is this process's previous member id.
+        Raises the error that prevents it."""
         self._let_go()
-        self._worker, self._left = None, True  # It listens where the next one will.
+        self._worker, self._left = None, True  # The next worker will listen at its address.
         place = dataclasses.replace(self.place, rank=-1, late=True)
         after = Session(place, former)
         after.has_state, after.step_scope = self.has_state, self.step_scope
@@ -181,7 +181,7 @@ class Session:
         return os.getpid() != self._owner
 
     def is_inherited(self):
-        """True in a child of the process that made it. Raises UsedAfterFork if that one has
+        """True in a child of the process that made it. Raises UsedAfterFork if the parent has
         joined a job."""
         inherited = os.getpid() != self._owner
         if inherited and self._worker is not None:
@@ -190,7 +190,7 @@ class Session:
 
     def worker(self):
         """The C++ worker; joins the job if that has not been done. Raises RendezvousTimeout if
-        not everybody comes."""
+        members are missing."""
         if os.getpid() != self._owner:
             raise errors.UsedAfterFork()
         worker = self._worker
@@ -224,11 +224,10 @@ class Session:
     def declare(self, name, dtype, elements, rule="sum", deterministic=False, codec=None,
                 bulk=False, shape="", exchange=None):
         """The tensor of that name, in mode sync: by `rule` the sum, mean, min, max or product over
-        all workers. `codec` is how an f32 one travels; None: as STRETTO_CODEC says. `bulk`
-        lets it use links better, and others that are more urgent wait some milliseconds for it.
-        `shape` is only compared. `exchange` is the way that it goes, one of
-        stretto.torch.core.ways.EXCHANGES, a Quorum or Backups; None: place.usual_way. Raises
-        Mismatch if it was declared otherwise, here or elsewhere."""
+        all workers. `codec` encodes f32 tensors; None: as in STRETTO_CODEC. `bulk` lets it use
+        links better, but delays more urgent tensors by some milliseconds. `shape` is only compared.
+        `exchange` is the strategy, one of stretto.torch.core.ways.EXCHANGES, a Quorum or Backups;
+        None: place.usual_way. Raises Mismatch if it was declared differently, here or elsewhere."""
         codec = codec if dtype == "f32" else None
         given, exchange = exchange, exchange or self.place.usual_way
         key = (name, dtype, elements, rule, deterministic, codec, bulk, shape, exchange)
@@ -256,31 +255,31 @@ class Session:
         return worker
 
     def may_encode(self, codec):
-        """Whether an f32 tensor that is declared with `codec` may travel through one."""
+        """True if an f32 tensor declared with `codec` may be sent encoded."""
         return bool(environment.text("STRETTO_CODEC")) if codec is None else codec != "none"
 
     def push_pull(self, routes, priority, owner):
-        """Begins to exchange some (tensor, source address, target address, bytes), and returns
+        """Starts an exchange of some (tensor, source address, target address, bytes), and returns
         the ticket. `owner` is kept until their memory is free again."""
         return self._beginning().push_pull(routes, priority, owner)
 
     def push(self, tensor, place, priority, owner):
-        """Begins to give the (address, bytes) to the tensor's round, without getting its value."""
+        """Starts to push (address, bytes) into the tensor's round, without pulling its value."""
         return self._beginning().push(tensor, place, priority, owner)
 
     def listen(self, tensor, place, priority, owner):
-        """Begins to get the value of the tensor's round into the (address, bytes), if there are
-        any, without giving to it."""
+        """Starts to pull the value of the tensor's round into (address, bytes), if given, without a
+        contribution."""
         return self._beginning().listen(tensor, place, priority, owner)
 
     def broadcast(self, tensor, address, bytes_, root, owner):
-        """Begins to make everybody's memory what that of `root` is; returns the ticket."""
+        """Starts a broadcast of the memory of `root` to all workers; returns the ticket."""
         return self._beginning().broadcast(tensor, (address, bytes_), root, 0, owner)
 
     @contextlib.contextmanager
     def span(self, kind):
-        """Tells traces that the program does this meanwhile: 'compute', 'input' or 'stage', which
-        is copying to or from a device. Costs next to nothing while nobody traces."""
+        """Records the program's activity in traces: 'compute', 'input' or 'stage' (copies to or
+        from a device). Costs almost nothing without tracing."""
         worker = self._worker
         if worker is None or not worker.tracing:
             yield
@@ -292,14 +291,14 @@ class Session:
             worker.note_span(kind, begin, time.monotonic())
 
     def note_span(self, kind, begin, end):
-        """Tells traces that the program did this from `begin` to `end`, by time.monotonic()."""
+        """Records the program's activity from `begin` to `end`, by time.monotonic(), in traces."""
         worker = self._worker
         if worker is not None:
             worker.note_span(kind, begin, end)
 
     def report(self, values):
-        """Tells who looks at the job how its program does: {"loss": 0.31}. Before the job is
-        joined, and alone, nobody hears it."""
+        """Reports the program's values to observers: {"loss": 0.31}. Ignored before the job is
+        joined, and in a job of one."""
         numbers = reporting.numbers_of(values)
         worker = None if self.is_inherited() else self._worker
         for name, number in numbers.items() if worker is not None else ():
@@ -307,9 +306,9 @@ class Session:
 
     @contextlib.contextmanager
     def pause(self, what):
-        """The program does something else meanwhile, such as 'evaluation': nobody calls it a
-        standstill that others wait for this worker. Alone it does nothing."""
-        if self.is_inherited() or self._worker is None:  # Nobody can wait for it yet.
+        """The program does other work meanwhile, such as 'evaluation': waits for this worker are
+        not reported as a stall. Has no effect in a job of one."""
+        if self.is_inherited() or self._worker is None:  # No worker can wait for it yet.
             yield
             return
         pause = self._worker.pause(str(what))
@@ -319,21 +318,21 @@ class Session:
             pause.end()
 
     def note_ending(self):
-        """Tells those who wait for this worker that its program ends."""
+        """Tells the workers that wait for this one that its program ends."""
         worker = self._worker
         if worker is not None and os.getpid() == self._owner:
             worker.note_ending()
 
     def new_scope(self, kind, first=None):
-        """The scope of one of the things of a kind, such as optimizers, which every worker makes
-        in the same order. `first` is the prefix of the first, if it is to have one of its own."""
+        """The scope of an object of a kind, such as an optimizer; every worker creates them in the
+        same order. `first` is the prefix of the first object, if it differs."""
         number = max(self._scopes[kind], default=0) + 1
         self._scopes[kind].add(number)
         return Scope(kind, number, f"{kind}{number}/" if number > 1 or first is None else first)
 
     def keep_scope(self, scope):
-        """The same scope as in the job before, for what was made there. ValueError if another
-        thing has got it meanwhile."""
+        """Reuses the scope of the previous job for an object created there. ValueError if another
+        object has taken it since."""
         if scope.number in self._scopes[scope.kind]:
             raise ValueError(
                 f"since resume() another {scope.kind} was made with the names of this one, which "
@@ -341,27 +340,27 @@ class Session:
         self._scopes[scope.kind].add(scope.number)
 
     def barrier(self):
-        """Returns when every worker has called it as often as this one."""
+        """Returns when every worker has called it as often as this worker."""
         if not self.alone:
             self._beginning().barrier()
 
     def sit_out(self):
-        """Waits until every worker has called it; until then this one takes part in the others'
-        sums and means with nothing. Returns the rank of who called it last."""
+        """Waits until every worker has called it; until then this worker takes part in the others'
+        sums and means with an empty contribution. Returns the rank of the last caller."""
         last = self.rank if self.alone else self._beginning().sit_out()
         self._sat_out += 1
         return last
 
     @property
     def era(self):
-        """How often all workers sat out. What was agreed before may be unknown to who did not take
-        part."""
+        """How often all workers were paused. A worker that did not take part may not know earlier
+        agreements."""
         return self._sat_out
 
     def leave(self, patience=None):
-        """Leaves the job, after all that is in flight has ended. If that takes longer than
-        `patience` seconds, abandons it and raises Timeout. Does nothing in a forked child or if it
-        was left before."""
+        """Leaves the job, after all operations in flight have ended. If that takes longer than
+        `patience` seconds, abandons it and raises Timeout. Does nothing in a forked child or after
+        a previous leave."""
         if os.getpid() != self._owner:
             return
         self._let_go()
@@ -372,7 +371,7 @@ class Session:
         try:
             worker.leave(patience)
         except (errors.Timeout, KeyboardInterrupt):
-            worker.abandon()  # With the memory that is in use.
+            worker.abandon()  # Also the memory in use.
             raise
         finally:
             followers.tell(self)
@@ -382,7 +381,7 @@ class Session:
             self.keeping.let_go()
 
     def abandon(self):
-        """At an end by an error: leaves without a wait, so that the others learn of it at once."""
+        """After an error: leaves without waiting, so that peers are told immediately."""
         worker, self._worker, self._left = self._worker, None, True
         if worker is not None and os.getpid() == self._owner:
             worker.abandon()
@@ -390,7 +389,7 @@ class Session:
 
 
 class Left(NamedTuple):
-    """What remains of a session that was left."""
+    """The remaining state of a session that was left."""
 
     place: environment.Place
     job: Optional[tuple]  # None: it had not joined.
@@ -415,18 +414,17 @@ def current():
 
 
 def place_now_or_before():
-    """Where this process stands in its job, or stood in the one that it has left. ValueError
-    before init()."""
+    """This process's place in its job, or in the job that it has left. ValueError before init()."""
     return (_current or _before or current()).place
 
 
 def rank_now_or_before():
-    """This process's rank in its job, or in the one that it has left. ValueError before init()."""
+    """This process's rank in its job, or in the job that it has left. ValueError before init()."""
     return (_current or place_now_or_before()).rank
 
 
 def size_now_or_before():
-    """The same of the number of workers."""
+    """Workers of its job, or of the job that it has left. ValueError before init()."""
     return (_current or place_now_or_before()).size
 
 
@@ -436,12 +434,12 @@ def is_initialized() -> bool:
 
 
 def begin(lazy=False, resumed=False):
-    """Makes this process a worker of its job, and joins it: returns when all workers are there. If
-    `lazy`, it joins when something is first exchanged. Again does nothing. Raises Refused if this
-    process has left that job, unless `resumed`: then it is another one at the same place."""
+    """Makes this process a worker of its job, and joins it: returns when all workers are present.
+    If `lazy`, it joins at the first exchange. Repeated calls do nothing. Raises Refused if this
+    process has left that job, unless `resumed`: then it rejoins at the same place."""
     global _current
     if _current is not None and _current.is_inherited():
-        _current = None  # Of the parent, which had not joined: the child may.
+        _current = None  # The parent's, which had not joined: the child may.
         atexit.unregister(_at_exit)
     if _current is None:
         place = environment.place()
@@ -457,16 +455,16 @@ def begin(lazy=False, resumed=False):
         if resumed and _before is not None:
             _current.keeping = _before.keeping
         atexit.register(_at_exit)
-        # Before the end of threads that are no daemons is waited for: atexit comes after.
+        # Runs before the interpreter waits for non-daemon threads; atexit runs after that.
         getattr(threading, "_register_atexit", atexit.register)(_note_ending)
         interrupts.tell_in_one_line()
     if not (lazy or _current.alone):
-        _current.worker()  # A newcomer, which is alone yet, joins with its first step.
+        _current.worker()  # A joining worker, in a job of one so far, joins with its first step.
 
 
 def come_again(former):
-    """This process is a worker again of the elastic job that has lost it; `former` is who it was
-    there. Raises what prevents it."""
+    """Makes this process a worker again of the elastic job that has expelled it; `former` is its
+    previous member id. Raises the error that prevents it."""
     global _current
     _current = current().successor(former)
 
@@ -482,7 +480,7 @@ def end(patience=None):
 
 
 def _note_ending():
-    # The main thread has ended; others may go on for ever, and what waits for them with them.
+    # The main thread has ended; other threads may run forever, and block the other workers.
     if _current is not None:
         _current.note_ending()
 
@@ -492,7 +490,7 @@ def _at_exit():
         if _current is not None:
             _current.abandon()
         return
-    # After the work an error is worth a line. What was not waited for, others may never join.
+    # Afterwards an error is only worth a line; peers may never join unfinished exchanges.
     try:
         end(_LAST_PATIENCE_S)
     except errors.Error as error:

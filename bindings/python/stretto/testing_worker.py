@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of stretto.testing: imports the function that a test has named, calls it, and leaves its
-result in a file of the test's own folder.
+"""A worker of stretto.testing: imports the function named by the test, calls it, and stores its
+result in a file in the test's own folder.
 """
 
 import faulthandler
@@ -15,7 +15,7 @@ import traceback
 
 from stretto import errors
 
-# What a worker's interpreter runs; the argument is the path of call.json.
+# Program of a worker's interpreter; the argument is the path of call.json.
 START = ("import json, sys; call = json.load(open(sys.argv[1])); sys.path[:] = call['path']; "
          "from stretto import testing_worker; testing_worker.main(call, sys.argv[1])")
 
@@ -40,7 +40,7 @@ def _function_at(place):
         try:
             found = importlib.util.find_spec(place["module"])
         except (ImportError, ValueError):
-            found = None  # pytest has imported it from its file alone.
+            found = None  # pytest imported it from its file alone.
     if found is not None and found.origin == place["file"]:
         return getattr(importlib.import_module(place["module"]), place["name"])
     name = "__stretto_test__" if place["module"] == "__main__" else place["module"]
@@ -52,7 +52,7 @@ def _function_at(place):
 
 
 def store(value, path):
-    """Writes what load() reads: JSON, and tensors beside it. TypeError for values of other types:
+    """Writes a value for load(): JSON, and tensors in separate files. TypeError for other types:
     nothing is pickled. Returns the path, as text."""
     tensors = []
     text = json.dumps(_encoded(value, tensors))
@@ -65,7 +65,7 @@ def store(value, path):
 
 
 def load(path):
-    """What store() has written there."""
+    """The value that store() has written there."""
     tensors = []
     if path.with_suffix(".pt").exists():
         import torch  # pylint: disable=import-outside-toplevel
@@ -74,7 +74,7 @@ def load(path):
 
 
 def _encoded(value, tensors):
-    # What JSON has no type for is a pair of a type and its parts.
+    # Types that JSON lacks are a pair of a type and its parts.
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -84,7 +84,7 @@ def _encoded(value, tensors):
         return ["dict", [[_encoded(part, tensors) for part in pair] for pair in value.items()]]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        tensors.append(value.detach().cpu().clone())  # A view's file would have its whole base.
+        tensors.append(value.detach().cpu().clone())  # A view's file would include its whole base.
         return ["tensor", len(tensors) - 1]
     raise TypeError(f"wanted None, numbers, text, lists, tuples, dicts and tensors, found a "
                     f"{type(value).__name__}: {value!r}")
@@ -103,7 +103,7 @@ def _decoded(value, tensors):
 
 
 def main(call, path):
-    """Calls the function. The process ends by itself at the deadline, and shows its stacks."""
+    """Calls the function. At the deadline the process exits and prints its stacks."""
     faulthandler.dump_traceback_later(max(call["deadline"] - time.monotonic(), 0.1), exit=True)
     folder = pathlib.Path(path).parent
     rank = int(os.environ["STRETTO_RANK"])

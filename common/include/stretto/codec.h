@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tensor is made smaller on the wire: which codec, and its numbers. Lossless unless one is
-// asked for. docs/COMPRESSION.md says what each costs and saves. Public: installed with the worker
-// API; the servers speak the same words.
+// Compression of a tensor on the wire: which codec, and its parameters. Lossless unless a codec is
+// selected. docs/COMPRESSION.md documents costs and savings. Public: installed with the worker API;
+// servers use the same types.
 //
-// A codec works on each part of a tensor by itself, for f32 only. Workers encode what they push;
+// A codec encodes each part of a tensor separately, for f32 only. Workers encode what they push;
 // servers decode it, add in f32, and in mode kSync with kSum or kMean encode the value too.
 #pragma once
 
@@ -20,13 +20,13 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-/// What a part's payload of n elements is encoded as, and how many bytes that takes (docs/WIRE.md
-/// has the formats). The numbers are the wire's; they never change.
+/// The encoding of a part's payload of n elements, and its size in bytes (formats: docs/WIRE.md).
+/// The numbers are the wire's; they never change.
 enum class Codec : std::uint8_t {
   kNone = 0,  ///< The elements themselves, 4n bytes.
-  /// Rounded to IEEE 754 binary16, 2n bytes: 11 bits are kept, and above 65,504 it is infinite.
+  /// Rounded to IEEE 754 binary16, 2n bytes: 11 significant bits, infinite above 65,504.
   kFp16 = 1,
-  /// Rounded to bfloat16, 2n bytes: 8 bits are kept, in the range of f32.
+  /// Rounded to bfloat16, 2n bytes: 8 significant bits, in the range of f32.
   kBf16 = 2,
   /// A signed byte for each element and an f32 scale for each 256, about n bytes: the error is at
   /// most 1/254 of the largest of the 256.
@@ -44,69 +44,66 @@ enum class Codec : std::uint8_t {
   kDithering = 7,
 };
 
-/// How levels of kDithering are spaced: at equal distances (QSGD), or at powers of two (natural
-/// compression).
+/// Spacing of kDithering's levels: equal distances (QSGD), or powers of two (natural compression).
 enum class DitherLevels : std::uint8_t { kLinear = 0, kNatural = 1 };
-/// What the levels of kDithering are fractions of: the largest absolute value in a part, or the
-/// part's l2 norm.
+/// The unit of kDithering's levels: the largest absolute value in a part, or the part's l2 norm.
 enum class DitherNorm : std::uint8_t { kMax = 0, kL2 = 1 };
 
-/// A codec and its numbers. Those that a codec does not use are ignored, also when workers' options
-/// are compared. check() has the ranges.
+/// A codec and its parameters. Parameters that a codec does not use are ignored, also when workers'
+/// options are compared. check() documents the ranges.
 struct CodecSpec {
   friend bool operator==(const CodecSpec&, const CodecSpec&) = default;
   Codec codec = Codec::kNone;
-  /// kTopk, kRandomk: above 0; below 1 it is the fraction of a part's elements that is sent, from 1
-  /// on how many of each part. kDithering: number of levels, a whole number from 1 to 127.
+  /// kTopk, kRandomk: above 0; below 1 the fraction of a part's elements that is sent, otherwise
+  /// their number per part. kDithering: number of levels, a whole number from 1 to 127.
   double k = 0;
   bool scaling = false;  ///< kOnebit: signs times the mean of |x|, not times 1.
-  /// What encoding lost is added to the next contribution (Seide et al., INTERSPEECH 2014). Takes
+  /// The encoding error is added to the next contribution (Seide et al., INTERSPEECH 2014). Takes
   /// memory of the tensor's size where it is encoded. With a codec only.
   bool error_feedback = false;
   /// Nesterov's momentum, at the worker, before error feedback and encoding. Takes memory of the
   /// tensor's size there. With a codec only.
   bool momentum = false;
   double mu = 0.9;  ///< Of the momentum: at least 0 and below 1.
-  /// kRandomk, kDithering: of their random numbers. One seed gives the same bits on every machine.
+  /// kRandomk, kDithering: seed of their random numbers. It gives the same bits on every machine.
   std::uint64_t seed = 0;
   DitherLevels levels = DitherLevels::kLinear;
   DitherNorm norm = DitherNorm::kMax;
 
-  /// True if what arrives may differ from what was sent: for all codecs but kNone.
+  /// True if decoded values may differ from the originals: for all codecs but kNone.
   bool lossy() const { return codec != Codec::kNone; }
-  /// The codec and the numbers that it uses: "topk(k=0.01) ef".
+  /// The codec and its used parameters: "topk(k=0.01) ef".
   std::string describe() const;
 };
 
-/// Most levels of kDithering: a level and a sign fit 8 bits.
+/// Maximum of kDithering's levels: a level and a sign fit 8 bits.
 inline constexpr unsigned kMaxDitherLevels = 127;
 
 /// "none", "fp16", "bf16", "int8", "onebit", "topk", "randomk", "dithering"; "unknown" for a number
 /// that is no Codec.
 std::string_view name_of(Codec codec);
 
-/// Ok, or kInvalidArgument with what is wrong: an unknown codec, k or mu out of range or not
-/// finite, error feedback or momentum without a codec. Users and the wire meet the same check.
+/// Ok, or kInvalidArgument with the cause: an unknown codec, k or mu out of range or not finite,
+/// error feedback or momentum without a codec. The API and the wire use the same check.
 Status check(const CodecSpec& spec);
 
-/// Keys and values as BytePS's users write them: compressor, k, scaling, ef, momentum, mu, seed,
+/// Keys and values as users of BytePS write them: compressor, k, scaling, ef, momentum, mu, seed,
 /// partition, normalize, fp16; or under the names that BytePS itself sends to its servers
-/// (compressor_type, compressor_k, ...). Nothing at all is no codec. kInvalidArgument for an
-/// unknown key or value, keys without a compressor, and fp16 beside another compressor.
+/// (compressor_type, compressor_k, ...). An empty map is no codec. kInvalidArgument for an unknown
+/// key or value, keys without a compressor, and fp16 next to another compressor.
 Result<CodecSpec> codec_from(const std::map<std::string, std::string>& parameters);
-/// The same as one text: "onebit,scaling=true,ef=vanilla"; "none" or nothing is no codec. A key
-/// that occurs twice is kInvalidArgument.
+/// The same as one text: "onebit,scaling=true,ef=vanilla"; "none" or an empty text is no codec. A
+/// repeated key is kInvalidArgument.
 Result<CodecSpec> codec_from(std::string_view text);
 
-/// Which tensors get which codec where the program does not say (STRETTO_CODEC): by name pattern,
-/// the first that matches, and not below a size. Only f32 tensors ever get one. Thread: any (a
-/// value).
+/// Codecs by tensor name where the program does not set one (STRETTO_CODEC): the first matching
+/// pattern decides, above a minimum size. Only f32 tensors ever get a codec. Thread: any (a value).
 class CodecPolicy {
  public:
-  CodecPolicy() = default;  ///< Nobody gets one.
-  /// "*.bias=none;*=topk,k=0.01,ef=vanilla": patterns with * and ?, each with a codec. One codec
-  /// alone is for all names. Tensors below `min_bytes` bytes get none. kInvalidArgument for an
-  /// empty rule, a codec that codec_from() refuses, and more than 64 KiB of text.
+  CodecPolicy() = default;  ///< No tensor gets a codec.
+  /// "*.bias=none;*=topk,k=0.01,ef=vanilla": patterns with * and ?, each with a codec. A codec
+  /// alone applies to all names. Tensors below `min_bytes` bytes get none. kInvalidArgument for an
+  /// empty rule, a codec that codec_from() rejects, and more than 64 KiB of text.
   static Result<CodecPolicy> parse(std::string_view text, std::uint64_t min_bytes);
 
   /// The codec of a tensor with this name, type and size in bytes; kNone if no rule matches.

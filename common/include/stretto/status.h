@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How failure is told: whatever a peer, a user, a file, a device or the network can cause is a
-// Status or a Result, never a crash and never an exception. Public: installed with the worker API.
+// How failure is reported: errors that a peer, user, file, device or the network can cause are a
+// Status or a Result, never a crash or an exception. Public: installed with the worker API.
 //
 //   stretto::Result<stretto::Tensor> tensor = worker.declare("w", stretto::Dtype::kF32, 1000);
 //   if (!tensor.ok()) return tensor.status();   // or: worker.declare(...).or_exit()
 //   use(*tensor);
 //
-// Both are [[nodiscard]]: an outcome that nobody looks at is a warning of the compiler.
+// Both are [[nodiscard]]: the compiler warns of an ignored outcome.
 #pragma once
 
 #include <cstdint>
@@ -20,39 +20,39 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-/// What went wrong, in the words that scripts may rely on. The numbers are the wire's; they never
-/// change. Whether an operation that failed has taken effect: kInvalidArgument, kRefused and
-/// kUnsupported say no; of the others that is not known, unless the text or the function says so.
-/// In a job kPeerLost to kLinkBroken are its end: every later call fails with the same cause.
+/// Error codes. Scripts may rely on the names; the numbers are the wire's and never change. Whether
+/// a failed operation has taken effect: not with kInvalidArgument, kRefused and kUnsupported; with
+/// the others it is unknown, unless the text or the function documents it. In a job kPeerLost to
+/// kLinkBroken are fatal: every later call fails with the same cause.
 enum class Code : std::uint8_t {
   kOk = 0,
-  /// The caller's value cannot be used; nothing was changed. A bug of the program or its
-  /// configuration; the cause says what is wanted.
+  /// The caller's value is invalid; nothing was changed. A bug of the program or its configuration;
+  /// the cause describes valid values.
   kInvalidArgument = 1,
-  /// Two workers disagree on a tensor: shape, dtype, options, root or round; or stored state is of
-  /// something else. All who are concerned get it, with both descriptions.
+  /// Two workers disagree on a tensor: shape, dtype, options, root or round; or stored state
+  /// belongs to another tensor. All affected workers get it, with both descriptions.
   kMismatch = 2,
-  /// A deadline passed; the outcome is unknown unless the text says so. Somebody is slow, or the
-  /// others are not where this call is.
+  /// A deadline passed; the outcome is unknown unless the text states it. A peer is slow, or other
+  /// workers have not made this call.
   kTimeout = 3,
-  /// Not everybody joined in time; the text names who is missing.
+  /// Some members did not join in time; the text names them.
   kRendezvousTimeout = 4,
-  /// The far end does not accept this process: wrong token, protocol, world size, rank or
-  /// incarnation; the text says what was wanted and found (never a token).
+  /// The peer rejects this process: wrong token, protocol, world size, rank or incarnation; the
+  /// text contains wanted and found (never a token).
   kRefused = 5,
-  /// A worker crashed, fell silent or left too early; of RPC, the link to the peer has ended.
+  /// A worker crashed, stopped responding or left too early; for RPC, the connection has ended.
   kPeerLost = 6,
-  /// A server crashed, fell silent or was asked to end. What it held is gone.
+  /// A server crashed, stopped responding or was asked to end. Its data is gone.
   kServerLost = 7,
-  /// The scheduler did, or this process cannot reach it any more.
+  /// The scheduler failed likewise, or this process cannot reach it any more.
   kSchedulerLost = 8,
-  /// A connection ended although both ends live; the scheduler decides what that means.
+  /// A connection ended although both peers live; the scheduler decides what follows.
   kLinkBroken = 9,
-  /// Bytes from outside (the network, a file) that are damaged or not Stretto's.
+  /// Data from outside (the network, a file) that is damaged or not Stretto's.
   kMalformed = 10,
-  /// Not in this build, on this kernel or for this combination; of RPC, no such method.
+  /// Not in this build, on this kernel or for this combination; for RPC, no such method.
   kUnsupported = 11,
-  /// Memory, descriptors, ports or another limit: the text says how much is needed and there is.
+  /// Memory, descriptors, ports or another limit: the text has the required and available amounts.
   kResource = 12,
   /// The operation was cancelled, or the job or this object ended first.
   kCancelled = 13,
@@ -60,20 +60,20 @@ enum class Code : std::uint8_t {
   kNetwork = 14,
   /// A signal asked this process to end.
   kInterrupted = 15,
-  /// The job goes on, but without a worker that this call needed: a broadcast's root. Nothing was
-  /// changed. All workers that take part get it, so that all can begin again.
+  /// The job continues, but without a worker that this call needed: a broadcast's root. Nothing was
+  /// changed. All participating workers get it, so that all can retry.
   kMembersChanged = 16,
-  /// A contribution had elements that are NaN or infinite, and its tensor is told not to take those
+  /// A contribution had elements that are NaN or infinite, and its tensor rejects those
   /// (NonFinite). The text names worker, tensor and element.
   kNotFinite = 17,
 };
 
-/// "PeerLost" and so on, as error lines have it; "Unknown" for a number that is no Code.
+/// "PeerLost" and so on, as in error lines; "Unknown" for a number that is no Code.
 std::string_view name_of(Code code);
 
-/// Outcome of a call: ok, or a code with a sentence that says what was wanted, what was found and
-/// what to do. An ok status has no texts, takes one pointer, and costs no memory. Thread: any (a
-/// value: const members may be called by several threads at once, the others by one).
+/// Outcome of a call: ok, or a code with a sentence about what was wanted, what was found and the
+/// remedy. An ok status has no texts, takes one pointer, and costs no memory. Thread: any (a value:
+/// several threads may call const members at once, one thread the others).
 class [[nodiscard]] Status {
  public:
   Status() = default;  ///< Ok.
@@ -89,25 +89,24 @@ class [[nodiscard]] Status {
   Status& operator=(Status&&) noexcept = default;
   ~Status() = default;
 
-  /// True if nothing went wrong. What was moved from is ok too.
+  /// True if there is no error. A moved-from status is ok too.
   bool ok() const { return !words_ || words_->code == Code::kOk; }
   Code code() const { return words_ ? words_->code : Code::kOk; }
-  /// The texts; empty where nothing was said. References last as long as this status is neither
-  /// changed nor destroyed.
+  /// The texts; empty if not set. References are valid until this status is changed or destroyed.
   const std::string& cause() const { return words().cause; }
   const std::string& peer() const { return words().peer; }
   const std::string& operation() const { return words().operation; }
 
-  /// The node that caused it, such as "worker 3". Kept if already said.
+  /// The node that caused the error, such as "worker 3". Keeps an earlier value.
   Status with_peer(std::string_view peer) &&;
-  /// What was being done, such as "push_pull 'fc1.weight'". Kept if already said.
+  /// The failed operation, such as "push_pull 'fc1.weight'". Keeps an earlier value.
   Status with_operation(std::string_view operation) &&;
 
   /// "PeerLost: cause", or "Ok"; in one line: control characters are escaped.
   std::string text() const;
-  /// `ERROR <code> role=<r> rank=<r> peer=<p> op=<o> cause=<c>`: the one line that a failed process
-  /// prints last. `role` and `rank` say who is speaking; a rank below 0 is written as "-", as is
-  /// every text that is empty.
+  /// `ERROR <code> role=<r> rank=<r> peer=<p> op=<o> cause=<c>`: the last line of a failed process.
+  /// `role` and `rank` identify the process; a rank below 0 is written as "-", as is every empty
+  /// text.
   std::string error_line(std::string_view role, std::int64_t rank) const;
 
   /// Unless ok: flushes stdout, prints the error line on stderr, and calls std::exit(1), which runs
@@ -128,10 +127,10 @@ class [[nodiscard]] Status {
   };
   const Words& words() const;
 
-  std::unique_ptr<Words> words_;  // None: ok. Most are, and those cost nothing.
+  std::unique_ptr<Words> words_;  // None: ok, the common case without cost.
 };
 
-/// A T, or the Status that says why there is none. Thread: as a T.
+/// A T, or the Status of its failure. Thread: as a T.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -143,10 +142,10 @@ class [[nodiscard]] Result {
 
   /// True if there is a value.
   bool ok() const { return std::holds_alternative<T>(state_); }
-  /// Why there is none, as a copy; ok if there is one.
+  /// The error, as a copy; ok if there is a value.
   Status status() const { return ok() ? Status() : std::get<Status>(state_); }
 
-  /// The value; calling it on an error is a bug of the caller's and ends the process (abort): ask
+  /// The value; calling it on an error is a bug of the caller's and ends the process (abort): check
   /// ok() first.
   T& operator*() & { return *require(); }
   const T& operator*() const& { return *const_cast<Result*>(this)->require(); }
@@ -154,7 +153,7 @@ class [[nodiscard]] Result {
   T* operator->() { return require(); }
   const T* operator->() const { return const_cast<Result*>(this)->require(); }
 
-  /// The value, moved out; of an error what Status::or_exit() does. For programs, not libraries.
+  /// The value, moved out; on an error calls Status::or_exit(). For programs, not libraries.
   T or_exit() && {
     status().or_exit();
     return std::move(*require());

@@ -53,7 +53,7 @@ std::string_view name_of(Dtype dtype);
 using Rank = std::uint32_t;
 
 /// A node's identity for the whole job, given by the scheduler when it joins. Never used twice,
-/// also not for a process of the same rank, so it is an incarnation too; 0 is nobody.
+/// also not for a process of the same rank, so it is an incarnation too; 0 is no process.
 using NodeId = std::uint32_t;
 
 /// A length of time in nanoseconds, signed. Duration::max() as a limit means none.

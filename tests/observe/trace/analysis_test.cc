@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where 50 ms are lost is found, whoever loses them; overlap, efficiency and order of frames.
+// Finds a loss of 50 ms in any node, and checks overlap, efficiency and order of frames.
 #include "observe/trace/analysis.h"
 
 #include <gtest/gtest.h>
@@ -84,19 +84,19 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, Injected,
                                          Where::kBusy, Where::kStopped, Where::kWorkerStopped,
                                          Where::kCodec));
 
-// With one worker and one server all is slow in that iteration, and what is usual is the others'.
+// With one worker and one server the whole iteration is slow: only other iterations are typical.
 TEST(Analysis, AnIterationOfOneLinkIsComparedWithOtherIterations) {
   const made::Plan plan{.workers = 1, .servers = 1, .tensors = 1, .iterations = 9};
   Trace trace = made::make(plan);
   constexpr std::uint64_t kSlow = 5;
   constexpr std::int64_t kLost = 50'000'000;
-  std::int64_t from = 0;  // When the share of that round left.
+  std::int64_t from = 0;  // When the contribution to that round left.
   for (const TraceRecord& record : trace.nodes[1].records) {
     const bool first = from == 0 && record.round == kSlow;
     if (first && record.kind == TraceKind::kSend) from = record.begin_ns + 1;
   }
   ASSERT_GT(from, 0);
-  for (Node& node : trace.nodes) {  // All that follows is later; what was in flight took longer.
+  for (Node& node : trace.nodes) {  // All later records move; those in flight took longer.
     for (TraceRecord& record : node.records) {
       if (record.begin_ns >= from) record.begin_ns += kLost;
       if (record.end_ns >= from) record.end_ns += kLost;
@@ -123,7 +123,7 @@ TEST(Analysis, ACriticalPathHasNoHoles) {
   }
 }
 
-// With one server there is no other to compare with, with one worker nobody else.
+// A single server or worker has no peer of its kind to compare with.
 TEST(Analysis, AStoppedServerIsFoundWithoutOthersOfItsKind) {
   for (const auto& [workers, servers] : {std::pair(3U, 1U), std::pair(1U, 2U)}) {
     const made::Plan plan{.workers = workers, .servers = servers, .where = Where::kStopped};
@@ -156,7 +156,7 @@ TEST(Analysis, IterationsThatLackWhoIsWaitedForAreLeftOut) {
   for (std::size_t place = 0; place < trace.nodes.size(); ++place) {
     std::erase_if(trace.nodes[place].records, [&](const TraceRecord& record) {
       const bool own = trace.nodes[place].node == slow || record.peer == slow;
-      return own && record.round > 5;  // The other is three rounds ahead.
+      return own && record.round > 5;  // The other worker is three rounds ahead.
     });
   }
   const Analysis analysis = analyse(trace);
@@ -191,8 +191,8 @@ TEST(Analysis, FramesThatLeaveBeforeMoreUrgentOnesAreCounted) {
   };
   waited(0, 10, 1, 7);  // Leaves while the next one waits,
   waited(5, 20, 2, 7);
-  waited(6, 15, 1, 8);   // to another peer: no matter,
-  waited(20, 30, 3, 7);  // queued when that one left: no matter.
+  waited(6, 15, 1, 8);   // to another peer: irrelevant,
+  waited(20, 30, 3, 7);  // queued after the first one left: irrelevant.
   const Analysis analysis = analyse(trace);
   EXPECT_EQ(analysis.frames, 4U);
   EXPECT_EQ(analysis.order_violations, 1U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of records: order, drops that are counted, and two threads at once.
+// The ring of records: order, counted drops, and two concurrent threads.
 #include "observe/trace/trace.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TraceNote numbered(std::uint64_t round) {
   return note;
 }
 
-// What can be taken at once, at most so many.
+// The records available now, at most `most`.
 std::vector<TraceNote> taken(TraceRing& ring, std::size_t most = 64) {
   std::span<const TraceNote> some = ring.look();
   some = some.first(std::min(some.size(), most));
@@ -43,7 +43,7 @@ TEST(Trace, RecordsComeInOrderAcrossTheEndOfTheRing) {
   std::uint64_t seen = 0;
   for (int turn = 0; turn < 20; ++turn) {
     for (int i = 0; i < 3; ++i) ring.put(numbered(put++));
-    for (int look = 0; look < 2; ++look) {  // To the ring's end, and on from its beginning.
+    for (int look = 0; look < 2; ++look) {  // To the ring's end, and on from its start.
       for (const TraceNote& note : taken(ring, 5)) EXPECT_EQ(note.span.round, seen++);
     }
   }
@@ -108,7 +108,7 @@ TEST(Trace, ATracerKeepsNothingUntilItIsStarted) {
   EXPECT_EQ(notes[0].span.round, 2U);
 }
 
-// Every look at it is later than the one before.
+// Advances with each read.
 class CountingClock final : public Clock {
  public:
   Time now() const override { return Time(Duration(++looks_)); }

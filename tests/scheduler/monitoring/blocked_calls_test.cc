@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits is told of those that wait elsewhere, and of nobody else.
+// A waiting worker is told only of workers that wait in other calls.
 #include "scheduler/monitoring/blocked_calls.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is starved, why, and that holding others back helps: by hand, with noise, and in a closed
-// loop with a modelled device.
+// Detection of starved workers and of the cause, and the effect of throttling: scripted, with
+// noise, and in a closed loop with a modelled device.
 #include "scheduler/monitoring/input_fairness.h"
 
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST(InputFairness, OneFasterDeviceStealsNothing) {
   EXPECT_EQ(fairness.limit_of(2), 0U);
 }
 
-// One that is far below makes all shares unequal; that is not the doing of who is best.
+// One worker far below makes all rates unequal; the fastest worker is not the cause.
 TEST(InputFairness, ASlowDeviceBesideADeepQueueStaysOne) {
   for (const double best : {0.96, 1.0}) {
     InputFairness fairness;
@@ -130,7 +130,7 @@ TEST(InputFairness, WhoAsksForLessIsNotStarved) {
   auto window = workers({0.9, 0.9, 0.9, 0.9});
   window[3] = delivery_of(1, 10ms, 10e6);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(fairness.judge(window).alarms.empty());
-  // What it says may contradict itself: no stall, and yet less than it asked for.
+  // Its report may contradict itself: no stall, and yet less than it demanded.
   window[3] = delivery_of(0.2);
   window[3].stall = {};
   for (int i = 0; i < 3; ++i) fairness.judge(window);
@@ -138,7 +138,7 @@ TEST(InputFairness, WhoAsksForLessIsNotStarved) {
   EXPECT_EQ(fairness.latest().alarms[0].cause, Starvation::kLowDemand);
 }
 
-// Windows of four workers with 6 % of noise each, a load that all share, and spikes of one.
+// Windows of four workers with 6 % of noise each, a common load, and spikes of single workers.
 TEST(InputFairness, AThousandFairWindowsRaiseNoAlarm) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
@@ -207,8 +207,8 @@ TEST(InputFairness, OfOneWorkerNothingCanBeSaid) {
   }
 }
 
-// Programs that do nothing but read take any amount: what they would have taken while they waited
-// tells how fast they take, which differs, and not what storage gives them, which does not.
+// Programs that only read take any amount. Their rate plus their waits tells their demand, which
+// differs, but not their service from storage, which does not.
 TEST(InputFairness, WhoOnlyReadsIsJudgedByWhatItGets) {
   InputFairness fairness;
   const auto reading = [](double bytes, double demanded) {
@@ -230,7 +230,7 @@ TEST(InputFairness, WhoOnlyReadsIsJudgedByWhatItGets) {
   EXPECT_EQ(fairness.latest().alarms[0].cause, Starvation::kStolenShare);
 }
 
-// Where workers wait for one another, all take as much as the slowest one gets.
+// Workers that wait for each other all consume at the slowest one's rate.
 TEST(InputFairness, InLockstepWhoCrowdsTheDeviceIsHeldBack) {
   InputFairness fairness;
   std::map<Rank, InputDelivery> window;
@@ -247,7 +247,7 @@ TEST(InputFairness, InLockstepWhoCrowdsTheDeviceIsHeldBack) {
   EXPECT_EQ(fairness.latest().alarms[0].cause, Starvation::kStolenShare);
   EXPECT_EQ(fairness.limit_of(0), 24U * kRead);
   EXPECT_EQ(fairness.limit_of(3), 0U);
-  // As many in flight, and still it waits: something else is slow, such as its decoding.
+  // With as many bytes in flight it still waits: something else is slow, such as its decoding.
   InputFairness another;
   window[3].in_flight_bytes = 32 * kRead;
   for (int i = 0; i < 3; ++i) another.judge(window);
@@ -269,7 +269,7 @@ TEST(InputFairness, WhoStopsReadingIsForgottenAndFreesTheOthers) {
 
 // ---- closed loop
 
-/// Four workers on one device whose demands are more than it can deliver.
+/// Four workers on one device whose demands exceed its rate.
 class SharedDevice {
  public:
   SharedDevice(const std::vector<std::uint32_t>& depths, std::uint64_t seed)
@@ -313,7 +313,7 @@ TEST(InputFairness, BalancesTheWorkersOfOneDevice) {
   for (std::uint64_t seed = 1; seed <= repeated(10U); ++seed) {
     SharedDevice device({32, 4, 32, 32}, seed);
     InputFairness fairness;
-    device.window(fairness);  // It gets going.
+    device.window(fairness);  // Warm-up.
     for (int i = 0; i < 3; ++i) fairness.judge(device.window(fairness));
     EXPECT_LT(fairness.latest().index, 0.95);
     ASSERT_EQ(fairness.latest().alarms.size(), 1U) << seed;

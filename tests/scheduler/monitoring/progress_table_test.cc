@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What heartbeats tell of the workers' ways, and who is said to fall behind.
+// Progress of the workers as reported by heartbeats, and the detection of stragglers.
 #include "scheduler/monitoring/progress_table.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind of standstill in a table of three workers and two shards, and what is none.
+// Each kind of stall in a table of three workers and two shards, and cases that are none.
 #include "scheduler/monitoring/stall_diagnosis.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class StallDiagnosisTest : public testing::Test {
                             .since = now_ - age,
                             .missing = std::move(missing)});
   }
-  /// Who, where and why: "worker 1 computing sleep"; empty if nobody.
+  /// The culprit, its place and the cause: "worker 1 computing sleep"; empty if none.
   std::string found() const {
     const std::optional<StallDiagnosis> verdict = culprit(table_, now_);
     if (!verdict) return "";
@@ -78,7 +78,7 @@ TEST_F(StallDiagnosisTest, WhoComputes) {
 TEST_F(StallDiagnosisTest, WhoIsBlockedByALockOfItsOwn) {
   rests(1, Activity::Rest::kLock);
   EXPECT_EQ(found(), "worker 1 computing: lock");
-  worker(1).cores = 3;  // Other threads of it compute.
+  worker(1).cores = 3;  // Its other threads compute.
   EXPECT_EQ(found(), "worker 1 computing: computes");
 }
 
@@ -94,7 +94,7 @@ TEST_F(StallDiagnosisTest, WhoWaitsForData) {
   EXPECT_EQ(found(), "worker 1 computing: data");
   EXPECT_THAT(text(), HasSubstr("worker 1 waits for data (read of pipe:[7])"));
   rests(1, Activity::Rest::kLock);
-  worker(1).input_wait = 0.98;  // The reader's own word counts.
+  worker(1).input_wait = 0.98;  // The reader's own report counts.
   EXPECT_EQ(found(), "worker 1 computing: data");
   worker(1).input_wait = 0;
   rests(1, Activity::Rest::kDevice);
@@ -184,7 +184,7 @@ TEST_F(StallDiagnosisTest, AServerThatIsNotHeardOf) {
   waits(1, "push_pull 'x'", 6s);
   table_.rows.at(kShard0).heard = now_ - 3s;
   EXPECT_EQ(found(), "server 0 stopped: silence");
-  lacks("x", {1});  // What it said before counts no more.
+  lacks("x", {1});  // Its earlier reports are void.
   EXPECT_EQ(found(), "server 0 stopped: silence");
   worker(2).activity.pause = "saving";
   EXPECT_EQ(found(), "") << "nobody needs it";
@@ -205,7 +205,7 @@ TEST_F(StallDiagnosisTest, AValueThatDoesNotCome) {
 }
 
 TEST_F(StallDiagnosisTest, WhoMissesAValueThatOthersHaveIsOnItsLink) {
-  waits(1, "push_pull 'w'", 6s);  // The round before, which is done.
+  waits(1, "push_pull 'w'", 6s);  // The previous round, which is complete.
   EXPECT_EQ(found(), "worker 1 on its link: link");
   waits(1, "push_pull 'w'", 1s);
   EXPECT_EQ(found(), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold when the job is over.
+// The invariants checked after the job has ended.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace stretto::sim {
 namespace {
 
 constexpr Duration kLostWithin = 12s;
-constexpr Duration kGatheredWithin = 16s;  // Who is missed before all have come.
-constexpr Duration kToldOfAnother = 1s;    // From when all have called to Mismatch at all.
+constexpr Duration kGatheredWithin = 16s;  // Limit for a worker lost before all have joined.
+constexpr Duration kToldOfAnother = 1s;    // Limit for Mismatch, from the last member's call.
 constexpr Duration kToldOfLeave = 3s;
 
 bool says(const Status& status, const std::string& words) {
@@ -33,8 +33,8 @@ void AmongJob::check_end() {
   if (plan_.is_calm()) check_bytes();
 }
 
-// Over rounds each contribution counts once: the last three of a worker may be late, or lost where
-// what is late is dropped.
+// Each contribution counts once over the rounds. The last three of a worker may be delayed, or lost
+// if the tensor drops delayed gradients.
 void AmongJob::check_closing(std::size_t circle) {
   const Circle& all = plan_.circles[circle];
   const CloseOptions& close = all.spec.options.close;
@@ -61,7 +61,7 @@ void AmongJob::check_closing(std::size_t circle) {
   }
 }
 
-// What was begun has ended, and well unless there is a reason.
+// Each operation that was begun has ended, with ok unless the plan explains the error.
 void AmongJob::check_item(std::size_t item, Rank rank) {
   const AmongEvent& event = board_.events[item][rank];
   const std::string name = fmt::format("worker {}", rank);
@@ -73,7 +73,7 @@ void AmongJob::check_item(std::size_t item, Rank rank) {
   report("no error without a cause", fmt::format("{}, item {}: {}", name, item, event.end.text()));
 }
 
-// Its program was done by then, at times because all its calls failed.
+// The error names a worker that had left by then, possibly because all of its calls had failed.
 bool AmongJob::names_who_left(const AmongEvent& event) const {
   return event.end.code() == Code::kPeerLost &&
          std::ranges::any_of(board_.left, [&event](const auto& left) {
@@ -92,7 +92,7 @@ bool AmongJob::may_fail(std::size_t item, const AmongEvent& event) const {
     return same && begun && (why.code() == Code::kMismatch || names_who_left(event));
   }
   if (!plan_.leave) return false;
-  // Of what is wanted of who has left, and what is made by a group that wants it.
+  // Calls that need a contribution of the departed worker, and the making of such a group.
   const Circle& all = plan_.circles[circle];
   const bool is_in = all.place_of(plan_.leave->rank) < all.size();
   if (!is_in || !names_who_left(event)) return false;
@@ -106,7 +106,7 @@ bool AmongJob::may_fail(std::size_t item, const AmongEvent& event) const {
   return false;
 }
 
-// The last of those whom it concerns has begun it.
+// The time at which the last member of the item began it; Time::max() if one never did.
 Time AmongJob::all_begun(std::size_t item) const {
   Time last = began_;
   for (Rank rank = 0; rank < plan_.workers; ++rank) {
@@ -117,7 +117,7 @@ Time AmongJob::all_begun(std::size_t item) const {
   return last;
 }
 
-// All whom it concerns get Mismatch, with both calls, soon.
+// All members of the item get Mismatch with both calls within kToldOfAnother.
 void AmongJob::check_odd() {
   const AmongPlan::Odd& odd = *plan_.odd;
   const std::string one = plan_.items[odd.item].call.describe();
@@ -142,7 +142,7 @@ void AmongJob::check_odd() {
   }
 }
 
-// What wants something of who has left fails soon, with its name.
+// Calls that need the departed worker fail within kToldOfLeave and name it.
 void AmongJob::check_left() {
   Time left = began_;
   for (const auto& process : processes_) {
@@ -158,7 +158,7 @@ void AmongJob::check_left() {
       const AmongEvent& event = board_.events[item][rank];
       const bool waits = event.begun && event.ended && !plan_.items[item].founds;
       const bool goes_on = plan_.circles[plan_.items[item].circle].closes() && event.end.ok();
-      if (goes_on) continue;  // Some rounds, before it is known.
+      if (goes_on) continue;  // Rounds that closed before the leave was known.
       if (rank == plan_.leave->rank || !waits || !plan_.concerns(item, rank)) continue;
       const Time due = std::max(left, *event.begun) + kToldOfLeave;
       if (!event.end.ok() && *event.ended <= due) continue;
@@ -169,7 +169,7 @@ void AmongJob::check_left() {
   }
 }
 
-// And nobody else, such as who only waits for one of them; a link has two ends.
+// The blamed peer, if any, is lost: not a waiter. kLinkBroken blames either end of a link.
 bool AmongJob::names_the_lost(const Status& status) const {
   const bool blames = status.code() != Code::kLinkBroken && !status.peer().empty();
   if (blames && !lost_.contains(status.peer())) return false;
@@ -177,7 +177,7 @@ bool AmongJob::names_the_lost(const Status& status) const {
                              [&status](const auto& each) { return says(status, each.first); });
 }
 
-// Survivors end in order, or in time and with who was lost.
+// Survivors end with ok, or before the deadline with an error that names a lost process.
 void AmongJob::check_outcomes() {
   Time due = Time::max();
   for (const auto& [name, at] : lost_) due = std::max(due == Time::max() ? at : due, at);
@@ -204,7 +204,7 @@ void AmongJob::check_outcomes() {
   }
 }
 
-// Numbers of calls as the members count them: a group's first is that of its making.
+// Call numbers as the members count them: making a group is its call 1.
 void AmongJob::check_bytes() {
   std::vector<std::uint64_t> numbers(plan_.circles.size());
   std::vector<Traffic> sends(plan_.circles.size());
@@ -230,14 +230,14 @@ void AmongJob::check_bytes() {
       const std::optional<AmongTraffic> wanted =
           what.concerns(place) ? board_.oracle.traffic(item, place) : std::nullopt;
       all += found[place].sent;
-      if (circle.closes()) continue;  // What is late may go without bytes.
+      if (circle.closes()) continue;  // Delayed contributions may be dropped unsent.
       if (what.sends()) {
         if (!wanted) continue;
         sends[what.circle][place].sent += wanted->sent;
         sends[what.circle][place].taken += wanted->taken;
       } else if (wanted) {
         compare(item, place, *wanted, found[place]);
-      } else if (what.call.kind == CallKind::kAllReduce) {  // As much up an edge as down it.
+      } else if (what.call.kind == CallKind::kAllReduce) {  // Equal bytes up and down each edge.
         compare(item, place, {found[place].sent, found[place].sent}, found[place]);
       }
     }

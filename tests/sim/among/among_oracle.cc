@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every element of every member in every call has a number of its own.
+// Every element of every member in every call has a distinct value.
 #include "tests/sim/among/among_oracle.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace stretto::sim {
 namespace {
 
-constexpr std::uint32_t kBitsOfCount = 6;  // A worker is in one sum four times at most.
+constexpr std::uint32_t kBitsOfCount = 6;  // A sum has at most four contributions of a worker.
 constexpr std::uint32_t kMostOfOne = 4;
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
@@ -110,7 +110,7 @@ bool AmongOracle::is_inexact(std::size_t item) const {
          what.call.dtype == Dtype::kF32 && what.call.op == ReduceOp::kSum;
 }
 
-// Whole numbers of which six can be reduced without a rounding, or any.
+// Integers of which six can be reduced without rounding, or arbitrary values.
 double AmongOracle::number(std::size_t item, std::uint32_t giver, std::uint64_t element) const {
   const Circle& circle = circle_of(item);
   if (circle.closes()) return std::exp2(kBitsOfCount * (giver % shares(circle)));
@@ -125,7 +125,7 @@ double AmongOracle::number(std::size_t item, std::uint32_t giver, std::uint64_t 
     case ReduceOp::kProduct:
       return static_cast<double>(1 + drawn % 3);
     case ReduceOp::kAverage:
-      return static_cast<double>(60 * (drawn % 10));  // Of up to six a whole number.
+      return static_cast<double>(60 * (drawn % 10));  // Divisible by every count up to six.
     default:
       return static_cast<double>(drawn % 100);
   }
@@ -177,7 +177,7 @@ double AmongOracle::wanted(std::size_t item, std::uint32_t place, std::uint64_t 
       return number(item, giver,
                     std::accumulate(theirs.give.begin(), theirs.give.begin() + place, element));
     }
-    default:  // Of one member's.
+    default:  // A single member's value.
       return number(item, what.call.root, element);
   }
 }
@@ -196,7 +196,7 @@ std::vector<std::uint32_t> AmongOracle::counts(std::size_t item, std::span<const
   return found;
 }
 
-// Enough are in, and nobody more often than it can be.
+// Enough members contributed, none more often than its limit.
 std::string AmongOracle::complaint_of_counts(std::size_t item,
                                              std::span<const std::byte> got) const {
   const CloseOptions& close = circle_of(item).spec.options.close;
@@ -236,7 +236,7 @@ std::string AmongOracle::complaint(std::size_t item, Rank rank,
 
 // ---- bytes
 
-// Each tree's root owns as much as any other one's.
+// All trees' roots own equal parts.
 bool AmongOracle::has_equal_parts(std::size_t item) const {
   const AmongItem& what = plan_.items[item];
   const Circle& circle = circle_of(item);
@@ -281,8 +281,8 @@ std::optional<AmongTraffic> AmongOracle::traffic(std::size_t item, std::uint32_t
   return AmongTraffic{};
 }
 
-// A tree over all members has one edge less than members, and each carries every byte up, down, or
-// both.
+// A tree over all members has one edge fewer than members. Each edge carries every byte up, down,
+// or both.
 std::pair<std::uint64_t, std::uint64_t> AmongOracle::traffic_of_all(std::size_t item) const {
   const AmongItem& what = plan_.items[item];
   const std::uint64_t once = (circle_of(item).size() - 1) * what.call.bytes();
@@ -292,7 +292,7 @@ std::pair<std::uint64_t, std::uint64_t> AmongOracle::traffic_of_all(std::size_t 
   if (!direct) return {once, 2 * once};
   std::vector<std::uint32_t> machines;
   for (const Rank rank : circle_of(item).ranks) machines.push_back(rank % plan_.machines);
-  if (goes_to_all(machines, what.call.bytes())) return {once, once};  // From the root at once.
+  if (goes_to_all(machines, what.call.bytes())) return {once, once};  // Sent directly by the root.
   if (!has_equal_parts(item)) return {once, once + what.call.bytes()};
   const std::uint64_t to_roots = once / circle_of(item).size();
   return {once + to_roots, once + to_roots};

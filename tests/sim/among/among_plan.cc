@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a seed to a plan.
+// Derives a plan from a seed.
 #include "tests/sim/among/among_plan.h"
 
 #include <fmt/format.h>
@@ -20,12 +20,12 @@ bool is_whole(Dtype dtype) { return dtype >= Dtype::kI8; }
 bool is_wide(Dtype dtype) {
   return dtype == Dtype::kF32 || dtype == Dtype::kF64 || dtype == Dtype::kI64;
 }
-// A product of six small numbers fits.
+// A product of six small numbers does not overflow.
 bool holds_products(Dtype dtype) {
   return dtype != Dtype::kI8 && dtype != Dtype::kU8 && dtype != Dtype::kBf16;
 }
 
-// None, one, some, or as many that all roots have equal parts.
+// Zero, one, some, or enough for equal parts at all roots.
 std::uint64_t elements_from(Random& random, const AmongPlan& plan, Dtype dtype,
                             std::uint32_t members) {
   const std::uint64_t part = plan.settings.part_bytes / bytes_of(dtype);
@@ -81,7 +81,7 @@ Circle circle_from(Random& random, const AmongPlan& plan, std::size_t index) {
   constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kF64, Dtype::kI64};
   spec.name = fmt::format("tensor{}", index);
   spec.dtype = kDtypes[random.below(3)];
-  // Of one without elements who is done with it may leave before others have declared it.
+  // With 0 elements a finished worker could leave before its peers have declared the tensor.
   spec.elements = std::max<std::uint64_t>(elements_from(random, plan, spec.dtype, plan.workers), 1);
   spec.options.bulk = random.chance(0.5);
   spec.options.update.rule = kRoundRules[random.below(5)];
@@ -104,7 +104,7 @@ AmongItem call_from(Random& random, const AmongPlan& plan, std::size_t index) {
   item.call.kind = many ? CallKind::kSend : static_cast<CallKind>(1 + random.below(9));
   const CallKind kind = item.call.kind;
   item.call.dtype = reduces(kind) ? static_cast<Dtype>(1 + random.below(8)) : Dtype::kU8;
-  // Inexact sums, whose bits tell the order in which they were made.
+  // Inexact sums: their bits reveal the order of the additions.
   if (reduces(kind) && circle.spec.options.deterministic) item.call.dtype = Dtype::kF32;
   if (reduces(kind)) item.call.op = op_from(random, item.call.dtype);
   if (reduces(kind) && circle.spec.options.deterministic) item.call.op = ReduceOp::kSum;
@@ -120,7 +120,7 @@ AmongItem call_from(Random& random, const AmongPlan& plan, std::size_t index) {
   return item;
 }
 
-// Another call than all others make, that can be told from theirs.
+// A call that differs detectably from all other members' calls.
 AmongItem unlike(Random& random, const AmongPlan& plan, const AmongItem& item) {
   const std::uint32_t members = plan.circles[item.circle].size();
   AmongItem other = item;
@@ -165,7 +165,7 @@ void disagree(Random& random, AmongPlan& plan) {
   }
   if (all.empty()) return;
   const std::size_t at = all[random.below(all.size())];
-  // Where each pair has its own size, only the pair can disagree.
+  // In an all_to_all with a size for each pair, only the pair can disagree.
   plan.items[at].unlike = false;
   const Circle& circle = plan.circles[plan.items[at].circle];
   Rank rank = circle.ranks[random.below(circle.size())];
@@ -200,7 +200,7 @@ void lose_some(Random& random, AmongPlan& plan) {
   }
 }
 
-// The same so many times more, at any later place.
+// Inserts `times` copies of the item at random later positions.
 void repeat(Random& random, AmongPlan& plan, std::vector<AmongItem>::iterator first,
             std::uint64_t times) {
   const AmongItem again = *first;
@@ -211,8 +211,8 @@ void repeat(Random& random, AmongPlan& plan, std::vector<AmongItem>::iterator fi
   }
 }
 
-// Some tensors leave their exchange open, and have so many rounds that plans change. From numbers
-// of their own: what else a seed decides stays.
+// Gives some tensors Exchange::kAuto and enough rounds for a change of strategy. Draws from its own
+// generator, so the rest of the seed's plan is unchanged.
 void leave_open(Random& random, AmongPlan& plan) {
   plan.machines = 1 + static_cast<std::uint32_t>(random.below(3));
   for (std::size_t circle = 0; circle < plan.circles.size(); ++circle) {
@@ -226,8 +226,8 @@ void leave_open(Random& random, AmongPlan& plan) {
   }
 }
 
-// Rounds of some tensors end before all have contributed, and are so many that what is usual is
-// known. From numbers of their own, as above.
+// Closes rounds of some tensors early, with enough rounds to learn typical durations. Draws from
+// its own generator.
 void close_early(Random& random, AmongPlan& plan) {
   if (random.chance(0.6)) return;
   for (std::size_t index = 0; index < plan.circles.size(); ++index) {
@@ -285,7 +285,7 @@ AmongPlan::AmongPlan(std::uint64_t from) : seed(from) {
   workers = 2 + static_cast<std::uint32_t>(random.below(5));
   servers = random.chance(0.7) ? 0 : 1 + static_cast<std::uint32_t>(random.below(2));
   settings.part_bytes = 64U << random.below(5);
-  // From one slice that is smaller than a part.
+  // Down to one slice smaller than a part.
   settings.link_window_bytes = 64U << random.below(8);
   settings.total_window_bytes = settings.link_window_bytes << random.below(3);
   network.least_latency = random.between(1us, 100us);
@@ -386,7 +386,7 @@ AmongSizes sizes_of(const AmongItem& item, const Circle& circle, std::uint32_t p
       break;
   }
   AmongSizes sizes;
-  // From each to each its own, none at times.
+  // A size for each pair of members, possibly zero.
   const auto block = [&](std::uint64_t from, std::uint64_t to) {
     return item.unlike ? one * ((3 * from + 5 * to) % 4) / 2 : one;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AmongPlan: what a seed decides of a job whose workers exchange among themselves: groups, tensors,
-// what all do with them in which order, and what goes wrong.
+// AmongPlan: the plan that a seed determines for a job whose workers exchange directly: groups,
+// tensors, the calls in their order, and the faults.
 #pragma once
 
 #include <optional>
@@ -14,43 +14,43 @@
 
 namespace stretto::sim {
 
-/// Who do things together: a group, or a tensor's workers, which are all.
+/// The members of a group, or all workers for a tensor.
 struct Circle {
   std::vector<Rank> ranks;
-  TensorSpec spec;  ///< A group's has no elements.
+  TensorSpec spec;  ///< A group's spec has no elements.
   bool is_group = true;
 
-  /// Its rounds may end before all have contributed.
+  /// Rounds may close before all members have contributed.
   bool closes() const { return !spec.options.close.waits_for_all(); }
-  /// Its number; their count for who is none of them.
+  /// The member's index in the circle; size() for a rank outside it.
   std::uint32_t place_of(Rank rank) const;
   std::uint32_t size() const { return static_cast<std::uint32_t>(ranks.size()); }
 };
 
-/// One thing that they do.
+/// One operation of a circle.
 struct AmongItem {
-  bool founds = false;     ///< They make the group, or declare the tensor; else they call.
-  std::size_t circle = 0;  ///< Of the plan's.
-  GroupCall call = {};     ///< Of a tensor: push_pull is an all_reduce.
-  std::uint32_t peer = 0;  ///< Of a send: who receives.
+  bool founds = false;     ///< True: makes the group or declares the tensor; false: a call.
+  std::size_t circle = 0;  ///< Index into AmongPlan::circles.
+  GroupCall call = {};     ///< A tensor's push_pull is an all_reduce.
+  std::uint32_t peer = 0;  ///< Receiver of a send.
   std::uint64_t tag = 0;
-  bool unlike = false;  ///< Of all_to_all: each pair has a size of its own.
+  bool unlike = false;  ///< For all_to_all: each pair has its own size.
 
   bool sends() const { return !founds && call.kind == CallKind::kSend; }
-  /// The number in its circle takes part.
+  /// True if the member with this index takes part.
   bool concerns(std::uint32_t place) const {
     return !sends() || place == call.root || place == peer;
   }
 };
 
-/// What goes wrong. The first four end the job for some.
+/// Faults. The first three can end the job for some members.
 enum class AmongFault : std::uint8_t {
-  kCrash,    ///< A worker's, a server's or the scheduler's links break.
-  kSilence,  ///< One falls silent.
-  kSleep,    ///< A worker stands still for longer than others wait.
-  kReset,    ///< A link is reset: no harm.
-  kFlip,     ///< A bit flips on one: no harm.
-  kDip       ///< One falls silent for less than the dead time: no harm.
+  kCrash,    ///< The links of a worker, server or scheduler break.
+  kSilence,  ///< A process falls silent.
+  kSleep,    ///< A worker is suspended for longer than the fault deadline.
+  kReset,    ///< A link is reset: harmless.
+  kFlip,     ///< A bit flips in a frame: harmless.
+  kDip       ///< A link is silent for less than the dead time: harmless.
 };
 std::string_view name_of(AmongFault fault);
 inline bool is_loss(AmongFault fault) { return fault <= AmongFault::kSleep; }
@@ -60,12 +60,12 @@ struct AmongPlan {
 
   struct Strike {
     AmongFault fault = AmongFault::kCrash;
-    std::size_t begun = 0;  ///< Once workers have begun so much, of all that each does,
-    Duration after = {};    ///< and so much later.
-    Duration pause = {};    ///< Of a dip.
+    std::size_t begun = 0;  ///< Strikes after this many begun operations of all workers,
+    Duration after = {};    ///< plus this delay.
+    Duration pause = {};    ///< Length of a dip.
     bool at_anybody = false;
   };
-  /// One member calls something else than all others.
+  /// One member makes a different call than all other members.
   struct Odd {
     std::size_t item = 0;
     Rank rank = 0;
@@ -80,30 +80,30 @@ struct AmongPlan {
   std::uint64_t seed;
   std::uint32_t workers = 2;
   std::uint32_t servers = 0;
-  std::uint32_t machines = 1;  ///< That workers say they are on, in turn.
+  std::uint32_t machines = 1;  ///< Distinct machine ids that the workers report, round-robin.
   JobSettings settings = {};
   NetworkOptions network = {};
   std::size_t most_in_flight = 2;
-  bool pauses = false;  ///< Callers pause what is in flight, for a while.
+  bool pauses = false;  ///< Callers pause some operations in flight for a while.
   std::vector<Circle> circles = {};
-  std::vector<AmongItem> items = {};  ///< Each worker begins those that concern it in this order.
+  std::vector<AmongItem> items = {};  ///< Each worker begins its own items in this order.
   std::vector<Strike> strikes = {};
   std::optional<Odd> odd = {};
   std::optional<Leave> leave = {};
 
   bool concerns(std::size_t item, Rank rank) const;
-  /// What this worker calls there: the item, or something else.
+  /// The call that this worker makes there: the item, or `odd`.
   const AmongItem& item_of(std::size_t item, Rank rank) const;
-  /// What is begun by all workers together.
+  /// The number of operations that all workers together begin.
   std::size_t begun_by_all() const;
   bool loses() const;
-  /// Nothing at all goes wrong.
+  /// True if no fault is planned.
   bool is_calm() const { return strikes.empty() && !odd && !leave; }
   std::string describe() const;
 };
 
-/// What a call of this member looks like in memory, in elements. Of all_to_all `give` and `take`
-/// have a size for each member.
+/// Sizes in elements of one member's call in memory. For all_to_all, `give` and `take` hold a size
+/// for each member.
 struct AmongSizes {
   std::uint64_t source = 0;
   std::uint64_t target = 0;

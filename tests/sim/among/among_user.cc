@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is begun when, whose memory is lent, and what has come.
+// Order of operations, lending of memory, and recording of results.
 #include "tests/sim/among/among_user.h"
 
 #include <fmt/format.h>
@@ -13,12 +13,12 @@
 namespace stretto::sim {
 namespace {
 
-constexpr std::size_t kMargin = 16;  // Around what is lent.
+constexpr std::size_t kMargin = 16;  // Guard bytes around lent memory.
 constexpr std::byte kUntouched{0xC5};
 constexpr std::byte kGivenBack{0xEE};
 constexpr std::size_t kFarthestAhead = 8;
 
-// Everybody gets the same.
+// True if all members get the same value.
 bool goes_to_all(CallKind kind) {
   return kind == CallKind::kAllReduce || kind == CallKind::kBroadcast ||
          kind == CallKind::kAllGather;
@@ -72,7 +72,7 @@ void AmongUser::act() {
   }
 }
 
-// A group is made before it is used, and its making ends before.
+// A group is used only after its making has ended.
 bool AmongUser::is_ready(std::size_t item) const {
   return plan_.items[item].founds || ready_[plan_.items[item].circle];
 }
@@ -83,7 +83,7 @@ std::optional<std::size_t> AmongUser::next() {
   return static_cast<std::size_t>(found - begun_.begin());
 }
 
-// Their order is the same at all who make them.
+// True if all members begin the two items in the same order.
 bool AmongUser::same_lane(std::size_t one, std::size_t other) const {
   const AmongItem& a = plan_.items[one];
   const AmongItem& b = plan_.items[other];
@@ -95,8 +95,8 @@ bool AmongUser::same_lane(std::size_t one, std::size_t other) const {
   return !a.sends() || ends(a) == ends(b);
 }
 
-// One that is in no order with those before it. One at a time: else all could wait for what others
-// have not begun because they wait likewise.
+// Picks an item with no order relative to earlier ones. At most one at a time: otherwise all
+// workers could wait for calls that their peers have not begun for the same reason.
 std::optional<std::size_t> AmongUser::one_ahead(std::size_t head) {
   const bool full = in_flight() + 1 > plan_.most_in_flight;
   if (full || std::ranges::any_of(in_flight_, &Lent::ahead)) return {};
@@ -126,7 +126,7 @@ void AmongUser::begin(std::size_t item, bool ahead) {
   start(item, lent);
 }
 
-// As Group::of does, but that nobody waits.
+// As Group::of, without blocking.
 void AmongUser::found(std::size_t item) {
   const std::size_t index = plan_.items[item].circle;
   const Circle& circle = plan_.circles[index];
@@ -141,7 +141,7 @@ void AmongUser::found(std::size_t item) {
           event.end = tensor.status();
         }
         if (!tensor.ok()) {
-          // Whoever would call the group now has no handle of it.
+          // Without a handle of the group, its other calls are skipped.
           for (std::size_t other = 0; other < begun_.size(); ++other) {
             if (plan_.items[other].circle == index) begun_[other] = true;
           }
@@ -160,7 +160,7 @@ void AmongUser::found(std::size_t item) {
       circle.is_group ? circle.ranks : std::vector<Rank>());
 }
 
-// What the program may do in place, it does at times.
+// Sometimes lends one buffer for both directions, where the program may work in place.
 void AmongUser::lend(const AmongItem& what, std::size_t item, Lent& lent) {
   const Circle& circle = plan_.circles[what.circle];
   const std::uint32_t place = circle.place_of(rank_);
@@ -236,11 +236,11 @@ void AmongUser::ended(const LentPtr& lent, const Status& status) {
   std::erase(in_flight_, lent);
   const AmongItem& what = plan_.items[item];
   if (what.founds) {
-    ready_[what.circle] = true;  // Or it has failed, which all calls will say.
+    ready_[what.circle] = true;  // If the barrier failed, all later calls report it.
   } else if (status.ok()) {
     look_at(*lent);
   }
-  // From now on the memory is the program's.
+  // From now on the program owns the memory.
   std::ranges::fill(lent->source, kGivenBack);
   std::ranges::fill(lent->target, kGivenBack);
   lent->operation.reset();
@@ -249,7 +249,7 @@ void AmongUser::ended(const LentPtr& lent, const Status& status) {
 void AmongUser::look_at(const Lent& lent) {
   const std::size_t item = lent.item;
   const bool odd = plan_.odd && plan_.odd->item == item;
-  if (odd) return;  // The job will say that it should not have ended so.
+  if (odd) return;  // The job reports that the call should have failed.
   if (const std::string why = board_.oracle.complaint(item, rank_, lent.wanted); !why.empty()) {
     board_.report("results equal the oracle's",
                   fmt::format("worker {}, item {}: {}", rank_, item, why));
@@ -276,7 +276,7 @@ void AmongUser::wrong(std::size_t item, const std::string& what) {
                 fmt::format("worker {}, item {}: {}", rank_, item, what));
 }
 
-// Callers change their minds.
+// Changes priorities, pauses, resumes and cancels operations in flight.
 void AmongUser::steer() {
   using Kind = detail::Change::Kind;
   const std::vector<LentPtr> all = in_flight_;  // Some may end meanwhile.

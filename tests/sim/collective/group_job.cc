@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of a link leave one at a time, in any order; members are lost, and the others stop, agree
-// on what all have finished, and go on in a new epoch.
+// A link delivers one frame at a time, in any order. After a loss the survivors stop, agree on the
+// rounds that all have finished, and continue in a new epoch.
 #include "tests/sim/collective/group_job.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using collective::Given;
 
 constexpr int kMostGroupSteps = 1'000'000;
 
-// A number that nobody else has, of what depends on nothing but these.
+// A number that depends only on these arguments and is distinct for each combination.
 std::uint64_t drawn_of(std::uint64_t seed, Place place, std::uint32_t part, std::uint64_t round) {
   std::uint64_t mixed = seed * 1'000'003 + place * 10'007 + part * 101 + round;
   for (int i = 0; i < 3; ++i) {
@@ -120,7 +120,7 @@ void GroupJob::send(GroupFrame frame) {
   go_on(way);
 }
 
-// A window of one frame; whatever waits may be next.
+// The window holds one frame; any waiting frame may be sent next.
 void GroupJob::go_on(const std::pair<Place, Place>& way) {
   Link& link = links_[way];
   if (link.busy || link.waiting.empty()) return;
@@ -223,7 +223,7 @@ void GroupJob::done(Place place, std::uint32_t part, std::uint64_t round, const 
   if (!again && place < plan_.members && round < plan_.rounds) begin_later(place, part, round + 1);
 }
 
-// What nobody else has got may be made anew, by fewer.
+// A value held only by the lost member may be made again, by fewer contributors.
 void GroupJob::forget(Place lost) {
   for (auto& [round, holders] : holders_) {
     holders.erase(lost);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupJob: members of a plan, the links between them, who lets them go on after a loss, and what
-// must hold. Values are compared with sums over the sets that made them, computed without the code
+// GroupJob: the members of a plan, the links between them, the recovery after a loss, and the
+// invariants. Values are compared with sums over their contributors, computed without the code
 // under test.
 #pragma once
 
@@ -30,12 +30,12 @@ class GroupJob {
   using Values = std::map<std::pair<std::uint32_t, std::uint64_t>, Made>;  // By part and round.
   struct Events {
     int lost = 0;
-    int given_again = 0;  ///< Values in place of contributions.
-    int made_again = 0;   ///< Rounds by fewer than had begun them.
+    int given_again = 0;  ///< Values sent in place of contributions.
+    int made_again = 0;   ///< Rounds made again by fewer members.
     int early = 0, twice = 0;
   };
 
-  /// `timing` decides what comes when, and nothing else.
+  /// `timing` determines only the order of arrivals.
   GroupJob(const GroupPlan& plan, std::uint64_t timing);
   std::optional<Violation> run();
   const Values& values() const { return values_; }
@@ -73,12 +73,12 @@ class GroupJob {
   std::map<Place, std::unique_ptr<GroupMember>> members_;
   std::map<std::pair<Place, Place>, Link> links_;
   std::vector<collective::Carried> out_, in_;
-  std::vector<Places> views_;  // Who may make a round, by epochs from 1 on.
+  std::vector<Places> views_;  // The members that make rounds, by epoch from 1 on.
   std::uint32_t generation_ = 1;
-  std::map<Place, std::vector<std::uint64_t>> stopped_;  // And what each had finished.
+  std::map<Place, std::vector<std::uint64_t>> stopped_;  // Finished rounds of each stopped member.
   std::uint64_t arrived_ = 0;
   std::size_t losses_ = 0;
-  Values values_;  // That somebody has who is not lost.
+  Values values_;  // Values held by at least one live member.
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::set<Place>> holders_;
   Events events_;
   std::optional<Violation> violation_;

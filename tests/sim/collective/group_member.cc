@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Effects in their order: adopt, add, send, done; and then the next round.
+// Applies effects in order (adopt, add, send, done), then begins the next round.
 #include "tests/sim/collective/group_member.h"
 
 #include <fmt/format.h>
@@ -82,7 +82,7 @@ void GroupMember::resume(std::uint32_t epoch, const collective::Strategy& strate
   for (GroupFrame& frame : std::exchange(early_, {})) receive(std::move(frame));
 }
 
-// With what follows at once in the next round.
+// Also applies the effects that follow at once in the next round.
 void GroupMember::take(std::uint32_t number, const Effects& effects) {
   Part& part = parts_[number];
   carry_out(number, effects);
@@ -129,7 +129,7 @@ void GroupMember::carry_out(std::uint32_t number, const Effects& effects) {
   }
   if (plan_.order == collective::Reduction::Order::kArrival ||
       part.rounds.reduction().has_value()) {
-    part.kept.clear();  // What came twice, or was of no more use.
+    part.kept.clear();  // Duplicates and stale frames.
   }
 }
 
@@ -152,7 +152,7 @@ void GroupMember::send(std::uint32_t number, Place to, bool up) {
   world_.send(std::move(frame));
 }
 
-// J5: beside the sum nothing is held; where contributions are added in order, what came early.
+// J5: only the sum is held, and, where contributions are added in order, early arrivals.
 void GroupMember::check_held(const Part& part) const {
   const bool in_order = plan_.order == collective::Reduction::Order::kPlaces;
   const std::size_t most = in_order ? part.rounds.reduction().node().children.size() : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's side, and what happens to the job.
+// The coordinator's side, and the events that strike the job.
 //
-// A round that nobody has begun is found by asking: all workers stop after the round that they have
-// begun, say which one it is, and go on once the view that follows has been sent.
+// A round that no worker has begun is found by asking: all workers pause after their current round,
+// report its number, and resume once the next view has been sent.
 #include "tests/sim/elastic/elastic_job.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ ElasticJob::ElasticJob(std::uint64_t seed)
   plan_events();
 }
 
-// ---- who is in
+// ---- membership
 
 void ElasticJob::gather() {
   machine_.emplace(config_, mail_.now(), Sizing::kElastic);
@@ -119,7 +119,7 @@ NodeId ElasticJob::owner_of(const wire::Key& key) const {
 
 // ---- frames
 
-// Some come twice, as after a link that was made again.
+// Some frames arrive twice, as after a reconnect.
 void ElasticJob::deliver_push(ProcessId from, const ElasticPush& push) {
   const ProcessId to = id_of(owner_of(push.id.key));
   const int times = random_.chance(0.1) ? 2 : 1;
@@ -141,7 +141,7 @@ std::vector<ViewOrder> ElasticJob::tell_machine(const ViewEvent& event) {
   return machine_->on(event, mail_.now());
 }
 
-// To all who are in, and to those who are not any more.
+// Sends the view to current members and to members that it removed.
 void ElasticJob::publish() {
   tell_machine(EndOfTurn{});
   const View& now = machine_->view();
@@ -173,7 +173,7 @@ void ElasticJob::time_out() {
   publish();
 }
 
-// ---- a round that nobody has begun
+// ---- a round that no worker has begun
 
 void ElasticJob::hold_all(WithRound then) {
   holds_.push_back(std::move(then));
@@ -220,7 +220,7 @@ void ElasticJob::end_hold() {
   hold_all(std::move(next));
 }
 
-// ---- what happens
+// ---- events
 
 void ElasticJob::plan_events() {
   const std::uint64_t count = random_.below(8);
@@ -256,7 +256,7 @@ void ElasticJob::come() {
   });
 }
 
-// Owns no slot until one moves to it.
+// A new server owns no slot until one is moved to it.
 void ElasticJob::come_as_server() {
   const auto rank = static_cast<std::uint32_t>(members(Role::kServer).size());
   if (!add_server_process(rank)) return;
@@ -264,9 +264,9 @@ void ElasticJob::come_as_server() {
   publish();
 }
 
-// Somebody must be left. While somebody reads before its first round, rounds before that are still
-// to be made, and who makes them is not lost with the last of them: no view says yet whose such a
-// round is (decision 0050).
+// At least one worker must survive. While a joining worker reads before its first round, earlier
+// rounds still have to be made. The last contributor of such a round must survive, because no view
+// names that round's contributors yet (decision 0050).
 bool ElasticJob::may_be_lost(ProcessId id, const std::vector<ProcessId>& workers) const {
   const std::uint64_t round = processes_[id].worker->round();
   bool somebody_stays = false;
@@ -283,7 +283,7 @@ bool ElasticJob::may_be_lost(ProcessId id, const std::vector<ProcessId>& workers
   return somebody_stays && !somebody_reads;
 }
 
-// A worker is gone, or is said to be though it lives: what it still sends is a stranger's.
+// Loses a worker, or reports a live one as lost: the receivers must reject its later frames.
 void ElasticJob::lose(bool silently) {
   const std::vector<ProcessId> workers = members(Role::kWorker);
   const ProcessId id = workers[random_.below(workers.size())];
@@ -307,7 +307,7 @@ void ElasticJob::lose(bool silently) {
   });
 }
 
-// It stops contributing at a round that nobody has begun, and leaves.
+// The worker stops contributing at a round that no worker has begun, and leaves.
 void ElasticJob::give_notice() {
   hold_all([this](std::uint64_t round) {
     std::vector<NodeId> workers(machine_->next_view().contributors.nodes.begin(),
@@ -321,7 +321,7 @@ void ElasticJob::give_notice() {
   });
 }
 
-// With all that is in it; whoever had it lets go of it first.
+// Moves a slot with its whole state; the old owner releases it first.
 void ElasticJob::move_slots() {
   const wire::Key key = keys_[random_.below(keys_.size())];
   const std::uint32_t slot = first_slot_ + key.part;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElasticJob: a job whose members come, go and are replaced, and whose slots move, in simulated
-// time. Views are production's (ViewMachine), and so are slots, collectors and stores. What carries
-// a view to its members, and what they send again because of it, is played, for no user can ask for
-// such a job yet.
+// ElasticJob: a job in simulated time whose members join, leave and are replaced, and whose slots
+// move. Views (ViewMachine), slots, collectors and stores are production's. The delivery of views
+// and the retransmissions that they cause are simulated: no user API starts such a job yet.
 #pragma once
 
 #include <deque>
@@ -22,13 +21,13 @@ class ElasticJob {
  public:
   explicit ElasticJob(std::uint64_t seed);
 
-  /// Runs it to its end, or to the first violation.
+  /// Runs the job to its end, or to the first violation.
   std::optional<Violation> run();
 
-  /// What happened, for tests that look whether seeds reach what they are for.
+  /// Counts of events, for tests of seed coverage.
   struct Events {
     int joined = 0;
-    int servers = 0;  ///< That joined.
+    int servers = 0;  ///< Servers that joined.
     int lost = 0;
     int noticed = 0;
     int moved = 0;
@@ -43,7 +42,7 @@ class ElasticJob {
     std::unique_ptr<ElasticServer> server;
     NodeId node = 0;
     bool alive = true;
-    bool lost = false;  // Or is about to be.
+    bool lost = false;  // Or about to be lost.
   };
   using WithRound = std::function<void(std::uint64_t)>;
 
@@ -87,7 +86,7 @@ class ElasticJob {
   std::optional<ViewMachine> machine_;
   SharedView view_;  // As last published.
   std::vector<Process> processes_{1};
-  struct Hold {  // Until nobody begins a round, and all have said which one they have begun.
+  struct Hold {  // Until all workers have paused and reported their last round.
     std::set<ProcessId> waits_for;
     std::uint64_t begun;
     WithRound then;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of an epoch that is not known yet wait; those of an older one are the slot's to judge.
+// Frames of an unknown epoch are kept until its view arrives; older ones are left to the slot.
 #include "tests/sim/elastic/elastic_server.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace stretto::sim {
 namespace {
 
-constexpr std::size_t kNumbers = 2;  // Of a part.
+constexpr std::size_t kNumbers = 2;  // Numbers in a part.
 
 ContributorGroup group_of_view(const View& view) {
   std::vector<Contributor> all;
@@ -86,7 +86,7 @@ void ElasticServer::regroup(Slot& slot, const View& view) {
   }
 }
 
-// ---- slots that move
+// ---- moves of slots
 
 ElasticServer::Parcel ElasticServer::give(std::uint32_t number) {
   const auto found = slots_.find(number);
@@ -114,7 +114,7 @@ void ElasticServer::on_push(const ElasticPush& push) {
     return;
   }
   Owned* owned = owned_of(push.id.key);
-  if (owned == nullptr) return;  // It has moved: the view that says so has it sent again.
+  if (owned == nullptr) return;  // The slot has moved: the sender retransmits on the next view.
   Part& part = *owned->slot->find(push.id.key);
   const Slot::Verdict verdict = owned->slot->admit(part, push.id, push.epoch);
   const bool fenced = push.epoch < owned->since;
@@ -138,7 +138,7 @@ void ElasticServer::count(Owned& owned, const ElasticPush& push) {
   Part& part = *owned.slot->find(push.id.key);
   const bool contributes = part.collector.rounds().group()->contains(worker);
   if (!contributes && view_->contributors.nodes.contains(worker)) {
-    early_.push_back(push);  // Its first round is to come.
+    early_.push_back(push);  // Its first round has not begun yet.
     return;
   }
   const Ledger::Numbers numbers = Ledger::share_of(worker, push.id.key, push.id.round);
@@ -150,7 +150,7 @@ void ElasticServer::count(Owned& owned, const ElasticPush& push) {
       ledger_.report("no error without a cause",
                      fmt::format("slot {}: {}", owned.slot->number(), counted.status().text()));
     }
-    return;  // Else of who is in no more.
+    return;  // Otherwise the sender is no member any more.
   }
   part.waiting.add(
       {.worker = worker, .wants_value = true, .gate = counted->gate, .since = mail_.now()});
@@ -165,7 +165,7 @@ void ElasticServer::on_pull(const ElasticPull& pull) {
     return;
   }
   Owned* owned = owned_of(pull.key);
-  if (owned == nullptr) return;  // As for a push.
+  if (owned == nullptr) return;  // See on_push().
   Part& part = *owned->slot->find(pull.key);
   part.waiting.add({.worker = pull.worker,
                     .wants_value = true,
@@ -174,7 +174,7 @@ void ElasticServer::on_pull(const ElasticPull& pull) {
   tell_ready(*owned->slot);
 }
 
-// As if a replica had to say first that it has the update.
+// Delays the release, as a wait for a standby's acknowledgment would.
 void ElasticServer::release_later(Owned& owned) {
   Slot& slot = *owned.slot;
   const Slot::Position through = slot.appended();
@@ -189,7 +189,7 @@ void ElasticServer::release_later(Owned& owned) {
   });
 }
 
-// One by one, so that the ledger sees each value.
+// Releases one update at a time, so that the ledger sees each value.
 void ElasticServer::release(Slot& slot, Slot::Position through) {
   while (slot.released() < through) {
     std::map<wire::Key, std::uint64_t> before;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElasticServer: a server of an elastic job: production's slots, with the frames that go in and out
-// played. Slots move from one to another, updates are released late, and who contributes changes
-// with each view.
+// ElasticServer: a server of an elastic job: production's slots with simulated frames. Slots move
+// between servers, updates are released with a delay, and the contributors change with each view.
 #pragma once
 
 #include <functional>
@@ -18,19 +17,19 @@ namespace stretto::sim {
 
 using SharedView = std::shared_ptr<const View>;
 
-/// A worker's share of a part's round.
+/// A worker's contribution to a part's round.
 struct ElasticPush {
   PushId id;
   std::uint32_t epoch = 0;
 };
-/// A question for a part's value, of that round of the worker's at least.
+/// A request for a part's value, of round `least_round` of the worker or later.
 struct ElasticPull {
   NodeId worker = 0;
   wire::Key key;
   std::uint64_t least_round = 0;
   std::uint32_t epoch = 0;
 };
-/// The answer to either.
+/// The response to either.
 struct ElasticAnswer {
   wire::Key key;
   std::uint64_t version = 0;
@@ -45,23 +44,23 @@ class ElasticServer {
   ElasticServer(Mail& mail, Ledger& ledger, Random& random, Answer answer)
       : mail_(mail), ledger_(ledger), random_(random), answer_(std::move(answer)) {}
 
-  /// It is this member.
+  /// Sets the node id of this member.
   void enter(NodeId node) { node_ = node; }
-  /// Makes a slot with one part for each key. The description outlives it.
+  /// Makes a slot with a part for each key. The TensorSpec must outlive it.
   void make_slot(std::uint32_t number, const TensorSpec& spec, const std::vector<wire::Key>& keys,
                  const View& view);
   void on_view(const SharedView& view);
   void on_push(const ElasticPush& push);
   void on_pull(const ElasticPull& pull);
 
-  /// A slot on its way, and the view that its owner knew last.
+  /// A slot in transit, and the last view that its owner knew.
   struct Parcel {
     std::shared_ptr<Slot> slot;
     std::uint32_t epoch = 0;
   };
-  /// Whoever moves a slot lets go of it; null if it is not here.
+  /// Releases a slot that moves elsewhere; null if the slot is not at this server.
   Parcel give(std::uint32_t number);
-  /// It is owned as soon as a view says so; what views said while it was on its way is made up for.
+  /// Owned as soon as a view says so; then applies the views published during the move.
   void take(const Parcel& parcel);
   bool has(std::uint32_t number) const { return slots_.contains(number); }
 
@@ -86,11 +85,11 @@ class ElasticServer {
   Answer answer_;
   NodeId node_ = 0;
   SharedView view_;
-  std::vector<SharedView> views_;  // All of them.
+  std::vector<SharedView> views_;  // All views so far.
   std::map<std::uint32_t, Owned> slots_;
-  std::map<std::uint32_t, Parcel> coming_;  // Until a view says that they are ours.
-  std::vector<ElasticPush> early_;          // Of an epoch or a round that is not here yet,
-  std::vector<ElasticPull> early_pulls_;    // or of an epoch.
+  std::map<std::uint32_t, Parcel> coming_;  // Until a view assigns them to this server.
+  std::vector<ElasticPush> early_;          // Pushes of an epoch or round that is not known yet,
+  std::vector<ElasticPull> early_pulls_;    // and pulls of such an epoch.
 };
 
 }  // namespace stretto::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ledger: what has happened in an elastic job, by who did it, and what every value must be then:
-// the oracle over contributor sets. Computed without any of the code under test.
+// Ledger: the events of an elastic job by member, and the values that must follow: the oracle over
+// contributor sets. Computed without any of the code under test.
 #pragma once
 
 #include <algorithm>
@@ -21,26 +21,26 @@ class Ledger {
  public:
   using Numbers = std::vector<double>;
 
-  /// What a worker contributes: a number that nobody else has, and a one.
+  /// A worker's contribution: a number distinct from all others, and a one.
   static Numbers share_of(NodeId worker, const wire::Key& key, std::uint64_t round);
 
-  /// A worker's first round; it will contribute from it on.
+  /// The worker's first round: it contributes from this round on.
   void starts(NodeId worker, std::uint64_t round) { workers_[worker].first = round; }
   void begins(NodeId worker, std::uint64_t round) { workers_[worker].begun = round; }
-  /// It does not have to be in what is made from now on, or in versions from this one on.
+  /// The worker may be missing from values made from now on, or from versions `from` and later.
   void ends(NodeId worker, std::uint64_t from = 0) {
     History& history = workers_[worker];
     history.end = std::min(history.end, from);
   }
 
-  /// A value is released, made by these.
+  /// A value made by these contributors is released.
   void released(const wire::Key& key, std::uint64_t version, const std::vector<NodeId>& from,
                 const Numbers& numbers);
-  /// A worker has got the answer to its share of a round.
+  /// A worker received the answer to its contribution to a round.
   void answered(NodeId worker, const wire::Key& key, std::uint64_t round, std::uint64_t version,
                 const Numbers& numbers);
 
-  /// The first thing that did not hold.
+  /// The first violation.
   const std::optional<Violation>& violation() const { return violation_; }
   void report(const std::string& invariant, const std::string& text) {
     if (!violation_) violation_ = Violation{invariant, text};

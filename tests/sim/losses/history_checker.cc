@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules, one by one. Times decide who had to be in what: somebody counts from when it came in
-// until it left or something befell it.
+// The rules, one by one. Times decide which workers had to contribute: a worker counts from its
+// admission until it left or was struck by a fault.
 #include "tests/sim/losses/history_checker.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace stretto::sim {
 namespace {
 
-constexpr Duration kUndisturbed = 2s;  // The most that any call takes where nothing happens.
+constexpr Duration kUndisturbed = 2s;  // Maximum duration of an undisturbed call.
 constexpr Duration kAsleep = 20s;
 
 using Call = History::Call;
@@ -63,9 +63,9 @@ void HistoryChecker::broken(const std::string& rule, const std::string& what) {
   if (!violation_) violation_ = Violation{"history: " + rule, what};
 }
 
-// ---- who is in
+// ---- membership
 
-// Of a tensor; of those who were there at the beginning none. Rounds go by turns of all tensors.
+// The rounds of a tensor before the worker joined; rounds go in turns over all tensors.
 std::uint64_t HistoryChecker::rounds_before(std::size_t tensor, std::uint32_t worker) const {
   const auto found = history_.came.find(worker);
   if (found == history_.came.end()) return 0;
@@ -115,7 +115,7 @@ void HistoryChecker::all_ends() {
   }
 }
 
-// Those whom an error blames have been hit by then, and it blames one.
+// Every worker that an error blames was struck by then, and the error names such a worker.
 void HistoryChecker::check_error(std::uint32_t worker, const History::End& end,
                                  const std::string& what) {
   if (end.at == Time::max() || end.ok) return;
@@ -142,7 +142,7 @@ void HistoryChecker::errors_name_who_was_hit() {
     if (lives(call.worker)) check_error(call.worker, call.end, text_of(history_, call));
   }
   for (const auto& [worker, end] : history_.ends) {
-    // Who never came in may have been refused.
+    // A worker that was never admitted may have been refused.
     const bool in = worker < history_.workers || history_.came.contains(worker);
     if (lives(worker) && in) check_error(worker, end, fmt::format("worker {}", worker));
     const bool back = history_.asleep.contains(worker) && !history_.done.contains(worker);
@@ -152,9 +152,9 @@ void HistoryChecker::errors_name_who_was_hit() {
   }
 }
 
-// While the job goes on nobody who lives sees an error, and it goes on while enough are left.
+// In a job that continues no survivor sees an error. It continues while enough are left.
 void HistoryChecker::going_on_fails_nobody() {
-  bool any = false;  // Somebody who knows the values.
+  bool any = false;  // An initial worker, which knows the values, survives.
   for (std::uint32_t worker = 0; worker < history_.workers; ++worker) {
     any = any || (lives(worker) && !history_.left.contains(worker));
   }
@@ -178,14 +178,14 @@ void HistoryChecker::going_on_fails_nobody() {
 
 // ---- rounds
 
-// Each value is the sum of what some workers have sent for its round, whole parts of it.
+// Each value is the sum of whole parts that workers sent for its round.
 void HistoryChecker::rounds_are_sums() {
   std::map<std::pair<std::size_t, std::uint64_t>, const Call*> first;  // Of a round.
   for (const Call& call : history_.calls) {
     if (history_.tensors[call.tensor].options.mode != Mode::kSync) continue;
     if (!call.pulls || !call.end.ok) continue;
     check_round(call);
-    // Among workers a value may go with the last who has it: those who are left make another.
+    // In direct exchanges a value may be lost with its last holder; the survivors make another.
     const bool is_gone = !lives(call.worker) || history_.left.contains(call.worker);
     const TensorSpec& spec = history_.tensors[call.tensor];
     if (is_gone && spec.options.exchange != Exchange::kServers) continue;
@@ -230,7 +230,7 @@ void HistoryChecker::check_round(const Call& call) {
   }
 }
 
-// As bits; 0: it is no such sum.
+// A bit for each contributor; 0: the value is not such a sum.
 std::uint32_t HistoryChecker::makers_of(const Call& call, std::size_t element,
                                         const std::vector<const Call*>& pushes) const {
   for (std::uint32_t chosen = 1; chosen < (std::uint32_t{1} << pushes.size()); ++chosen) {
@@ -258,14 +258,14 @@ void HistoryChecker::check_makers(const Call& call, std::uint32_t makers) {
       broken("a round is of all who are in",
              fmt::format("{} lacks worker {}", text_of(history_, call), worker));
     }
-    // Of who is lost a push of an open round is taken out of it, acknowledged or not.
+    // A lost worker's push is removed from an open round, even if it was acknowledged.
     if (!made && push != nullptr && push->end.ok && lives(worker)) {
       broken("what was acknowledged is in", fmt::format("{} lacks worker {}, whose push has ended",
                                                         text_of(history_, call), worker));
     }
-    // From when it is found out; who wakes up later is another.
+    // Pushes that an awakened worker begins after the detection of its loss must not count.
     const bool awake = made && push->begun > after(when(history_.lost, worker), kAsleep / 2);
-    // Two that wake up may meet among themselves, until they hear what they are.
+    // In direct exchanges two awakened workers may exchange until they learn of their expulsion.
     const bool among = history_.tensors[call.tensor].options.exchange != Exchange::kServers;
     const bool both = among && !lives(call.worker);
     if (awake && !both && history_.asleep.contains(worker)) {
@@ -301,8 +301,8 @@ void HistoryChecker::pushes_count_once() {
   }
 }
 
-// Each worker's pushes count in their order, so that of each some first ones are in a value. All
-// that one sends, together, is less than each push of the next one: so there is one solution.
+// A worker's pushes count in order, so a value holds a prefix of each worker's. All pushes of a
+// worker together are less than each push of the next worker: the solution is unique.
 HistoryChecker::Counts HistoryChecker::counts_in(const Call& call, std::size_t element) {
   const auto& pushes = pushes_[call.tensor];
   std::vector<std::uint32_t> order;
@@ -332,8 +332,8 @@ void HistoryChecker::check_counts(const Call& call, const Counts& counts) {
   const Mode mode = history_.tensors[call.tensor].options.mode;
   for (std::uint32_t worker = 0; worker < workers_; ++worker) {
     const auto& pushes = pushes_[call.tensor][worker];
-    // Eager values may be answered before what was acknowledged is in them, but for the last; and
-    // of who is lost a push of an open round is taken out of it.
+    // Eager values, except the last, may lack acknowledged pushes. A lost worker's push is removed
+    // from an open round.
     const bool surely = is_eager(mode) ? call.last && (lives(worker) || !has_rounds(mode)) : true;
     const Time known = surely ? call.begun : Time();
     std::uint64_t acknowledged = 0;
@@ -367,7 +367,7 @@ void HistoryChecker::check_bound(const Call& call, const Counts& counts) {
   }
 }
 
-// A value that is asked for when another one has come holds all that this one does.
+// A value requested after another value arrived holds all pushes in that value.
 void HistoryChecker::reads_go_forward(std::size_t tensor, const std::vector<const Call*>& calls,
                                       const std::vector<std::vector<Counts>>& counts) {
   std::vector<std::size_t> by_begin(calls.size());
@@ -419,7 +419,7 @@ void HistoryChecker::barriers_are_of_all() {
   }
 }
 
-// In one epoch all know the same, ranks have no holes, and who stays keeps its order.
+// All workers of an epoch agree, ranks have no gaps, and survivors keep their order.
 void HistoryChecker::ranks_are_agreed() {
   std::map<std::uint32_t, std::vector<std::uint32_t>> by_epoch;
   for (const History::Place& place : history_.places) {
@@ -456,14 +456,14 @@ void HistoryChecker::ranks_are_agreed() {
   }
 }
 
-// A worker has one open round of a part at most, and asks for few values of it.
+// A worker has at most one open round of a part, and few pending pulls of the part.
 void HistoryChecker::little_is_kept() {
   for (const auto& [slot, shards] : history_.owners) {
     if (shards.size() > 1) {
       broken("a slot has one owner", fmt::format("slot {}: {}", slot, fmt::join(shards, ", ")));
     }
   }
-  std::uint32_t known = workers_;  // Also those who were in, and had yet to hear so at the end.
+  std::uint32_t known = workers_;  // Includes members not yet notified at the end.
   for (const History::Place& place : history_.places) {
     for (const std::uint32_t number : place.numbers) known = std::max(known, number + 1);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule of the second oracle, by histories that break it and nothing else.
+// Each rule of the second oracle, tested with a history that breaks only this rule.
 #include "tests/sim/losses/history_checker.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 class HistoryCheckerTest : public testing::Test {
  protected:
-  /// Two workers: a round of a sync tensor, two pushes of an async one, and a barrier.
+  /// Two workers: a round of a sync tensor, two pushes of an async tensor, and a barrier.
   HistoryCheckerTest() {
     history_.tensors = {tensor("rounds", Mode::kSync), tensor("grows", Mode::kAsync)};
     history_.workers = 2;
@@ -52,7 +52,7 @@ class HistoryCheckerTest : public testing::Test {
     history_.lost[worker] = when;
     history_.ends.erase(worker);
   }
-  /// The rule that is broken; "" if none is.
+  /// The broken rule; "" if none is.
   std::string broken() {
     const auto found = HistoryChecker(history_).check();
     return found ? found->invariant.substr(std::string("history: ").size()) : "";
@@ -160,7 +160,7 @@ TEST_F(HistoryCheckerTest, AnErrorThatBlamesTheInnocent) {
 TEST_F(HistoryCheckerTest, AnErrorMayBlameANewcomerThatWasLostBeforeItsFirstRound) {
   history_.min_workers = 2;
   lose(1, at(75ms));
-  history_.lost[2] = at(76ms);  // It had taken the place of worker 1.
+  history_.lost[2] = at(76ms);  // Replaced worker 1.
   history_.job = {.at = at(90ms), .ok = false, .peer = "worker 2", .cause = "worker 2 is lost"};
   EXPECT_EQ(broken(), "");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building the job, striking its workers, and what must hold at its end.
+// Builds the job, strikes its workers, and checks the invariants at its end.
 #include "tests/sim/losses/loss_job.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostStepsOfLosses = 1'000'000;
 constexpr Duration kLongestLossJob = 90s;
-constexpr Duration kToldOfSilence = 6500ms;  // The most from a worker's loss until all go on.
+constexpr Duration kToldOfSilence = 6500ms;  // Maximum time from a loss until all continue.
 constexpr std::uint64_t kMostStepsToComeIn = 10;
 constexpr const char* kFirst = "scheduler";
 constexpr const char* kDoor = "scheduler:9000";
@@ -60,7 +60,7 @@ Config LossJob::config_of(Role role, std::int64_t rank) const {
   config.shards = plan_.shards;
   config.scheduler = kDoor;
   config.token = "secret";
-  config.rendezvous_timeout = 15s;  // Losses in front of who comes are known sooner.
+  config.rendezvous_timeout = 15s;  // Losses before a joining worker are detected sooner.
   config.operation_timeout = 50s;
   config.job.part_bytes = 64;
   config.job.heartbeat = 50ms;
@@ -84,7 +84,7 @@ void LossJob::add_scheduler() {
   process.agent = std::move(scheduler);
 }
 
-// Who is lost meanwhile, or is lost with it, is missed when all have had the time to come again.
+// A worker lost meanwhile, or with the scheduler, is detected once members had time to re-register.
 void LossJob::lose_scheduler(Duration absence) {
   board_.history.disturbances.push_back(
       {.at = clock_.now(), .costs = absence + 2 * kToldOfSilence});
@@ -184,7 +184,7 @@ void LossJob::step(Process& process) {
   if (process.agent->over() && plan_.moves && process.shard != nullptr) look_at_end(process);
 }
 
-// Nobody prevents that a server which is asked to go has its place taken.
+// Nothing in this job may prevent the replacement of a draining server.
 void LossJob::look_at_end(const Process& server) {
   const Status& why = server.shard->status();
   if (why.code() == Code::kInterrupted) report("who is asked to go can", why.text());
@@ -204,7 +204,7 @@ Time LossJob::next_join() const {
   return std::max(began_ + plan_.joins[started_].after, joins_not_before_);
 }
 
-// Once the job runs, which the first strike has waited for.
+// Joins begin once the job runs, which the first strike has waited for.
 void LossJob::start_joining() {
   const std::uint32_t in = scheduler_->view().ranks(Role::kWorker);
   const bool full = in == plan_.workers && !scheduler_->over();
@@ -220,7 +220,7 @@ void LossJob::start_joining() {
   add_worker(newcomer, plan_.joins[started_++].comes_again ? former_of(newcomer) : 0);
 }
 
-// Somebody who was in and is lost, whom nobody has come for.
+// A lost member that no joining worker replaces yet; 0 if there is none.
 NodeId LossJob::former_of(std::uint32_t newcomer) {
   std::vector<const Process*> all;
   for (const auto& process : processes_) {
@@ -235,7 +235,7 @@ NodeId LossJob::former_of(std::uint32_t newcomer) {
   return former.node();
 }
 
-// From which epoch on a number means the newcomer.
+// Records the epoch from which a number means the joining worker.
 void LossJob::note_returns() {
   for (Return& each : returns_) {
     if (each.out_since != 0 || scheduler_->view().find(each.former) != nullptr) continue;
@@ -262,7 +262,7 @@ void LossJob::strike() {
     if (process->user == nullptr || process->user->joined()) continue;
     if (process->number >= plan_.workers) continue;
     not_before_ = clock_.now() + 1ms;
-    if (process->user->outcome()) ++struck_;  // The job never came together.
+    if (process->user->outcome()) ++struck_;  // The job never formed.
     return;
   }
   const LossPlan::Strike& strike = plan_.strikes[struck_];
@@ -271,7 +271,7 @@ void LossJob::strike() {
     const bool misses = strike.recovering && !is_recovering();
     std::erase_if(all, [&](const Process* each) { return each->user->phase() != *strike.phase; });
     not_before_ = clock_.now() + 200us;
-    // Where nobody is lost any more that all have yet to notice, the moment has passed.
+    // Without a loss that is still undetected, the moment has passed.
     if (all.empty() && !misses) return;
     if (misses) all.clear();
   }
@@ -294,7 +294,7 @@ void LossJob::lose(Process& victim, LossKind kind) {
   const bool done = phase == LossPhase::kReading || victim.user->leaves();
   if (done) history.done.insert(victim.number);
   if (kind == LossKind::kSleep) {
-    // Each scheduler that comes gives it all of the time anew.
+    // Each restarted scheduler starts the timeout again.
     const int times = plan_.scheduler_strikes.empty() ? 3 : 10;
     victim.sleeps_until = clock_.now() + times * victim.config.job.dead_after;
     return;
@@ -312,7 +312,7 @@ void LossJob::follow_servers() {
   std::set<std::string> alive;
   for (const auto& process : processes_) {
     const bool there = process->alive && process->shard != nullptr && !process->agent->over();
-    if (there) alive.insert(process->name);  // Of the others nobody is looked for.
+    if (there) alive.insert(process->name);  // Other processes cannot be struck.
   }
   servers_.act(clock_.now(), *scheduler_, alive);
 }
@@ -329,7 +329,7 @@ std::vector<LossJob::Process*> LossJob::shards_of(const std::string& server) {
 void LossJob::drain_server(const std::string& name) {
   for (const Process* process : shards_of(name)) {
     process->shard->hand_over();
-    if (process->agent->over()) network_.kill(process->name);  // It was not in yet.
+    if (process->agent->over()) network_.kill(process->name);  // It was not admitted yet.
   }
 }
 
@@ -345,8 +345,8 @@ void LossJob::lose_server(const std::string& name, bool is_told) {
   }
 }
 
-// To whom it has a link: mostly the scheduler and shards, and other workers where tensors go among
-// them.
+// A peer that the victim has a link to: mostly the scheduler and shards, and other workers if
+// tensors are exchanged directly.
 std::string LossJob::other_end(const Process& victim) {
   std::vector<std::string> doors;
   std::vector<std::string> peers;
@@ -376,7 +376,7 @@ void LossJob::break_a_link(const Process& victim, const LossPlan::Strike& strike
   if (random_.chance(0.5)) network_.hush(to, from, 0);
 }
 
-// Somebody is lost who is in the scheduler's view.
+// True if a lost worker is still in the scheduler's view.
 bool LossJob::is_recovering() const {
   return std::ranges::any_of(processes_, [this](const auto& process) {
     return process->worker != nullptr && board_.lost.contains(process->number) &&
@@ -386,11 +386,11 @@ bool LossJob::is_recovering() const {
 
 // ---- the end
 
-// While enough workers are left the job is done, and else everybody ends with who was lost.
+// With enough workers left the job completes; otherwise all processes end and name a lost worker.
 void LossJob::check_end() {
   const bool enough = board_.lost.size() + plan_.min_workers <= plan_.workers;
   went_on_ = scheduler_->status().ok() && !board_.lost.empty();
-  // Newcomers whom nobody is left to take in know no values: the job ends.
+  // Joining workers with no other worker left to admit them know no values: the job ends.
   const bool only_newcomers = std::ranges::all_of(processes_, [this](const auto& process) {
     return process->user == nullptr || process->number >= plan_.workers ||
            !board_.stays(process->number);
@@ -418,7 +418,7 @@ void LossJob::check_end() {
     if (!lost && scheduler_->status().ok() && !outcome.ok()) {
       report("who lives goes on", fmt::format("{}: {}", process->name, outcome.text()));
     }
-    // The last words of a job that ends wait for nobody.
+    // A job that ends does not wait for the delivery of its last messages.
     const bool deaf = dipped_.contains(process->name) && dipped_.contains(kFirst);
     if (!lost && !deaf && !outcome.ok() && !names_the_lost(outcome)) {
       report("errors name the cause", fmt::format("{}: {}", process->name, outcome.text()));
@@ -429,8 +429,8 @@ void LossJob::check_end() {
 void LossJob::check_newcomer(const Process& process) {
   const LossUser& user = *process.user;
   if (user.outcome()->ok() || user.steps_seen() < kMostStepsToComeIn) return;
-  // It needs a link to every server: it waits until one that is lost is known to be. Others make
-  // steps meanwhile if their tensors lie elsewhere.
+  // Joining needs a link to every server, so it waits until a lost server is detected. Meanwhile
+  // other workers make steps if their tensors lie elsewhere.
   const auto known = board_.history.ends.find(process.number);
   const Time ended = known == board_.history.ends.end() ? clock_.now() : known->second.at;
   const Time since = std::max(servers_.last_loss(), returning_.settled_at());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossJob: an elastic job as users start it, in simulated time: production's scheduler, shards and
-// workers. Workers are lost at any time; the others must go on, or end in order if too few are
-// left.
+// LossJob: an elastic job in simulated time, with production's scheduler, shards and workers.
+// Workers are lost at any time; the survivors must continue, or end in order if too few are left.
 #pragma once
 
 #include <memory>
@@ -25,30 +24,30 @@ namespace stretto::sim {
 /// Thread: the simulation's.
 class LossJob {
  public:
-  /// Who looks on while it runs: the users, or nobody, so that its history alone is judged.
+  /// Checks during the run: by the users, or none, so that only the history is judged.
   enum class Watched { kByUsers, kByNobody };
 
   explicit LossJob(std::uint64_t seed, Watched watched = Watched::kByUsers,
                    std::uint32_t replicas = 1,
                    LossPlan::Beside beside = LossPlan::Beside::kNothing);
 
-  /// Runs it to its end, or to the first violation.
+  /// Runs the job to its end, or to the first violation.
   std::optional<Violation> run();
-  /// Once it has run.
+  /// Valid after run().
   const History& history() const { return board_.history; }
 
   std::size_t lost() const { return board_.lost.size(); }
   bool went_on() const { return went_on_; }
-  /// Where servers stand by.
+  /// Valid if servers have standbys.
   const LossServers& servers() const { return servers_; }
-  /// Schedulers that have come in the place of others.
+  /// Schedulers that replaced a lost one.
   std::uint64_t schedulers() const { return returning_.came(); }
   const LossVisits& visits() const { return visits_; }
-  /// Places that servers have handed over.
+  /// Completed server migrations.
   std::size_t moved() const { return moved_; }
-  /// Workers that have come in.
+  /// Workers that were admitted while the job ran.
   std::size_t joined() const { return board_.came.size(); }
-  /// Of these, who have come in the place of one that was lost.
+  /// Of these, the workers that replaced a lost one.
   std::size_t came_again() const;
   std::string describe() const;
 
@@ -110,22 +109,22 @@ class LossJob {
   Process* scheduler_process_ = nullptr;
   LossScheduler returning_;
   LossServers servers_;
-  std::uint64_t names_ = 0;  // Of servers that were started.
+  std::uint64_t names_ = 0;  // Servers that were started.
   std::size_t struck_ = 0;
-  std::size_t started_ = 0;     // Of those who join.
-  Time not_before_ = {};        // A strike waits until all have come together,
-  Time joins_not_before_ = {};  // and mostly who joins until there is a place.
+  std::size_t started_ = 0;     // Joining workers that were started.
+  Time not_before_ = {};        // A strike waits until all have joined,
+  Time joins_not_before_ = {};  // and most joins wait for a free rank.
   bool went_on_ = false;
   std::size_t moved_ = 0;
   std::optional<Dip> dip_;
-  std::set<std::string> dipped_;  // Who has not heard of all while that lasted.
+  std::set<std::string> dipped_;  // The ends of the dip's link.
   LossVisits visits_;
-  /// A newcomer that says it was somebody before, and has that one's number in the job.
+  /// A joining worker that names its previous incarnation and inherits that one's number.
   struct Return {
     NodeId former = 0;
     Rank number = 0;
-    std::uint32_t newcomer = 0;   // By what it has here.
-    std::uint32_t out_since = 0;  // The epoch that the former one is not in any more.
+    std::uint32_t newcomer = 0;   // Its number in the simulation.
+    std::uint32_t out_since = 0;  // The first epoch without the former member.
   };
   std::vector<Return> returns_;
   std::optional<Violation> violation_;

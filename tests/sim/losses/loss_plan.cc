@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a seed to a plan.
+// Derives a plan from a seed.
 #include "tests/sim/losses/loss_plan.h"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@ namespace {
 constexpr Mode kModes[] = {Mode::kSync, Mode::kBounded, Mode::kAsync, Mode::kEager,
                            Mode::kEagerAsync};
 
-// Links that are reset, or corrupted; or one that falls silent. Not both: who is reset cannot come
-// back in time over a path that is silent.
+// Links that are reset or corrupted, or one silent link. Not both: after a reset a worker cannot
+// reconnect in time over a silent path.
 void break_links(Random& random, LossPlan& plan) {
   if (!random.chance(0.5)) return;
   if (random.chance(0.25)) {
@@ -30,8 +30,8 @@ void break_links(Random& random, LossPlan& plan) {
   }
 }
 
-// Phases that last a moment only: whoever gets there is hit, and another one while that is yet to
-// be noticed.
+// Strikes in short phases: the first worker there is struck, and another one before the loss of the
+// first is detected.
 void strike_at_the_end(Random& random, LossPlan& plan) {
   if (!random.chance(0.4)) return;
   const LossPhase phase = random.chance(0.5) ? LossPhase::kReading : LossPhase::kLeaving;
@@ -50,7 +50,7 @@ void strike_at_the_end(Random& random, LossPlan& plan) {
   if (!alone) strike(static_cast<LossKind>(random.below(kLossKinds)), true);
 }
 
-// In some jobs, of the tensors whose values are their rounds'.
+// In some jobs, for some tensors whose values are sums of their own round.
 void exchange_among_workers(std::uint64_t seed, LossPlan& plan) {
   constexpr Exchange kWays[] = {Exchange::kDirect, Exchange::kRing, Exchange::kHalving,
                                 Exchange::kTree, Exchange::kHierarchical};
@@ -64,7 +64,7 @@ void exchange_among_workers(std::uint64_t seed, LossPlan& plan) {
   if (random.chance(0.4)) plan.worker_links = 2 + static_cast<std::uint32_t>(random.below(3));
 }
 
-// While workers say with whom they exchange.
+// Strikes while workers agree on the members of an exchange.
 void strike_amid_a_choice(std::uint64_t seed, LossPlan& plan) {
   Random random(seed ^ 0xBE61);
   if (!std::ranges::any_of(plan.tensors, LossPlan::is_among_workers) || !random.chance(0.3)) return;
@@ -72,7 +72,7 @@ void strike_amid_a_choice(std::uint64_t seed, LossPlan& plan) {
   plan.strikes.insert(plan.strikes.begin(), {.kind = kind, .phase = LossPhase::kChoosing});
 }
 
-// While workers are lost and come.
+// Servers are lost while workers are lost and join.
 void lose_servers(std::uint64_t seed, LossPlan& plan) {
   Random random(seed ^ 0x57A2D);
   if (!plan.joins.empty()) plan.rounds += 40;
@@ -85,7 +85,7 @@ void lose_servers(std::uint64_t seed, LossPlan& plan) {
   for (LossPlan::ServerStrike& strike : plan.server_strikes) strike.drains = random.chance(0.3);
 }
 
-// At most two of those that are to have a place are lost: of three the job says that it cannot be.
+// Loses at most two replacements: after a third the job reports the migration as impossible.
 void move_servers(std::uint64_t seed, LossPlan& plan) {
   Random random(seed ^ 0x30FE5);
   if (!plan.joins.empty()) plan.rounds += 40;
@@ -101,7 +101,7 @@ void move_servers(std::uint64_t seed, LossPlan& plan) {
   }
 }
 
-// Also as soon as another has come.
+// Possibly as soon as the next scheduler has started.
 void lose_schedulers(std::uint64_t seed, LossPlan& plan) {
   if (!plan.joins.empty()) plan.rounds += 80;
   Random random(seed ^ 0x5CED);
@@ -158,7 +158,7 @@ LossPlan::LossPlan(std::uint64_t seed, std::uint32_t copies, Beside beside)
                        .after = random.between(1ms, random.chance(0.5) ? 20ms : 100ms)});
   }
   local = seed % 2 == 0;
-  Random others(seed ^ 0x1EA7E);  // Its own, so that the rest of a seed stays what it was.
+  Random others(seed ^ 0x1EA7E);  // Its own generator: the rest of the seed's plan is unchanged.
   if (others.chance(0.3)) {
     strikes.push_back({.kind = LossKind::kLeave, .after = others.between(1ms, 50ms)});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossScheduler: the scheduler of an elastic job that is lost at moments that matter (somebody is
-// on the way into the job, is lost and not missed yet, or all are asked for their steps) or at any
-// other, and comes back from its journal; a launcher that is played here starts it again.
+// LossScheduler: the scheduler of an elastic job. It is lost at critical moments (a worker joins, a
+// loss is undetected, all workers report their steps) or at others, and restarts from its journal.
+// A simulated launcher starts it again.
 #pragma once
 
 #include <functional>
@@ -26,16 +26,16 @@ class LossScheduler {
   LossScheduler(const LossPlan& plan, std::uint64_t seed, Ways ways)
       : plan_(plan), disk_(seed), ways_(std::move(ways)) {}
 
-  /// The next one: it goes on from what those before have written, if there were any. Null, and
-  /// that is reported, if it cannot.
+  /// Starts the next scheduler from the journal of the previous ones, if there were any. Reports a
+  /// violation and returns null if it cannot.
   std::unique_ptr<Scheduler> make(Config& config, std::unique_ptr<Transport> transport,
                                   const Clock& clock);
-  /// What is due; `misses`: somebody is lost who is still in the view.
+  /// Performs the due actions; `misses`: a lost member is still in the view.
   void act(Time now, const Scheduler& scheduler, bool misses);
-  /// One has been lost, and the next is to be started.
+  /// True from a loss until the next scheduler is started.
   bool is_away() const { return starts_at_ != Time::max(); }
   Time next_due() const;
-  /// By then all have found the last one that came.
+  /// By then all members have found the last scheduler.
   Time settled_at() const { return settled_at_; }
   std::uint64_t came() const { return life_ == 0 ? 0 : life_ - 1; }
 
@@ -48,9 +48,9 @@ class LossScheduler {
   std::uint32_t life_ = 0;
   std::size_t struck_ = 0;
   bool running_ = false;
-  bool looks_ = false;            // For the moment of the strike that is due.
-  Time since_ = {};               // That it has been in its place; a strike counts from then.
-  Time starts_at_ = Time::max();  // The next one.
+  bool looks_ = false;            // Waits for the due strike's moment.
+  Time since_ = {};               // Start of this scheduler; strikes count from then.
+  Time starts_at_ = Time::max();  // The next scheduler.
   Time settled_at_ = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may be lost follows from the scheduler's view, and from who is lost already.
+// Chooses the victims from the scheduler's view and from earlier losses.
 #include "tests/sim/losses/loss_servers.h"
 
 #include <algorithm>
@@ -8,14 +8,15 @@
 namespace stretto::sim {
 namespace {
 
-constexpr Duration kTold = 5ms;  // Until all know that the job runs. Before, who is to go does.
+constexpr Duration kTold = 5ms;  // Until all know that the job runs; an earlier drain ends the
+                                 // server.
 
 std::string process_of(const Member& member) {
   return member.address.substr(0, member.address.find(':'));
 }
 
-// Any that is alive, also if it has been asked before. Who stands by has what it is said to have if
-// it is alive, too; who is to have a place is not asked.
+// Drain candidates: with migrations any live primary, even if it is draining already; otherwise
+// servers of ranks without an undetected loss.
 std::vector<std::string> who_may_go(const View& view, const std::set<std::string>& alive,
                                     bool moves) {
   std::set<Rank> disturbed;
@@ -33,13 +34,13 @@ std::vector<std::string> who_may_go(const View& view, const std::set<std::string
   return found;
 }
 
-// Those that are in the view and alive, but for the last process that has all of its place; where
-// places move only those that are to have one. Of two processes, of which one is about to go, the
-// other might have all before it is known that it is lost.
+// Live members of the view, except the last process in sync of each rank; with migrations only
+// replacements. A rank with a draining server is spared: the standby may be in sync before the loss
+// of the primary is detected.
 std::vector<std::string> victims(const View& view, std::uint32_t shards,
                                  const std::set<std::string>& alive,
                                  const std::set<std::string>& going, bool moves) {
-  std::map<Rank, std::uint32_t> caught_up;  // Shards of who stands by.
+  std::map<Rank, std::uint32_t> caught_up;  // In-sync standby shards by rank.
   for (const NodeId node : view.caught_up) ++caught_up[view.members.at(node).rank];
   std::set<Rank> left;
   std::map<Rank, std::vector<std::string>> holders;
@@ -119,7 +120,7 @@ void LossServers::strike(Time now, const Scheduler& scheduler, const std::set<st
   const bool is_over = scheduler.phase() != "running";
   const LossPlan::ServerStrike& strike = plan_.server_strikes[struck_];
   const bool is_early = strike.drains && now < told_at_;
-  if (!is_over && (is_early || !hit(strike, scheduler.view(), alive))) {  // Nobody may be hit yet.
+  if (!is_over && (is_early || !hit(strike, scheduler.view(), alive))) {  // No victim yet.
     next_strike_ = now + 300us;
     return;
   }
@@ -139,7 +140,7 @@ bool LossServers::hit(const LossPlan::ServerStrike& strike, const View& view,
   } else {
     all = victims(view, plan_.shards, alive, going_, plan_.moves);
   }
-  if (all.empty()) return plan_.moves;  // Then it is for nothing.
+  if (all.empty()) return plan_.moves;  // With migrations the strike is skipped.
   const std::string& victim = all[random_.below(all.size())];
   if (strike.drains) {
     going_.insert(victim);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossServers: the servers of an elastic job for which others stand by, or which hand their places
-// over. Some are lost at any time, but never the last one that has a place's all; and a launcher
-// that is played here starts another for each.
+// LossServers: the servers of an elastic job with standbys or server migrations. Servers are lost
+// at any time, except the last process in sync of a rank. A simulated launcher starts a replacement
+// for each.
 #pragma once
 
 #include <functional>
@@ -27,13 +27,13 @@ class LossServers {
   LossServers(const LossPlan& plan, std::uint64_t seed, Ways ways)
       : plan_(plan), random_(seed), ways_(std::move(ways)) {}
 
-  /// What is due, by what the scheduler says; `alive`: the names of those that are.
+  /// Performs the due actions; `alive`: names of the live processes.
   void act(Time now, const Scheduler& scheduler, const std::set<std::string>& alive);
   Time next_due() const;
-  /// The last one was lost then.
+  /// The time of the last loss.
   Time last_loss() const { return last_loss_; }
-  /// One that was lost just as it had all has had the place before that was known: what is there is
-  /// lost, and the job ends.
+  /// True if a replacement was lost while in sync and promoted before that was detected: its state
+  /// is lost, and the job ends.
   bool has_lost_heir() const { return lost_heir_; }
   std::uint64_t lost() const { return lost_; }
   std::uint64_t started() const { return started_; }
@@ -57,10 +57,10 @@ class LossServers {
   std::size_t struck_ = 0;
   Time next_strike_ = Time::max();
   bool running_ = false;
-  Time told_at_ = {};  // By then all know that.
+  Time told_at_ = {};  // By then all know that the job runs.
   std::size_t news_ = 0;
   std::size_t orders_ = 0;
-  std::set<std::string> going_;  // They have been asked to.
+  std::set<std::string> going_;  // Draining servers.
   std::vector<Start> starts_;
   std::set<std::string> lost_names_;
   bool lost_heir_ = false;

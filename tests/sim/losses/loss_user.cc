@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds, barriers, and what must be true of what comes.
+// Rounds, barriers, and checks of the values received.
 #include "tests/sim/losses/loss_user.h"
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ void LossUser::act() {
          random_.chance(0.7)) {
     start_round(step_++ % tensors_.size());
   }
-  // Who is in a barrier begins no step: a program's thread is there.
+  // A worker in a barrier begins no step: the barrier occupies the program's thread.
   const bool begins = step_ == next_step() && step_ < std::min(steps, barrier_at);
   if (begins && !in_barrier_) return begin_step();
   if (in_flight_ > 0 || step_ < std::min(steps, barrier_at)) return;
@@ -103,7 +103,7 @@ void LossUser::act() {
   leave();
 }
 
-// What comes in before a program's step has made none of the rounds before it.
+// A worker that joins before a program's step makes none of the rounds before that step.
 std::uint64_t LossUser::first_round(std::size_t index, std::uint32_t number) const {
   if (number < plan_.workers) return 1;
   const auto came = board_.came.find(number);
@@ -111,7 +111,7 @@ std::uint64_t LossUser::first_round(std::size_t index, std::uint32_t number) con
   return (came->second + tensors_.size() - 1 - index) / tensors_.size() + 1;
 }
 
-// Now and then with operations in flight: those who come in wait for them.
+// Sometimes with operations in flight: joining workers wait for them.
 void LossUser::begin_step() {
   in_step_ = true;
   const std::uint64_t step = node_.work().steps().gate().count()->begun() + 1;
@@ -183,7 +183,7 @@ void LossUser::launch(std::size_t index, Operation::Kind kind, std::uint64_t rou
   node_.work().start(operation);
 }
 
-// ---- what the second oracle reads
+// ---- records for the second oracle
 
 std::size_t LossUser::write_down(std::size_t index, const Operation& operation, std::uint64_t round,
                                  const std::vector<std::int64_t>& sent) {
@@ -204,7 +204,7 @@ History::End LossUser::end_of(const Status& status) const {
       .at = board_.clock.now(), .ok = status.ok(), .peer = status.peer(), .cause = status.cause()};
 }
 
-// ---- what comes
+// ---- values received
 
 void LossUser::look_at(std::size_t index, std::uint64_t round,
                        const std::vector<std::int64_t>& values, const Operation& operation,
@@ -224,8 +224,8 @@ void LossUser::look_at(std::size_t index, std::uint64_t round,
   }
 }
 
-// A round's own sum: of everybody the whole share or none, ours among them, and who is out stays
-// out. All who get it get the same.
+// A round's own sum: each worker's contribution is whole or absent, this worker's is in it, and
+// departed workers stay out. All receivers get the same value.
 void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64_t element,
                              std::int64_t value, std::uint32_t& fewest) {
   const auto wrong = [&](const std::string& what) {
@@ -237,7 +237,7 @@ void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64
   const auto [known, is_new] = board_.values.try_emplace(place, value);
   std::set<std::uint32_t>& holders = board_.known_to[place];
   if (!is_new && known->second != value) {
-    // Among workers a value may go with the last who has it: those who are left make another.
+    // In direct exchanges a value may be lost with its last holder; the survivors make another.
     const auto stays = [this](std::uint32_t each) { return board_.stays(each); };
     const bool among = LossPlan::is_among_workers(plan_.tensors[index]);
     const bool gone = among && std::ranges::none_of(holders, stays);
@@ -269,7 +269,7 @@ void LossUser::look_at_round(std::size_t index, std::uint64_t round, std::uint64
   fewest = std::min(fewest, count);
 }
 
-// A value that grows holds of everybody as many rounds as the digit says.
+// A growing value holds as many rounds of each worker as the worker's digit says.
 void LossUser::look_at_growth(std::size_t index, std::uint64_t element, std::int64_t value,
                               bool is_last) {
   const auto wrong = [&](std::uint32_t of, const std::string& what) {
@@ -284,7 +284,7 @@ void LossUser::look_at_growth(std::size_t index, std::uint64_t element, std::int
     const std::uint64_t before = first_round(index, number) - 1;
     if (digit > std::max(board_.begun[{index, number}], before) - before)
       wrong(number, "more than it has begun");
-    // Eager values may pass one another, and those of eager_async wait for nobody.
+    // Eager values may overtake each other, and eager_async values wait for no worker.
     const Mode mode = plan_.tensors[index].options.mode;
     const bool ours = number == number_ && !is_eager(mode);
     if (is_last && lives && mode != Mode::kEagerAsync && digit != plan_.rounds - before) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossUser: the program of a worker in an elastic job. It makes the plan's rounds as if nothing
-// could happen, and looks at every value: the digits of a number tell whose shares are in it.
+// LossUser: the program of a worker in an elastic job. It makes the plan's rounds as if no fault
+// could occur, and checks every value: the digits of a number identify its contributors.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace stretto::sim {
 
-/// What all users know together. The bytes of a round of a part are the same for all.
+/// State shared by all users. A round's bytes for a part are the same for all.
 struct LossBoard {
   using Place = std::tuple<std::size_t, std::uint64_t, std::uint64_t>;  // Tensor, round, element.
 
@@ -29,17 +29,17 @@ struct LossBoard {
   History history;  // For the second oracle.
   std::function<void(const std::string& invariant, const std::string& text)> report;
   std::map<Place, std::int64_t> values;
-  std::map<Place, std::set<std::uint32_t>> known_to;                     ///< Who has them.
+  std::map<Place, std::set<std::uint32_t>> known_to;                     ///< Holders.
   std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> begun;  // Rounds, by worker.
-  std::map<std::uint64_t, std::set<std::uint32_t>> barriers;             // Who has come to which.
-  std::uint64_t steps = 0;                                               // That somebody has begun.
+  std::map<std::uint64_t, std::set<std::uint32_t>> barriers;             // Workers at each barrier.
+  std::uint64_t steps = 0;                                               // Begun by any worker.
   std::set<std::uint32_t> lost;
-  std::set<std::uint32_t> left;  // In order, before the others.
+  std::set<std::uint32_t> left;  // In order, before the other workers.
 
   bool stays(std::uint32_t number) const {
     return !lost.contains(number) && !left.contains(number);
   }
-  /// Of those who came in: before how many rounds, by turns of all tensors, they did.
+  /// For each joined worker: the rounds before its admission, in turns over all tensors.
   std::map<std::uint32_t, std::uint64_t> came;
 };
 
@@ -49,16 +49,15 @@ class LossUser {
   LossUser(const LossPlan& plan, std::uint32_t number, WorkerNode& node, LossBoard& board,
            const std::string& address, std::uint64_t seed);
 
-  /// Starts what may be started now. Call after each step of the node.
+  /// Starts operations that may start now. Call after each step of the node.
   void act();
-  /// It leaves once nothing of its is in flight.
+  /// Leaves once no operation is in flight.
   void leave_soon() { goes_ = true; }
   bool joined() const { return joined_; }
   LossPhase phase() const;
-  /// It has begun to leave; it may choose members meanwhile.
+  /// True once it has begun to leave; it may still agree on members.
   bool leaves() const { return leaving_; }
-  /// It makes rounds, or has.
-  /// So many steps have begun since it had a place.
+  /// Steps begun by any worker since this one was registered.
   std::uint64_t steps_seen() const { return board_.steps - steps_before_.value_or(board_.steps); }
   bool is_in() const { return joined_ && step_known_; }
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
@@ -71,14 +70,14 @@ class LossUser {
     std::optional<Tensor> tensor;
     std::uint64_t begun = 0;
     std::uint64_t acknowledged = 0;
-    bool read = false;  // Its final value, which was asked for last.
+    bool read = false;  // The final value has been requested.
     std::vector<std::int64_t>
-        least;  // Of growing values, by element; of others who is in, as bits.
+        least;  // Growing values by element; for others the departed workers, as bits.
   };
 
   void declare(std::size_t index);
   bool is_newcomer() const { return number_ >= plan_.workers; }
-  /// The first round of a tensor that this worker makes.
+  /// The first round of a tensor that worker `number` makes.
   std::uint64_t first_round(std::size_t index, std::uint32_t number) const;
   void begin_step();
   void start_round(std::size_t index);
@@ -100,17 +99,17 @@ class LossUser {
   WorkerNode& node_;
   LossBoard& board_;
   Random random_;
-  std::optional<std::uint64_t> steps_before_;  // It had a place.
+  std::optional<std::uint64_t> steps_before_;  // At registration.
   std::vector<Progress> tensors_;
   bool joined_ = false;
   bool goes_ = false;
   bool in_barrier_ = false;
   bool leaving_ = false;
   bool reading_ = false;           // After the last barrier.
-  std::uint64_t step_ = 0;         // Rounds begun, by turns of all tensors.
+  std::uint64_t step_ = 0;         // Rounds begun, in turns over all tensors.
   std::uint64_t steps_begun_ = 0;  // Of the program.
   bool step_known_ = false;
-  bool in_step_ = false;  // It is to begin.
+  bool in_step_ = false;  // The step's begin() has not returned yet.
   std::uint64_t barriers_ = 0;
   std::size_t in_flight_ = 0;
   std::optional<Status> outcome_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elastic jobs that lose workers, from seeds; a failure prints what replays it.
+// Elastic jobs that lose workers, from seeds; a failure prints the command that replays it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,9 +43,8 @@ TEST(LossSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(came_again, seeds.count / 200);
 }
 
-// In this one's job a worker leaves, another one has heard that and keeps no session for it, and
-// the link between them is reset before who leaves has heard so: it was taken for a link that
-// broke.
+// In this seed a worker leaves, and a peer that knows this keeps no session for it. Their link is
+// reset before the leave is acknowledged: this was mistaken for a broken link.
 TEST(LossSimulation, ALinkThatIsResetUnderAFarewellIsNoLoss) {
   set_log_level(Level::kSilent);
   LossJob job(900473);
@@ -53,7 +52,7 @@ TEST(LossSimulation, ALinkThatIsResetUnderAFarewellIsNoLoss) {
   EXPECT_FALSE(violation.has_value()) << job.describe();
 }
 
-// Servers are lost as well, and others that stood by have their places.
+// Servers are lost as well, and their standbys are promoted.
 TEST(ElasticStandbySimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment(kFarLess);
@@ -82,8 +81,8 @@ TEST(ElasticStandbySimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(joined, seeds.count / 32);
 }
 
-// Servers hand their places over, with all of their shards, while workers are lost, leave and come;
-// some that are to have a place are lost.
+// Servers are migrated with all of their shards while workers are lost, leave and join. Some
+// replacements are lost.
 TEST(ElasticMovesSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment(kFarLess);
@@ -116,8 +115,8 @@ TEST(ElasticMovesSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(joined, seeds.count / 32);
 }
 
-// The scheduler is lost as well, and another goes on from what it has written down; in every second
-// job servers are, too.
+// The scheduler is lost as well and restarts from its journal. Servers are lost too in every second
+// job.
 TEST(ElasticReturnsSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment(kFarLess);
@@ -146,7 +145,7 @@ TEST(ElasticReturnsSimulation, EverySurvivorGoesOnWithExactSumsForEverySeed) {
   EXPECT_GT(joined, seeds.count / 32);
 }
 
-// Nobody looks on while the jobs run.
+// Only the history is judged; the users check nothing while the jobs run.
 TEST(HistorySimulation, EveryHistoryKeepsTheContract) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment(kFarLess);

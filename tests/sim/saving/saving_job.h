@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavingJob: the lives of a program in simulated time, of production's scheduler, shards and
-// workers, on a disk that loses and tears what was not synced. Each goes on from what the one
-// before has left there: with what was complete, and all of one cut.
+// SavingJob: a program's successive jobs in simulated time, with production's scheduler, shards and
+// workers, on a disk that loses and tears unsynced data. Each job must resume from a complete
+// checkpoint that is one consistent cut.
 #pragma once
 
 #include <memory>
@@ -26,11 +26,11 @@ class SavingJob {
  public:
   explicit SavingJob(std::uint64_t seed);
 
-  /// Runs all lives, or to the first violation.
+  /// Runs all jobs, or up to the first violation.
   std::optional<Violation> run();
-  /// Lives that have gone on from a checkpoint.
+  /// Jobs that resumed from a checkpoint.
   std::uint64_t resumed() const { return resumed_; }
-  /// That went on from one of which nobody had been told that it was complete.
+  /// Of these, from a checkpoint whose completion was reported to no worker.
   std::uint64_t untold() const { return untold_; }
   std::uint64_t failures() const { return past_.failures; }
   std::string describe() const;
@@ -39,7 +39,7 @@ class SavingJob {
   struct Process {
     std::string name;
     Config config;
-    DiskQueue work;  // Before the agent, which knows it.
+    DiskQueue work;  // Before the agent, which refers to it.
     std::unique_ptr<LoopTask> agent;
     std::unique_ptr<SavingUser> user;
     bool alive = true;
@@ -73,7 +73,7 @@ class SavingJob {
   Time began_ = {};
   std::optional<Time> strikes_at_;
   bool struck_ = false;
-  bool dead_ = false;  // All processes are.
+  bool dead_ = false;  // All processes ended.
   std::uint64_t resumed_ = 0;
   std::uint64_t untold_ = 0;
   std::optional<Violation> violation_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavingPlan: a program that makes checkpoints, run again and again by jobs of other sizes, each of
-// which meets its fate, and of which the next goes on from what is found on the disk. Drawn from a
-// seed.
+// SavingPlan: a program with checkpoints, run repeatedly by jobs of different sizes. Each job has
+// its own end, and the next job resumes from the disk. Drawn from a seed.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,18 +17,18 @@ namespace stretto::sim {
 struct SavingPlan {
   enum class Fate : std::uint8_t {
     kEndsWell,
-    kPowerFails,    ///< At a call to the disk: all that was not synced is lost, or torn.
-    kAllAreKilled,  ///< Every process: what they wrote is there.
-    kOneIsKilled    ///< The others end by themselves.
+    kPowerFails,    ///< At a disk call: unsynced data is lost or torn.
+    kAllAreKilled,  ///< Every process; data written stays.
+    kOneIsKilled    ///< The other processes end on their own.
   };
   struct Life {
     std::uint32_t workers = 1;
     std::uint32_t servers = 1;
-    std::uint64_t steps = 1;  ///< After that which it goes on from.
+    std::uint64_t steps = 1;  ///< After the step resumed from.
     Fate fate = Fate::kEndsWell;
     Duration after = {};          ///< Of kills: since all had joined.
-    std::uint64_t calls = 0;      ///< Of a power failure: to the disk, until then.
-    bool disk_is_faulty = false;  ///< A call fails now and then.
+    std::uint64_t calls = 0;      ///< Of a power failure: disk calls before it.
+    bool disk_is_faulty = false;  ///< Calls fail at random.
   };
 
   explicit SavingPlan(std::uint64_t seed) {
@@ -67,7 +66,7 @@ struct SavingPlan {
   }
 
   std::uint64_t every = 1;  ///< Steps from one checkpoint to the next.
-  bool waits = false;       ///< Until one is complete, before the next step.
+  bool waits = false;       ///< For each checkpoint, before the next step.
   std::vector<TensorSpec> tensors;
   std::vector<Life> lives;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what it goes on from to the last step.
+// The program's states, from restoring to the last step.
 #include "tests/sim/saving/saving_user.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ SavingUser::SavingUser(const SavingPlan& plan, const SavingPlan::Life& life, std
 void SavingUser::act() {
   if (node_.over() && !outcome_) outcome_ = node_.membership().status();
   if (!joined_ || outcome_ || at_ == At::kLeaves) return;
-  if (!failed_.ok()) {  // As a program does that ends with it.
+  if (!failed_.ok()) {  // The program ends with the error.
     outcome_ = failed_;
     return node_.abandon();
   }
@@ -45,7 +45,7 @@ void SavingUser::act() {
         meet(At::kLooks);
       }
       return;
-    case At::kLooks:  // Nobody gives anything before all have looked.
+    case At::kLooks:  // No worker pushes before all have read.
       at_ = At::kHasLooked;
       return from_ > 0 ? look_at_all() : meet(At::kSteps);
     case At::kHasLooked:
@@ -72,7 +72,7 @@ void SavingUser::meet(At then) {
   });
 }
 
-// What servers keep has all that was given in these steps in it, and nothing else.
+// The servers' values must hold exactly the contributions of these steps.
 void SavingUser::look_at_all() {
   for (std::size_t index = 0; index < tensors_.size(); ++index) {
     if (keeps(index)) launch(index, Operation::Kind::kPull);
@@ -100,7 +100,7 @@ void SavingUser::begin_step() {
   at_ = made_ % plan_.every == 0 ? At::kSaves : At::kSteps;
 }
 
-// Of the last one: all have looked.
+// Ends the last step, after all have read.
 void SavingUser::end_step() {
   waits_ = true;
   node_.work().barrier([this](const Status& status) {
@@ -121,7 +121,7 @@ void SavingUser::save() {
     waits_ = false;
     at_ = At::kSteps;
     if (!share.ok()) {
-      ++past_.failures;  // It costs this checkpoint, if the job lives.
+      ++past_.failures;  // The error costs this checkpoint, if the job survives.
       return;
     }
     ++saving_;

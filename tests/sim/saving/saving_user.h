@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SavingUser: the program of a worker. It looks at what it has got back, makes its steps, and has a
-// checkpoint made now and then, with what it attaches itself.
+// SavingUser: the program of a worker. It checks the restored state, makes its steps, and saves
+// checkpoints at times, with its own attachments.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class SavingUser {
   SavingUser(const SavingPlan& plan, const SavingPlan::Life& life, std::uint32_t number,
              WorkerNode& node, Disks disks, SavingPast& past, Report report);
 
-  /// Starts what may be started now. Call after each step of the node.
+  /// Starts operations that may start now. Call after each step of the node.
   void act();
   bool joined() const { return joined_; }
   bool finished() const { return outcome_.has_value() && in_flight_ == 0; }
@@ -65,7 +65,7 @@ class SavingUser {
   const Disks disks_;
   SavingPast& past_;
   const Report report_;
-  const std::uint64_t from_;  // This step has been made before.
+  const std::uint64_t from_;  // The step that the job resumed from.
   std::vector<std::optional<Tensor>> tensors_;
   At at_ = At::kJoins;
   bool joined_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building the job, striking its servers, starting others, and what must hold at its end.
+// Builds the job, strikes and replaces its servers, and checks the invariants at its end.
 #include "tests/sim/servers/returns_job.h"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kMostStepsOfReturns = 400'000;
 constexpr Duration kLongestReturnsJob = 120s;
-constexpr Duration kSaid = 100ms;        // By then what one server has said to others has come.
-constexpr Duration kLauncherWaits = 1s;  // Longer than members, for a scheduler that is silent.
+constexpr Duration kSaid = 100ms;        // By then a server's messages have arrived.
+constexpr Duration kLauncherWaits = 1s;  // The launcher's extra patience with a silent scheduler.
 constexpr const char* kPlace = "scheduler:9000";
 
 }  // namespace
@@ -78,7 +78,7 @@ void ReturnsJob::add_scheduler() {
   if (!scheduler->listen(kPlace).ok()) report("set-up", "the scheduler cannot listen");
   scheduler_ = scheduler.get();
   scheduler_process_ = &process;
-  orders_ = 0;  // Of losses each tells all.
+  orders_ = 0;  // Each scheduler reports all losses from the first.
   process.agent = std::move(scheduler);
 }
 
@@ -128,7 +128,7 @@ bool ReturnsJob::step_one() {
     const Start start = *due;
     starts_.erase(due);
     if (start.scheduler) {
-      network_.kill(scheduler_process_->name);  // Where it stands still.
+      network_.kill(scheduler_process_->name);  // A stopped one is still alive.
       add_scheduler();
       if (violation_) return true;
       continue;
@@ -193,7 +193,7 @@ void ReturnsJob::strike() {
   }
 }
 
-// Any, also one that has no place yet, or has been asked before.
+// Drains any live server, also one without a rank or one that is draining already.
 void ReturnsJob::drain() {
   std::vector<Process*> servers;
   for (const auto& process : processes_) {
@@ -203,14 +203,14 @@ void ReturnsJob::drain() {
   if (!servers.empty()) servers[random_.below(servers.size())]->shard->hand_over();
 }
 
-// From elsewhere, by one of the numbers that no launcher has.
+// An external server joins, with an id that no launcher uses.
 void ReturnsJob::join() {
   const auto numbers = plan_.servers * JobSettings::kMostReplicas;
   add_server(numbers + static_cast<std::uint32_t>(random_.below(numbers)));
 }
 
-// In order, if all have gone, or another has its place. One that nobody comes for in time goes all
-// the same, but only where something else has happened.
+// A server ends in order if all workers left or a replacement took over. Without a replacement in
+// time it ends with an error, but only after another strike.
 void ReturnsJob::look_at_end(Process& server) {
   if (!server.alive) return;
   server.alive = false;
@@ -221,8 +221,8 @@ void ReturnsJob::look_at_end(Process& server) {
   if (lost_++ == 0 && struck_ == 0) report("who is asked to go can", why.text());
 }
 
-// Nobody else is alive who serves its place, or could, whether the scheduler knows of it or is
-// away.
+// True if no other live process serves the victim's rank, or could, whether or not the scheduler
+// knows of it or is running.
 bool ReturnsJob::is_last_holder(const Process& victim) const {
   if (plan_.replicas == 1 && !plan_.keeps) return false;
   const View& view = scheduler_->view();
@@ -242,7 +242,7 @@ bool ReturnsJob::is_last_holder(const Process& victim) const {
   });
 }
 
-// One that is lost just as it has all has the place before that is known: it is lost with it.
+// A replacement lost just as it is in sync may be promoted: then the state is lost.
 void ReturnsJob::note_dead_heirs() {
   if (!plan_.moves || !plan_.keeps || may_end_) return;
   for (const auto& [node, member] : scheduler_->view().members) {
@@ -254,7 +254,7 @@ void ReturnsJob::note_dead_heirs() {
   }
 }
 
-// Not while all workers have gone, or the job fails: then the launcher starts no other.
+// Only while the job runs: otherwise the launcher starts no other scheduler.
 void ReturnsJob::strike_scheduler(const ReturnsPlan::Strike& strike) {
   if (!scheduler_process_->alive || scheduler_->phase() != "running") return;
   Time at = clock_.now() + strike.absence;
@@ -280,7 +280,7 @@ void ReturnsJob::reset_a_link() {
     if (!process->alive) continue;
     (process->user != nullptr ? workers : others).push_back(process->name);
   }
-  if (others.empty()) return;  // All are away just now.
+  if (others.empty()) return;  // None is alive at the moment.
   const auto some = [this](const std::vector<std::string>& of) {
     return of[random_.below(of.size())];
   };
@@ -294,8 +294,8 @@ bool ReturnsJob::is_in(const Process& server) const {
   });
 }
 
-// One that has yet to come again to its scheduler may miss that another has its place, and the end
-// of the job: its launcher ends it, and one from elsewhere gives up after a while.
+// A server that has not re-registered may miss its replacement and the job's end. Its launcher ends
+// it; an external one times out.
 void ReturnsJob::note_unwanted(Rank server) {
   for (const auto& process : processes_) {
     const bool is_it = process->shard != nullptr && process->config.rank == std::int64_t{server};
@@ -303,7 +303,7 @@ void ReturnsJob::note_unwanted(Rank server) {
   }
 }
 
-// As a launcher does: another is started once the scheduler says that it awaits one.
+// Starts a server when the scheduler reports that it waits for one, as a launcher does.
 void ReturnsJob::follow_scheduler() {
   if (!scheduler_process_->alive) return;
   note_dead_heirs();
@@ -332,7 +332,7 @@ void ReturnsJob::check_end() {
     const Status& why = *process->user->outcome();
     const bool may_lose = plan_.may_lose && lost_ > 0 && plan_.replicas == 1;
     const bool lost = may_lose && why.code() == Code::kServerLost;
-    // Who goes because of that takes the others along.
+    // A worker that ends because of a lost server causes its peers to fail.
     const bool follows = may_lose && why.code() == Code::kPeerLost;
     const bool ends = may_end_ && scheduler_->status().code() == Code::kServerLost;
     if (!lost && !follows && !ends) {

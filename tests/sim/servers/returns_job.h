@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReturnsJob: a job of fixed size in simulated time, of production's scheduler, shards and workers.
-// Servers are lost at any time, also those that have come in others' places, and so is the
-// scheduler; a launcher that is played here starts another whenever the scheduler awaits one, and a
-// scheduler wherever one has ended.
+// ReturnsJob: a job of fixed size in simulated time, with production's scheduler, shards and
+// workers. Servers, replacements included, and the scheduler are lost at any time. A simulated
+// launcher starts a server when the scheduler waits for one, and a scheduler whenever one ends.
 #pragma once
 
 #include <memory>
@@ -27,14 +26,14 @@ class ReturnsJob {
   explicit ReturnsJob(std::uint64_t seed, std::uint32_t replicas = 1,
                       bool scheduler_returns = false, bool moves = false, bool joins = false);
 
-  /// Runs it to its end, or to the first violation.
+  /// Runs the job to its end, or to the first violation.
   std::optional<Violation> run();
   std::uint64_t lost() const { return lost_; }
-  /// Servers that have come in others' places.
+  /// Servers started as replacements.
   std::uint64_t returned() const { return returned_; }
-  /// Servers that have given their places to others.
+  /// Completed server migrations.
   std::uint64_t moved() const { return moved_; }
-  /// Schedulers that have gone on in the place of others.
+  /// Schedulers that replaced a lost one.
   std::uint64_t schedulers() const { return life_ - 1; }
   std::uint64_t values() const;
   bool ended_well() const { return scheduler_->status().ok(); }
@@ -49,13 +48,13 @@ class ReturnsJob {
     std::unique_ptr<ReturnsUser> user;
     bool alive = true;
     Time sleeps_until = {};
-    std::optional<Time> has_all_since = {};  ///< Of a server that stands by.
-    bool unwanted = false;                   ///< Nobody waits for its end.
+    std::optional<Time> has_all_since = {};  ///< Of a standby: in sync since.
+    bool unwanted = false;                   ///< The job ends without it.
   };
   struct Start {
     std::uint32_t server = 0;
     Time at;
-    bool scheduler = false;  ///< It is that, instead.
+    bool scheduler = false;  ///< Starts a scheduler instead.
   };
 
   Config config_of(Role role, std::int64_t rank) const;
@@ -90,13 +89,13 @@ class ReturnsJob {
   SimDisk disk_;
   std::vector<std::unique_ptr<Process>> processes_;
   const Scheduler* scheduler_ = nullptr;
-  bool may_end_ = false;  // A place was lost with all who had it.
+  bool may_end_ = false;  // All processes in sync of a rank were lost.
   Process* scheduler_process_ = nullptr;
   std::uint32_t life_ = 0;
   std::size_t struck_ = 0;
   Time last_strike_ = {};
-  std::size_t news_ = 0;    // Of the scheduler's, that were acted upon.
-  std::size_t orders_ = 0;  // The same of places that move.
+  std::size_t news_ = 0;    // The scheduler's loss reports that were handled,
+  std::size_t orders_ = 0;  // and its migration orders.
   std::vector<Start> starts_;
   std::uint64_t lost_ = 0;
   std::uint64_t returned_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReturnsPlan: a job of fixed size whose servers are lost and come back, and in some jobs its
-// scheduler too, drawn from a seed. Where others stand by for servers tensors have any mode.
+// ReturnsPlan: a job of fixed size whose servers are lost and restart, and in some jobs also the
+// scheduler, drawn from a seed. With standbys the tensors may have any mode.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,19 +18,18 @@ namespace stretto::sim {
 struct ReturnsPlan {
   enum class Blow : std::uint8_t {
     kCrash,      ///< A server ends.
-    kSilence,    ///< It is not heard of any more, and nobody is told.
-    kReset,      ///< A link of a worker's is reset.
+    kSilence,    ///< A server falls silent; no peer is notified.
+    kReset,      ///< A link of a worker is reset.
     kScheduler,  ///< The scheduler ends.
-    kPause,      ///< It stands still, and goes on before its members take it for lost.
-    kStop,       ///< It stands still for good, and its launcher starts another.
-    kDrain,      ///< A server is asked to hand its place over.
-    kJoin        ///< One that nobody has asked for comes, to have a place.
+    kPause,      ///< The scheduler pauses, for less than its members' timeout.
+    kStop,       ///< The scheduler stops for good; its launcher starts another.
+    kDrain,      ///< A server is drained.
+    kJoin        ///< An external server joins.
   };
   struct Strike {
     Blow blow = Blow::kCrash;
-    Duration after = {};  ///< Since the strike before, or since all have come together.
-    Duration absence =
-        {};  ///< Until another is started, once it is awaited; of a pause, all of it.
+    Duration after = {};    ///< Since the previous strike, or since all have joined.
+    Duration absence = {};  ///< From the request to the start of a replacement; a pause's length.
   };
 
   explicit ReturnsPlan(std::uint64_t seed, std::uint32_t copies = 1, bool scheduler = false,
@@ -62,8 +61,8 @@ struct ReturnsPlan {
     if (scheduler && !moves && random.chance(0.25)) add_stop(random);
   }
 
-  // A server ends just before the scheduler stands still, or meanwhile, at the times that jobs have
-  // by default: a member then wants decisions for longer than it waits for them.
+  // A server ends just before the scheduler pauses or stops, or meanwhile, with a job's default
+  // timeouts: a member then waits for decisions beyond its timeout.
   void add_stop(Random& random) {
     job.heartbeat = JobSettings().heartbeat;
     job.dead_after = JobSettings().dead_after;
@@ -87,8 +86,8 @@ struct ReturnsPlan {
     }
   }
 
-  // Servers are lost besides in two of three jobs, also those that are to have a place and those
-  // that give theirs; in half of the jobs servers keep more than sums, and may not be lost.
+  // In two of three jobs servers are lost too, replacements and replaced ones included. In half of
+  // the jobs servers keep state beyond the last sum, which may not be lost.
   void add_drains(Random& random) {
     may_lose = false;
     keeps = random.chance(0.5);
@@ -105,7 +104,7 @@ struct ReturnsPlan {
     }
   }
 
-  // Most of the blows are the scheduler's; servers are lost besides in half of the jobs.
+  // Most strikes hit the scheduler; in half of the jobs servers are lost too.
   void add_schedulers(Random& random) {
     may_lose = false;
     if (random.chance(0.5)) strikes.clear();
@@ -121,7 +120,7 @@ struct ReturnsPlan {
     if (replicas > 1) add_pairs(random);
   }
 
-  // A server just before or after the scheduler; or that one as soon as it has missed a server.
+  // A server is lost just before or after the scheduler, or the scheduler once it detects a loss.
   void add_pairs(Random& random) {
     for (std::size_t i = 0; i < strikes.size(); ++i) {
       if (strikes[i].blow != Blow::kScheduler) continue;
@@ -154,18 +153,18 @@ struct ReturnsPlan {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::uint64_t rounds = 1;
-  /// There are pushes without a pull, and workers leave without a barrier: what only a server had,
-  /// or a worker that has left, may be lost.
+  /// Workers push without pulling, and leave without a barrier: state held only by a server or by a
+  /// departed worker may be lost.
   bool may_lose = false;
-  /// It is lost and comes back; workers declare tensors late, and meet at barriers on their way.
+  /// The scheduler is lost and restarts; workers declare tensors late, and enter barriers.
   bool scheduler_returns = false;
-  /// Servers hand their places over.
+  /// Servers are migrated.
   bool moves = false;
-  /// Servers come from elsewhere. One that is lost before it is in is not started again.
+  /// External servers join. A server lost before its admission is not replaced.
   bool joins = false;
-  /// Some tensor is more than the sum of its last round.
+  /// Some tensor's value is more than the sum of its last round.
   bool keeps = false;
-  /// Its heartbeats and its dead time count.
+  /// Only its heartbeats and its dead time are used.
   JobSettings job = {.heartbeat = 50ms, .dead_after = 2s};
   std::vector<TensorSpec> tensors;
   std::vector<Strike> strikes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose servers are lost and come back, from seeds; a failure prints what replays it.
+// Jobs whose servers are lost and restart, from seeds; a failure prints the replay command.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -86,22 +86,22 @@ void run_moves(bool joins, const char* test) {
   EXPECT_GT(values, seeds.count * 10);
 }
 
-// Places are handed over, while servers are lost that give them or are to have them.
+// Servers are migrated while primaries and replacements are lost.
 TEST(MovesSimulation, EveryContributionCountsOnceForEverySeed) {
   run_moves(false, "MovesSimulation.Every*");
 }
 
-// The same while servers come from elsewhere that nobody has asked for, to have places.
+// As above, while external servers join unasked.
 TEST(JoinsSimulation, EveryContributionCountsOnceForEverySeed) {
   run_moves(true, "JoinsSimulation.Every*");
 }
 
-// All that its members had agreed on with the ones before is still so.
+// All agreements of the members with previous schedulers must still hold.
 TEST(SchedulerReturnsSimulation, EverySumIsExactForEverySeed) {
   run_schedulers(1, "SchedulerReturnsSimulation.Every*");
 }
 
-// Crashes of servers and of the scheduler, whichever comes first, and both at once.
+// Crashes of servers and of the scheduler, in either order and at the same time.
 TEST(SchedulerStandbySimulation, EveryContributionCountsOnceForEverySeed) {
   run_schedulers(2, "SchedulerStandbySimulation.Every*");
 }

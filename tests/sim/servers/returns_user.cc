@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds in all their kinds, and what must come of them.
+// Rounds of all kinds, and checks of their values.
 #include "tests/sim/servers/returns_user.h"
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 namespace stretto::sim {
 namespace {
 
-constexpr std::uint32_t kMostOfATensor = 3;  // Of a tensor.
+constexpr std::uint32_t kMostOfATensor = 3;  // Operations in flight.
 constexpr std::uint64_t kFromMeetingToMeeting = 3;
 
 std::int64_t given(std::uint32_t worker, std::uint64_t round, std::uint64_t element) {
   return static_cast<std::int64_t>((worker + 1) * 10'000'000 + round * 10'000 + element);
 }
 
-// The same at all workers.
+// The same for all workers.
 bool is_broadcast(std::size_t index, std::uint64_t round) { return (index * 5 + round) % 4 == 0; }
 
 }  // namespace
@@ -48,7 +48,7 @@ std::uint64_t ReturnsUser::may_begin() const {
                                  : plan_.rounds;
 }
 
-// All come to as many barriers, each between the same rounds of all tensors.
+// All workers enter the same number of barriers, each between the same rounds of all tensors.
 bool ReturnsUser::meet() {
   if (meeting_) return true;
   if (!plan_.scheduler_returns || may_begin() == plan_.rounds) return false;
@@ -75,7 +75,7 @@ void ReturnsUser::declare(std::size_t index) {
 void ReturnsUser::act() {
   if (node_.over() && !outcome_) outcome_ = node_.membership().status();
   if (!joined_ || outcome_ || leaving_) return;
-  if (!failed_.ok()) {  // As a program does that ends with it.
+  if (!failed_.ok()) {  // The program ends with the error.
     outcome_ = failed_;
     node_.abandon();
     return;
@@ -92,7 +92,7 @@ void ReturnsUser::act() {
   }
   if (!done) return;
   leaving_ = true;
-  // Who has left can give no value to a server that comes back.
+  // A worker that has left cannot send its values to a restarted server.
   if (!failed_.ok() || plan_.may_lose) return leave();
   node_.work().barrier([this](const Status& status) {
     if (!status.ok()) failed_ = status;
@@ -100,7 +100,7 @@ void ReturnsUser::act() {
   });
 }
 
-// What servers keep has all contributions in it, each once.
+// The servers' values must hold all contributions, each once.
 void ReturnsUser::look_at_all() {
   for (std::size_t index = 0; failed_.ok() && index < tensors_.size(); ++index) {
     if (plan_.tensors[index].options.mode == Mode::kSync) continue;
@@ -180,7 +180,7 @@ void ReturnsUser::look_at(std::size_t index, const Operation& operation, std::ui
                           const std::vector<std::int64_t>& got) {
   ++values_;
   const bool keeps = plan_.tensors[index].options.mode != Mode::kSync;
-  if (keeps && round <= plan_.rounds) return;  // Some are in it.
+  if (keeps && round <= plan_.rounds) return;  // Some contributions are in it.
   for (std::uint64_t i = 0; i < got.size(); ++i) {
     std::int64_t wanted = 0;
     for (std::uint64_t each = 1; keeps && each <= plan_.rounds; ++each) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each worker's gradients are ones in digits of its own, so that a value tells how many updates of
-// whom are in it. Means are over 1, 2 or 4 workers, so that all numbers are exact.
+// Each worker's gradients are ones in its own digits, so a value shows the updates of each worker.
+// Means are over 1, 2 or 4 workers, so all numbers are exact.
 #include "tests/sim/training/sim_trainer.h"
 
 #include <fmt/format.h>
@@ -88,7 +88,7 @@ void SimTrainer::act() {
   }
 }
 
-// What comes after a plan that has been carried out.
+// Selects the next plan after the current one is complete.
 void SimTrainer::plan_next() {
   if (doing_ == Doing::kStep) check_values(false);
   if (doing_ == Doing::kFinish) check_values(true);
@@ -113,7 +113,7 @@ void SimTrainer::plan_next_step() {
 }
 
 void SimTrainer::leave() {
-  // What was asked for and never awaited must end before its memory goes.
+  // Operations that were never awaited must end before their memory is released.
   for (const Operating& each : operating_) {
     if (ended(each.pull) && ended(each.push)) continue;
     now_ = {{StepAction::kAwaitPush}, {StepAction::kAwaitPull}};
@@ -218,7 +218,7 @@ bool SimTrainer::perform(StepAction action, std::size_t index) {
   }
 }
 
-// ---- whose updates are in the values
+// ---- updates in the values
 
 std::uint64_t SimTrainer::count_of(double value, Rank rank) const {
   const double scale = has_rounds(plan_.mode) ? plan_.workers : 1;

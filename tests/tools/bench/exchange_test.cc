@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `stretto-bench push_pull` may be asked about ways of exchanging, and what links let pass.
+// The flags of `stretto-bench push_pull` for exchange strategies, and the bounds of links.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ TEST(ExchangeFlags, WorkersAmongThemselvesHavePushPullAlone) {
   }
 }
 
-// So many of each, at hosts with links of these rates, as the flags have them.
+// The bound for these numbers of workers and servers, at hosts with links of these rates.
 double bound(Exchange exchange, std::uint32_t workers, std::uint32_t servers,
              const std::string& rates, std::uint32_t hosts = 0) {
   std::vector<std::string> words{"--workers",  std::to_string(workers),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of seats: found again, refused where it is not what it should be, taken away by the
-// last, and a killed process's seat is had by the next.
+// The host registry's file: reopened, refused if invalid, removed by its last user; and a killed
+// process's entry is reused.
 #include "van/host_window/host_registry_file.h"
 
 #include <gmock/gmock.h>
@@ -94,13 +94,13 @@ TEST_F(HostRegistryFileTest, IsTakenAwayByTheLast) {
   ASSERT_EQ(seats.take(mine_, life_of, kFileNow), 0U);
   file->remove_if_empty(mine_, life_of, kFileNow);
   EXPECT_TRUE(file->is_current());
-  EXPECT_EQ(seats.take(mine_, life_of, kFileNow), 1U);  // The others are free again.
+  EXPECT_EQ(seats.take(mine_, life_of, kFileNow), 1U);  // The other seats are free again.
   seats.give_up(0, mine_);
   seats.give_up(1, mine_);
   file->remove_if_empty(mine_, life_of, kFileNow);
   EXPECT_FALSE(file->is_current());
   EXPECT_FALSE(std::filesystem::exists(path()));
-  EXPECT_FALSE(seats.take(mine_, life_of, kFileNow));  // Nobody begins in it.
+  EXPECT_FALSE(seats.take(mine_, life_of, kFileNow));  // No process may join it.
 }
 
 TEST_F(HostRegistryFileTest, WhatNobodyHasAnyMoreIsTakenAway) {

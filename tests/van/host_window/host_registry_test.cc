@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seats in plain memory: who gets one, what is read while it is written, and what nonsense makes.
+// Registry entries in plain memory: ownership, reads during writes, and invalid contents.
 #include "van/host_window/host_registry.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST_F(HostRegistryTest, WhatTheGoneHadIsTaken) {
   take(1);
   EXPECT_EQ(seats_.take(process(2), everybody_is_gone, kSeatsNow), 0U);
   EXPECT_FALSE(seats_.has(0, process(1)));
-  seats_.give_up(0, process(1));  // That is late.
+  seats_.give_up(0, process(1));  // Too late: the seat has a new owner.
   EXPECT_TRUE(seats_.has(0, process(2)));
 }
 
@@ -87,7 +87,7 @@ TEST_F(HostRegistryTest, AnEntryThatNobodyEndsCountsForNothing) {
   EXPECT_FALSE(seats_.read(0));
   std::array<HostEntry, kSeats> others;
   EXPECT_EQ(seats_.read_others(kSeats, others), 0U);
-  seats_.write(0, {.alive_at = kSeatsNow});  // Whoever has the seat now ends it.
+  seats_.write(0, {.alive_at = kSeatsNow});  // The next owner's write completes the entry.
   EXPECT_TRUE(seats_.read(0));
 }
 
@@ -112,7 +112,7 @@ TEST_F(HostRegistryTest, WhatIsReadWasWrittenTogether) {
   writer.join();
 }
 
-// Many at once: nobody gets another's.
+// Concurrent takes: each process gets a different seat.
 TEST_F(HostRegistryTest, ManyTakeThemAtOnce) {
   std::array<std::optional<std::size_t>, 4> taken;
   {

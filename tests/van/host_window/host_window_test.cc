@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Endpoints of one host that tell one another, in virtual time, by a real file.
+// Endpoints of one host that inform each other, in virtual time, through a real file.
 #include "van/host_window/host_window.h"
 
 #include <gtest/gtest.h>
@@ -65,14 +65,14 @@ TEST_F(HostWindowTest, LooksAndTellsFiveTimesAMillisecondAtMost) {
   now_ += 199us;
   EXPECT_FALSE(window.is_due(now_));
   EXPECT_FALSE(window.must_tell(true, now_));
-  EXPECT_TRUE(window.must_tell(false, now_));  // That is news.
+  EXPECT_TRUE(window.must_tell(false, now_));  // A changed state.
   EXPECT_FALSE(window.must_tell(false, now_));
   now_ += 1us;
   EXPECT_TRUE(window.is_due(now_));
   EXPECT_TRUE(window.must_tell(false, now_));
 }
 
-// The rest of a process is what another that is more urgent leaves, by what is seen of its speed.
+// A process's rest rate is what a more urgent process leaves, by its measured rate.
 TEST_F(HostWindowTest, SeesHowFastTheMoreUrgentIs) {
   HostWindow urgent(options());
   HostWindow other(options());
@@ -83,7 +83,7 @@ TEST_F(HostWindowTest, SeesHowFastTheMoreUrgentIs) {
   WindowShare share;
   for (int i = 0; i < 200; ++i) {
     rest.taken_bytes += kMegabyte / 10;                  // 100 MB/s
-    first.taken_bytes += i < 100 ? 0 : kMegabyte / 100;  // and 10.
+    first.taken_bytes += i < 100 ? 0 : kMegabyte / 100;  // and 10 MB/s.
     other.tell(rest, now_);
     share = other.look(rest, now_);
     if (i >= 100) urgent.tell(first, now_);
@@ -139,7 +139,7 @@ TEST_F(HostWindowTest, OneMoreThanThereAreSeatsGoesWithoutUntilThereIsOne) {
   EXPECT_EQ(late.look(waits(0), now_).above, 5);
 }
 
-// Whose seat somebody has taken sits down elsewhere.
+// A process whose seat was taken moves to another seat.
 TEST_F(HostWindowTest, ASeatThatWasTakenIsMissedOnce) {
   HostWindow window(options());
   HostWindow other(options());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is there: this process, and none that was started at another time under its number.
+// Identifies this process, and tells it from other processes with the same pid.
 #include "van/host_window/process_id.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(ProcessMark, TellsProcessesOfOneNumberApart) {
 TEST(ProcessMark, OfNobodyIsGone) {
   const std::uint64_t space = own_mark().space;
   EXPECT_EQ(life_of({.owner = 0, .space = space}), Life::kGone);
-  // Numbers end at 2^22.
+  // Pids end at 2^22.
   EXPECT_EQ(life_of({.owner = std::uint64_t{1} << 60, .space = space}), Life::kGone);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedLink: endpoints of one host behind one link, in virtual time: queues, pacers and seats are
-// real, bytes take their turns on a link of a given rate, and credits come back after a round trip.
+// SharedLink: endpoints of one host behind one link, in virtual time. Queues, pacers and seats are
+// real. Bytes are serialized on a link of a given rate; credits return after a round trip.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@ namespace stretto::host {
 
 class SharedLink {
  public:
-  static constexpr double kRate = 125e6;  // Bytes a second.
+  static constexpr double kRate = 125e6;  // Bytes per second.
   static constexpr Duration kRoundTrip = std::chrono::microseconds(100);
 
-  /// What an endpoint has to send, without end, and how fast its far end is.
+  /// An endpoint's endless traffic, and the speed of its peer.
   struct Load {
     std::uint64_t job = 1;
     std::int32_t priority = 0;
@@ -52,7 +52,7 @@ class SharedLink {
       }
       pump();
     }
-    /// It does nothing any more, and nobody is told.
+    /// Stops the endpoint silently.
     void kill() { killed_ = true; }
     void send_urgent(std::uint32_t bytes, std::int32_t priority) {
       push(bytes, priority, false);
@@ -61,7 +61,7 @@ class SharedLink {
     }
 
     std::uint64_t taken_bytes() const { return taken_bytes_; }
-    /// How long urgent messages took, in milliseconds; sorted.
+    /// Latencies of urgent messages in milliseconds, sorted.
     std::vector<double> urgent_ms() const {
       std::vector<double> times = urgent_ms_;
       std::ranges::sort(times);
@@ -161,7 +161,7 @@ class SharedLink {
   }
   void at(Time time, std::function<void()> what) { events_.emplace(time, std::move(what)); }
 
-  /// What each of them may have sent in the next `length`, as parts of what the link carries.
+  /// Each endpoint's fraction of the link's capacity during the next `length`.
   std::vector<double> parts(Duration length) {
     std::vector<double> before;
     for (const Endpoint& each : endpoints_) before.push_back(taken(each));
@@ -182,7 +182,7 @@ class SharedLink {
     return std::chrono::nanoseconds(
         static_cast<std::int64_t>(static_cast<double>(bytes) / rate * 1e9));
   }
-  // When so many bytes have left that come now.
+  // When `bytes` bytes that arrive now have left the link.
   Time carry(std::uint64_t bytes, Time& free_at, double rate) const {
     free_at = std::max(free_at, now_) + time_of(bytes, rate);
     return free_at;

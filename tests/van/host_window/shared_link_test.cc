@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several processes of a host get of its link, by policy: parts of its rate, and how long
-// something urgent waits. All in virtual time.
+// How several processes of a host divide its link, by policy: fractions of its rate, and the
+// latency of urgent messages. All in virtual time.
 #include "tests/van/host_window/shared_link.h"
 
 #include <gmock/gmock.h>
@@ -23,15 +23,15 @@ class SharedLinkTest : public testing::Test {
 
   SharedLink link(HostPolicy policy) const { return {folder_ + "/seats", policy}; }
 
-  // Milliseconds that 19 of 20 urgent messages of one endpoint take, while another (or the same
-  // one) has a background.
+  // The 95th percentile in milliseconds of one endpoint's urgent messages, with background traffic
+  // of the same or another endpoint.
   double urgent_p95(HostPolicy policy, bool apart, bool bulk) const {
     SharedLink shared(folder_ + "/seats", policy);
     SharedLink::Endpoint& background = shared.add({.bulk = bulk});
     SharedLink::Endpoint& urgent = apart ? shared.add({}) : background;
     background.start();
     shared.run(500ms);
-    urgent.send_urgent(4096, 10);  // The first one meets whatever there is.
+    urgent.send_urgent(4096, 10);  // The first one meets a full queue.
     shared.run(100ms);
     const std::size_t before = urgent.urgent_ms().size();
     EXPECT_EQ(before, 1U);
@@ -91,7 +91,7 @@ TEST_F(SharedLinkTest, WhatIsMoreUrgentGoesFirst) {
   EXPECT_GE(link.parts(200ms).front(), 0.95) << "at once, and as fast as before";
 }
 
-// Bursts of some milliseconds: when one ends the rest goes on before the link is idle.
+// Bursts of some milliseconds: the rest resumes at the end of each, before the link is idle.
 TEST_F(SharedLinkTest, TurnsLeaveNoGap) {
   for (const bool bulk : {false, true}) {
     SharedLink link = this->link(HostPolicy::kUrgent);
@@ -144,7 +144,7 @@ TEST_F(SharedLinkTest, JobsHaveEqualPartsHoweverManyProcessesTheyHave) {
   }
 }
 
-// Whoever has the background: another process, or the same.
+// With the background traffic in the same process or in another.
 TEST_F(SharedLinkTest, WhatIsUrgentMeetsAsLittleOfAnotherProcess) {
   const double one = urgent_p95(HostPolicy::kUrgent, false, false);
   EXPECT_LE(urgent_p95(HostPolicy::kUrgent, true, false), 1.5 * one);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets which part of a host's window, as a table of who is there and what they have.
+// The fraction of a host's window that a process gets, as a table over the host's processes.
 #include "van/host_window/window_share.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ WindowShare fair(const std::vector<HostEntry>& others, const HostEntry& mine) {
   return share_of(others, mine, HostPolicy::kFair, kRate, kNow);
 }
 
-// That of who has the window to itself.
+// The result for a process that has the window to itself.
 void expect_alone(const WindowShare& share) {
   EXPECT_EQ(share.part, 1);
   EXPECT_EQ(share.of(kWindow), kWindow);
@@ -53,7 +53,7 @@ TEST(WindowShare, CountsNobodyWhoHasBeenSilentForLong) {
   other.paths.rate = 1e6;
   other.alive_at = kNow - kAliveFor;
   expect_alone(urgent({other}, waits(0)));
-  other.alive_at = kNow + kAliveFor;  // Of another clock.
+  other.alive_at = kNow + kAliveFor;  // By another clock.
   expect_alone(urgent({other}, waits(0)));
   other.alive_at = kNow - kAliveFor + Duration(1);
   EXPECT_EQ(urgent({other}, waits(0)).above, 9);
@@ -66,11 +66,11 @@ TEST(WindowShare, OfEqualsIsEqual) {
 }
 
 TEST(WindowShare, IsOfAJobFirst) {
-  // Two processes of another job are one job; two in no job are two.
+  // Another job's two processes count as one; two processes without a job count as two.
   EXPECT_EQ(fair({waits(0, 8), waits(0, 8)}, waits(0)).part, 0.5);
   EXPECT_EQ(fair({waits(0, 8), waits(0)}, waits(0)).part, 0.25);
   EXPECT_EQ(fair({waits(0, 0), waits(0, 0)}, waits(0)).part, 1.0 / 3);
-  // What is urgent in another job is that job's.
+  // Urgency counts only within a job.
   EXPECT_EQ(urgent({waits(9, 8)}, waits(0)).part, 0.5);
   EXPECT_FALSE(urgent({waits(9, 8)}, waits(0)).above);
 }
@@ -81,7 +81,7 @@ TEST(WindowShare, WhatIsLessUrgentGetsOneByteInThirtyTwo) {
   EXPECT_FALSE(share.urgent) << "bulk that is more urgent than other bulk";
   EXPECT_EQ(share.part, 1.0 / 32);
   EXPECT_EQ(share.rest_rate, kRate / 32);
-  // Who is more urgent does not know of the others.
+  // The most urgent process ignores the others.
   const WindowShare first = urgent({waits(0), waits(3)}, waits(9));
   EXPECT_EQ(first.part, 1);
   EXPECT_FALSE(first.above);
@@ -95,7 +95,7 @@ TEST(WindowShare, WhatTheMoreUrgentCannotSendIsTheRests) {
   EXPECT_NEAR(share.rest_rate, kRate * (1 - 0.125), 1);
   slow.recent_rate = kRate;
   EXPECT_EQ(urgent({slow}, waits(0)).rest_rate, kRate / 32);
-  // While it is not known of one of them how fast it is, they may need all.
+  // While the speed of one of them is unknown, they may need everything.
   slow.recent_rate = kRate / 10;
   EXPECT_EQ(urgent({slow, waits(8)}, waits(0)).rest_rate, kRate / 32);
 }
@@ -111,7 +111,7 @@ TEST(WindowShare, WhatOthersDoNotUseIsLent) {
   EXPECT_EQ(urgent({other}, waits(0)).of(kWindow), kWindow / 4 * 3);
   other.here_bytes = kWindow * 2;  // It shrinks; one's own part is safe.
   EXPECT_EQ(urgent({other}, waits(0)).of(kWindow), kWindow / 2);
-  other.waiting = false;  // It has nothing to send: what is in flight counts still.
+  other.waiting = false;  // It has nothing to send: only bytes in flight count.
   other.here_bytes = kWindow / 4;
   EXPECT_EQ(fair({other}, waits(0)).of(kWindow), kWindow);
 }
@@ -125,7 +125,7 @@ TEST(WindowShare, KnowsWhoeverWasUrgentOfLate) {
   EXPECT_FALSE(urgent({other}, waits(0)).urgent);
 }
 
-// Anything may lie in shared memory.
+// Shared memory may contain anything.
 TEST(WindowShare, OfAnyWordsIsAShare) {
   std::mt19937_64 random(1);
   for (int turn = 0; turn < 2000; ++turn) {

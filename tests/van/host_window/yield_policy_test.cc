@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gives way, how long, and that it is never for ever.
+// Which traffic yields, for how long, and that yielding always ends.
 #include "van/host_window/yield_policy.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(YieldPolicy, HoldsNothingThatIsAsUrgent) {
   EXPECT_FALSE(yielding.holds(4, kStart));
   yielding.on_sent(10'000, kStart);
   EXPECT_FALSE(yielding.holds(5, kStart));
-  yielding.on_sent(1 << 20, kStart);  // That is not the rest's to wait for.
+  yielding.on_sent(1 << 20, kStart);  // Not charged to the rest.
   EXPECT_FALSE(yielding.holds(4, kStart + 10ms));
 }
 
@@ -52,7 +52,7 @@ TEST(YieldPolicy, AsksAgainWhenTheRateIsAnother) {
   EXPECT_FALSE(yielding.holds(4, kStart + 1ms));
 }
 
-// Of a rate that nobody knows, or that is too small to be waited for.
+// At an unknown rate, or one too small to wait for.
 TEST(YieldPolicy, LetsSomethingGoTwentyTimesASecond) {
   for (const double rate : {0.0, 1e-3}) {
     YieldPolicy yielding;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that all processes of a job find by themselves, and nobody else.
+// Keys that all processes of a job derive, and no other process.
 #include "van/zmq/curve_keys.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(JobKeys, AreAllDifferentAndGoTogether) {
   EXPECT_EQ(all.size(), count);
 }
 
-// Another release finds the same ones, or its processes do not meet.
+// Another release must derive the same keys, or its processes could not connect.
 TEST(JobKeys, StayWhatTheyAre) {
   const JobKeys keys = job_keys_from("a secret that is told in a test").or_exit();
   EXPECT_EQ(hex(keys.listener.open),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training in every mode against real servers: what each mode promises of the values.
+// Training in every mode against real servers: each mode's guarantees on the values.
 #include "stretto/parameters.h"
 
 #include <gmock/gmock.h>
@@ -87,10 +87,9 @@ INSTANTIATE_TEST_SUITE_P(All, OneWorker,
                                   "WarmUp" + std::to_string(std::get<1>(each.param));
                          });
 
-// ---- several
+// ---- several workers
 
-/// With whole numbers the order of adding does not matter: at the end every update is in.
-// As who comes into a job does.
+/// A late worker starts with the servers' values, as a joining worker does.
 TEST(Workers, BeginWithTheServersValuesIfTheyAreLate) {
   for (const Mode mode : kModes) {
     live::Cluster cluster(plan(2));
@@ -141,7 +140,7 @@ TEST(Workers, HaveEveryUpdateOnceAtTheEnd) {
   }
 }
 
-/// Mode eager without overlay: the sequence of values is one, and it is that of one round late.
+/// Mode eager without overlay: all workers see one sequence of values, delayed by one round.
 TEST(Workers, SeeTheSameDelayedSequenceInModeEager) {
   constexpr int kSteps = 25;
   std::mutex mutex;
@@ -186,7 +185,7 @@ TEST(Workers, SeeTheirOwnUpdatesAtOnceWithTheOverlay) {
                                              .optimizer = {.rule = Rule::kSgd, .rate = 2},
                                              .rate_rule = constant_rate()})
                                .or_exit();
-      // Element `rank` is moved by this worker alone, so it tells how many of its updates are in.
+      // Element `rank` is moved by this worker alone, so it counts this worker's updates.
       Floats gradient(4, 0);
       gradient[worker.rank()] = -1;
       const float each = mode == Mode::kEager ? 1 : 2;
@@ -199,7 +198,7 @@ TEST(Workers, SeeTheirOwnUpdatesAtOnceWithTheOverlay) {
   });
 }
 
-/// One worker pushes while the other stands still: its next gradient is as stale as that.
+/// One worker pushes while the other is suspended: this is the staleness of its next gradient.
 TEST(Workers, AreToldHowStaleTheirGradientsAre) {
   for (const bool probe : {true, false}) {
     live::Cluster cluster(plan(2));
@@ -242,7 +241,7 @@ TEST(Workers, AreToldHowStaleTheirGradientsAre) {
   }
 }
 
-/// Notes what it is told.
+/// Records its arguments.
 class NotingRule final : public RateRule {
  public:
   explicit NotingRule(std::vector<double>& typical) : typical_(typical) {}
@@ -277,7 +276,7 @@ TEST(Workers, AreToldWhatIsTypicalOfTheirMode) {
   });
 }
 
-// ---- delay compensation for an optimizer of the caller's
+// ---- delay compensation for an optimizer of the caller
 
 ParameterOptions callers_own(Mode mode, std::uint32_t warm_up = 0) {
   return {.mode = mode,
@@ -286,7 +285,7 @@ ParameterOptions callers_own(Mode mode, std::uint32_t warm_up = 0) {
           .warm_up = warm_up};
 }
 
-// Nobody else has changed what the gradient was computed from.
+// No other worker has changed the values that the gradient was computed from.
 TEST_P(OneWorker, HasNothingToCompensateFor) {
   const auto [mode, warm_up] = GetParam();
   const ParameterOptions options = callers_own(mode, warm_up);
@@ -320,7 +319,7 @@ TEST(Workers, CompensateForWhatOthersDidMeanwhile) {
     const std::span<float> places[] = {gradient, {}};
     if (worker.rank() == 0) worker.barrier().or_exit();
     ASSERT_TRUE(weights.compensate(places).ok());
-    // g + lambda * g * g * (now - then), with 1 of the other's, and none.
+    // g + lambda * g * g * (now - then), with 1 update of the other worker, and with none.
     const float expected = worker.rank() == 0 ? 2 + 0.04F * 2 * 2 * 1 : 2;
     for (const float value : gradient) EXPECT_FLOAT_EQ(value, expected);
     ASSERT_TRUE(weights.step({update, update}).ok());
@@ -331,7 +330,7 @@ TEST(Workers, CompensateForWhatOthersDidMeanwhile) {
   });
 }
 
-// ---- what makes no sense
+// ---- invalid arguments
 
 TEST(Parameters, SayWhatIsWrong) {
   live::Cluster cluster(plan(1));
@@ -363,7 +362,7 @@ TEST(Parameters, SayWhatIsWrong) {
     EXPECT_THAT(weights.step({Floats{1, 2}}).cause(), HasSubstr("gradient 0 has 2 elements"));
     EXPECT_TRUE(weights.step({Floats{1, 2, 3, 4}}).ok()) << "nothing had happened";
     EXPECT_TRUE(worker.leave().ok());
-    (void)weights.step({Floats{1, 2, 3, 4}});  // Its push fails, which the next step hears.
+    (void)weights.step({Floats{1, 2, 3, 4}});  // Its push fails, which the next step reports.
     EXPECT_EQ(weights.step({Floats{1, 2, 3, 4}}).code(), Code::kCancelled);
     EXPECT_EQ(weights.step({Floats{1, 2, 3, 4}}).code(), Code::kCancelled);
     EXPECT_EQ(weights.finish().code(), Code::kCancelled);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean staleness of a job: of late, and under a bound that holds fast workers back.
+// The mean staleness of a job: recent, and under a bound that blocks fast workers.
 #include "worker/training/typical_staleness.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ TEST(RecentMean, OfNothingNewIsTheLast) {
 
 using Floats = std::vector<float>;
 
-/// In each round of a bound of 0 worker 1 pushes first, then 2, then 0, of values that all have
-/// since the round before: that others wait for worker 0 makes its gradients the only late ones.
+/// In each round with a bound of 0 worker 1 pushes first, then 2, then 0, all from values of the
+/// round before. The wait for worker 0 makes its gradients the only delayed ones.
 TEST(TypicalStaleness, OfABoundedJobIsWhatItsWorkersSee) {
   constexpr std::uint64_t kSteps = 40;
   live::Cluster cluster({.workers = 3});
@@ -57,7 +57,7 @@ TEST(TypicalStaleness, OfABoundedJobIsWhatItsWorkersSee) {
       ASSERT_EQ(weights.info().staleness, static_cast<double>(before_us));
     }
     const double factor = weights.info().factor;
-    // Of a mean of 1 the 2 of worker 0 are twice as much.
+    // With a mean of 1, the 2 of worker 0 are twice as much.
     EXPECT_NEAR(factor, worker.rank() == 0 ? 0.5 : 1, 0.1);
     ASSERT_TRUE(weights.finish().ok());
   });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cluster: a real job of real processes on this host, started by stretto-launch, with this program
-// as the program of its workers.
+// Cluster: a real job on this host, started by stretto-launch, with this program as its workers.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +13,23 @@
 
 namespace stretto::bench {
 
-/// Ended, with all of its processes, with its owner.
+/// The destructor ends all of its processes.
 class Cluster {
  public:
-  /// Every worker runs `stretto-bench worker-role WORDS... --report_fd N --until_fd M`.
-  /// `flags` are more of the launcher's.
+  /// Every worker runs `stretto-bench worker-role WORDS... --report_fd N --until_fd M`. `flags` are
+  /// additional flags of the launcher.
   static Result<std::unique_ptr<Cluster>> start(const Settings& settings,
                                                 const std::vector<std::string>& words,
                                                 const std::vector<std::string>& flags = {});
 
   /// Waits until every worker has reported.
   Status await_reports(Time deadline) { return await_reports(workers_, deadline); }
-  /// Waits until there are so many, of whatever worker.
+  /// Waits until there are `count` reports, from any workers.
   Status await_reports(std::size_t count, Time deadline);
   const std::vector<Report>& reports() const { return pipe_.reports(); }
   /// Waits until `until`; an error if the cluster ends before.
   Status hold(Time until);
-  /// Lets workers go that wait for it, and waits until everybody has ended well.
+  /// Releases waiting workers, and waits until all processes have ended successfully.
   Status end(Time deadline);
 
   pid_t launcher() const { return launcher_.process_id(); }
@@ -44,7 +43,7 @@ class Cluster {
   Child launcher_;
 };
 
-/// The longest that a cluster may take besides measuring.
+/// The longest time for a cluster in addition to measuring.
 inline constexpr Duration kClusterPatience = 120s;
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// limit, Stretto, limit, ...: so that what else the machine does meanwhile meets both alike.
+// Measures limit and Stretto alternately, so that other load on the machine affects both alike.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 namespace stretto::bench {
 namespace {
 
-/// The job's numbers that the limit must share.
+/// The job settings that the limit must share.
 Result<JobSettings> job_settings(const Settings& settings) {
   std::map<std::string, std::string> given;
   if (settings.part_bytes != 0) given["STRETTO_PART_BYTES"] = std::to_string(settings.part_bytes);
@@ -63,7 +63,7 @@ Result<Rates> measure_in(const Netlab& lab, const Settings& settings, std::uint6
   }
   job.task = task_of(settings, bytes);
   job.reports = settings.workers;
-  // All tensors some times, over links that servers may have to share.
+  // Several rounds of all tensors, over links that servers may share.
   constexpr double kRounds = 20;
   const double bits = 16.0 * static_cast<double>(bytes) * inflight_for(settings, bytes);
   const auto slowest = static_cast<double>(std::ranges::min(settings.lab_mbit));
@@ -74,7 +74,7 @@ Result<Rates> measure_in(const Netlab& lab, const Settings& settings, std::uint6
   return rates_of(*reports);
 }
 
-/// Of all workers together.
+/// The sum of all workers.
 double parts_per_s(const Settings& settings, const JobSettings& job, std::uint64_t bytes,
                    double gb_per_s) {
   const std::uint64_t parts = (bytes + job.part_bytes - 1) / job.part_bytes;

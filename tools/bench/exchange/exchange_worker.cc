@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker that exchanges tensors as fast as it can. In synchronous rounds every worker must take
-// part equally often, so rank 0 decides how often, and tells the others through the servers.
+// part equally often, so rank 0 decides the number, and sends it through the servers.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ class ExchangeWorker {
   }
 
  private:
-  /// One of the tensors that are in flight at a time.
+  /// One of the tensors in flight.
   struct Slot {
     Tensor tensor;
     std::vector<float> source;
@@ -66,7 +66,7 @@ class ExchangeWorker {
   std::vector<Slot> slots_;
   Tensor agreement_;
   std::vector<double> latencies_us_;
-  Worker worker_;  // Last: it ends, and with it what is in flight, before the memory.
+  Worker worker_;  // Last: its end completes operations in flight before the memory is freed.
 };
 
 Status ExchangeWorker::declare() {
@@ -85,14 +85,14 @@ Status ExchangeWorker::declare() {
   return tensor.status();
 }
 
-// ---- whether the sums are right. All numbers are small and whole, so f32 holds them exactly.
+// ---- checks of the sums. All numbers are small integers, which f32 represents exactly.
 
-// Without the rank, which each worker adds to its own share.
+// Without the rank, which each worker adds to its contribution.
 float base_of(std::size_t slot, std::size_t element, float salt) {
   return static_cast<float>((element + 7 * slot) % 1021) + salt;
 }
 
-// Of `workers` workers.
+// The sum of `workers` workers.
 float expected(float workers, std::size_t slot, std::size_t element, float salt) {
   return workers * base_of(slot, element, salt) + workers * (workers - 1) / 2;
 }
@@ -118,7 +118,7 @@ Status ExchangeWorker::check_targets(float salt) const {
   return {};
 }
 
-// A round through every slot with shares of its own, so that no earlier value passes for it.
+// A round through every slot with new contributions, so that no earlier value can pass.
 Status ExchangeWorker::check_round(float salt) {
   fill_sources(salt);
   for (Slot& slot : slots_) {
@@ -135,9 +135,9 @@ Status ExchangeWorker::check_round(float salt) {
   return check_targets(salt);
 }
 
-// ---- how many operations
+// ---- number of operations
 
-// Makes `first` and `second` what they are at rank 0.
+// Sets `first` and `second` to the values of rank 0.
 Status ExchangeWorker::agree(std::int64_t& first, std::int64_t& second) {
   std::vector<std::int64_t> mine{first, second};
   if (worker_.rank() != 0) mine = {0, 0};
@@ -148,7 +148,7 @@ Status ExchangeWorker::agree(std::int64_t& first, std::int64_t& second) {
   return status;
 }
 
-// Ever more operations until they take long enough to warm up everything and to tell their rate.
+// Doubles the operations until they take long enough for a warm-up and a rate.
 Result<std::uint64_t> ExchangeWorker::calibrate() {
   auto operations = static_cast<std::int64_t>(slots_.size());
   while (true) {
@@ -190,7 +190,7 @@ Result<Report> ExchangeWorker::measure(std::uint64_t operations) {
   return report;
 }
 
-// Every slot is busy with one operation; the oldest is waited for, then its slot begins the next.
+// Every slot has one operation in flight; waits for the oldest, then reuses its slot.
 Status ExchangeWorker::pipeline(std::uint64_t operations) {
   const std::uint64_t slots = slots_.size();
   for (std::uint64_t i = 0; i < operations + slots; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The status travels through a pipe; signals are read from a descriptor, so that one poll waits for
-// everything.
+// both.
 #include "tools/bench/exchange/supervised.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@
 namespace stretto::bench {
 namespace {
 
-// Its code, then its words, all at once; a pipe takes this much at once.
+// One write of the code, then the text; a pipe takes this much atomically.
 void write_status(const Descriptor& pipe, const Status& status) {
   std::string text(1, static_cast<char>(status.code()));
   text += status.operation().empty() ? status.cause()
@@ -38,8 +38,8 @@ Status read_status(const Descriptor& pipe, int exit_status) {
   return {static_cast<Code>(bytes[0]), std::string(&bytes[1], static_cast<std::size_t>(got) - 1)};
 }
 
-// What the benchmark had started was killed by its end, and has become ours: it is gone when this
-// returns, and with it all use of what is cleaned up next.
+// Processes started by the benchmark were killed with it and reparented to us. After this they have
+// ended, and no longer use what is cleaned up next.
 void await_orphans() {
   while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark in a process of its own, for those that leave something behind in the system unless
-// somebody cleans up: whatever happens to the benchmark, its supervisor goes on and does.
+// Runs a benchmark in its own process. A benchmark that leaves system state behind needs this: its
+// supervisor cleans up, however the benchmark ends.
 #pragma once
 
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 namespace stretto::bench {
 
-/// SIGINT, SIGTERM and SIGHUP wait while one of these exists, for run_supervised to see them. Made
-/// before there is anything to clean up, and before other threads.
+/// Blocks SIGINT, SIGTERM and SIGHUP during its lifetime, for run_supervised to receive. Must be
+/// created before anything that needs cleaning up, and before other threads.
 class HeldSignals {
  public:
   HeldSignals();
@@ -21,7 +21,7 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
   const sigset_t& held() const { return held_; }
-  /// For a new process, which is to end by them.
+  /// Unblocks the signals, for a new process that they must end.
   void let_go() const;
 
  private:
@@ -29,8 +29,8 @@ class HeldSignals {
   sigset_t before_{};
 };
 
-/// What `body` says in a process of its own, of which the children must not outlive it. Interrupted
-/// if a signal came first: then it has been killed. Only where there is a single thread.
+/// Returns the result of `body`, which runs in its own process; its children must not outlive that
+/// process. kInterrupted after a signal: then it was killed. The caller must have a single thread.
 Status run_supervised(const HeldSignals& signals, const std::function<Status()>& body);
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the task, and does it; the idle one is here, as there is nothing in it.
+// Parses the task and runs it, including the trivial idle one.
 #include "tools/bench/exchange/worker_role.h"
 
 #include <unistd.h>

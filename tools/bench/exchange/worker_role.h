@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program does as a worker of a cluster that a benchmark has started: the hidden command
-// `stretto-bench worker-role BENCHMARK FLAG...`.
+// The role of this program as a worker of a benchmark's cluster: the hidden command `stretto-bench
+// worker-role BENCHMARK FLAG...`.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace stretto::bench {
 
-/// One worker's part in a benchmark.
+/// One worker's task in a benchmark.
 struct Task {
   Benchmark benchmark = Benchmark::kIdle;
   std::uint64_t bytes = 0;  ///< Of one tensor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each is measured before and after each run of Stretto.
+// Each limit is measured before and after each run of Stretto.
 #include "tools/bench/limits/exchange_limit.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLeastLimitSeconds = 0.3;
 // Messages that the raw exchange keeps in flight with one endpoint. Few stay in the processor's
-// caches, many keep every process busy: what is best depends on the machine, so each is tried.
+// caches, many keep every process busy: the optimum depends on the machine, so each is tried.
 constexpr std::array<std::uint64_t, 3> kMessagesEach = {1, 4, 16};
 
 constexpr std::string_view kCopies = "shm_copies";
@@ -37,7 +37,7 @@ RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_
   shape.messages = inflight * ((bytes + chunk - 1) / chunk);
   shape.memory_bytes = inflight * bytes;
   shape.copies = limit_name(settings) == kCopies;
-  // Measured before and after Stretto, in all for as long.
+  // Measured before and after Stretto, for the same total time.
   const double parts = 2.0 * kMessagesEach.size();
   shape.seconds = std::max(kLeastLimitSeconds, settings.seconds / parts);
   return shape;
@@ -47,7 +47,7 @@ RawShape shape_of(const Settings& settings, const JobSettings& job, std::uint64_
 class RawLimit final : public ExchangeLimit {
  public:
   explicit RawLimit(const RawShape& shape) : shape_(shape) {
-    // More than there are to send make no difference.
+    // A limit above the number of messages makes no difference.
     const std::uint64_t endpoints = std::uint64_t{shape.servers} * shape.shards;
     const std::uint64_t most = (shape.messages + endpoints - 1) / endpoints;
     if (shape.copies) {
@@ -79,7 +79,7 @@ class RawLimit final : public ExchangeLimit {
   std::map<std::uint64_t, std::vector<Rates>> candidates_;
 };
 
-/// What the lab's links let pass, by what one TCP connection carries over one of them.
+/// The lab links' limit, from the goodput of one TCP connection over one of them.
 class LinkLimit final : public ExchangeLimit {
  public:
   LinkLimit(const Netlab& lab, double bound) : lab_(lab), bound_(bound) {}
@@ -152,7 +152,7 @@ double link_bound(Exchange exchange, const std::vector<LabHost>& hosts) {
     return exchange == Exchange::kAuto ? std::min(slowest, all / each) : slowest * members / each;
   }
   double bound = kInfinity;
-  for (const LabHost& host : hosts) {  // Shares to servers elsewhere, values to workers elsewhere.
+  for (const LabHost& host : hosts) {  // Contributions and values to other hosts.
     const double sends = host.workers * (servers - host.servers) / servers +
                          (workers - host.workers) * host.servers / servers;
     if (sends > 0) bound = std::min(bound, static_cast<double>(host.rate_mbit) / sends);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exchange is held against, measured by turns with it: copies in shared memory, libzmq, or
-// the links of a lab.
+// The limit of an exchange, measured alternately with it: copies in shared memory, libzmq, or the
+// links of a lab.
 #pragma once
 
 #include <memory>
@@ -18,28 +18,28 @@ namespace stretto::bench {
 class ExchangeLimit {
  public:
   virtual ~ExchangeLimit() = default;
-  /// Once more.
+  /// Measures once more.
   virtual Status measure() = 0;
-  /// What has been measured of the fastest way; what is not known of it is no number.
+  /// The results of the fastest variant so far; NaN for unknown values.
   virtual std::vector<Rates> best() const = 0;
 };
 
 /// "tcp", "auto" and so on.
 std::string transport_of(const Settings& settings);
 
-/// "raw_zmq", "shm_copies", "links"; "none" where there is none: nothing has the shape of an
-/// exchange among workers but the links of a lab.
+/// "raw_zmq", "shm_copies", "links" or "none": an exchange among workers has no limit except the
+/// links of a lab.
 std::string_view limit_name(const Settings& settings);
-/// What it is made of, for people.
+/// A description of the limit for users.
 std::string_view limit_described(const Settings& settings);
 
-/// Of tensors of so many bytes, in this job; the lab, null if there is none, outlives it.
+/// The limit for tensors of `bytes` bytes in this job. The lab must outlive it; null: no lab.
 std::unique_ptr<ExchangeLimit> make_limit(const Settings& settings, const JobSettings& job,
                                           std::uint64_t bytes, const Netlab* lab);
 
-/// At which rate a tensor passes the links of these hosts, in their unit: the least of what each
-/// host sends and receives bounds it, and with kAuto, where that is not the same for all, what all
-/// send together. Workers of a host are one among workers. No number where nothing passes. Pure.
+/// The rate at which a tensor can pass the links of these hosts, in their unit. The slowest
+/// direction of a host bounds it; with kAuto and unequal hosts also the sum of all sends. Workers
+/// of one host count as one among workers. NaN if nothing passes. Pure.
 double link_bound(Exchange exchange, const std::vector<LabHost>& hosts);
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All limits by turns, several times, so that a disturbance does not meet one of them alone.
+// Measures all limits alternately, in rounds, so that a disturbance does not affect only one.
 #include "tools/bench/limits/limits.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// limits: what this machine can do without Stretto, to hold Stretto's rates against.
+// limits: the rates of this machine without Stretto, as a reference for Stretto's.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace stretto::bench {
 
-/// What is sent to and fro where a round trip is measured.
+/// The message size of a round trip.
 inline constexpr std::size_t kPingBytes = 64;
 
-/// Something that can be measured again and again.
+/// A repeatable measurement.
 struct Limit {
   std::string name;
-  std::uint64_t bytes = 0;  ///< Handled at a time.
+  std::uint64_t bytes = 0;  ///< Handled per operation.
   bool round_trip = false;  ///< The result is in microseconds; otherwise in GB/s.
   std::function<Result<double>(Duration time)> measure;
 };
 
-/// Microseconds of round_trip(), which is false if it failed: the median of as many as go into the
-/// time. Negative: one failed.
+/// The median microseconds of round_trip(), called repeatedly for `time`. Negative: a call returned
+/// false.
 template <typename RoundTrip>
 double median_round_trip_us(Duration time, RoundTrip round_trip) {
   std::vector<double> microseconds;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread that copies or sums: out of memory (64 MiB), and out of its cache (256 KiB, a part).
+// One thread that copies or sums: from memory (64 MiB), and from its cache (256 KiB, a part).
 #include <cstring>
 #include <memory>
 
@@ -38,7 +38,7 @@ double rate(CopiedArrays& arrays, Duration time, Work work) {
 
 void copy(std::span<std::byte> target, std::span<const std::byte> source) {
   std::memcpy(target.data(), source.data(), target.size());
-  asm volatile("" : : "r"(target.data()) : "memory");  // Or it would be found useless.
+  asm volatile("" : : "r"(target.data()) : "memory");  // Keeps the compiler from removing it.
 }
 
 void sum(std::span<std::byte> target, std::span<const std::byte> source) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring in shared memory: one thread copies pieces in, another copies them out, each through a
-// mapping of its own as in two processes. Who has nothing to do waits by futex.
+// A ring in shared memory: one thread copies pieces in, another copies them out, each through its
+// own mapping, as in two processes. Idle threads wait by futex.
 #include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ struct MappedRing {
   void* start;
 };
 
-/// How many pieces were put in and taken out; `put` ends with kLast added.
+/// The numbers of pieces put in and taken out; `put` ends with kLast added.
 struct Counts {
   alignas(64) std::atomic<std::uint64_t> put{0};
   alignas(64) std::atomic<std::uint64_t> taken{0};
@@ -58,7 +58,7 @@ void drain(const MappedRing& ring, Counts& counts, std::span<std::byte> memory) 
   }
 }
 
-// In GB/s.
+// Returns GB/s.
 Result<double> shm_stream(Duration time) {
   const Descriptor memory(::memfd_create("stretto-bench", MFD_CLOEXEC));
   if (::ftruncate(memory.get(), kPieces * kPieceBytes) != 0) {

@@ -33,7 +33,7 @@ Result<LoopbackPair> connect_loopback() {
   return LoopbackPair{*std::move(near), *std::move(far)};
 }
 
-// One direction, in GB/s: what has arrived until the far end has read the last byte.
+// One direction, in GB/s, until the peer has read the last byte.
 Result<double> tcp_stream(std::size_t bytes, Duration time) {
   Result<LoopbackPair> made = connect_loopback();
   if (!made.ok()) return made.status();
@@ -56,7 +56,7 @@ Result<double> tcp_stream(std::size_t bytes, Duration time) {
   return received / seconds(elapsed) / 1e9;
 }
 
-// There and back, in microseconds: the median.
+// The median round trip in microseconds.
 Result<double> tcp_ping(Duration time) {
   Result<LoopbackPair> made = connect_loopback();
   if (!made.ok()) return made.status();

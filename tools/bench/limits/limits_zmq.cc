@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libzmq over loopback, a context at each end as in two processes: each with an I/O thread besides
-// the thread that sends or receives.
+// libzmq over loopback, with a context at each end as in two processes: each has an I/O thread and
+// a thread that sends or receives.
 #include <fmt/core.h>
 
 #include <thread>
@@ -16,8 +16,7 @@ namespace {
 constexpr std::size_t kFrameBytes = 256 << 10;  // A part.
 constexpr int kQueueFrames = 64;
 
-/// Two sockets that are connected over TCP. `memory` is what is sent from; it outlives the
-/// contexts.
+/// Two sockets connected over TCP. Messages are sent from `memory`, which outlives the contexts.
 struct ZmqPair {
   explicit ZmqPair(std::size_t bytes) : memory(bytes) {}
 
@@ -59,7 +58,7 @@ Result<double> zmq_stream(Duration time) {
   return received / seconds(elapsed) / 1e9;
 }
 
-// There and back, in microseconds: the median. An empty message is the last.
+// The median round trip in microseconds. An empty message is the last.
 Result<double> zmq_ping(Duration time) {
   ZmqPair pair(kPingBytes);
   if (Status status = pair.connect(ZMQ_PAIR, ZMQ_PAIR); !status.ok()) return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread, which is the carrier's: an answer is seen as soon as the carrier returns.
+// One thread, shared with the sender: an answer is seen as soon as the sender returns.
 #include "tools/bench/limits/preempt_load.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Driver {
     return times;
   }
 
-  /// Goes on until `end` and until there have been so many arrivals.
+  /// Runs until `end` and until there have been `arrivals` arrivals.
   Status run(Time end, std::uint64_t arrivals = 0) {
     while (true) {
       const Time present = now();
@@ -69,7 +69,7 @@ class Driver {
     return status;
   }
 
-  // Of 1 to 3 ms and different each time, so that urgent messages meet the background anywhere.
+  // A varying gap of 1 to 3 ms, so that urgent messages meet the background at any point.
   Duration gap() {
     random_ = random_ * 6364136223846793005U + 1442695040888963407U;
     return 1ms + std::chrono::microseconds((random_ >> 33) % 2000);
@@ -89,7 +89,7 @@ Result<Report> drive(LoadSender& carrier, double time) {
     return std::max(kLeastTime, duration_of(time * share));
   };
   Driver driver(carrier);
-  // Nothing is in the way: they need not be urgent, so the first one beside the background is new.
+  // Without background they need no priority, so the first urgent one beside it is new.
   const auto unloaded = driver.ask(false, now() + part(0.25), kLeastAnswers);
   if (!unloaded.ok()) return unloaded.status();
   Status status = carrier.start_background();
@@ -100,7 +100,7 @@ Result<Report> drive(LoadSender& carrier, double time) {
   Report report{.unloaded_p50_us = quantile(*unloaded, 0.5),
                 .alone_gb_per_s = driver.metered(),
                 .alone_cpu_s_per_gb = driver.cpu_s_per_gb()};
-  // What left before there was anything urgent is no part of the steady state.
+  // Frames sent before the first urgent message are not part of the steady state.
   const auto first = driver.ask(true, now(), 1);
   if (!first.ok()) return first.status();
   report.first_us = first->front();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load of preempt, whatever carries it: urgent messages one after another, each timed from
-// being submitted until its answer is there, while a background never runs dry.
+// The load of preempt, for any sender: consecutive urgent messages, each timed from its submission
+// to its answer, beside an endless background.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace stretto::bench {
 
-/// The sending end of one way of sending. Thread: loop.
+/// The sending end of one variant. Thread: loop.
 class LoadSender {
  public:
   virtual ~LoadSender() = default;
-  /// From now on there are always as many background bytes in flight to each peer as was asked for.
+  /// From now on the requested number of background bytes is always in flight to each peer.
   virtual Status start_background() = 0;
-  /// Submits a message to the first peer: ahead of the background, if it is `urgent`.
+  /// Submits a message to the first peer; if `urgent`, ahead of the background.
   virtual Status send_message(bool urgent) = 0;
-  /// Sends and receives; returns when something has come, at `until` at the latest.
+  /// Sends and receives; returns after an arrival, or at `until`.
   virtual Status step(Time until) = 0;
 
-  /// CPU time so far of what sends.
+  /// CPU time of the sender so far.
   virtual double cpu_s() const { return cpu_seconds(); }
-  /// Messages that have been answered.
+  /// Answered messages.
   std::uint64_t answered() const { return answered_; }
-  /// Background bytes that the peers say they have.
+  /// Background bytes that the peers have acknowledged.
   std::uint64_t delivered_bytes() const { return delivered_bytes_; }
 
  protected:
@@ -37,10 +37,10 @@ class LoadSender {
   std::uint64_t delivered_bytes_ = 0;
 };
 
-/// A rate from the first arrival to the last: what is in flight at either end makes no error.
+/// A rate from the first arrival to the last: bytes in flight at either end cause no error.
 class RateMeter {
  public:
-  /// Forgets; `bytes_so_far` is what has arrived before.
+  /// Resets; `bytes_so_far` arrived before.
   void start(std::uint64_t bytes_so_far) {
     arrivals_ = 0;
     last_bytes_ = bytes_so_far;
@@ -55,7 +55,7 @@ class RateMeter {
     last_bytes_ = bytes_so_far;
   }
   std::uint64_t arrivals() const { return arrivals_; }
-  /// 0 of fewer than two arrivals.
+  /// 0 with fewer than two arrivals.
   double gb_per_s() const {
     if (arrivals_ < 2) return 0;
     const double time = seconds(last_ - first_);
@@ -70,9 +70,9 @@ class RateMeter {
   std::uint64_t last_bytes_ = 0;
 };
 
-/// Unloaded, background alone, the first urgent message beside it, both: what the carrier makes of
-/// it. `seconds` is of the last, which goes on until there are a few answers; the others take as
-/// long again.
+/// Measures four phases: unloaded, background alone, the first urgent message beside it, both.
+/// `seconds` is the last phase, which is extended until there are a few answers; the others take
+/// the same time together.
 Result<Report> drive(LoadSender& carrier, double seconds);
 
 }  // namespace stretto::bench

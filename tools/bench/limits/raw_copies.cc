@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forked processes that share one mapping: in it are the blocks that an arena would have, so few
-// that they are used while they lie in a cache, as an arena's are.
+// Forked processes that share one mapping. It holds the blocks that an arena would have, and as
+// few, so that they stay in a cache as an arena's do.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -21,11 +21,11 @@
 namespace stretto::bench {
 namespace {
 
-constexpr std::uint64_t kBlocks = 4;  // That one process has in flight.
+constexpr std::uint64_t kBlocks = 4;  // In flight for one process.
 constexpr std::uint64_t kWarmUpParts = 64;
 constexpr Duration kCopiesTake = 60s;
 
-/// What all processes see: a start, how much is to be done, and blocks of one part each.
+/// The shared memory: a start barrier, the amount of work, and blocks of one part each.
 class Common {
  public:
   explicit Common(const RawShape& shape)
@@ -60,7 +60,7 @@ class Common {
  private:
   struct Head {
     pthread_barrier_t start;
-    std::uint64_t parts = 0;  // That each worker exchanges.
+    std::uint64_t parts = 0;  // Exchanged by each worker.
   };
   static constexpr std::size_t kHead = 4096;
 
@@ -76,7 +76,7 @@ void copy_bytes(std::span<std::byte> to, std::span<const std::byte> from) {
   std::memcpy(to.data(), from.data(), std::min(to.size(), from.size()));
 }
 
-/// A worker's part: into a block of its own, and out of a server's.
+/// A worker's role: copies into its own block, and out of a server's.
 class Copier {
  public:
   Copier(const RawShape& shape, const Common& common, std::uint32_t rank)
@@ -111,7 +111,7 @@ class Copier {
   std::uint64_t offset_ = 0;
 };
 
-// An endpoint's part: the first share copied, the others added.
+// An endpoint's role: copies the first contribution and adds the others.
 void serve(const RawShape& shape, const Common& common, std::uint64_t endpoint,
            std::uint64_t parts) {
   for (std::uint64_t i = 0; i < parts && shape.out_bytes > 0; ++i) {
@@ -123,7 +123,7 @@ void serve(const RawShape& shape, const Common& common, std::uint64_t endpoint,
   }
 }
 
-// What both kinds do: warm up, agree on how much, meet, do it, tell.
+// Both roles: warm up, agree on the amount, wait for all, exchange, report.
 template <typename Exchange>
 int take_part(const RawShape& shape, const Common& common, std::uint32_t process,
               int report_descriptor, Exchange exchange) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that are forked and never execute anything else: servers that echo, and workers that
-// keep a number of messages in flight. Each measures for a time of its own, after a warm-up.
+// Forked processes that do not exec: servers that echo, and workers that keep a number of messages
+// in flight. Each measures for its own time, after a warm-up.
 #include "tools/bench/limits/raw_exchange.h"
 
 #include <fmt/core.h>
@@ -22,10 +22,10 @@ namespace stretto::bench {
 namespace {
 
 constexpr double kRawWarmUpSeconds = 0.2;
-constexpr Duration kPatience = 60s;   // Besides measuring.
+constexpr Duration kPatience = 60s;   // In addition to measuring.
 constexpr int kRawQueueFrames = 256;  // As Stretto's transport.
-// What the kernel may hold of one connection. Left to itself it grows to megabytes, which leave the
-// caches before they are read: over loopback that makes each byte a quarter dearer.
+// The kernel's buffer for one connection. By default it grows to megabytes, which leave the caches
+// before they are read: over loopback that makes each byte a quarter dearer.
 constexpr int kSendBufferBytes = 256 * 1024;
 
 int failed(const char* what) {
@@ -39,7 +39,7 @@ ZmqSocket open_raw_socket(const ZmqContext& context, int type) {
   return socket;
 }
 
-// Messages come and go all the time: their memory stays with the process.
+// Messages are allocated and freed constantly: the process keeps their memory.
 void keep_memory() {
   mallopt(M_MMAP_THRESHOLD, 256 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
@@ -47,7 +47,7 @@ void keep_memory() {
 
 // ---- a server's endpoint
 
-// What came goes back, or in its stead as many bytes as the answer has. Ends when it is killed.
+// Returns each message, or as many bytes as the answer has. Ends when it is killed.
 int echo(const RawShape& shape, int report_descriptor) {
   const ZmqContext context = open_context();
   const ZmqSocket socket = open_raw_socket(context, ZMQ_ROUTER);
@@ -89,7 +89,7 @@ class RawWorker {
         memory_(std::max(shape.memory_bytes, shape.out_bytes)),
         context_(open_context()) {}
 
-  /// To the servers' endpoints.
+  /// Connects to the servers' endpoints.
   bool connect(std::span<const std::uint32_t> ports) {
     for (const std::uint32_t port : ports) {
       sockets_.push_back(open_raw_socket(context_, ZMQ_DEALER));
@@ -100,7 +100,7 @@ class RawWorker {
     return true;
   }
 
-  /// Fills the links, each with its share of the messages, starting where other ranks do not.
+  /// Fills the links evenly, each rank starting at another link.
   bool fill() {
     const std::size_t endpoints = sockets_.size();
     const std::uint64_t most = std::min(shape_.messages, shape_.messages_each * endpoints);
@@ -110,7 +110,7 @@ class RawWorker {
     return true;
   }
 
-  /// Goes on for some time; the messages that were answered meanwhile.
+  /// Continues for `time`; returns the messages answered in that time.
   Result<std::uint64_t> exchange(double time) {
     std::uint64_t answered = 0;
     for (const Time start = now(); seconds(now() - start) < time;) {
@@ -138,7 +138,7 @@ class RawWorker {
 
   const RawShape& shape_;
   std::uint32_t rank_;
-  std::vector<std::byte> memory_;  // Before the context: libzmq may read it until that has ended.
+  std::vector<std::byte> memory_;  // Before the context: libzmq may read it until then.
   std::size_t next_ = 0;
   ZmqContext context_;
   std::vector<ZmqSocket> sockets_;
@@ -164,7 +164,7 @@ int work(const RawShape& shape, std::uint32_t rank, std::span<const std::uint32_
   report.servers_cpu_s = rank == 0 ? cpu_seconds_of(servers) - servers_before : 0;
   report.gigabytes =
       static_cast<double>(*answered) * static_cast<double>(shape.counted_bytes) / 1e9;
-  // The others still measure: messages go on until they have.
+  // The other workers still measure: keeps messages in flight for them.
   if (!worker.exchange(kRawWarmUpSeconds).ok()) return failed("end");
   return write_report(report_descriptor, report).ok() ? 0 : 1;
 }

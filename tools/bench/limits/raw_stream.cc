@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kWriteBytes = 256 << 10;
 constexpr Duration kWarmUp = 250ms;
 
-/// The one connection that comes to `host`.
+/// The single connection to `host`.
 Result<Descriptor> await_sender(const std::string& host, const TellAddress& tell) {
   const auto listening = listen_at(host);
   if (!listening.ok()) return listening.status();
@@ -64,7 +64,7 @@ Status send_stream(std::span<const std::string> addresses) {
   const std::vector<std::byte> memory(kWriteBytes);
   while (write_all(socket->get(), memory)) {
   }
-  return {};  // The receiver has seen enough.
+  return {};  // The receiver has finished.
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the lab, then measures in turns: raw TCP, every mode, and again; so that what else the
-// machine does meanwhile meets all alike.
+// Makes the lab, then measures alternately raw TCP and every mode, in rounds, so that other load on
+// the machine affects all alike.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -32,12 +32,12 @@ LabExchange by_van(const PreemptSettings& settings, const PreemptCase& way, doub
                                          : connect_van(settings, way, addresses);
         if (!carrier.ok()) return carrier.status();
         const Result<Report> found = drive(**carrier, seconds);
-        carrier->reset();  // While it is still alive, so that it leaves nothing behind.
+        carrier->reset();  // Before the report ends this process, so that nothing is left behind.
         return found.ok() ? report(*found) : found.status();
       }};
 }
 
-/// What is measured in turns.
+/// One measurement of a round.
 struct MeasuredTurn {
   LabExchange exchange;
   std::optional<PreemptCase> way;  // None: raw TCP.
@@ -52,7 +52,7 @@ std::vector<MeasuredTurn> turns_of(const Settings& settings) {
   return turns;
 }
 
-// Besides measuring, a few urgent messages wait for all of the background.
+// In addition to measuring, a few urgent messages wait for all of the background.
 Duration patience_of(const Settings& settings) {
   const PreemptSettings& wanted = settings.preempt;
   const double bits = 8.0 * static_cast<double>(wanted.background_bytes * wanted.lab.peers);
@@ -60,7 +60,7 @@ Duration patience_of(const Settings& settings) {
   return duration_of(60 + 10 * settings.seconds + 30 * transfer);
 }
 
-/// What was found in one way, round by round.
+/// The results of one measurement, by round.
 using Rounds = std::vector<Report>;
 
 double background_of(const Report& report) { return report.gigabytes / report.seconds; }

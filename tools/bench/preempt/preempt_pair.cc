@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two share a page: what one asks, and how many bytes the other has delivered.
+// The two processes share a page: requests of one, and the bytes that the other has delivered.
 #include "tools/bench/preempt/preempt_pair.h"
 
 #include <signal.h>
@@ -19,7 +19,7 @@
 namespace stretto::bench {
 namespace {
 
-constexpr Duration kLook = 1ms;  // At the page.
+constexpr Duration kLook = 1ms;  // Between reads of the page.
 constexpr Duration kPairPatience = 20s;
 
 struct PairPage {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// preempt with two processes at the sending host, as two workers are: one has the urgent messages,
+// preempt with two processes at the sending host, like two workers: one sends the urgent messages,
 // the other the background.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace stretto::bench {
 
-/// Starts the process for the background; both are connected and welcomed. Only where this process
-/// has a single thread.
+/// Starts the process for the background; both are connected and admitted. The caller must have a
+/// single thread.
 Result<std::unique_ptr<LoadSender>> connect_pair(const PreemptSettings& settings,
                                                  const PreemptCase& way,
                                                  std::span<const std::string> addresses);

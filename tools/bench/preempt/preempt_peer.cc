@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The background is pushes of a part each, one more for each that is acknowledged; the urgent
-// message is a push too, and its answer a value of as many bytes. A further push asks a peer for
-// its background.
+// The background is pushes of one part each, another for each acknowledgement. The urgent message
+// is a push too; its answer is a value of the same size. A push of kStartTensor starts a peer's own
+// background.
 #include "tools/bench/preempt/preempt_peer.h"
 
 #include <fmt/core.h>
@@ -23,7 +23,7 @@ constexpr std::uint32_t kUrgentTensor = 2;
 constexpr std::uint32_t kStartTensor = 3;
 constexpr std::int32_t kUrgentPriority = 10;
 constexpr NodeId kSender = 2;
-constexpr NodeId kReceiver = 3;  // All of them: the sender tells them apart by their links.
+constexpr NodeId kReceiver = 3;  // All receivers: the sender tells them apart by link.
 constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 40;
 constexpr Duration kConnectPatience = 10s;
 
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Van>> make_van(const PreemptSettings& settings, Preemptio
   Result<std::unique_ptr<Transport>> transport = make_transport(config);
   if (!transport.ok()) return transport.status();
   const bool whole_frames = mode != Preemption::kPreempt;
-  // All that leaves a host of the lab goes through one interface.
+  // All traffic of a lab host uses one interface.
   const VanOptions options{
       .whole_frames = whole_frames,
       .host = {.policy = policy, .job = kJob, .path = host::seats_path(host::kSharedMemory, 0)}};
@@ -62,7 +62,7 @@ wire::Header header_of(wire::Kind kind, std::uint32_t tensor, std::int32_t prior
 
 Buffer zeros(std::size_t bytes) { return Buffer::copy_of(std::vector<std::byte>(bytes)); }
 
-/// Endless pushes, so many bytes in flight on each link. Thread: loop.
+/// Endless pushes, `background_bytes` in flight on each link. Thread: loop.
 class BackgroundPushes {
  public:
   BackgroundPushes(const PreemptSettings& settings, Background kind)
@@ -75,7 +75,7 @@ class BackgroundPushes {
       push_part(van, link);
     }
   }
-  /// A part of it has been acknowledged.
+  /// Called at the start and for each acknowledged part.
   void push_part(Van& van, LinkId link) {
     if (next_ + part_bytes_ > bytes_.size()) next_ = 0;
     van.send(link, header_of(wire::Kind::kPush, kBackground, 0), bytes_.slice(next_, part_bytes_),
@@ -87,7 +87,7 @@ class BackgroundPushes {
   const std::size_t part_bytes_;
   const bool bulk_;
   Buffer bytes_;
-  std::size_t next_ = 0;  // Where in them the next part begins.
+  std::size_t next_ = 0;  // Offset of the next part.
 };
 
 /// Thread: loop.
@@ -96,7 +96,7 @@ class VanReceiver final : public Van::Handler {
   VanReceiver(const PreemptSettings& settings, const PreemptCase& way)
       : settings_(settings), way_(way), background_(settings, way.background) {}
 
-  /// The address.
+  /// Returns the address.
   Result<std::string> listen(const std::string& host) {
     Result<std::unique_ptr<Van>> van =
         make_van(settings_, way_.mode, kReceiver, host, clock_, HostPolicy::kNone);
@@ -105,7 +105,7 @@ class VanReceiver final : public Van::Handler {
     return van_->listen(fmt::format("{}:0", host));
   }
 
-  /// Until the sender has gone.
+  /// Runs until the sender has gone.
   void run() {
     while (!over_) van_->step(*this, wait_until(van_->next_due(), clock_.now()));
   }
@@ -216,7 +216,7 @@ class VanLoadSender final : public LoadSender, private Van::Handler {
   Buffer urgent_;
   SteadyClock clock_;
   std::unique_ptr<Van> van_;
-  std::unique_ptr<Alarm> alarm_;  // Wakes the van at the moment, which it would wait beyond.
+  std::unique_ptr<Alarm> alarm_;  // Wakes the van at that moment; the van would wait longer.
   std::vector<LinkId> links_;
   std::size_t welcomed_ = 0;
   Status status_;
@@ -232,7 +232,7 @@ Status receive_by_van(const PreemptSettings& settings, const PreemptCase& way,
   if (!address.ok()) return address.status();
   if (Status status = tell(*address); !status.ok()) return status;
   receiver.run();
-  return {};  // If the sender has ended too early, it says why.
+  return {};  // If the sender ended too early, it reports why.
 }
 
 Result<std::unique_ptr<LoadSender>> connect_van(const PreemptSettings& settings,

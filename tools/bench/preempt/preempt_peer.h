@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// preempt over Stretto's own Van, which is driven directly: a receiver that says what it has, and
-// the sender's end, a LoadSender.
+// preempt over Stretto's own Van, driven directly: a receiver that acknowledges, and the sending
+// end, a LoadSender.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@
 
 namespace stretto::bench {
 
-/// Listens at `host`, tells the address once, and takes what comes until it is killed or the sender
-/// has gone.
+/// Listens at `host`, reports the address once, and receives until it is killed or the sender has
+/// gone.
 Status receive_by_van(const PreemptSettings& settings, const PreemptCase& way,
                       const std::string& host,
                       const std::function<Status(const std::string& address)>& tell);
 
-/// Connected to all receivers and welcomed by them.
+/// Connected to all receivers and admitted by them.
 Result<std::unique_ptr<LoadSender>> connect_van(const PreemptSettings& settings,
                                                 const PreemptCase& way,
                                                 std::span<const std::string> addresses);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs not to lose anything, row by row; exchanges by turns with and without.
+// The costs of fault tolerance, row by row; exchanges alternate with and without.
 #include "tools/bench/recover/recover.h"
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 namespace stretto::bench {
 namespace {
 
-constexpr std::uint64_t kLargeBytes = 1 << 20;  // Several in flight from there on.
+constexpr std::uint64_t kLargeBytes = 1 << 20;  // From this size on, several are in flight.
 
 Result<Rates> exchange_once(const Settings& settings, std::uint64_t bytes,
                             const std::vector<std::string>& flags) {
@@ -31,7 +31,7 @@ Result<Rates> exchange_once(const Settings& settings, std::uint64_t bytes,
   return rates_of((*cluster)->reports());
 }
 
-/// The same exchange plain and with `flags`, by turns.
+/// The same exchange plain and with `flags`, alternating.
 Status measure_exchanges(const Settings& settings, RecoverRow row,
                          const std::vector<std::string>& flags, const Output& output) {
   for (const std::uint64_t bytes : settings.recover.exchanged) {
@@ -92,7 +92,7 @@ Status run_recover(const Settings& settings, Output& output) {
   if (status.ok() && has(recover, RecoverRow::kReplicas)) {
     status = measure_exchanges(settings, RecoverRow::kReplicas, {"--replicas", "2"}, output);
   }
-  // Within a host shared memory would be taken, which has no need of these.
+  // Within a host shared memory would be used, which needs none of these.
   Settings network = settings;
   if (status.ok() && has(recover, RecoverRow::kEncrypt)) {
     network.transport = "zmq";

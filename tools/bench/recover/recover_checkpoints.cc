@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: what writing one costs the steps, and how fast it and a restore are beside plain
-// writes and reads of the same folder, each in its turn.
+// Checkpoints: the cost of writing one for the steps, and the rates of writing and restoring,
+// alternated with plain writes and reads of the same folder.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<std::string> orders_of(const Settings& settings, std::string_view wo
           std::to_string(2 * settings.repeats)};
 }
 
-/// Reports of one job that ends by itself; without checkpoints if `folder` is empty.
+/// Reports of one job that runs to its end; without checkpoints if `folder` is empty.
 Result<std::vector<Report>> reports_of(const Settings& settings, std::string_view work,
                                        const std::string& folder, std::size_t count) {
   std::vector<std::string> flags;
@@ -46,7 +46,7 @@ Result<std::vector<Report>> reports_of(const Settings& settings, std::string_vie
   return (*cluster)->reports();
 }
 
-/// A phase, of whatever worker was the slowest in it.
+/// A phase, by its slowest worker in each respect.
 struct Phase {
   double seconds = 0;
   double p50_us = 0;
@@ -54,7 +54,7 @@ struct Phase {
   double written_s = 0;
 };
 
-// Each worker has told of its phases in order.
+// Each worker has reported its phases in order.
 std::vector<Phase> phases_of(const std::vector<Report>& reports) {
   std::vector<Phase> phases;
   std::map<std::uint32_t, std::size_t> told;
@@ -71,9 +71,9 @@ std::vector<Phase> phases_of(const std::vector<Report>& reports) {
 }
 
 struct Pair {
-  double stall_ms = 0;  ///< By how much the longest step was longer than the median of `without`;
-  double quiet_ms = 0;  ///< the same of the phase without a checkpoint.
-  double ratio = 0;     ///< Steps a second, over those without.
+  double stall_ms = 0;  ///< The longest step minus the median of `without`;
+  double quiet_ms = 0;  ///< as stall_ms, for the phase without a checkpoint.
+  double ratio = 0;     ///< Steps a second, relative to those without.
   double written_s = 0;
 };
 
@@ -116,15 +116,15 @@ Record checkpoint_row(const std::vector<Pair>& pairs, double step_us, const File
   return row;
 }
 
-/// Since `begun`, until the last worker was where it reports.
+/// Seconds from `begun` to the last report.
 double until_last(const std::vector<Report>& reports, Time begun) {
   double last = 0;
   for (const Report& report : reports) last = std::max(last, report.at_s);
   return last - seconds(begun.time_since_epoch());
 }
 
-/// Seconds of one restore: of a job that goes on, without its start and without what the exchange
-/// of as many bytes takes, which a job that begins anew and a second pull tell.
+/// Seconds of one restore: the time of a restored job, minus its start and minus the exchange of
+/// the same bytes. A fresh job measures the start, a second pull the exchange.
 Result<double> restore_seconds(const Settings& settings, const std::string& folder) {
   Time begun = now();
   const Result<std::vector<Report>> anew = reports_of(settings, "anew", "", settings.workers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread for each file, blocks of 4 MiB, no more than read(), write() and fsync().
+// Plain file I/O: one thread for each file, blocks of 4 MiB, only read(), write() and fsync().
 #include "tools/bench/recover/recover_disk.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBlockBytes = 4 << 20;
 
-// Not zeros, which some disks do not store.
+// Not zeros: some disks do not store them.
 std::vector<std::byte> block() {
   std::vector<std::byte> bytes(kBlockBytes);
   std::minstd_rand random(1);
@@ -53,7 +53,7 @@ Status read_whole_file(const std::string& path) {
   return got == 0 ? Status() : refused(Code::kResource, path);
 }
 
-// What `work` takes for all paths at a time.
+// The time of `work` for all paths in parallel.
 Result<double> seconds_of_all(const std::vector<std::string>& paths,
                               const std::function<Status(const std::string& path)>& work) {
   std::vector<Status> ends(paths.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a disk does without Stretto, to hold checkpoints against; and the files of a checkpoint.
+// A disk's rates without Stretto, as a reference for checkpoints, and a checkpoint's files.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace stretto::bench {
 
-/// A folder of its own, removed with its owner.
+/// A temporary folder, removed by the destructor.
 class Scratch {
  public:
-  /// In `parent`; in the system's folder for such if that is empty.
+  /// In `parent`; empty: in the system's temporary folder.
   static Result<Scratch> make(const std::string& parent);
 
   Scratch(Scratch&& other) noexcept;
@@ -33,16 +33,16 @@ struct FileSet {
   std::uint64_t bytes = 0;
 };
 
-/// Of the newest complete checkpoint in a job's folder.
+/// The files of the newest complete checkpoint in a job's folder.
 Result<FileSet> newest_checkpoint(const std::string& folder);
 
-/// Seconds that writing new files takes, `bytes` each, until they are on the device; as many at a
-/// time as there are. They are removed again.
+/// Seconds to write `files` new files of `bytes` bytes to the device, all in parallel. Removes them
+/// afterwards.
 Result<double> plain_write_seconds(const std::string& folder, std::uint32_t files,
                                    std::uint64_t bytes);
-/// Seconds that reading these files takes, all at a time, each from its begin to its end.
+/// Seconds to read these files completely, all in parallel.
 Result<double> plain_read_seconds(const FileSet& files);
-/// Of these files nothing is in memory any more, as far as the system heeds it.
+/// Drops these files from the page cache, as far as the system complies.
 Status forget(const FileSet& files);
 
 }  // namespace stretto::bench

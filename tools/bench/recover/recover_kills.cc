@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are killed at any moment of a job that steps on and on.
+// Kills servers at random moments of a continuously stepping job.
 #include <fmt/core.h>
 #include <signal.h>
 
@@ -17,18 +17,18 @@ namespace stretto::bench {
 namespace {
 
 constexpr Duration kKillPatience = 60s;
-// From when all go on until the next one, and up to half as long again.
+// The pause before the next kill, plus up to half as much.
 constexpr Duration kCalm = 1s;
-constexpr Duration kMoreCalm = 2s;  // Where a checkpoint is due once a second.
+constexpr Duration kMoreCalm = 2s;  // With a checkpoint each second.
 
 class KilledJob {
  public:
   KilledJob(const Settings& settings, RecoverRow row, Cluster& cluster)
       : settings_(settings), row_(row), cluster_(cluster), moved_(settings.servers) {}
 
-  /// Once all workers step.
+  /// Waits until all workers step.
   Status begin() { return await_steps_since(0).status(); }
-  /// Seconds of one kill until every worker has ended a step begun since.
+  /// Seconds from one kill until every worker has ended a step that began later.
   Result<double> kill_one();
 
  private:
@@ -39,12 +39,12 @@ class KilledJob {
   const Settings& settings_;
   const RecoverRow row_;
   Cluster& cluster_;
-  std::vector<bool> moved_;  // Of each place: the second of its two servers has it now.
-  std::size_t seen_ = 0;     // Reports that have been looked at.
+  std::vector<bool> moved_;  // By rank: the second of its two servers is the primary.
+  std::size_t seen_ = 0;     // Reports already read.
   std::mt19937_64 random_{1};
 };
 
-// Who serves: of two servers at a place the one that has not been killed last.
+// The primary: of two servers of a rank the one that was not killed last.
 std::string KilledJob::victim() {
   const std::size_t place = random_() % settings_.servers;
   std::size_t rank = place;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker of a job of `recover`: steps that exchange one tensor after another, and what it takes
-// for them to go on.
+// A worker of a `recover` job: steps that exchange one tensor each, and measurements of
+// checkpoints, restores and server failures.
 #include <fmt/core.h>
 #include <poll.h>
 
@@ -20,10 +20,10 @@ namespace stretto::bench {
 namespace {
 
 enum class Work : std::uint8_t {
-  kPhases,    ///< Steps, with a checkpoint and without one by turns: a report for each phase.
-  kRestored,  ///< Pulls all that the job goes on from, twice: one report, of when, and the second.
-  kAnew,      ///< One step: one report, of when.
-  kOn,        ///< Steps until the pipe ends: a report for many of them.
+  kPhases,    ///< Alternating steps with and without a checkpoint: a report for each phase.
+  kRestored,  ///< Pulls restored tensors twice; reports the first's end and the second's time.
+  kAnew,      ///< One step: reports its time.
+  kOn,        ///< Steps until the pipe ends: reports many of them.
 };
 
 constexpr std::pair<std::string_view, Work> kWorks[] = {{"phases", Work::kPhases},
@@ -37,7 +37,7 @@ struct Orders {
   std::uint64_t step_bytes = 4;
   double interval = 1;
   std::uint32_t phases = 2;
-  bool rule = false;  ///< Servers keep values, and what a rule remembers.
+  bool rule = false;  ///< Servers keep values and optimizer state.
   int report_descriptor = -1;
   int until_descriptor = -1;
 };
@@ -97,7 +97,7 @@ class RecoverWorker {
   Worker worker_;  // Last: it ends before the memory.
 };
 
-// Whole numbers, so that sums are exact; the first element is for the end.
+// Whole numbers, so that sums are exact; the first element signals the end.
 float share_of(std::size_t i, Rank rank) {
   return i == 0 ? 0 : static_cast<float>(i % 1021 + rank);
 }
@@ -125,9 +125,9 @@ Status RecoverWorker::step(std::uint64_t number) {
   return worker_.push_pull(tensors_[number % tensors_.size()], gradient_, values_).wait();
 }
 
-// ---- with a checkpoint and without one, by turns
+// ---- alternately with a checkpoint and without one
 
-// How many steps take the time of a phase, by what rank 0 found.
+// The number of steps in a phase, by rank 0's measurement.
 Result<std::uint64_t> RecoverWorker::agree(double seconds_a_step) {
   std::vector<double> mine{worker_.rank() == 0 ? orders_.interval / seconds_a_step : 0};
   std::vector<double> sum(1);
@@ -136,7 +136,7 @@ Result<std::uint64_t> RecoverWorker::agree(double seconds_a_step) {
   return static_cast<std::uint64_t>(std::clamp(sum[0], 4.0, 1e9));
 }
 
-// Ever more steps, until so many have warmed up everything.
+// Doubles the number of steps until they take long enough to warm up.
 Result<std::uint64_t> RecoverWorker::calibrate() {
   for (std::uint64_t steps = tensors_.size();; steps *= 2) {
     const Time begun = now();
@@ -146,7 +146,7 @@ Result<std::uint64_t> RecoverWorker::calibrate() {
     const double took = seconds(now() - begun);
     Result<std::uint64_t> agreed = agree(took / static_cast<double>(steps));
     if (!agreed.ok()) return agreed;
-    // By the agreed number, so that all go on or end alike. Memory is new in the first pass.
+    // Uses the agreed number, so that all workers decide alike. The first pass touches new memory.
     if (steps > tensors_.size() &&
         orders_.interval / static_cast<double>(*agreed) * static_cast<double>(steps) >=
             kStepsWarmUpSeconds) {
@@ -169,8 +169,8 @@ Status RecoverWorker::phases() {
   return worker_.barrier();
 }
 
-// With checkpoints: one is begun at the first step, and the longest step while it is written is
-// told; it is over when it is complete.
+// With checkpoints: begins one at the first step, reports the longest step while it is written, and
+// ends when it is complete.
 Result<Report> RecoverWorker::phase(std::uint64_t steps, Checkpoints* checkpoints) {
   Report found{.rank = worker_.rank()};
   CheckpointTicket ticket;
@@ -196,7 +196,7 @@ Result<Report> RecoverWorker::phase(std::uint64_t steps, Checkpoints* checkpoint
   return found;
 }
 
-// ---- a job that goes on from a checkpoint
+// ---- a job restored from a checkpoint
 
 Status RecoverWorker::pull_all() {
   for (const Tensor& tensor : tensors_) {
@@ -248,7 +248,7 @@ Status RecoverWorker::steps() {
   Time told;
   for (std::uint64_t number = checkpoints.restored().step;; ++number) {
     const Time begun = now();
-    if (asked_to_stop()) gradient_[0] = 1;  // And all hear of it in the same round.
+    if (asked_to_stop()) gradient_[0] = 1;  // All workers see it in the same round.
     Status status = step(0);
     const Time ended = now();
     if (status.ok()) status = check(number);
@@ -263,7 +263,7 @@ Status RecoverWorker::steps() {
     }
     const Result<bool> due = checkpoints.due(number + 1);
     if (!due.ok()) return due.status();
-    if (*due) (void)checkpoints.save(number + 1);  // If it fails, an earlier one will do.
+    if (*due) (void)checkpoints.save(number + 1);  // If it fails, an earlier checkpoint is used.
   }
 }
 

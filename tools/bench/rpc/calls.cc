@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two processes of a way of calling, and what they say.
+// The two processes of a way of calling, and their reports.
 #include "tools/bench/rpc/calls.h"
 
 #include <unistd.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load of `rpc`: one process calls another one, which sends back what came; as many calls in
-// flight at any time, the oldest waited for. The same for Stretto and for all that it is held
-// against.
+// The load of `rpc`: one process calls another one, which echoes; a constant number of calls is in
+// flight, and the oldest is waited for. The same for Stretto and for its references.
 #pragma once
 
 #include <algorithm>
@@ -21,32 +20,32 @@ namespace stretto::bench {
 struct CallShape {
   std::uint64_t bytes = 64;  ///< Of a call, and of its answer.
   std::uint32_t inflight = 1;
-  double seconds = 0.2;  ///< Of measuring, after a warm-up.
+  double seconds = 0.2;  ///< Measured, after a warm-up.
 };
 
-/// A way of calling. `run` measures it in a process of its own and writes one Report to
-/// `report_descriptor`; its exit status.
+/// A way of calling. `run` measures it in its own process, writes one Report to
+/// `report_descriptor`, and returns the exit status.
 struct CallWay {
   std::string name;
   std::function<int(const CallShape& shape, int report_descriptor)> run;
-  /// False for shapes that this way has nothing to say to; none: it takes all.
+  /// False for shapes that this way does not support; none: it takes all.
   std::function<bool(const CallShape& shape)> takes = {};
 };
 
-/// What Stretto's calls cost without it: a futex in shared memory, libzmq and TCP.
+/// The lower bounds of Stretto's calls: a futex in shared memory, libzmq and TCP.
 std::vector<CallWay> raw_call_ways();
-/// Stretto's, by this transport.
+/// Stretto's calls over this transport.
 CallWay stretto_calls(std::string_view transport);
-/// True if an endpoint can be opened with it, which is tried in a process of its own.
+/// True if an endpoint can be opened with it; a separate process tries.
 bool has_transport(std::string_view transport);
-/// gRPC's, by the program of ours that is built with it, at `program`.
+/// gRPC's calls, by our program built with it, at `program`.
 CallWay grpc_calls(const std::string& program);
 
-/// The process that answers. Ended with its owner.
+/// The answering process. The destructor ends it.
 class Answerer {
  public:
-  /// Runs `answer` in a new process, and returns once that has told where it is reached. Only where
-  /// there is a single thread.
+  /// Runs `answer` in a new process, and returns once it has reported its address. The caller must
+  /// have a single thread.
   static Result<Answerer> start(const std::function<Status(const TellAddress&)>& answer);
 
   const std::string& address() const { return address_; }
@@ -60,13 +59,13 @@ class Answerer {
   std::string address_;
 };
 
-/// Says on stderr what went wrong, if anything; an exit status.
+/// Prints an error, if any, on stderr; returns an exit status.
 int said(const Status& status, std::string_view who);
-/// Writes the report, or says what went wrong; an exit status.
+/// Writes the report, or prints the error; returns an exit status.
 int reported(const Result<Report>& found, std::string_view who, int report_descriptor);
 
 /// Calls until the time is over. `begin(slot)` makes a call and `finish(slot)` waits for its
-/// answer, both a Status; the slots are 0 to shape.inflight - 1, used in turn.
+/// answer, both a Status; the slots 0 to shape.inflight - 1 are used in turn.
 template <typename Begin, typename Finish>
 Result<Report> keep_calling(const CallShape& shape, pid_t answerer, const Begin& begin,
                             const Finish& finish) {

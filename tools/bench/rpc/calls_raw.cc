@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call costs at least: bytes in memory that two processes share, and a futex that each wakes
-// the other by; a TCP connection; libzmq as a server of many uses it, with an I/O thread at each
-// end. Who has nothing to do sleeps in the kernel.
+// The lower bounds of a call: shared memory of two processes with futex wake-ups; a TCP connection;
+// libzmq as a server uses it, with an I/O thread at each end. Idle processes sleep in the kernel.
 #include <fmt/core.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -22,7 +21,7 @@ namespace {
 
 // ---- a futex in shared memory
 
-/// How many messages there have been: one process adds them, another one waits.
+/// A count of messages: one process increments it, another one waits for it.
 class Count {
  public:
   void add() {
@@ -48,7 +47,7 @@ class Count {
   alignas(64) std::atomic<std::uint32_t> waits_{0};
 };
 
-/// Memory that this process and those that it forks share. A slot for each call in flight.
+/// Memory shared with forked processes. A slot for each call in flight.
 class SharedSlots {
  public:
   explicit SharedSlots(const CallShape& shape)
@@ -86,8 +85,8 @@ class SharedSlots {
   void* start_;
 };
 
-// Each message is copied once, into shared memory, and used where it lies. In flight are less than
-// 2^32 calls in all: some hours.
+// Each message is copied once, into shared memory, and used there. The counters wrap after 2^32
+// calls, which takes hours.
 Result<Report> call_by_futex(const CallShape& shape) {
   SharedSlots slots(shape);
   if (!slots.is_there()) return refused(Code::kResource, "no shared memory");
@@ -119,7 +118,7 @@ Result<Report> call_by_futex(const CallShape& shape) {
 
 // ---- TCP
 
-// What is in flight must fit into the kernel's buffers, since nobody reads while they write.
+// Calls in flight must fit into the kernel's buffers, since neither end reads while it writes.
 bool fits_buffers(const CallShape& shape) {
   return shape.inflight == 1 || shape.inflight * shape.bytes <= 64 << 10;
 }
@@ -152,7 +151,7 @@ Result<Report> call_by_tcp(const CallShape& shape) {
 
 // ---- libzmq
 
-constexpr int kCallQueueFrames = 4096;  // More than are in flight.
+constexpr int kCallQueueFrames = 4096;  // More than the calls in flight.
 
 Status echo_by_zmq(const TellAddress& tell) {
   const ZmqContext context = open_context();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls by the public interface: a thread that makes calls and waits for them, and a handler that
-// sends back what came.
+// Calls by the public interface: a thread that makes calls and waits for them, and an echo handler.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // grpc-unary BYTES INFLIGHT SECONDS DESCRIPTOR: the load of `stretto-bench rpc` by gRPC over TCP,
-// which that starts; it writes its report to the descriptor. One call at a time is a blocking one;
-// several, and all answers, go through completion queues, with one thread at each end.
+// started by it; writes its report to the descriptor. One call at a time is a blocking call;
+// several, and all answers, use completion queues, with one thread at each end.
 #include <fmt/core.h>
 #include <grpcpp/grpcpp.h>
 
@@ -23,7 +23,7 @@ Status failure_of(const grpc::Status& status) {
   return {Code::kNetwork, fmt::format("gRPC: {}", status.error_message())};
 }
 
-// ---- who answers
+// ---- server
 
 class EchoService final : public Echo::CallbackService {
   // NOLINTNEXTLINE(readability-identifier-naming): gRPC's name.
@@ -51,7 +51,7 @@ Status answer(const TellAddress& tell) {
   return {Code::kNetwork, "gRPC's server has ended"};
 }
 
-// ---- who calls
+// ---- client
 
 /// A call in flight, and its slot.
 struct Asking {

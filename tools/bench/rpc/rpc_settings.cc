@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of rpc, and the limits of what they may say.
+// The flags of rpc, and their limits.
 #include "tools/bench/rpc/rpc_settings.h"
 
 #include "stretto/rpc.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `rpc` asks for.
+// The command line of `rpc`.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace stretto::bench {
 
 struct RpcSettings {
   std::vector<std::uint64_t> bytes{64, 64 << 10, 1 << 20, 16 << 20};
-  std::vector<std::uint64_t> inflight;  ///< Each for each size; none: one, and many_calls().
+  std::vector<std::uint64_t> inflight;  ///< For each size; empty: one, and many_calls().
   std::vector<std::string_view> transports{"shm", "tcp", "fabric"};
-  bool all_transports = true;  ///< None was named: those that this build lacks are left out.
+  bool all_transports = true;  ///< None was named: omits those that this build lacks.
 };
 
 /// 64 of small messages, 4 from 1 MiB on.
@@ -25,7 +25,7 @@ std::uint32_t many_calls(std::uint64_t bytes);
 std::vector<CallShape> shapes_of(const RpcSettings& settings, double seconds);
 
 std::vector<Flag> rpc_flags(RpcSettings& settings);
-/// What no flag can tell alone.
+/// The checks across several flags.
 Status check_rpc(const RpcSettings& settings);
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `stretto-bench NAME` runs; docs/BENCHMARKS.md says what each of them is for.
+// The benchmarks of `stretto-bench NAME`; docs/BENCHMARKS.md gives their purposes.
 #pragma once
 
 #include "stretto/status.h"
@@ -8,22 +8,22 @@
 
 namespace stretto::bench {
 
-/// What this machine can do without Stretto, to hold Stretto's rates against.
+/// The limits of this machine without Stretto, as a reference for Stretto's rates.
 Status run_limits(const Settings& settings, Output& output);
-/// push_pull, push and pull: Stretto and its limit, by turns.
+/// push_pull, push and pull: Stretto and its limit, alternating.
 Status run_exchange(const Settings& settings, Output& output);
-/// What every process of a job costs while nobody exchanges anything.
+/// The cost of every process of an idle job.
 Status run_idle(const Settings& settings, Output& output);
-/// How long an urgent message takes beside a large transfer on one shaped link.
+/// The latency of an urgent message during a large transfer on one shaped link.
 Status run_preempt(const Settings& settings, Output& output);
-/// What encoding, and decoding with adding, costs one thread.
+/// The cost of encoding, and of decoding with addition, for one thread.
 Status run_codec(const Settings& settings, Output& output);
-/// What a call costs from one process to another, beside what it costs at least, and gRPC's.
+/// The cost of a call between two processes, beside its lower bounds and gRPC's.
 Status run_rpc(const Settings& settings, Output& output);
-/// What choosing the next slice costs the send queue, and steering what waits.
+/// The cost of choosing the next slice from the send queue, and of changing priorities.
 Status run_queue(const Settings& settings, Output& output);
-/// What it costs not to lose anything: checkpoints, servers that stand by, encryption, and the time
-/// that a killed server costs.
+/// The cost of fault tolerance: checkpoints, standby servers, encryption, and the time lost when a
+/// server is killed.
 Status run_recover(const Settings& settings, Output& output);
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is at which host of a lab. Pure.
+// The placement of processes on lab hosts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct LabHost {
   std::uint32_t servers = 0;
 };
 
-/// Workers are dealt to hosts in runs of the same length, more or less; servers in turn. Without
-/// `lab_hosts` each has a host of its own, workers first.
+/// Workers are placed on hosts in runs of about equal length; servers round robin. Without
+/// `lab_hosts` each process has its own host, workers first.
 inline std::uint32_t host_of_worker(const Settings& settings, std::uint32_t worker) {
   if (settings.lab_hosts == 0) return worker;
   return static_cast<std::uint32_t>(std::uint64_t{worker} * settings.lab_hosts / settings.workers);

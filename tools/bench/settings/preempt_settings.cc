@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of preempt, and the limits of what they may say.
+// The flags of preempt, and their limits.
 #include "tools/bench/settings/preempt_settings.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace stretto::bench {
 namespace {
 
-constexpr std::uint64_t kLargestPart = 16 << 20;  // The largest that a job may be cut into.
+constexpr std::uint64_t kLargestPart = 16 << 20;  // The largest part size of a job.
 constexpr std::uint64_t kMaxBackgroundBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxUrgentBytes = 1 << 20;
 
@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, Bottleneck> kBottlenecks[] = {
 constexpr std::pair<std::string_view, Direction> kDirections[] = {
     {"out", Direction::kOut}, {"in", Direction::kIn}, {"both", Direction::kBoth}};
 constexpr std::pair<std::string_view, bool> kPeerLoads[] = {{"busy", true}, {"idle", false}};
-// Namespaces stand for hosts: there is no shared memory between them.
+// Namespaces represent hosts: there is no shared memory between them.
 constexpr std::pair<std::string_view, TransportChoice> kNetworks[] = {
     {"auto", TransportChoice::kTcp},
     {"tcp", TransportChoice::kTcp},

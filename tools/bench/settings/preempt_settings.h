@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `preempt` asks for.
+// The command line of `preempt`.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace stretto::bench {
 
-/// How the urgent message travels.
+/// How the urgent message is sent.
 enum class Preemption : std::uint8_t {
-  kFifo,      ///< In its turn, with no bound on what is in flight.
-  kPriority,  ///< Before what waits in Stretto, with no bound on what is in flight.
-  kPreempt    ///< As Stretto does it by default.
+  kFifo,      ///< In submission order, with unlimited bytes in flight.
+  kPriority,  ///< Before messages queued in Stretto, with unlimited bytes in flight.
+  kPreempt    ///< As Stretto does by default.
 };
 std::string_view name_of(Preemption mode);
 
-/// How the background travels.
+/// How the background is sent.
 enum class Background : std::uint8_t {
-  kBulk,  ///< As TensorOptions::bulk: what the PyTorch bindings and `Parameters` declare.
-  kPlain  ///< In small slices: what a program that declares nothing has.
+  kBulk,  ///< As TensorOptions::bulk, which the PyTorch bindings and `Parameters` declare.
+  kPlain  ///< In small slices, as without any declaration.
 };
 std::string_view name_of(Background background);
 /// Which ends send the background.
@@ -37,35 +37,35 @@ std::string_view name_of(Bottleneck bottleneck);
 
 std::string_view name_of(HostPolicy policy);
 
-/// One way of sending both.
+/// One combination of the two.
 struct PreemptCase {
   Preemption mode = Preemption::kPreempt;
   Background background = Background::kPlain;
-  std::uint64_t processes = 1;  ///< At the sending host: urgent and background together, or each.
+  std::uint64_t processes = 1;  ///< At the sending host: 1 for both, or one each.
   HostPolicy policy = HostPolicy::kNone;
 };
 
 struct PreemptSettings {
   LabShape lab;
   std::uint64_t background_bytes = 64 << 20;  ///< In flight to each peer at any time.
-  std::uint64_t part_bytes = 256 << 10;       ///< The background is handed to Stretto in these.
+  std::uint64_t part_bytes = 256 << 10;       ///< The unit in which the background is submitted.
   std::uint64_t urgent_bytes = 4096;          ///< Of the urgent message, and of its answer.
   std::vector<Preemption> modes{Preemption::kPreempt};
   std::vector<Background> backgrounds{Background::kBulk, Background::kPlain};
   std::vector<std::uint64_t> processes{1};
   std::vector<HostPolicy> policies{HostPolicy::kUrgent};
   Direction direction = Direction::kOut;
-  /// The first peer, which answers urgent messages, sends background too where peers do.
+  /// The first peer, which answers urgent messages, also sends background if peers do.
   bool urgent_peer_is_busy = true;
   TransportChoice transport = TransportChoice::kTcp;
 };
 
-/// Every mode over Stretto that is asked for; without a bound on what is in flight slices have no
-/// size that matters, so only `preempt` has both backgrounds, and is of several processes.
+/// All requested combinations. With unlimited bytes in flight the slice size has no effect, so only
+/// `preempt` has both backgrounds and several processes.
 std::vector<PreemptCase> cases_of(const PreemptSettings& settings);
 
 std::vector<Flag> preempt_flags(PreemptSettings& settings);
-/// What no flag can tell alone.
+/// The checks across several flags.
 Status check_preempt(const PreemptSettings& settings);
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of recover, and the limits of what they may say.
+// The flags of recover, and their limits.
 #include "tools/bench/settings/recover_settings.h"
 
 #include <fmt/core.h>

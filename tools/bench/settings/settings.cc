@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flags each benchmark has, and what they may say.
+// The flags of each benchmark, and their limits.
 #include "tools/bench/settings/settings.h"
 
 #include <fmt/core.h>
@@ -112,7 +112,7 @@ Status check_lab(const Settings& settings) {
         fmt::format("--lab_mbit: wanted at most a rate for each host, {} in all, found {}", hosts,
                     settings.lab_mbit.size()));
   }
-  // Processes of one host may meet otherwise than over its link.
+  // Processes of one host may communicate without its link.
   const bool may_be_auto = settings.lab_hosts != 0 && settings.transport == "auto";
   const bool goes_over_links = settings.transport == "tcp" || settings.transport == "zmq";
   if (!settings.transport.empty() && !goes_over_links && !may_be_auto) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings: what the command line asks for, read and checked.
+// Settings: the command line, parsed and checked.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,12 @@ struct Settings {
   std::uint32_t workers = 2;
   std::uint32_t servers = 2;
   std::uint32_t shards = 1;                            ///< Of each server.
-  std::vector<std::uint64_t> bytes{16 * 1024 * 1024};  ///< Of one tensor; each is measured.
+  std::vector<std::uint64_t> bytes{16 * 1024 * 1024};  ///< Of one tensor; each size is measured.
   std::uint32_t inflight = 0;    ///< Tensors in flight at a time; 0: as inflight_for says.
   std::uint32_t part_bytes = 0;  ///< 0: as the environment says.
   std::string_view transport;    ///< auto, tcp, zmq, shm or fabric; empty: as the environment says.
   Exchange exchange = Exchange::kServers;
-  /// Of the links of a lab's hosts, the last one of all that follow; none: this host.
+  /// Of the links of a lab's hosts; the last one applies to all further hosts. Empty: no lab.
   std::vector<std::uint64_t> lab_mbit;
   std::uint32_t lab_hosts = 0;  ///< 0: one for each worker and each server.
   std::uint32_t repeats = 0;
@@ -56,14 +56,14 @@ struct Settings {
   RecoverSettings recover;
 };
 
-/// `words` come after the benchmark's name.
+/// `words` follow the benchmark's name.
 Result<Settings> read_settings(Benchmark benchmark, std::span<const std::string> words);
 
-/// 4 for tensors of 1 MiB or more, which is enough to fill the links; 1 for smaller ones, of which
-/// the latency is asked.
+/// 4 for tensors of 1 MiB or more, which is enough to fill the links; 1 for smaller tensors, whose
+/// latency is measured.
 std::uint32_t inflight_for(const Settings& settings, std::uint64_t bytes);
 
-/// What --help prints.
+/// The output of --help.
 std::string help_text();
 
 }  // namespace stretto::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting until a moment of less than a millisecond's precision. epoll and libzmq wait in whole
-// milliseconds; rounded up, a wait ends with the next thing that comes, and urgent messages would
-// be sent at one point of the background's rhythm instead of anywhere in it.
+// Waits with a precision below a millisecond. epoll and libzmq wait in whole milliseconds; rounded
+// up, a wait ends with the next arrival. Urgent messages would then be sent at one point of the
+// background's rhythm instead of any point.
 #pragma once
 
 #include <sys/timerfd.h>
@@ -20,7 +20,7 @@
 
 namespace stretto::bench {
 
-/// A descriptor that is readable from a moment on. Thread: any.
+/// A descriptor that becomes readable at a given time. Thread: any.
 class Timer {
  public:
   Timer() : descriptor_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
@@ -34,7 +34,7 @@ class Timer {
     spec.it_value = {since_start / kSecond, since_start % kSecond};
     STRETTO_CHECK(::timerfd_settime(get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
   }
-  /// Waits for the moment; the descriptor is not readable then.
+  /// Waits for that time; afterwards the descriptor is not readable.
   void await() const {
     std::uint64_t times = 0;
     while (::read(get(), &times, sizeof times) < 0) {
@@ -46,7 +46,7 @@ class Timer {
   Descriptor descriptor_;
 };
 
-/// Calls `ring` on a thread of its own at the moment that was set last. Thread: user.
+/// Calls `ring` on its own thread at the time set last. Thread: user.
 class Alarm {
  public:
   explicit Alarm(std::function<void()> ring)

@@ -31,7 +31,7 @@ int milliseconds_to(Time deadline) {
 }
 
 Result<Child> Child::start(int death_signal, const std::function<int()>& body) {
-  std::fflush(nullptr);  // What waits to be printed is printed once.
+  std::fflush(nullptr);  // Otherwise both processes would print buffered output.
   const pid_t parent = ::getpid();
   const pid_t process_id = ::fork();
   if (process_id < 0) {

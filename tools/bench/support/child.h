@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child: a process that this one has started, and that does not outlive it.
+// Child: a process that this process has started, and that does not outlive it.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,11 @@
 
 namespace stretto::bench {
 
-/// Sent SIGTERM, then SIGKILL, and reaped, with its owner.
+/// The destructor sends SIGTERM, then SIGKILL, and reaps the process.
 class Child {
  public:
-  /// Runs `body` in a new process, which ends with its result as exit status. Only where this
-  /// process has a single thread. If this process dies the child is sent `death_signal`.
+  /// Runs `body` in a new process, which exits with its result. This process must have a single
+  /// thread. If this process dies the child is sent `death_signal`.
   static Result<Child> start(int death_signal, const std::function<int()>& body);
 
   Child(Child&& other) noexcept;
@@ -26,9 +26,9 @@ class Child {
   ~Child();
 
   pid_t process_id() const { return process_id_; }
-  /// Readable once it has ended.
+  /// Readable once the child has ended.
   const Descriptor& handle() const { return handle_; }
-  /// Its exit status once it has ended, 128 + signal for one that was killed; none at `deadline`.
+  /// The exit status once it has ended, 128 + signal if it was killed; none at `deadline`.
   std::optional<int> wait(Time deadline);
   void send_signal(int signal) const;
 
@@ -41,21 +41,21 @@ class Child {
   std::optional<int> exit_status_;
 };
 
-/// Several that are forked and execute nothing else, or what `become` makes of them. Ended with
-/// their owner.
+/// Several forked processes that run only `body`, or the program that `become` executes. The
+/// destructor ends them.
 class Children {
  public:
   Status start(const std::function<int()>& body);
   std::vector<Child*> all();
   std::vector<pid_t> process_ids() const;
-  /// Nothing of theirs needs an orderly end.
+  /// Kills all of them: none needs an orderly end.
   void kill();
 
  private:
   std::vector<Child> children_;
 };
 
-/// Milliseconds to `deadline` as poll() wants them, rounded up; 0 if it has passed.
+/// Milliseconds to `deadline` for poll(), rounded up; 0 if it has passed.
 int milliseconds_to(Time deadline);
 
 }  // namespace stretto::bench

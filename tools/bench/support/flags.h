@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of a command line as flags with values, and values as numbers. Pure. gflags is not used,
-// because it has one set of flags for a whole program, and each benchmark has its own.
+// Parses command-line flags and their values. Pure. gflags is not used: it has one set of flags for
+// a whole program, and each benchmark has its own.
 #pragma once
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@
 namespace stretto::bench {
 
 struct Flag {
-  std::string_view name;   ///< "part_bytes": it may be typed with hyphens too.
+  std::string_view name;   ///< "part_bytes": hyphens are accepted too.
   bool is_switch = false;  ///< Takes no value.
   std::function<Status(const std::string& value)> take;
 };
@@ -90,7 +90,7 @@ inline Status read_seconds(std::string_view text, double least, double most, dou
   return {};
 }
 
-/// What is between the commas.
+/// Splits at commas.
 inline std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> words;
   while (true) {
@@ -101,7 +101,7 @@ inline std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-/// Whole numbers with commas between.
+/// Comma-separated whole numbers.
 inline Status read_list(std::string_view text, std::uint64_t least, std::uint64_t most,
                         std::vector<std::uint64_t>& values) {
   values.clear();
@@ -113,7 +113,7 @@ inline Status read_list(std::string_view text, std::uint64_t least, std::uint64_
   return {};
 }
 
-// ---- flags of usual kinds; `value` outlives them.
+// ---- flags of usual kinds; `value` must outlive them.
 
 inline Flag switch_flag(std::string_view name, bool& value) {
   return {name, true, [&value](const std::string&) {
@@ -133,7 +133,7 @@ inline Flag seconds_flag(std::string_view name, double least, double most, doubl
           [=, &value](const std::string& text) { return read_seconds(text, least, most, value); }};
 }
 
-/// Words, and what each of them stands for.
+/// Words and their values.
 template <typename T>
 using Choices = std::span<const std::pair<std::string_view, T>>;
 
@@ -180,7 +180,7 @@ inline Flag exchange_flag(Exchange& value) {
           }};
 }
 
-/// One word, or several with commas between.
+/// One word, or several separated by commas.
 template <typename T>
 Flag choices_flag(std::string_view name, Choices<T> known, std::vector<T>& values) {
   return {name, false, [=, &values](const std::string& text) {

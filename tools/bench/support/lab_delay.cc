@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets come and go with virtio's header, so that what TCP hands down in one piece of up to
-// 64 KiB is read, kept and written in one.
+// Packets carry virtio's header, so that TCP segments of up to 64 KiB are read, held and written as
+// one piece.
 #include "tools/bench/support/lab_delay.h"
 
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ namespace stretto::bench {
 namespace {
 
 constexpr std::size_t kMostBytes = (64 << 10) + 256;  // A packet with its headers.
-constexpr int kBurst = 64;                            // Read of one end before others get a turn.
+constexpr int kBurst = 64;                            // Packets read from one end at a time.
 constexpr int kBuffer = 8 << 20;
 
 Status set(int descriptor, int level, int option, int value, const char* name) {
@@ -42,7 +42,7 @@ Status set(int descriptor, int level, int option, int value, const char* name) {
   return refused(Code::kUnsupported, name);
 }
 
-// Reads what arrives at a device from its cable, and not what is sent out by it.
+// Reads incoming packets of a device, not its outgoing ones.
 Result<Descriptor> open_cable(const std::string& device) {
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return refused(Code::kUnsupported, "no packet socket");
@@ -51,7 +51,7 @@ Result<Descriptor> open_cable(const std::string& device) {
     status = set(socket.get(), SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "no PACKET_IGNORE_OUTGOING");
   }
   if (status.ok()) status = set(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, kBuffer, "no SO_RCVBUF");
-  // As much as waits before the shaper, which is what bounds it.
+  // The size of the shaper's queue, which is the bound.
   if (status.ok()) status = set(socket.get(), SOL_SOCKET, SO_SNDBUFFORCE, kBuffer, "no SO_SNDBUF");
   if (!status.ok()) return status;
   sockaddr_ll address{};
@@ -77,7 +77,7 @@ Result<Descriptor> open_tap(const std::string& device) {
   return tap;
 }
 
-// One cable: from the host with delay, to the host without.
+// One cable, from the delayed host to the undelayed network.
 class DelayedCable {
  public:
   DelayedCable(Descriptor host, Descriptor network, Duration delay)
@@ -108,7 +108,7 @@ class DelayedCable {
     packet_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     return got > 0;
   }
-  // What is not taken is lost, as where a queue is full.
+  // Packets that are not accepted are lost, as in a full queue.
   static void write(const Descriptor& to, const std::vector<char>& bytes) {
     [[maybe_unused]] const ssize_t written = ::write(to.get(), bytes.data(), bytes.size());
   }
@@ -132,7 +132,7 @@ void await(const std::vector<DelayedCable>& carriers) {
   const Duration left = due == Time::max() ? Duration(1s) : std::max(Duration(0), due - now());
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
   const timespec limit{.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
-  ::ppoll(looks.data(), looks.size(), &limit, nullptr);  // Interrupted: looked at again.
+  ::ppoll(looks.data(), looks.size(), &limit, nullptr);  // Interrupted: the loop checks again.
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that are forked, move to their host and never execute anything else.
+// Forked processes that enter their host and do not exec.
 #include "tools/bench/support/lab_exchange.h"
 
 #include <fmt/core.h>

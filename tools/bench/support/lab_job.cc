@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes are those that a user would start, with the environment of docs/CONFIGURATION.md.
-// Each host has all of its ports to itself, so the scheduler's is always the same.
+// Runs a user's processes, with the environment of docs/CONFIGURATION.md. Each host has its own
+// port space, so the scheduler's port is fixed.
 #include "tools/bench/support/lab_job.h"
 
 #include <fmt/core.h>
@@ -50,7 +50,7 @@ class Processes {
   }
 
  private:
-  // In a process that has just been forked.
+  // Runs in a process that has just been forked.
   void set_environment(const LabPlan::Host& host, std::string_view role, std::uint32_t rank) const {
     const auto set = [](const std::string& name, const std::string& value) {
       ::setenv(name.c_str(), value.c_str(), 1);
@@ -64,7 +64,7 @@ class Processes {
     set("STRETTO_SCHEDULER", fmt::format("{}:{}", lab_.sender().address, kPort));
     set("STRETTO_BIND_HOST", host.address);
     set("STRETTO_NODE_HOST", host.address);
-    set("STRETTO_JOB_TOKEN", "job-in-a-lab-of-its-own");  // Nobody else is in these networks.
+    set("STRETTO_JOB_TOKEN", "job-in-a-lab-of-its-own");  // These networks are isolated.
     set("STRETTO_TRANSPORT", "tcp");
     for (const auto& [name, value] : job_.variables) set(name, value);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job whose processes each have a host of a lab: a scheduler, servers and workers.
+// A job whose processes each run on a lab host: a scheduler, servers and workers.
 #pragma once
 
 #include <string>
@@ -17,15 +17,14 @@ struct LabJob {
   std::uint32_t workers = 1;
   std::uint32_t servers = 1;
   std::vector<std::pair<std::string, std::string>> variables;  ///< Environment of all processes.
-  std::vector<std::string> task;  ///< `worker-role` of every worker, but for --report_fd.
-  std::size_t reports = 1;        ///< That all workers together will write.
-  /// Which of the lab's receivers each worker and then each server is at; none: one after the
-  /// other.
+  std::vector<std::string> task;  ///< `worker-role` of every worker, without --report_fd.
+  std::size_t reports = 1;        ///< Expected from all workers together.
+  /// The lab receiver of each worker and then each server; empty: in order.
   std::vector<std::uint32_t> hosts;
 };
 
 /// Runs the job to its end: the scheduler is at the lab's sender, the workers and then the servers
-/// at its receivers. All reports, or what went wrong.
+/// at its receivers. Returns all reports, or the error.
 Result<std::vector<Report>> run_in(const Netlab& lab, const LabJob& job, Duration patience);
 
 }  // namespace stretto::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hosts have one interface, eth0; routers are bridges with one port a cable, so that no addresses
-// have to be forwarded and every host sees every other on one subnet.
+// are forwarded and all hosts share one subnet.
 #include "tools/bench/support/lab_plan.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "stretto-";
 
-/// Words apart.
+/// Splits a line into words.
 Command words_of(std::string_view line) {
   Command words;
   while (!line.empty()) {
@@ -65,7 +65,7 @@ class Planner {
  private:
   using Host = LabPlan::Host;
 
-  // The cables are laid, so interfaces can be told who they are.
+  // To be called after all cables: configures the interfaces.
   LabPlan finished() {
     for (const Host& each : hosts_) start_host(each);
     plan_.sender = hosts_.front();
@@ -100,7 +100,7 @@ class Planner {
     return {network, bridge == ports_.end() ? "eth0" : fmt::format("port{}", bridge->second++)};
   }
 
-  // Both ends are made where they belong: none is ever seen outside the lab.
+  // Both ends are created in their namespaces: none is ever visible outside the lab.
   std::pair<End, End> cable(const std::string& left, const std::string& right) {
     std::pair<End, End> ends{end_in(left), end_in(right)};
     run("ip link add name {} netns {} type veth peer name {} netns {}", ends.first.device, left,
@@ -124,7 +124,7 @@ class Planner {
     return ends;
   }
 
-  // The switch has a tap in the cable's place.
+  // The switch gets a tap in place of the cable.
   void cut_for_delay(const End& end) {
     const std::string tap = fmt::format("tap{}", plan_.delayed.cables.size());
     run("ip -n {} link set dev {} nomaster", end.network, end.device);
@@ -134,8 +134,8 @@ class Planner {
     plan_.delayed.cables.emplace_back(end.device, tap);
   }
 
-  // Congestion control is the route's: a namespace has no setting of its own that may be written,
-  // and the default may be bbr, which paces by itself and would be what is measured.
+  // The route sets congestion control: a namespace has no writable setting of its own. The default
+  // may be bbr, whose pacing would distort the measurement.
   void start_host(const Host& host) {
     run("ip -n {} link set dev lo up", host.network);
     run("ip -n {} addr add {}/24 dev eth0", host.network, host.address);
@@ -152,7 +152,7 @@ class Planner {
   std::string prefix_;
   LabPlan plan_;
   std::vector<Host> hosts_;
-  std::map<std::string, int> ports_;  // Of each bridge, so far.
+  std::map<std::string, int> ports_;  // The next port of each bridge.
 };
 
 }  // namespace

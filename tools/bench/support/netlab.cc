@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the programs ip and tc, since their command lines are what people know and can repeat.
+// Uses the programs ip and tc, since users know their command lines and can repeat them.
 #include "tools/bench/support/netlab.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ Status remove_namespace(const std::string& name) {
 
 bool is_dead(pid_t process_id) { return ::kill(process_id, 0) != 0 && errno == ESRCH; }
 
-// A process that was killed could not clean up.
+// Removes what killed processes could not clean up.
 void remove_stale() {
   std::vector<std::string> stale;
   std::error_code none;
@@ -39,7 +39,7 @@ void remove_stale() {
     if (owner && is_dead(*owner)) stale.push_back(name);
   }
   for (const std::string& name : stale) {
-    const Status status = remove_namespace(name);  // Somebody else may have been faster.
+    const Status status = remove_namespace(name);  // Another process may have removed it.
     if (!status.ok()) log(Level::kDebug, "{}", status.text());
   }
 }
@@ -86,7 +86,7 @@ Status Netlab::make() {
 Netlab::Netlab(Netlab&& other) noexcept
     : plan_(std::move(other.plan_)), made_(std::exchange(other.made_, {})) {}
 
-// Interfaces and shapers go with their namespaces.
+// Interfaces and shapers are removed with their namespaces.
 Netlab::~Netlab() {
   for (const std::string& name : made_) {
     const Status status = remove_namespace(name);

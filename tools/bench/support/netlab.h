@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Netlab: hosts with a link of a known rate between them, all within this machine: network
-// namespaces, veth pairs and tbf. docs/BENCHMARKS.md says what it is like, and what it is not.
+// Netlab: hosts with a link of a known rate between them, all on this machine: network namespaces,
+// veth pairs and tbf. docs/BENCHMARKS.md describes its limits.
 #pragma once
 
 #include <string>
@@ -11,12 +11,11 @@
 
 namespace stretto::bench {
 
-/// Taken away again with its owner. Its plan has this process's id, and what dead processes have
-/// left behind is removed when the next is made. Thread: the one that made it.
+/// The destructor removes it. Its plan has this process's id; creating a lab removes those of dead
+/// processes. Thread: the creating one.
 class Netlab {
  public:
-  /// Errors: Unsupported where this user or this system may not have one; the text says what is
-  /// missing.
+  /// Errors: kUnsupported if this user or system may not have one; the text says what is missing.
   static Result<Netlab> create(LabPlan plan);
 
   Netlab(Netlab&& other) noexcept;
@@ -27,8 +26,8 @@ class Netlab {
   const std::vector<LabPlan::Host>& receivers() const { return plan_.receivers; }
   const LabPlan::Delayed& delayed() const { return plan_.delayed; }
 
-  /// Moves the calling thread to a host, for good. For processes just forked: what they open and
-  /// run from now on is there.
+  /// Moves the calling thread to a host, permanently. For forked processes: what they open and run
+  /// later is on that host.
   static Status enter(const LabPlan::Host& host);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that a measurement reads; what Stretto itself decides by comes from its Clock.
+// The clock of measurements; Stretto's own decisions use its Clock.
 #pragma once
 
 #include "common/clock.h"
@@ -9,7 +9,7 @@ namespace stretto::bench {
 
 inline Time now() { return std::chrono::steady_clock::now(); }
 
-/// The opposite of stretto::seconds().
+/// The inverse of stretto::seconds().
 constexpr Duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }

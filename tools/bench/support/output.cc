@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns are as wide as their names, so that rows can be shown before all are known.
+// Columns are as wide as their names, so that each row can be printed immediately.
 #include "tools/bench/support/output.h"
 
 #include <algorithm>

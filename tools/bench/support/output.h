@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output: results as they come, as lines of JSON or as a table.
+// Output: prints results immediately, as lines of JSON or as a table.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class Output {
 
   /// A line above the table; not part of the JSON.
   void title(std::string_view text) const;
-  /// What the table shows of each record.
+  /// The table's columns.
   void columns(std::vector<std::string> keys);
   void row(const Record& record) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// clock_nanosleep on the clock that std::chrono::steady_clock reads.
+// clock_nanosleep on the clock of std::chrono::steady_clock.
 #include "tools/bench/support/pace.h"
 
 #include <errno.h>

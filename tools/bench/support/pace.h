@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pace: computation that is emulated by sleeping. Sleeps end at absolute times, so that waking up
-// late once does not make all that follows late.
+// Pace: computation that is emulated by sleeping. Sleeps end at absolute times, so that one late
+// wake-up does not delay all later ones.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@
 
 namespace stretto::bench {
 
-/// Thread: the one that made it.
+/// Thread: the creating one.
 class Pace {
  public:
-  /// The kernel may delay this thread's timers by no more than a nanosecond from now on.
+  /// Sets the timer slack of this thread to one nanosecond.
   Pace();
 
-  /// Computes for so long, from the end of the computation before or from the last wait.
+  /// Computes for `time`, from the end of the previous computation or of the last wait.
   void compute(Duration time);
-  /// Something had to be waited for: computation goes on from now.
+  /// To be called after a wait: computation continues from now.
   void waited();
 
-  /// How late sleeps ended, in microseconds, from the shortest to the longest.
+  /// The lateness of sleeps in microseconds, sorted.
   std::vector<double> lateness_us() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads /proc, and the kernel's CPU clocks, which tick in nanoseconds where /proc has hundredths.
+// Reads /proc, and the kernel's CPU clocks, which have nanoseconds where /proc has hundredths.
 #include "tools/bench/support/processes.h"
 
 #include <fmt/core.h>

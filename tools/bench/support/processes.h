@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel tells of processes: who they are and what they have used.
+// The kernel's data on processes: their roles and their resource use.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +14,10 @@
 
 namespace stretto::bench {
 
-/// Of the process's first thread.
+/// Children of the process's first thread.
 std::vector<pid_t> children_of(pid_t process_id);
 
-/// "worker 1", "scheduler": what stretto-launch told the process to be; empty if it told nothing,
+/// "worker 1", "scheduler": the role that stretto-launch gave the process; empty if it gave none,
 /// or the process is another user's.
 std::string role_of(pid_t process_id);
 
@@ -26,24 +26,24 @@ std::vector<pid_t> servers_of(pid_t launcher);
 
 /// CPU time of a process so far, all threads, user and kernel; an error if it has ended.
 Result<double> cpu_seconds_of(pid_t process_id);
-/// The sum over some processes. Those that have ended count as nothing.
+/// The sum over some processes. Ended processes count as 0.
 double cpu_seconds_of(std::span<const pid_t> process_ids);
-/// Of this process.
+/// CPU time of this process.
 double cpu_seconds();
 
-/// Time that all processors of this machine have spent on interrupts, soft ones too, in ticks of
-/// 10 ms or so: where the kernel sends and receives, and on nobody's account.
+/// Time that all processors of this machine have spent on interrupts and softirqs, in ticks of
+/// about 10 ms. The kernel sends and receives there, and charges no process.
 double interrupt_seconds();
 
 struct Footprint {
   std::uint64_t threads = 0;
-  double rss_mb = 0;  ///< Memory that is in RAM, in 1e6 bytes.
+  double rss_mb = 0;  ///< Resident memory in 1e6 bytes.
 };
 Result<Footprint> footprint_of(pid_t process_id);
 
 /// This program's file.
 Result<std::string> own_path();
-/// Another program of ours: beside this one, or where STRETTO_BIN_DIR says.
+/// Another program of ours: beside this one, or in STRETTO_BIN_DIR.
 Result<std::string> program_path(const std::string& name);
 
 }  // namespace stretto::bench

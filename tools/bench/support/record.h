@@ -22,7 +22,7 @@ class Record {
   Record& count(std::string_view key, std::uint64_t value) { return add(key, value); }
   Record& real(std::string_view key, double value) { return add(key, value); }
 
-  /// {"name":"memcpy","gb_per_s":11.25}: one line, no line's end. What is no number is null.
+  /// {"name":"memcpy","gb_per_s":11.25}: one line, without a newline. NaN is null.
   std::string json() const {
     std::string line;
     for (const auto& [key, value] : fields_) {
@@ -31,7 +31,7 @@ class Record {
     return line.empty() ? "{}" : line + "}";
   }
 
-  /// The value of `key` for people to read; "-" if there is none.
+  /// The value of `key` for display; "-" if there is none.
   std::string shown(std::string_view key) const {
     for (const auto& [name, value] : fields_) {
       if (name != key) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report: what one worker process found, as it travels through the pipe to the benchmark that
-// started it. Both ends are the same program, so it travels as it lies in memory.
+// Report: the results of one worker process, sent through a pipe to the benchmark that started it.
+// Both ends are the same program, so it is sent as raw memory.
 #pragma once
 
 #include <limits.h>
@@ -17,38 +17,38 @@ namespace stretto::bench {
 
 struct Report {
   std::uint32_t rank = 0;
-  std::uint32_t port = 0;         ///< Only from servers of the raw exchange: where they listen.
-  std::uint32_t fabric_port = 0;  ///< Of its own exchange of names; 0: none.
-  double seconds = 0;             ///< That the worker measured.
-  double gigabytes = 0;           ///< Tensor bytes exchanged meanwhile.
-  double cpu_s = 0;               ///< Of this process, meanwhile.
-  double servers_cpu_s = 0;       ///< Of all servers, meanwhile; only rank 0 says.
+  std::uint32_t port = 0;         ///< Only from servers of the raw exchange: their listening port.
+  std::uint32_t fabric_port = 0;  ///< For its own name exchange; 0: none.
+  double seconds = 0;             ///< Measured by the worker.
+  double gigabytes = 0;           ///< Tensor bytes exchanged in that time.
+  double cpu_s = 0;               ///< Of this process, in that time.
+  double servers_cpu_s = 0;       ///< Of all servers, in that time; only from rank 0.
   double p50_us = 0;              ///< Single operations, from call to end.
   double p99_us = 0;
   // Only of preempt.
   double p95_us = 0;
   double max_us = 0;
   double answers = 0;             ///< Urgent messages answered in `seconds`.
-  double unloaded_p50_us = 0;     ///< With nothing else in flight.
+  double unloaded_p50_us = 0;     ///< Without other traffic.
   double alone_gb_per_s = 0;      ///< The background without urgent messages,
   double alone_cpu_s_per_gb = 0;  ///< and what it costs the sending process.
-  double cpu_s_per_gb = 0;        ///< The same with them.
-  double first_us = 0;            ///< The urgent message that came first beside the background.
+  double cpu_s_per_gb = 0;        ///< As alone_cpu_s_per_gb, but with them.
+  double first_us = 0;            ///< The first urgent message beside the background.
   // Only of replay.
-  double transfers = 0;  ///< Of an iteration: what travels together counts once.
+  double transfers = 0;  ///< Of an iteration: a fused group counts once.
   double start_us = 0;   ///< Of an exchange of a few bytes; 0: not measured.
   // Only of recover.
   double at_s = 0;       ///< When `seconds` ended, by the clock of now().
-  double written_s = 0;  ///< From the begin of a checkpoint until it was complete.
+  double written_s = 0;  ///< From the start of a checkpoint until it was complete.
 };
 static_assert(std::is_trivially_copyable_v<Report>);
 static_assert(sizeof(Report) <= PIPE_BUF, "writes of several processes must not mix");
 
-/// All workers together.
+/// The rates of all workers together.
 struct Rates {
   double gb_per_s = 0;             ///< Of one worker: mean.
   double worker_cpu_s_per_gb = 0;  ///< Per GB of tensors, counted once at each worker.
-  double server_cpu_s_per_gb = 0;  ///< The same, of all servers together.
+  double server_cpu_s_per_gb = 0;  ///< As above, of all servers together.
   double p50_us = 0;               ///< The median worker's,
   double p99_us = 0;               ///< and the slowest's.
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads whole reports only: each was written at once, and is smaller than a pipe takes at once.
+// Reads whole reports only: each is one write below PIPE_BUF, which is atomic.
 #include "tools/bench/support/report_pipe.h"
 
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ Status ReportPipe::await(std::size_t count, std::vector<Child*> writers, Time de
     for (const Child* writer : writers) looks.push_back({writer->handle().get(), POLLIN, 0});
     const int ready = ::poll(looks.data(), looks.size(), milliseconds_to(deadline));
     if (ready < 0 && errno != EINTR) return refused(Code::kResource, "no pipe for reports");
-    take();  // After poll: who has ended has reported before.
+    take();  // After poll: a writer that has ended reported before.
     if (reports_.size() >= count) return {};
     const std::string missing =
         fmt::format("{} of {} processes have not reported", count - reports_.size(), count);

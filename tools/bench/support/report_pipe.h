@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReportPipe: how worker processes hand their reports to the benchmark. A pipe that they inherit,
-// also through stretto-launch, by a number that is told on their command line: so their output
-// stays theirs, and nothing has to be cleaned up.
+// ReportPipe: passes reports of worker processes to the benchmark, through a pipe. Workers inherit
+// it, also through stretto-launch, and get its number on their command line. So their output is
+// unchanged, and nothing needs cleaning up.
 #pragma once
 
 #include <utility>
@@ -19,11 +19,11 @@ class ReportPipe {
  public:
   static Result<ReportPipe> open();
 
-  /// The end that processes started from now on inherit.
+  /// The end that later child processes inherit.
   int write_end() const { return write_.get(); }
 
-  /// Waits until `count` reports have come in all. Errors: PeerLost if one of `writers` has failed,
-  /// or all have ended, and reports are missing; Timeout at `deadline`.
+  /// Waits until `count` reports have arrived in all. kPeerLost if one of `writers` has failed, or
+  /// all have ended, and reports are missing; kTimeout at `deadline`.
   Status await(std::size_t count, std::vector<Child*> writers, Time deadline);
   const std::vector<Report>& reports() const { return reports_; }
 
@@ -37,7 +37,7 @@ class ReportPipe {
   std::vector<Report> reports_;
 };
 
-/// In the worker process.
+/// Called in the worker process.
 Status write_report(int descriptor, const Report& report);
 
 }  // namespace stretto::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// posix_spawn, and a pipe for what the program says.
+// posix_spawn, and a pipe for the program's output.
 #include "tools/bench/support/run_command.h"
 
 #include <fmt/format.h>

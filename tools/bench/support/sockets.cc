@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is set but that small messages leave at once: what a program that does not think of
-// preemption gets.
+// Sets only TCP_NODELAY: the behaviour of a program that does not consider preemption.
 #include "tools/bench/support/sockets.h"
 
 #include <arpa/inet.h>

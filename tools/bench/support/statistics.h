@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medians and quantiles of what was measured. Pure.
+// Medians and quantiles of measurements. Pure.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace stretto::bench {
 
-/// The smallest of `sorted` that at least `share` (0 to 1) of them do not exceed (nearest rank).
-/// 0 of nothing.
+/// The smallest value of `sorted` that at least the fraction `share` (0 to 1) does not exceed
+/// (nearest rank). 0 if empty.
 inline double quantile(std::span<const double> sorted, double share) {
   if (sorted.empty()) return 0;
   const double rank = std::ceil(share * static_cast<double>(sorted.size()));
@@ -21,14 +21,14 @@ inline double quantile(std::span<const double> sorted, double share) {
   return sorted[std::min(index, sorted.size() - 1)];
 }
 
-/// What was found when the same was measured several times.
+/// The results of repeated measurements.
 struct Spread {
   double median = 0;
   double min = 0;
   double max = 0;
 };
 
-/// All 0 of nothing. The median of an even number is the mean of the middle two.
+/// All 0 if empty. The median of an even number is the mean of the middle two.
 inline Spread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
@@ -40,7 +40,7 @@ inline Spread spread_of(std::vector<double> values) {
 
 inline double median_of(std::vector<double> values) { return spread_of(std::move(values)).median; }
 
-/// What `value`, a member or a function of an element, is for each of them.
+/// The result of `value`, a member or a function of an element, for each of them.
 template <typename T, typename Value>
 std::vector<double> values_of(const std::vector<T>& all, const Value& value) {
   std::vector<double> values;

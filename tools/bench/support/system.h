@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipes, and what the system said where it refused something.
+// Pipes, and errors of system calls.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace stretto::bench {
 
-/// "WHAT: why", by errno.
+/// "WHAT: reason", by errno.
 inline Status refused(Code code, std::string_view what) {
   return {code, fmt::format("{}: {}", what, ::strerror(errno))};
 }
@@ -33,7 +33,7 @@ struct Pipe {
   }
 };
 
-/// A copy that programs inherit. Those that stretto-launch starts may use lower numbers.
+/// A copy that programs inherit. Programs started by stretto-launch may use lower numbers.
 inline Descriptor inheritable(const Descriptor& descriptor) {
   constexpr int kLeast = 100;
   return Descriptor(::fcntl(descriptor.get(), F_DUPFD, kLeast));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libzmq as the raw measurements use it: owners, and options whose refusal could only be our bug.
-// Apart from the transport's own, so that what Stretto adds cannot hide in the limit.
+// libzmq for the raw measurements: owners, and options whose refusal would be our bug. Separate
+// from the transport's own, so that Stretto's overhead cannot hide in the limit.
 #pragma once
 
 #include <fmt/core.h>
@@ -34,8 +34,8 @@ inline ZmqContext open_context() {
   return context;
 }
 
-/// A socket that holds at most `frames` messages at each end, and drops what waits when it closes.
-/// No call on it takes longer than ten seconds.
+/// A socket that holds at most `frames` messages at each end, and drops queued ones when it closes.
+/// Calls take at most ten seconds.
 inline ZmqSocket open_socket(const ZmqContext& context, int type, int frames) {
   ZmqSocket socket(zmq_socket(context.get(), type));
   STRETTO_CHECK(socket != nullptr);
@@ -61,7 +61,7 @@ inline std::string bind_to_loopback(const ZmqSocket& socket) {
   return endpoint.data();
 }
 
-/// Sends `bytes` without a copy; they must outlive the context. False if it cannot be.
+/// Sends `bytes` without a copy; they must outlive the context. False on failure.
 inline bool send_in_place(const ZmqSocket& socket, std::span<const std::byte> bytes, int flags) {
   zmq_msg_t message;
   const auto keep = [](void*, void*) {};
@@ -72,13 +72,13 @@ inline bool send_in_place(const ZmqSocket& socket, std::span<const std::byte> by
   return false;
 }
 
-/// What libzmq refused last.
+/// libzmq's last error.
 inline Status zmq_refused(std::string_view what) {
   return {Code::kNetwork,
           fmt::format("cannot {} with libzmq: {}", what, zmq_strerror(zmq_errno()))};
 }
 
-/// A message that is received into again and again.
+/// A message for repeated receives.
 class ZmqMessage {
  public:
   ZmqMessage() { zmq_msg_init(&message_); }
@@ -89,7 +89,7 @@ class ZmqMessage {
   bool receive(const ZmqSocket& socket, int flags) {
     return zmq_msg_recv(&message_, socket.get(), flags) >= 0;
   }
-  /// Passes it on; it is empty then.
+  /// Forwards the message, which is empty afterwards.
   bool send(const ZmqSocket& socket, int flags) {
     return zmq_msg_send(&message_, socket.get(), flags) >= 0;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExternalServerTracker: what has become of servers that are to have places of a job, what follows,
-// and what whoever has typed the command reads of it. News and ends go in, what is to be done comes
-// out. Pure.
+// ExternalServerTracker: states of the servers that join a job, resulting actions, and messages for
+// the user of `stretto-launch join`. Input: scheduler replies and exits; output: actions. Pure.
 #pragma once
 
 #include <deque>
@@ -22,39 +21,39 @@ class ExternalServerTracker {
  public:
   struct Start {
     Rank server = 0;
-    std::string settings;  ///< As they were told.
+    std::string settings;  ///< Settings that the scheduler has sent.
   };
   struct Reaction {
     std::vector<Start> starts = {};
-    std::vector<Rank> kills = {};  ///< They have no place, and are not wanted any more.
+    std::vector<Rank> kills = {};  ///< Servers that were rejected.
     std::vector<std::string> notes = {};
   };
 
-  /// So many places; `places`: these, each of which is asked for alone.
+  /// `count` servers; `places`: server ranks, each requested separately.
   explicit ExternalServerTracker(std::uint32_t count, const std::vector<Rank>& places = {});
 
   Reaction take(const observe::ServerJoinStatus& news);
-  /// It does not get the place. `runs`: it has been started.
+  /// The scheduler rejects the server. `runs`: its process has started.
   Reaction refuse(Rank server, Status why, bool runs = true);
-  /// `said`: its last words, if it has failed with some.
+  /// `said`: the last error line of a failed server.
   Reaction end(Rank server, const Exit& exit, const std::optional<ErrorLine>& said = {});
-  /// The scheduler cannot be asked any more, and has said nothing of some wishes.
+  /// The scheduler cannot be reached any more and has left requests unanswered.
   void give_up(Status why);
-  /// They have no place alone, but stand by for others.
+  /// The servers join as standbys.
   void stand_by(bool they_do) { stand_by_ = they_do; }
-  /// All are to end.
+  /// All servers must end.
   void interrupt() { interrupted_ = true; }
 
-  /// Some place is still to be decided.
+  /// Some server has no decision yet.
   bool waits() const;
-  /// One that is not wanted has yet to end, and the scheduler to hear that.
+  /// Some rejected server still runs, or its exit is not reported to the scheduler yet.
   bool ends() const;
-  /// What the scheduler is to be asked, whichever it is: for those which run and do not have their
-  /// places yet, and whatever none has answered.
+  /// Requests for the scheduler, whichever incarnation: those without an answer, and those of
+  /// running servers without a rank.
   std::vector<observe::ServerJoinRequest> wishes() const;
   std::vector<Rank> running() const;
   bool over() const { return !waits() && running().empty(); }
-  /// The first thing that went wrong.
+  /// The first error.
   const Status& status() const { return status_; }
 
  private:
@@ -67,10 +66,10 @@ class ExternalServerTracker {
 
   void fail(Status why, Rank server);
 
-  std::deque<observe::ServerJoinRequest> unanswered_;  // In the order in which they are answered.
+  std::deque<observe::ServerJoinRequest> unanswered_;  // In the order of the answers.
   bool interrupted_ = false;
   bool stand_by_ = false;
-  std::map<Rank, Guest> guests_;  // By number.
+  std::map<Rank, Guest> guests_;  // By member id.
   Status status_;
 };
 

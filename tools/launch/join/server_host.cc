@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link to the scheduler while places are to be decided, and processes under one epoll loop.
+// Connects to the scheduler while requests are open; processes and connection share one epoll loop.
 #include "tools/launch/join/server_host.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@ namespace stretto::launch {
 namespace {
 
 constexpr Rank kMostNumbers = 4 * kMaxNodes;  // Of servers.
-constexpr Duration kTurn = 20ms;              // While the scheduler is asked.
+constexpr Duration kTurn = 20ms;              // Loop iteration while a request is open.
 constexpr Duration kAgain = 200ms;            // Between two attempts to reach it.
-constexpr Duration kLastWord = 1s;            // For the scheduler to say what follows an end.
-constexpr Duration kMissed = 15s;             // More than another scheduler takes to come.
-constexpr Duration kFirstTry = 5s;            // The same, where nothing has been started yet.
-constexpr int kMostSignals = 3;               // That ask; the next kills.
+constexpr Duration kLastWord = 1s;            // For the scheduler's reaction to an exit.
+constexpr Duration kMissed = 15s;             // Longer than a scheduler restart takes.
+constexpr Duration kFirstTry = 5s;            // The same, before any server has started.
+constexpr int kMostSignals = 3;               // Requests to end; the next signal kills.
 constexpr Duration kServerKillPatience = 5s;
 
 std::vector<JobMember> all_servers() {
@@ -39,7 +39,7 @@ std::vector<JobMember> all_servers() {
   return members;
 }
 
-// What is told of a folder that has to be on each host.
+// A checkpoint folder must exist on each host.
 Status check_folder(const Variables& given) {
   const std::string folder = value_of(given, "STRETTO_CHECKPOINT");
   if (folder.empty()) return {};
@@ -49,7 +49,7 @@ Status check_folder(const Variables& given) {
                         "{}; share it with this host",
                         folder, ::strerror(errno))};
   }
-  // Its scheduler holds that file for as long as it runs.
+  // The job's scheduler holds a lock file there while it runs.
   if (::access((folder + "/.stretto-held").c_str(), F_OK) == 0) return {};
   return {Code::kInvalidArgument,
           fmt::format("the job keeps checkpoints in '{}', and here that is another folder, which "
@@ -95,7 +95,7 @@ class JoiningHost final : private HostEvents {
   }
 
  private:
-  // For all places that are not decided yet.
+  // Requests all ranks without a decision.
   Status ask() {
     auto observer = observe::ObserverClient::connect(job_, [this] {
       go_on(Duration::zero());
@@ -114,12 +114,12 @@ class JoiningHost final : private HostEvents {
     if (servers_.waits()) listen(kTurn);
     const bool waits = servers_.waits();
     if (!waits && !servers_.ends()) observer_.reset();
-    // The link has no descriptor of its own here: it was waited for.
+    // The connection has no descriptor to poll; connect() has waited for it already.
     const Duration pause = observer_ == nullptr ? kAgain : Duration::zero();
     go_on(waits ? std::optional<Duration>(pause) : std::nullopt);
   }
 
-  // With what processes say, and signals.
+  // Also handles output of processes, and signals.
   void go_on(std::optional<Duration> pause) {
     relay_.write();
     if (!servers_.over()) poller_.turn(pause);
@@ -133,7 +133,7 @@ class JoiningHost final : private HostEvents {
     Result<std::vector<observe::ServerJoinStatus>> news = observer_->join_news(patience);
     if (!news.ok()) {
       observer_.reset();
-      if (!servers_.waits()) return;  // For it to hear of an end, at most.
+      if (!servers_.waits()) return;  // At most until the scheduler has received an exit.
       return miss_scheduler(news.status());
     }
     missed_since_.reset();
@@ -142,7 +142,7 @@ class JoiningHost final : private HostEvents {
     }
   }
 
-  // Another one may come, and servers that it has not welcomed yet call it for longer than that.
+  // A scheduler may restart, and servers without its `Welcome` keep trying for longer than kMissed.
   void miss_scheduler(const Status& why) {
     const bool none_runs = servers_.running().empty();
     const Duration patience = none_runs ? kFirstTry : kMissed;
@@ -190,7 +190,7 @@ class JoiningHost final : private HostEvents {
         host_.reap_orphans();
         continue;
       }
-      // The terminal's end adds nothing to what has been asked, and a second word does: at once.
+      // SIGHUP after an earlier signal adds nothing; any other repeated signal counts.
       if (asked_ != 0 && *signal == SIGHUP) continue;
       const std::vector<Rank> running = servers_.running();
       if (++asked_ > kMostSignals) {
@@ -229,12 +229,12 @@ class JoiningHost final : private HostEvents {
     tell_end(server);
   }
 
-  // It has not been started.
+  // Rejects a server that was not started.
   void do_without(Rank server, Status why) {
     react(servers_.refuse(server, std::move(why), false));
     tell_end(server);
   }
-  // So its place is nobody's any more at once.
+  // Reports the exit, so that the scheduler frees the rank immediately.
   void tell_end(Rank server) {
     if (observer_ == nullptr) return;
     observer_->tell_end(server);
@@ -245,18 +245,18 @@ class JoiningHost final : private HostEvents {
   const observe::Target& job_;
   const Variables& inherited_;
   const std::uint64_t machine_;
-  const std::vector<JobMember> members_;  // By number.
+  const std::vector<JobMember> members_;  // By member id.
   Signals signals_;
   Poller poller_;
   OutputRelay relay_;
   const Clock& clock_;
   LocalHost host_;
   ExternalServerTracker servers_;
-  std::optional<Time> missed_since_;  // There is no scheduler.
-  int asked_ = 0;                     // To give places away, by signals.
+  std::optional<Time> missed_since_;  // The scheduler is unreachable since then.
+  int asked_ = 0;                     // Signals received that ask the servers to leave.
   std::unique_ptr<observe::ObserverClient> observer_;
   std::string program_;
-  std::map<std::size_t, ErrorLine> said_;  // Last words, by member.
+  std::map<std::size_t, ErrorLine> said_;  // Last error lines, by member.
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerJoin: what was typed behind stretto-launch join HOST:PORT where servers are to join, and
-// the variables that each of them gets. Pure.
+// ServerJoin: the command line of `stretto-launch join HOST:PORT` for servers, and the variables of
+// each such server. Pure.
 #pragma once
 
 #include <map>
@@ -23,15 +23,15 @@ struct ServerJoin {
   std::string program_directory = {};  ///< --bin-dir; empty: beside the launcher.
 };
 
-/// The words after "join" are about servers, and not about a worker's program: a flag is there.
+/// The words after "join" describe servers, not a worker's program: they contain a flag.
 bool wants_servers(std::span<const std::string> words);
 
-/// Errors: InvalidArgument, with what was wanted and found.
+/// Errors: InvalidArgument, with wanted and found.
 Result<ServerJoin> servers_wish(std::span<const std::string> words);
 
-/// Of one of them, which is to come as `server`; `told` is what the scheduler says of the job.
-/// Errors: Mismatch, naming a variable that is set here to something else than the job has;
-/// InvalidArgument, where its ports would be too high.
+/// Variables of the server that joins as `server`; `told`: settings from the scheduler. Errors:
+/// Mismatch, naming a variable whose value here differs from the job's; InvalidArgument if the
+/// ports would be too high.
 Result<Variables> variables_of_guest(const ServerJoin& wish, Rank server,
                                      const std::map<std::string, std::string>& told,
                                      const observe::Target& job, const Variables& inherited);

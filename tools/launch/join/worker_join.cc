@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the job is, and its secret: nothing else has to be the same.
+// Only the job's address and secret must match.
 #include "tools/launch/join/worker_join.h"
 
 #include <fmt/format.h>

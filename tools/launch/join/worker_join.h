@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stretto-launch join HOST:PORT -- PROGRAM: what a worker is told that joins a job which runs.
+// stretto-launch join HOST:PORT -- PROGRAM: variables of a worker that joins a running job.
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 
 namespace stretto::launch {
 
-/// What is to be run, and with which variables beside those that are there.
+/// The command, and its variables on top of the caller's environment.
 struct Joining {
   std::vector<std::string> command;
   Variables given;
 };
 
-/// From the words after "join". The token comes from the environment, or from this user's job file
-/// of that scheduler. Errors: InvalidArgument, with what was wanted and found.
+/// Parses the words after "join". The token comes from the environment, or from this user's job
+/// file of that scheduler. Errors: InvalidArgument, with wanted and found.
 Result<Joining> joining_from(std::span<const std::string> words, const Variables& inherited,
                              const std::vector<KnownJob>& jobs);
 

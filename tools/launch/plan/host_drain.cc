@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals first: by the job, by its hosts, by who runs there.
+// Checks whether a host can drain: the job, its other hosts, and the members there.
 #include "tools/launch/plan/host_drain.h"
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@ DrainPlan in_vain(std::string why) {
   return {.way = DrainPlan::Way::kInVain, .why = std::move(why)};
 }
 
-// Of those that run, on this site, or on others that stay.
+// Running workers on this site, or on other sites that stay.
 std::uint32_t workers_that_run(std::size_t site, bool there, const JobSites& sites) {
   std::uint32_t workers = 0;
   for (std::size_t member = 0; member < sites.members.size(); ++member) {
@@ -23,7 +23,7 @@ std::uint32_t workers_that_run(std::size_t site, bool there, const JobSites& sit
   return workers;
 }
 
-// Why the job could not begin again on the hosts that stay; empty: it can.
+// Why the job could not restart on the remaining hosts; empty: it can.
 std::string why_not_again(std::size_t site, const Plan& plan, const JobSites& sites) {
   if (plan.checkpoint.empty()) return "it keeps no checkpoints (--checkpoint)";
   if (sites.placement.via != Via::kSsh) return "only over ssh could it leave a host out";
@@ -39,7 +39,7 @@ std::string why_not_again(std::size_t site, const Plan& plan, const JobSites& si
   return fmt::format("the others have {} slots for {} workers", slots, least);
 }
 
-// Some member has been started there, and others can be.
+// Some member was started on another site that is still usable.
 bool has_another(std::size_t site, const JobSites& sites) {
   for (std::size_t member = 0; member < sites.members.size(); ++member) {
     const std::size_t other = sites.placement.site_of[member];
@@ -49,7 +49,7 @@ bool has_another(std::size_t site, const JobSites& sites) {
   return false;
 }
 
-// Why those who run there cannot be done without; empty: they can.
+// Why the job needs the members on this site; empty: it does not.
 std::string who_cannot_leave(std::size_t site, const Plan& plan, const JobSites& sites) {
   if (sites.placement.site_of.front() == site) return "its scheduler runs there";
   const std::uint32_t there = workers_that_run(site, true, sites);

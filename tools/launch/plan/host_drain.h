@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DrainPlan: a host of the job is about to be taken away, as its agent has been told: what runs
-// there and is to go elsewhere, or why that cannot be. Pure.
+// DrainPlan: the reaction to a preemption notice of a host: which of its members move to other
+// hosts, or why they cannot. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace stretto::launch {
 
 struct DrainPlan {
   enum class Way : std::uint8_t {
-    kInVain,      ///< Nothing can move: the notice is one for the whole job.
-    kLeaves,      ///< Its members are asked to go, and others take their places on other hosts.
-    kBeginsAgain  ///< The job cannot do without who is there: it begins again on the others.
+    kInVain,      ///< No member can move: the whole job must end.
+    kLeaves,      ///< Its members leave, and replacements start on other hosts.
+    kBeginsAgain  ///< The job needs its members: it restarts on the other hosts.
   };
   Way way = Way::kInVain;
-  std::string why = {};                   ///< In words; empty if it leaves.
-  std::vector<std::size_t> members = {};  ///< That run there.
+  std::string why = {};                   ///< The cause; empty if it leaves.
+  std::vector<std::size_t> members = {};  ///< Members that run there.
 };
 
-/// What follows of a notice to the host of this site. `gathered`: the job has come together, and
-/// is not about to end.
+/// Reaction to a notice for this site. `gathered`: all members have joined, and the job is not
+/// about to end.
 DrainPlan departure_of(std::size_t site, const Plan& plan, const JobSites& sites, bool gathered);
 
 }  // namespace stretto::launch

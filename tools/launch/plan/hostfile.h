@@ -22,16 +22,15 @@ struct HostSlots {
 /// "localhost:4,127.0.0.1": a host without slots has one.
 Result<std::vector<HostSlots>> parse_host_list(std::string_view text);
 
-/// The text of the file at `path`, a line each: `host`, `host slots=4` or `host:4`, with or without
-/// mpirun's `max_slots=8`, which is left to it; '#' starts a comment. Errors name `path` and the
-/// line.
+/// Parses the file at `path`, a host per line: `host`, `host slots=4` or `host:4`. mpirun's
+/// `max_slots=8` is ignored; '#' starts a comment. Errors name `path` and the line.
 Result<std::vector<HostSlots>> parse_hostfile(std::string_view text, std::string_view path);
 
-/// The same of a file with a line each, one process each: `host` or `host:port`, as BytePS writes
-/// them; '#' starts a comment.
+/// Parses a file with a process per line: `host` or `host:port`, as BytePS writes them; '#' starts
+/// a comment.
 Result<std::vector<HostSlots>> parse_process_hosts(std::string_view text, std::string_view path);
 
-/// The same hosts, each once, with all the slots that it had, in the order of their first mention.
+/// Merges repeated hosts in the order of first mention; their slots add up.
 std::vector<HostSlots> merged(const std::vector<HostSlots>& hosts);
 
 /// Sum of the slots.

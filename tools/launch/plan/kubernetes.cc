@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every role is an indexed Job: its pods are numbered, end when their process ends, and are not
-// started again, as a member that comes back cannot join. Text with no library: each value is
-// quoted as JSON, which is YAML too.
+// Every role is an indexed Job: its pods are numbered and end with their process. Pods are not
+// restarted, as a restarted member could not join. Written without a YAML library: each value is
+// quoted as JSON, which is valid YAML.
 #include "tools/launch/plan/kubernetes.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kSchedulerPort = 9700;
 constexpr std::uint32_t kMasterPort = 29500;
-constexpr std::size_t kMaxName = 40;  // With what is added, names of pods stay within 63.
+constexpr std::size_t kMaxName = 40;  // With suffixes, pod names stay within 63 characters.
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kIndex =
     "metadata.annotations['batch.kubernetes.io/job-completion-index']";
@@ -39,7 +39,7 @@ std::string json_string(std::string_view text) {
   return json + "\"";
 }
 
-// Kubernetes replaces $(NAME) in commands and values, and makes $ of $$ wherever it stands.
+// Kubernetes expands $(NAME) in commands and values, and replaces every $$ by $.
 std::string literal(std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped += c == '$' ? "$$" : std::string(1, c);
@@ -169,8 +169,8 @@ class ManifestWriter {
     line(1, "token: {}", json_string(token_));
   }
 
-  // Headless where pods are called by their own names; else an address that is there before any
-  // pod is, so that nobody meets a name that cannot be resolved yet.
+  // Headless if pods are called by their own names; otherwise a virtual address, which resolves
+  // before any pod runs.
   void service(std::string_view suffix, std::string_view component, std::uint32_t port,
                bool headless) {
     begin("v1", "Service", suffix, component);
@@ -230,7 +230,7 @@ class ManifestWriter {
     line(6, "limits: {{memory: {}}}", json_string(memory));
   }
 
-  // A pod that comes for another joins while the job runs; an index that gets none is not the end.
+  // A replacement pod joins while the job runs; an index without a pod does not end the job.
   void losses() {
     const std::uint32_t spare = plan_.workers - plan_.least_workers;
     line(1, "backoffLimit: {}", plan_.restarts + spare);
@@ -280,7 +280,7 @@ class ManifestWriter {
     }
     if (component == "worker") worker_environment(workers);
     for (const auto& [name, value] : plan_.added_environment) {
-      if (name != "STRETTO_ENCRYPT") variable(name, value);  // That is said above.
+      if (name != "STRETTO_ENCRYPT") variable(name, value);  // Written above.
     }
   }
 
@@ -296,7 +296,7 @@ class ManifestWriter {
     variable("MASTER_PORT", std::to_string(kMasterPort));
   }
 
-  // Kubernetes counts whole seconds; --grace is told by the caller, or pods have 30 s.
+  // Kubernetes counts whole seconds. Without --grace pods have 30 s.
   std::int64_t grace_seconds() const {
     const bool given =
         std::ranges::find(plan_.given, Flag::kGrace, &GivenFlag::flag) != plan_.given.end();

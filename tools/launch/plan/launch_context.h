@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch is made of besides its plan: what was found out about its surroundings.
+// What a launch needs apart from its plan: properties of its environment.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ using IsHere = std::function<bool(const std::string&)>;
 
 constexpr std::uint32_t kMaxNodes = 4096;
 
-// Where hosts are named, workers must fit their slots, whatever starts them.
+// With named hosts workers must fit the slots, for every start method.
 Status check_slots(const Plan& plan, const std::vector<HostSlots>& hosts, std::string_view where) {
   const std::uint64_t slots = slots_of(hosts);
   if (hosts.empty() || plan.workers <= slots || plan.oversubscribe) return {};
@@ -25,7 +25,7 @@ Status check_slots(const Plan& plan, const std::vector<HostSlots>& hosts, std::s
                       plan.workers, where, slots)};
 }
 
-// An elastic job begins with fewer nodes, if their slots are enough.
+// An elastic job may start with fewer nodes, if their slots are enough.
 Status check_allocated(const Plan& plan, const Allocation& allocation) {
   const std::size_t found = allocation.slots.size();
   if (plan.nodes <= found || plan.least_workers != 0) return {};
@@ -36,7 +36,7 @@ Status check_allocated(const Plan& plan, const Allocation& allocation) {
                   plan.nodes, allocation.name, found, plan.nodes, found)};
 }
 
-// The number at the front of `text`, which is taken off; 0: there is none.
+// Removes the number at the front of `text` and returns it; 0: there is none.
 std::uint32_t take_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -50,7 +50,7 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// Slurm writes "2(x3),1" for 2, 2, 2, 1. Empty: it cannot be read.
+// Slurm writes "2(x3),1" for 2, 2, 2, 1. Empty: malformed.
 std::vector<std::uint32_t> repeated_numbers(std::string_view text) {
   std::vector<std::uint32_t> numbers;
   do {
@@ -67,7 +67,7 @@ std::vector<std::uint32_t> repeated_numbers(std::string_view text) {
   return numbers;
 }
 
-// Slurm tells the slots of each component of a heterogeneous job by variables of their own.
+// Slurm sets separate slot variables for each component of a heterogeneous job.
 bool is_heterogeneous(const Variables& inherited) {
   const std::string size = value_of(inherited, "SLURM_HET_SIZE");
   const bool many = !size.empty() && size != "0" && size != "1";
@@ -75,7 +75,7 @@ bool is_heterogeneous(const Variables& inherited) {
          inherited.contains("SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1");
 }
 
-// Sites grow as hosts are named.
+// Adds a site for each new host name.
 class Placer {
  public:
   Placer(const Plan& plan, Via via, const IsHere& is_here) : plan_(plan), is_here_(is_here) {
@@ -96,7 +96,7 @@ class Placer {
     return sites;
   }
 
-  // A site for each server, in turn; who stands by for one is on the host after its.
+  // A site for each server, round-robin; its standby is on the next host.
   std::vector<std::size_t> servers_on(const std::vector<HostSlots>& hosts) {
     std::vector<std::size_t> sites;
     for (std::size_t copy = 0; copy < plan_.replicas; ++copy) {

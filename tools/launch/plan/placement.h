@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: which process of the job runs on which host, and by which program processes get there.
-// Pure: what is around us is handed in.
+// Placement: which process of the job runs on which host, and which program starts processes there.
+// Pure: the caller passes in the environment.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace stretto::launch {
 
-/// A host that takes part, or with mpirun a rank, whose host is known once it has come.
+/// A host of the job; with mpirun a rank, whose host is known once its agent has connected.
 struct Site {
   std::string name;
   bool here = false;
@@ -34,7 +34,7 @@ struct Placement {
   std::vector<std::size_t> members_at(std::size_t site) const;
 };
 
-/// What a batch system has given to whoever started the launcher.
+/// Nodes that a batch system has allocated to the launcher.
 struct Allocation {
   std::string name;                  ///< "Slurm job 17".
   std::vector<std::uint32_t> slots;  ///< By node.
@@ -44,30 +44,30 @@ struct Allocation {
   Allocation part_for(const Plan& plan) const;
 };
 
-/// The Slurm allocation that we are in, if we are. Errors: Malformed, naming a variable of Slurm's;
-/// Unsupported for a heterogeneous job; InvalidArgument if SLURM_JOB_ID stands alone.
+/// The Slurm allocation of this process, if any. Errors: Malformed, naming a variable of Slurm's;
+/// Unsupported for a heterogeneous job; InvalidArgument if only SLURM_JOB_ID is set.
 Result<std::optional<Allocation>> slurm_allocation(const Variables& inherited);
 
-/// How processes are started: as --via says; else by ssh if another host is named, by srun in an
-/// allocation of Slurm, and here otherwise.
+/// The start method: --via if given; otherwise ssh if another host is named, srun in a Slurm
+/// allocation, or a local start.
 Via via_of(const Plan& plan, const Variables& inherited,
            const std::function<bool(const std::string&)>& is_here);
 
-/// Refuses what would start many jobs instead of one: a launcher that mpirun or srun has started
-/// more than once, unless --via local was given.
+/// Rejects a launcher that mpirun or srun has started more than once, unless --via local is given:
+/// it would start many jobs.
 Status require_one_launcher(const Plan& plan, const Variables& inherited);
 
-/// So many workers the job begins with: fewer than MAX of an elastic one, if there are fewer slots
-/// and still MIN. 0 slots: nobody has said how many.
+/// Initial number of workers. An elastic job starts with fewer than MAX if there are fewer slots,
+/// but at least MIN. 0 slots: the number of slots is unknown.
 std::uint32_t workers_that_fit(const Plan& plan, std::uint64_t slots);
 
-/// Workers fill the slots host by host, as mpirun does; servers take no slots, and go to the hosts
-/// in turn, or as --server-hostfile says; the scheduler runs here, or as --scheduler-host says.
-/// Errors: InvalidArgument if there are too few slots, with wanted and found.
+/// Workers fill the slots host by host, as with mpirun. Servers take no slots: they are placed
+/// round-robin, or by --server-hostfile. The scheduler runs here, or on --scheduler-host. Errors:
+/// InvalidArgument if there are too few slots, with wanted and found.
 Result<Placement> place(const Plan& plan, const Variables& inherited,
                         const std::function<bool(const std::string&)>& is_here);
 
-/// A worker's place among the workers on its host.
+/// A worker's rank among the workers of its host.
 struct LocalRank {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
@@ -75,7 +75,7 @@ struct LocalRank {
   friend bool operator==(const LocalRank&, const LocalRank&) = default;
 };
 
-/// By member; for workers. `machines`: what each site's host calls itself, by site.
+/// By member; for workers. `machines`: each host's own name, by site.
 std::vector<LocalRank> local_ranks(const std::vector<JobMember>& members,
                                    const Placement& placement,
                                    const std::vector<std::string>& machines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of torchrun, and what each means for a job that one launcher starts on all hosts. Pure.
+// torchrun's flags, and their meaning for a job that one launcher starts on all hosts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ class TorchrunFlags {
   /// Reads one flag. `spelling`: as the error names it. Errors: InvalidArgument.
   Status take(Flag flag, const std::string& spelling, const std::string& value);
 
-  /// Changes `plan`, which has all other flags, by what was read: the number of workers, slots of
+  /// Adds what was read to `plan`, which contains all other flags: the number of workers, slots of
   /// hosts, the scheduler's address, MASTER_ADDR, MASTER_PORT, and how PROGRAM runs. Errors:
   /// InvalidArgument for flags that contradict one another.
   Status apply_to(Plan& plan) const;
 
  private:
   Status read_nodes(const std::string& spelling, const std::string& value);
-  // The launcher runs on each host, as torchrun does.
+  // The user starts the launcher on each host, as with torchrun.
   bool is_by_hand(const Plan& plan) const;
   Status check(const Plan& plan, std::uint32_t hosts) const;
   Status check_by_hand(const Plan& plan) const;
-  // Flags that say where the scheduler or worker 0 is, beside those of torchrun that do, too.
+  // Rejects other flags for the address of the scheduler or worker 0 next to torchrun's.
   Status check_addresses(const Plan& plan) const;
 
   std::string per_node_spelling_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at other hosts for --check: can an agent be started there, is it of our release, and does
-// it find the folder and the programs that the job needs?
+// Checks other hosts for --check: an agent can start there, its release is ours, and it finds the
+// folder and the programs of the job.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@
 
 namespace stretto::launch {
 
-/// A finding for each host but this one, by ssh or srun. Starts agents and nothing else.
+/// A finding for each host but this one, by ssh or srun. Starts only agents.
 std::vector<Finding> survey(const Plan& plan, const Placement& placement,
                             const std::string& directory, const Programs& programs,
                             const Variables& inherited, const SignalState& signals,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileGuard: a process beside this one that removes files of this one when it is killed by SIGKILL,
-// which lets it remove none itself.
+// FileGuard: a helper process that removes this process's files if SIGKILL ends this process, which
+// then cannot remove them.
 #pragma once
 
 #include <sys/types.h>
@@ -10,18 +10,18 @@
 
 namespace stretto::launch {
 
-/// Thread: loop. To be made while the process has one thread.
+/// Thread: loop. Must be created while the process has one thread.
 class FileGuard {
  public:
-  /// `paths`: files, and then folders that are empty without these; they may not exist yet. Without
-  /// resources for a process nobody guards them.
+  /// `paths`: files, then folders that become empty without them; they may not exist yet. If no
+  /// process can be created, the files stay unguarded.
   explicit FileGuard(const std::vector<std::string>& paths);
   /// Ends the guard: this process removes its files itself.
   ~FileGuard();
   FileGuard(const FileGuard&) = delete;
   FileGuard& operator=(const FileGuard&) = delete;
 
-  /// Of the guard; -1: there is none.
+  /// Process id of the guard; -1: there is none.
   pid_t process() const { return process_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LocalHost: the processes that are started here, as children of this process. Used by the launcher
-// for its own host, and by an agent for all that it is asked to run.
+// LocalHost: child processes of this process. The launcher uses it for its own host, an agent for
+// all processes that it runs.
 #pragma once
 
 #include <array>
@@ -29,16 +29,16 @@ class LocalHost final : public Host {
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphan_count_; }
 
-  /// SIGCHLD has come: looks after processes that others have left behind, and kills those that the
-  /// terminal has stopped. True if the number of the former has changed.
+  /// Handles SIGCHLD: reaps orphans, and kills processes that the terminal has stopped. True if the
+  /// number of orphans has changed.
   bool reap_orphans();
-  /// A child of this process that is supervised by itself.
+  /// Excludes a child process that its caller supervises.
   void except(pid_t process_id) { orphans_.except(process_id); }
-  /// Kills all that is left, orphans too, and waits for at most `patience`; the number that the
-  /// kernel does not end.
+  /// Kills all remaining processes and orphans, and waits for at most `patience`; returns the
+  /// number that the kernel has not ended.
   std::size_t finish(Duration patience);
-  /// After finish(): passes on what is left in the pipes, up to a stream that is paused. True once
-  /// nothing is.
+  /// After finish(): forwards what is left in the pipes, up to a paused stream. True once all pipes
+  /// are empty.
   bool drain();
 
  private:
@@ -49,7 +49,7 @@ class LocalHost final : public Host {
   struct Process {
     ChildProcess child;
     std::array<Stream, 2> streams{};  // stdout, stderr.
-    int stopped_by = 0;               // SIGTTIN or SIGTTOU, which is why it is killed; or 0.
+    int stopped_by = 0;               // SIGTTIN or SIGTTOU, the reason of its kill; or 0.
   };
 
   void bury(std::size_t member);
@@ -70,8 +70,8 @@ class LocalHost final : public Host {
   std::map<std::size_t, std::unique_ptr<Process>> processes_;  // By member.
   std::array<bool, 2> paused_{};
   Descriptor ready_;
-  std::string ready_text_;   // Of a line that has not come to its end,
-  bool said_ready_ = false;  // and whether there were others.
+  std::string ready_text_;   // A line without its end yet,
+  bool said_ready_ = false;  // and whether a line came before.
 };
 
 }  // namespace stretto::launch

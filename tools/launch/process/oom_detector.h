@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// OomDetector: whether a process that died by SIGKILL may have died for lack of memory. The kernel
-// tells nobody whom it chose, and counts how often it had to choose: on this host, or by the limit
-// of a control group there. Who was killed just as that count grew is taken for one of those. When
-// it grew is known by looking at it; each kill explains one end, of which several may come late: a
-// large process takes a while to be gone, and others end meanwhile because of its loss.
+// OomDetector: whether a process that SIGKILL ended may have been killed for lack of memory. The
+// kernel does not name its victims; it counts kills per host or per memory limit of a control
+// group. A process that was killed just when that count grew is taken for a victim. Polling shows
+// when the count grew. Each counted kill explains one exit, possibly a late one: a large process
+// takes a while to end, and others end meanwhile because of its loss.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ class OomDetector {
   static constexpr const char* kCounters = "/proc/vmstat";
   static constexpr Duration kExplainsFor = 5s;
 
-  /// What was counted until now was none of ours.
+  /// Kills counted before do not concern this job.
   explicit OomDetector(std::string counters = kCounters);
 
-  /// Some process begins, or ends otherwise: notes what has been counted since the last look.
+  /// Called when a process starts, or ends otherwise: records new kills.
   void look(Time now);
-  /// A process was killed: true if the kernel has killed one lately, for which none was found yet.
+  /// A process was killed: true if a recent kill of the kernel has no explained exit yet.
   bool explain_one(Time now);
 
  private:
-  static constexpr std::size_t kMost = 4096;  // Kills that wait for whom they explain.
+  static constexpr std::size_t kMost = 4096;  // Kills without an explained exit.
 
   std::uint64_t count() const;
 
   const std::string counters_;
   std::uint64_t counted_ = 0;
-  std::deque<Time> seen_;  // Of each kill that explains nothing yet, when it was noted.
+  std::deque<Time> seen_;  // When each unexplained kill was noted.
 };
 
 }  // namespace stretto::launch

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that the job's processes started and left behind. The launcher makes itself their new
-// parent (a child subreaper), so that it can see them, reap them, and end them at the end, even
-// those that left their process group. It can do none of this once it is killed with SIGKILL
-// itself.
+// Processes that the job's processes started and left behind. The launcher becomes their new parent
+// (a child subreaper). So it can see them, reap them, and kill them at the end, even if they left
+// their process group. A launcher that SIGKILL ends can do none of this.
 #pragma once
 
 #include <sys/types.h>
@@ -17,16 +16,16 @@ namespace stretto::launch {
 /// Thread: loop.
 class Orphans {
  public:
-  /// Becomes the parent of orphans. Children that this process has already are not ours to touch.
+  /// Becomes the parent of orphans. Children that exist already are left alone.
   Orphans();
 
-  /// `process_id` is supervised by itself.
+  /// Excludes `process_id`, which the caller supervises.
   void except(pid_t process_id) { known_.insert(process_id); }
 
-  /// Reaps those that have ended; the number of those that still run in a group of one of `known`.
+  /// Reaps orphans that have ended; returns the number that still run in groups of `known`.
   std::size_t reap();
 
-  /// Ends all, waiting for the kernel to do it for at most `patience`. The number that are left.
+  /// Kills all orphans, and waits at most `patience` for the kernel. Returns the number left.
   std::size_t kill_all(const Clock& clock, Duration patience);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's own stdout or stderr, as a queue that never makes it wait: a reader that is slow
-// or stopped must not keep it from seeing processes end.
+// The launcher's own stdout or stderr, as a queue that never blocks: a slow or stopped reader must
+// not delay the supervision of processes.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace stretto::launch {
 
-/// Thread: loop. Does not own its descriptor, and does not make it non-blocking: that would change
-/// it for whoever shares it, such as the user's shell.
+/// Thread: loop. Does not own its descriptor, and leaves it in blocking mode: the mode is shared
+/// with other processes, such as the user's shell.
 class OutputQueue {
  public:
-  /// At this size the processes' output should be left in their pipes.
+  /// At this size callers should leave processes' output in their pipes.
   static constexpr std::size_t kFullBytes = 1024 * 1024;
 
   explicit OutputQueue(int descriptor) : descriptor_(descriptor) {}
@@ -24,13 +24,12 @@ class OutputQueue {
   bool drained() const { return pending() == 0; }
 
   void line(std::string_view prefix, std::string_view text);
-  /// Writes what goes without waiting. A reader that is gone swallows the rest. A disk that is full
-  /// swallows what is queued, and is tried again with the next line.
+  /// Writes what the reader takes without blocking. If the reader is gone, the rest is dropped. If
+  /// the disk is full, queued text is dropped, and the next line is tried again.
   void write();
-  /// Why lines are being lost, as errno; 0: they are not, or that was asked before, or their reader
-  /// is gone.
+  /// errno of lost lines, once per loss; 0: no line is lost, or the reader is gone.
   int take_lack() { return std::exchange(lack_, 0); }
-  /// Gives up on what is queued.
+  /// Drops what is queued.
   void discard();
 
  private:
@@ -40,10 +39,10 @@ class OutputQueue {
 
   const int descriptor_;
   std::string queue_;
-  std::size_t written_ = 0;  // Of queue_.
+  std::size_t written_ = 0;  // Bytes of queue_.
   bool broken_ = false;
-  bool losing_ = false;  // Since a write failed; none has gone since,
-  bool torn_ = false;    // and what was written ends within a line.
+  bool losing_ = false;  // A write has failed, and none has succeeded since;
+  bool torn_ = false;    // the text written so far ends within a line.
   int lack_ = 0;
 };
 

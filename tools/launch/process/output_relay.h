@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutputRelay: what processes and the launcher say, on its way to the launcher's stdout and stderr
-// and into log files: whole lines, each with its speaker's name. It never waits for a reader; it
-// says when a stream is full, so that output is left with the processes. A line that was begun and
-// not ended, such as a progress bar, is shown about once a second, and again when it has ended.
+// OutputRelay: forwards output of processes and of the launcher to its stdout and stderr, and to
+// log files, as whole lines with the process's name. It never waits for a reader; it reports a full
+// stream, so that output stays in the processes' pipes. An incomplete line, such as a progress bar,
+// is shown about once a second, and again when it is complete.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ namespace stretto::launch {
 /// Thread: loop. Descriptors 1 and 2 must be open.
 class OutputRelay {
  public:
-  /// A line of a member's, as it is passed on.
+  /// Receives each forwarded line of a member.
   using OnLine = std::function<void(std::size_t member, std::string_view line)>;
-  /// False: the line goes to the log file only. Empty: all are shown.
+  /// False: the line goes only to the log file. Empty: all lines are shown.
   using Shows = std::function<bool(std::size_t member, std::string_view line)>;
 
-  /// For a reader to take something once the launcher was asked to end.
+  /// Limit for a stalled reader once the launcher was asked to end.
   static constexpr Duration kUnreadPatience = std::chrono::seconds(5);
 
   /// Each member's output is also appended to a file in `log_directory`, if that is not empty.
@@ -39,16 +39,16 @@ class OutputRelay {
               OnLine on_line, Shows shows = {});
   ~OutputRelay();
 
-  /// Makes the folder for logs, if there is to be one.
+  /// Creates the folder for logs, if one is configured.
   Status prepare();
   /// Before the first output of a member.
   void open(std::size_t member);
   bool has(std::size_t member) const { return outputs_.at(member) != nullptr; }
-  /// The member's process has ended: its log file is closed, until more is to be written there.
+  /// Closes the log file of an exited member until more output arrives.
   void close_log(std::size_t member);
-  /// Bytes of its stdout (0) or stderr (1), cut anywhere.
+  /// Bytes of its stdout (0) or stderr (1), split anywhere.
   void take(std::size_t member, std::size_t stream, std::string_view bytes);
-  /// Passes on lines that were begun and not ended.
+  /// Forwards incomplete lines.
   void finish_lines();
 
   /// A line of the launcher's own, with its name.
@@ -56,13 +56,13 @@ class OutputRelay {
   /// A line for stderr.
   void line(std::string_view prefix, std::string_view text) { sink_of(1).line(prefix, text); }
 
-  /// Writes what goes now, and from now on whenever the rest does. To be called in each turn.
+  /// Writes without blocking now, and the rest when possible. Call it in each iteration.
   void write();
   bool full(std::size_t stream) const { return sinks_[index_of(stream)].full(); }
-  /// Nobody wants to wait for what is queued any more.
+  /// Drops what is queued.
   void discard();
-  /// Writes all that is queued, for as long as its readers take; a signal but SIGCHLD ends that. So
-  /// does a reader that takes nothing for kUnreadPatience, if the launcher was asked to end.
+  /// Writes all that is queued while its readers take it; a signal but SIGCHLD ends that. So does a
+  /// reader that takes nothing for kUnreadPatience, if the launcher was asked to end.
   void flush(Signals& signals);
 
  private:
@@ -73,7 +73,7 @@ class OutputRelay {
     std::string prefix;
     std::array<LineSplitter, 2> lines;       // stdout, stderr.
     std::unique_ptr<std::FILE, Closes> log;  // Null: none, or closed.
-    bool has_no_log = false;                 // It cannot be written.
+    bool has_no_log = false;                 // The log cannot be written.
   };
 
   void show_progress();
@@ -92,10 +92,10 @@ class OutputRelay {
   const Shows shows_;
   std::vector<OutputQueue> sinks_;  // stdout and stderr, or one if both are the same file.
   std::vector<bool> watched_;
-  bool unread_ = false;  // Nobody has read for that long.
-  Descriptor timer_;     // Of looks at lines that were begun.
+  bool unread_ = false;  // No reader took anything for kUnreadPatience.
+  Descriptor timer_;     // Period for showing incomplete lines.
   bool timer_runs_ = false;
-  std::vector<std::unique_ptr<Output>> outputs_;  // By member; those that were opened.
+  std::vector<std::unique_ptr<Output>> outputs_;  // By member; only opened ones.
 };
 
 }  // namespace stretto::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for many descriptors at once, and calls back for those that are ready: epoll.
+// Waits for many descriptors with epoll, and calls back for those that are ready.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ class Poller {
   Poller();
 
   bool is_open() const { return epoll_.is_open(); }
-  /// From now on `callback` is called when one of `events` (EPOLLIN, EPOLLOUT) is there; false if
-  /// the kernel refuses, with errno. A descriptor is watched once, and unwatched before it closes.
+  /// Calls `callback` whenever one of `events` (EPOLLIN, EPOLLOUT) is ready; false, with errno, if
+  /// the kernel refuses. Watch a descriptor only once, and unwatch it before it closes.
   bool watch(int descriptor, std::uint32_t events, Callback callback);
-  /// Fine for a descriptor that is not watched.
+  /// Accepts a descriptor that is not watched.
   void unwatch(int descriptor);
-  /// Waits until something is ready, at most `patience` if there is one, and calls back for all
-  /// that is. Callbacks may watch and unwatch.
+  /// Waits for an event, at most `patience` if given, and calls back for all that are ready.
+  /// Callbacks may watch and unwatch.
   void turn(std::optional<Duration> patience);
 
  private:
   struct Watched {
-    std::uint32_t generation;  // Tells an event of now from one of a descriptor closed since.
+    std::uint32_t generation;  // Distinguishes current events from those of a closed descriptor.
     std::shared_ptr<const Callback> callback;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exit and SignalOrder: how a process of a job ended, and a signal to send to one. The code that
-// runs processes and the code that supervises them both use these.
+// Exit and SignalOrder: how a process of a job ended, and a signal to send to one. Code that runs
+// processes and code that supervises them share these types.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace stretto::launch {
 struct Exit {
   bool by_signal = false;
   int number = 0;           ///< Exit status, or the signal.
-  bool for_memory = false;  ///< By SIGKILL, as the kernel killed somebody for lack of memory.
-  int stopped_by = 0;       ///< By SIGKILL, as this signal of the terminal had stopped it; or 0.
+  bool for_memory = false;  ///< By SIGKILL of the kernel, for lack of memory.
+  int stopped_by = 0;       ///< By SIGKILL, as this terminal signal had stopped it; or 0.
 
   bool failed() const { return by_signal || number != 0; }
-  /// As a shell says it: 128 + signal for a signal.
+  /// As a shell reports it: 128 + signal for a signal.
   int status() const { return by_signal ? 128 + number : number; }
   /// "exited with status 3", "killed by SIGKILL", "... it seems for lack of memory".
   std::string text() const;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SlurmSignalFilter: who signals the processes of a Slurm step. scancel, preemption and a time
-// limit send a notice to every process of each step, the agent's children among them, and the
-// agent's launcher hears of it and tells all agents to pass it on: a process would get it twice. So
-// what the launcher orders waits for a moment, and is dropped if Slurm's own comes or has just
-// come.
+// SlurmSignalFilter: avoids duplicate signals in a Slurm step. scancel, preemption and a time limit
+// signal every process of each step, including the agent's children. The agent's launcher learns of
+// that signal and orders all agents to forward it, so a process would get it twice. The launcher's
+// order is therefore delayed, and dropped if Slurm's own signal arrives or has just arrived.
 #pragma once
 
 #include <map>
@@ -18,14 +17,14 @@ namespace stretto::launch {
 /// Thread: loop. Pure.
 class SlurmSignalFilter {
  public:
-  /// Slurm has sent this to all processes of the step.
+  /// Slurm has sent `signal` to all processes of the step.
   void came(int signal, Time now);
-  /// True if the launcher's order may go now; if not it is kept, or nobody needs it. SIGKILL always
-  /// may: it goes where Slurm's notices do not help.
+  /// True if the launcher's order may go now; otherwise it is delayed or dropped. SIGKILL always
+  /// may: it is sent where Slurm's notices do not help.
   bool may_go(const SignalOrder& order, Time now);
-  /// When the first order that is kept should go after all.
+  /// When the first delayed order is due.
   std::optional<Time> due() const;
-  /// Those that are due by now, which are kept no longer.
+  /// Removes and returns the orders due by `now`.
   std::vector<SignalOrder> take_due(Time now);
 
  private:
@@ -34,7 +33,7 @@ class SlurmSignalFilter {
     Time due;
   };
   std::map<int, Time> came_;  // By signal.
-  std::vector<Kept> kept_;    // The first is due first.
+  std::vector<Kept> kept_;    // Ordered by due time.
 };
 
 }  // namespace stretto::launch

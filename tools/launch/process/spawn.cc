@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork, a handful of system calls in the child, exec; an error of exec comes back through a pipe.
+// fork, a few system calls in the child, exec; an error of exec comes back through a pipe.
 #include "tools/launch/process/spawn.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ Status no_resource(std::string_view what, int error) {
   return {Code::kResource, fmt::format("{}: {}", what, ::strerror(error))};
 }
 
-// A pipe without an end to write to.
+// A read end of /dev/null, without a write end.
 Result<PipeEnds> no_input() {
   Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!nothing.is_open()) return no_resource("cannot open /dev/null", errno);
@@ -41,7 +41,7 @@ Result<PipeEnds> make_pipe() {
   return PipeEnds{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Everything that the child needs, made ready before fork: after it, only system calls are safe.
+// All that the child needs, prepared before fork: after it, only system calls are safe.
 struct Image {
   const char* path;
   std::vector<char*> arguments;
@@ -63,11 +63,11 @@ bool place(int from, int to) {
   return ::dup2(from, to) == to;
 }
 
-// In the child. Ends in the program, or in a word to the launcher about what went wrong.
+// In the child. Ends in exec, or in an errno for the launcher.
 [[noreturn]] void become(const Image& image) {
-  int failure = ::fcntl(image.failure, F_DUPFD_CLOEXEC, 16);  // Out of the way of what follows.
+  int failure = ::fcntl(image.failure, F_DUPFD_CLOEXEC, 16);  // Above the descriptors set below.
   bool fine = failure >= 0 && ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
-  // The launcher may have died before the line above; then nobody will kill us.
+  // If the launcher died before prctl() above, the kernel will not kill this child.
   if (::getppid() != image.launcher) ::_exit(127);
   fine = fine && place(image.input, 0) && place(image.output, 1) && place(image.errors, 2);
   fine = fine && (image.ready < 0 || place(image.ready, kReadyDescriptor));
@@ -80,7 +80,7 @@ bool place(int from, int to) {
   ::_exit(told == sizeof error ? 127 : 126);
 }
 
-// What the child said before exec; 0 if it got that far.
+// The child's errno before exec; 0: exec succeeded.
 int failure_of(const Descriptor& failure) {
   int error = 0;
   ssize_t got = 0;
@@ -90,7 +90,7 @@ int failure_of(const Descriptor& failure) {
   return got == sizeof error ? error : 0;
 }
 
-// By that name whatever it starts itself knows whether this process is there.
+// Children of the program check by this name whether this process is still running.
 Variables with_starter(Variables variables) {
   variables["STRETTO_STARTED_BY"] = ParentProcess::own_name();
   return variables;
@@ -168,7 +168,7 @@ void send_signal(const ChildProcess& child, int signal, SignalOrder::Scope scope
 
 void kill_and_reap(const ChildProcess& child) {
   send_signal(child, SIGKILL, SignalOrder::Scope::kGroup);
-  // It takes a moment to be gone; only what hangs in the kernel itself takes longer.
+  // Exit takes a moment, and longer if the process hangs in the kernel.
   pollfd gone{.fd = child.handle.get(), .events = POLLIN, .revents = 0};
   if (child.handle.is_open()) (void)::poll(&gone, 1, kPatienceMs);
   ::waitpid(child.process_id, nullptr, WNOHANG);

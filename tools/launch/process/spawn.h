@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts one process so that it cannot outlive the launcher and cannot be lost sight of: a process
-// group of its own, a pidfd, pipes for its output, and the kernel's promise to kill it when the
-// launcher dies. That promise is for the process itself: it does not reach its children, and the
-// kernel forgets it when a set-user-id program is executed.
+// Starts one process that cannot outlive or escape the launcher: a process group of its own, a
+// pidfd, pipes for its output, and PR_SET_PDEATHSIG. That death signal covers the process but not
+// its children, and the kernel clears it when a set-user-id program is executed.
 #pragma once
 
 #include <signal.h>
@@ -17,44 +16,44 @@
 
 namespace stretto::launch {
 
-/// Thread: loop. Leaves its process behind unless kill_and_reap() was called.
+/// Thread: loop. The process keeps running unless kill_and_reap() was called.
 struct ChildProcess {
   pid_t process_id = -1;  ///< Also the id of its process group.
   Descriptor handle;      ///< A pidfd: readable once the process has ended; closed: it has.
   Descriptor output;      ///< The read end of its stdout; does not block.
-  Descriptor errors;      ///< The same of its stderr.
-  Descriptor input;       ///< The write end of its stdin, if that was wanted; does not block.
+  Descriptor errors;      ///< The read end of its stderr; does not block.
+  Descriptor input;       ///< The write end of its stdin, if requested; does not block.
 };
 
-/// What a process finds besides its stdout and stderr.
+/// Descriptors of a process apart from its stdout and stderr.
 struct Ends {
   int ready = -1;            ///< As kReadyDescriptor; -1: nothing.
-  bool wants_input = false;  ///< As stdin a pipe of ours, and not /dev/null.
+  bool wants_input = false;  ///< stdin is a pipe of ours, not /dev/null.
 };
 
-/// What the launcher changed about signals for itself, and a process gets back.
+/// Signal settings that the launcher changed for itself, and that a process gets back.
 struct SignalState {
   sigset_t mask{};
   bool pipe_ignored = false;
 };
 
 /// Needs descriptors 0 to 2 to be open.
-/// Errors: Resource if the system gives no process or descriptor, InvalidArgument if it cannot
+/// Errors: Resource if the system refuses a process or descriptor, InvalidArgument if it cannot
 /// execute the program.
 Result<ChildProcess> spawn(const Command& command, const Ends& ends, const SignalState& signals);
 
-/// How it ended, or nothing while it runs. Leaves it unreaped: until then nobody else can get its
-/// id or its group's.
+/// The exit, or nullopt while it runs. Leaves it unreaped, so that its process and group ids are
+/// not reused.
 std::optional<Exit> exit_of(const ChildProcess& child);
 
-/// The signal of a terminal that has stopped it since the last call, SIGTTIN or SIGTTOU: it cannot
-/// use the terminal, and would be stopped again. None: it runs, or another signal stopped it.
+/// SIGTTIN or SIGTTOU if the terminal has stopped it since the last call: it cannot use the
+/// terminal, and would stop again. None: it runs, or another signal stopped it.
 std::optional<int> terminal_stop_of(const ChildProcess& child);
 
-/// Signals the process, or all of its group. Fine if it has ended.
+/// Signals the process, or all of its group. Accepts an exited process.
 void send_signal(const ChildProcess& child, int signal, SignalOrder::Scope scope);
 
-/// SIGKILL for all that is left of its group; then the process is reaped, which takes a moment.
+/// Kills the rest of its group with SIGKILL, then reaps the process, which takes a moment.
 void kill_and_reap(const ChildProcess& child);
 
 }  // namespace stretto::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A LocalHost whose orders come in frames and whose events go in frames.
+// A LocalHost whose orders arrive in frames and whose events leave in frames.
 #include "tools/launch/remote/agent.h"
 
 #include <errno.h>
@@ -32,13 +32,13 @@ namespace {
 
 using Kind = AgentFrame::Kind;
 
-constexpr int kRetryMilliseconds = 200;  // Between two tries to reach node 0.
+constexpr int kRetryMilliseconds = 200;  // Between two attempts to reach node 0.
 constexpr Duration kConnectPatience = 10s;
-constexpr Duration kAdmissionPatience = 30s;  // For the launcher to show that it knows the secret.
-constexpr Duration kKillPatience = 5s;        // For the kernel, once nobody is there to tell.
+constexpr Duration kAdmissionPatience = 30s;  // For the launcher to prove that it knows the secret.
+constexpr Duration kKillPatience = 5s;        // For the kernel, once the launcher is gone.
 
-// True if our parent is the daemon of a step. SLURM_STEP_ID alone does not say so: a rank of an
-// mpirun inside srun has inherited it.
+// True if the parent process is the daemon of a Slurm step. SLURM_STEP_ID is no proof: a rank of an
+// mpirun inside srun inherits it.
 bool is_task_of_slurm(const Variables& environment) {
   if (value_of(environment, "SLURM_STEP_ID").empty()) return false;
   std::ifstream file(fmt::format("/proc/{}/comm", ::getppid()));
@@ -56,12 +56,12 @@ class HostAgent final : public HostEvents {
     environment_.erase(kLaunchSecret);
   }
 
-  /// The launcher has ended this agent in order.
+  /// The launcher has finished this agent normally.
   bool was_let_go() const { return finished_; }
-  /// Why the link to the launcher ended; ok if the launcher closed it.
+  /// Why the connection to the launcher ended; ok if the launcher closed it.
   const Status& link_error() const { return link_error_; }
 
-  // A socket is admitted already, and has had its greeting.
+  // A socket has passed admission and greeting already.
   int run(Descriptor in, Descriptor out, const AgentHello& hello) {
     const bool is_socket = !out.is_open();
     link_ = std::make_unique<AgentLink>(poller_, std::move(in), std::move(out), true);
@@ -139,7 +139,7 @@ class HostAgent final : public HostEvents {
         failed_ = frame.detail != 0;
         finishing_ = true;
         return;
-      default:  // What only an agent says. Nobody but our launcher can write to us.
+      default:  // Frames only agents send; only our launcher can write to us.
         return;
     }
   }
@@ -148,7 +148,7 @@ class HostAgent final : public HostEvents {
     if (!notices_ || notices_->may_go(order, clock_.now())) host_.signal(order);
   }
 
-  // What was sent and not taken yet says it as well.
+  // Unsent frames serve the same purpose.
   void show_life() {
     const Time now = clock_.now();
     if (now < alive_due_) return;
@@ -188,8 +188,8 @@ class HostAgent final : public HostEvents {
     host_.start(frame.member, command, frame.detail != 0);
   }
 
-  // Programs and their files are named from where the launcher's caller stands. The launcher adds
-  // this host's name, as its caller typed it.
+  // Relative paths start at the caller's working directory. The launcher adds this host's name as
+  // its caller typed it.
   static Status enter(const std::string& directory) {
     if (::chdir(directory.c_str()) == 0) return {};
     return {Code::kInvalidArgument,
@@ -218,7 +218,7 @@ class HostAgent final : public HostEvents {
         tell_orphans();
         continue;
       }
-      // Its parent is the daemon of the step, which signals all of it.
+      // A signal from the parent, the daemon of the step, goes to the whole step.
       if (notices_ && signals_.sender() == ::getppid()) notices_->came(*signal, clock_.now());
       send(Kind::kSignalled, 0, *signal, {});
     }
@@ -240,18 +240,18 @@ class HostAgent final : public HostEvents {
   Poller poller_;
   LocalHost host_;
   std::unique_ptr<AgentLink> link_;
-  OpenPort open_port_;                        // For other hosts' tries to reach this one.
-  std::optional<SlurmSignalFilter> notices_;  // As a task of Slurm's.
+  OpenPort open_port_;                        // For connection tests of other hosts.
+  std::optional<SlurmSignalFilter> notices_;  // Set in a Slurm step.
   Status link_error_;
   std::int64_t credit_ = kOutputWindow;
   Time alive_due_ = {};
   std::size_t left_ = 0;
   bool finishing_ = false;
   bool finished_ = false;
-  bool failed_ = false;  // The job.
+  bool failed_ = false;  // The job has failed.
 };
 
-// Of the words between blanks, the one at `index`.
+// The word at `index` of those separated by spaces.
 std::string word_of(const std::string& text, std::size_t index) {
   std::size_t start = 0;
   for (; index > 0; --index) {
@@ -272,8 +272,8 @@ AgentHello hello_from(const Variables& environment, std::string host,
   const bool has_secret = !value_of(environment, kLaunchSecret).empty();
   hello.interfaces = std::move(interfaces);
   if (!has_secret && value_of(environment, "SLURM_STEP_ID").empty()) {
-    // "client port server port", of the connection that sshd has accepted. Slurm and mpirun hand
-    // on the one that their user came by.
+    // "client port server port" of the connection that sshd has accepted. Slurm and mpirun pass on
+    // that of their user's login.
     const std::string connection = value_of(environment, "SSH_CONNECTION");
     hello.launcher_address = word_of(connection, 0);
     hello.own_address = word_of(connection, 2);
@@ -293,7 +293,7 @@ int run_agent(const Variables& environment, const Clock& clock) {
   AgentHello hello = hello_from(environment, host_name(), interface_addresses());
   const std::string addresses = value_of(environment, kLaunchAddresses);
   if (addresses.empty()) {
-    // Frames must not meet what a library prints: stdin and stdout are of /dev/null from here on.
+    // Library output must not mix with frames: stdin and stdout become /dev/null.
     Descriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
     Descriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));

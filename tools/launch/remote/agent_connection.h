@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AgentConnection: the way to an agent, from its opening to why it ended. Frames go over a link;
-// where ssh or srun holds that up, this carrier ends soon after it, and its last words say why.
+// AgentConnection: the connection to an agent, from its opening to the cause of its end. A remote
+// shell (ssh, srun) that carries its AgentLink ends soon after; its last output is the cause.
 //
 //   open --finish()--> finished
 //     |
-//     +--link ends--> (carrier's last words) --> gone
+//     +--link ends--> (remote shell's last output) --> gone
 #pragma once
 
 #include <functional>
@@ -23,9 +23,9 @@ class AgentConnection {
  public:
   struct Callbacks {
     std::function<void(const AgentFrame& frame)> on_frame;
-    /// What the carrier says, and what the far end said before it was an agent.
+    /// A line of the remote shell, or of the remote host before the greeting.
     std::function<void(std::string_view line)> on_line;
-    /// It ended by itself. At most once, and not after close() or finish().
+    /// The connection failed. At most once, and not after close() or finish().
     std::function<void(Status why)> on_gone;
   };
 
@@ -33,27 +33,27 @@ class AgentConnection {
   AgentConnection(Poller& poller, const Clock& clock, const std::string& host, Callbacks callbacks)
       : poller_(poller), clock_(clock), host_(host), callbacks_(std::move(callbacks)) {}
 
-  /// Has `carrier` start the agent, and talks to it over the carrier's stdin and stdout.
+  /// Starts the agent through `carrier`, and talks to it over the carrier's stdin and stdout.
   Status open(const Command& carrier, const SignalState& signals);
-  /// The agent that has come over a socket.
+  /// Takes the link of an agent that connected over a socket.
   void adopt(std::unique_ptr<AgentLink> link);
 
-  /// Nothing is sent before there is a link, or after its end.
+  /// Dropped before there is a link, or after its end.
   void send(const AgentFrame& frame);
-  /// An agent speaks: what goes wrong from now on is no failure to reach its host.
+  /// The agent answers: later errors are no failure to reach its host.
   void greet();
-  /// What came is no agent's: nothing more is heard of it.
+  /// Rejects a malformed agent: its later frames are ignored.
   void refuse(const Status& why);
-  /// The agent has said its last: only the carrier is to end by itself.
+  /// The agent sent its last frame: only the remote shell has yet to end.
   void finish();
-  /// Ends all at once.
+  /// Ends everything immediately.
   void close();
 
   void on_time(Time now);
   std::optional<Time> deadline() const { return deadline_; }
   bool is_open() const { return link_ && link_->is_open(); }
   bool carrier_runs() const { return carrier_ && carrier_->running(); }
-  /// When the link ended; why is known later.
+  /// When the link ended; the cause is known later.
   const std::optional<Time>& closed_at() const { return closed_at_; }
   /// After open().
   pid_t carrier_id() const { return carrier_->process_id(); }
@@ -78,7 +78,7 @@ class AgentConnection {
   bool greeted_ = false;
   Status link_error_;
   std::optional<Time> closed_at_;
-  std::optional<Time> deadline_;  // For the carrier to end once its link has.
+  std::optional<Time> deadline_;  // For the remote shell to end after its link.
 };
 
 }  // namespace stretto::launch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what is there, writes what goes.
+// Reads and writes all that is possible without blocking.
 #include "tools/launch/remote/agent_link.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ void AgentLink::send_bytes(std::string_view bytes) {
   write();
 }
 
-// An error here is the far end's going, which reading will find too.
+// An error here means that the peer has closed, which reading also detects.
 void AgentLink::write() {
   while (!queue_.empty()) {
     const ssize_t done = ::write(out(), queue_.data(), queue_.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of the talk between a launcher and an agent: frames in and out over a pair of pipes or a
-// socket, without ever waiting.
+// One end of a connection between a launcher and an agent: frames in and out over a pair of pipes
+// or a socket, without blocking.
 #pragma once
 
 #include <functional>
@@ -16,26 +16,26 @@ namespace stretto::launch {
 class AgentLink {
  public:
   using OnFrame = std::function<void(const AgentFrame&)>;
-  /// `why` is ok if the far end has closed.
+  /// `why` is ok if the peer has closed.
   using OnClosed = std::function<void(const Status& why)>;
 
   /// `in` and `out` become non-blocking; for a socket `out` is not open. Watches from start() on.
-  /// `greeted`, `most`: as AgentFrameReader has them.
+  /// `greeted`, `most`: see AgentFrameReader.
   AgentLink(Poller& poller, Descriptor in, Descriptor out, bool greeted,
             std::size_t most = AgentFrameReader::kMaxFrame);
   ~AgentLink();
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
 
-  /// Either callback may close the link, and neither may destroy it. Whoever takes a link over
-  /// starts it anew, with callbacks of its own.
+  /// Either callback may close the link, and neither may destroy it. A new owner of the link calls
+  /// start() again, with its own callbacks.
   bool start(OnFrame on_frame, OnClosed on_closed);
   void send(const AgentFrame& frame) { send_bytes(encoded(frame)); }
   void send_bytes(std::string_view bytes);
   /// True once everything has been handed to the kernel.
   bool sent() const { return queue_.empty(); }
   bool is_open() const { return in_.is_open(); }
-  /// Reads no more and sends no more; calls nobody.
+  /// Stops reading and sending, without a callback.
   void close();
   std::string take_noise() { return reader_.take_noise(); }
 
@@ -49,7 +49,7 @@ class AgentLink {
   Poller& poller_;
   Descriptor in_;
   Descriptor out_;
-  Descriptor out_watch_;  // A duplicate, as a socket is watched for reading by its own number.
+  Descriptor out_watch_;  // A duplicate, as the Poller watches a socket's own number for reading.
   AgentFrameReader reader_;
   OnFrame on_frame_;
   OnClosed on_closed_;

@@ -19,7 +19,7 @@
 namespace stretto::launch {
 namespace {
 
-constexpr Duration kPatience = 10s;  // For one address to answer.
+constexpr Duration kPatience = 10s;  // Connect timeout of one address.
 
 }  // namespace
 
@@ -67,7 +67,7 @@ bool Gate::can_open_two() const {
   return one.is_open() && two.is_open();
 }
 
-// An agent says at once who it is: who is still a stranger when room is short has had its time.
+// An agent identifies itself at once, so the oldest pending connection has had its time.
 void Gate::hang_up_on_oldest() {
   const auto oldest = std::find_if(strangers_.begin(), strangers_.end(),
                                    [](const Stranger& one) { return !one.known; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteHost: a host of the job that an agent works for. It is asked in frames, and answers in
-// frames; that it may be slow, refuse to begin with, or be lost is what a LocalHost does not have.
+// RemoteHost: a host of the job, run by an agent that takes orders and reports in frames. Unlike a
+// LocalHost it may be slow, refuse to start, or be lost.
 //
 //   coming --hello--> here --finish()--> finishing --its last frame--> finished
 //      |                |                    |
@@ -26,18 +26,19 @@ namespace stretto::launch {
 
 class RemoteHost;
 
-/// What a far host tells besides.
+/// Events of a remote host apart from HostEvents.
 class RemoteHostEvents : public HostEvents {
  public:
-  /// Its agent has come, and is of our version.
+  /// Its agent has connected, and has our version.
   virtual void on_here(RemoteHost& host) = 0;
-  /// It is gone, and with it all that it ran. Once, and again after on_awake. `since`: when the way
-  /// to it closed, or it was heard last; why is known later. True: what runs there may go on, so
-  /// that a host that is only silent is not hung up on.
+  /// The host is lost with all its processes. Called once, and again after on_awake. `since`: when
+  /// its connection closed, or when it was last heard; the cause comes later. True: its processes
+  /// may continue, so the connection of a host that is only silent stays open.
   virtual bool on_lost(RemoteHost& host, Status why, Time since) = 0;
-  /// A silent host is heard again. Its members that the job has; all others are killed.
+  /// A silent host is heard again. Returns its members that are still in the job; all others are
+  /// killed.
   virtual std::vector<std::size_t> on_awake(RemoteHost&) { return {}; }
-  /// Something there asked the agent to end.
+  /// The agent was sent a signal on its host that asks it to end.
   virtual void on_signalled(RemoteHost& host, int signal) = 0;
   virtual void on_note(const RemoteHost& host, std::string_view line) = 0;
   /// The answer to ask(): a kFound or kReached.
@@ -53,9 +54,9 @@ class RemoteHost final : public Host {
   RemoteHost(Poller& poller, RemoteHostEvents& events, const Clock& clock, std::string name,
              std::string directory);
 
-  /// Has `carrier` start the agent, and talks to it over the carrier's stdin and stdout.
+  /// Starts the agent through `carrier`, and talks to it over the carrier's stdin and stdout.
   Status open(const Command& carrier, const SignalState& signals);
-  /// The agent that has come over a socket.
+  /// Takes the link of an agent that connected over a socket.
   void adopt(std::unique_ptr<AgentLink> link, const AgentHello& hello);
 
   void start(std::size_t member, const Command& command, bool tells_ready) override;
@@ -64,22 +65,22 @@ class RemoteHost final : public Host {
   void pause(std::size_t stream, bool paused) override;
   std::size_t orphans() const override { return orphans_; }
 
-  /// Asks a kLook or kReach.
+  /// Sends a kLook or kReach.
   void ask(const AgentFrame& question) { connection_.send(question); }
-  /// Kills what is left there, and has the rest of its output sent; or gives up on an agent that
-  /// has not come yet.
+  /// Kills the remaining processes, and requests the rest of their output; gives up on an agent
+  /// that has not connected.
   void finish(Duration patience, bool failed = false);
-  /// The agent will not come any more, for instance because who starts it has ended.
+  /// The agent cannot connect any more, for instance because its starter has ended.
   void give_up(Status why);
-  /// An agent that works says something every second. One that has said nothing for `silence`, if
-  /// that is given, while this process was awake is lost: it is frozen, or its host is gone.
+  /// A working agent sends a frame every second. If `silence` is given, an agent that was silent
+  /// that long while this process was awake is lost: it is frozen, or its host is gone.
   void on_time(Time now, std::optional<Duration> silence);
-  /// Its agent works, and has said something lately.
+  /// Its agent works, and was heard recently.
   bool is_heard(Time now, Duration lately = 3 * kAliveEvery) const {
     const bool works = state_ == State::kHere && connection_.is_open();
     return works && heartbeats_.silence(now) < lately;
   }
-  /// When to be told of the time at the latest.
+  /// When on_time() must be called at the latest.
   std::optional<Time> deadline(std::optional<Duration> silence) const;
 
   /// After open().
@@ -87,9 +88,9 @@ class RemoteHost final : public Host {
   const std::string& name() const { return name_; }
   const AgentHello& hello() const { return hello_; }
   State state() const { return state_; }
-  /// Nothing will come from it any more, and no carrier runs.
+  /// All frames have arrived, and no remote shell runs.
   bool over() const;
-  /// Once finished: processes that the kernel there does not end.
+  /// After finishing: processes that the kernel does not end.
   std::size_t left() const { return left_; }
 
  private:
@@ -109,8 +110,8 @@ class RemoteHost final : public Host {
   OutputCredit credit_{kOutputWindow};
   AgentHello hello_;
   std::set<std::size_t> started_;  // Members that it was asked to run,
-  std::set<std::size_t> running_;  // and those of which no end has been told.
-  bool has_scheduler_ = false;     // Which says how the job comes together.
+  std::set<std::size_t> running_;  // and those without a reported exit.
+  bool has_scheduler_ = false;     // It runs the scheduler, which reports the job's formation.
   std::size_t orphans_ = 0;
   std::size_t left_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteHosts: the job's other hosts together: has agents started on all of them, by ssh, srun or
-// mpirun, waits until all have come, and in the end until none has anything left to say.
+// RemoteHosts: all other hosts of the job: starts their agents by ssh, srun or mpirun, waits until
+// all have connected, and at the end until all have finished.
 #pragma once
 
 #include <functional>
@@ -21,29 +21,29 @@ namespace stretto::launch {
 /// Thread: loop.
 class RemoteHosts {
  public:
-  /// `on_child`: a process of ours that is no member of the job.
+  /// `on_child`: receives a child process that is no member of the job.
   using OnChild = std::function<void(pid_t)>;
 
   RemoteHosts(Poller& poller, RemoteHostEvents& events, const Clock& clock, const Plan& plan,
               const LaunchContext& ingredients, OutputRelay& relay, OnChild on_child);
 
-  /// Has agents started on all hosts that take part. Before any process of the job is: a host that
-  /// cannot be reached is then a sentence, and not a job that waits.
+  /// Starts agents on all hosts, before any process of the job: an unreachable host is then an
+  /// error message, and not a job that waits.
   Status gather(const SignalState& signals);
-  /// Takes in those that have come by themselves. To be called in each turn.
+  /// Admits agents that have connected. Call it in each iteration.
   void take_arrivals();
   bool all_here() const;
-  /// No more are waited for: what they said of themselves, by site; `own` is this host's.
+  /// Ends the wait for agents: their hellos, by site; `own` is this host's.
   std::vector<AgentHello> end_gathering(AgentHello own);
-  /// The time to come is over: gives up on the first that has not.
+  /// The time limit has passed: gives up on the first missing agent.
   void give_up_late();
 
   RemoteHost& at(std::size_t site) { return *hosts_[site]; }
-  /// Processes can be started there. A host that has said nothing for some seconds may be gone.
+  /// Processes can start there. A host that was silent for some seconds may be gone.
   bool works(std::size_t site) const {
     return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now());
   }
-  /// An order arrives there, if late.
+  /// Orders reach the host, possibly late.
   bool hears(std::size_t site) const {
     return hosts_[site] != nullptr && hosts_[site]->is_heard(clock_.now(), Duration::max());
   }
@@ -55,14 +55,14 @@ class RemoteHosts {
   /// True if orphans() has changed since the last call.
   bool take_orphans_change() { return std::exchange(known_orphans_, orphans()) != orphans(); }
 
-  /// Has all of them end what they still run. `failed`: the job failed, and launchers of nodes end
-  /// with status 1, too.
+  /// Ends all remaining processes. `failed`: the job failed, and launchers of nodes
+  /// also exit with status 1.
   void finish(bool failed);
-  /// Once finished: nothing will come from any of them.
+  /// After finish(): all frames have arrived.
   bool over() const;
-  /// Those that have not ended in time are lost.
+  /// Marks hosts that have not finished in time as lost.
   void give_up_unfinished();
-  /// Processes that kernels do not end.
+  /// Processes that the kernels do not end.
   std::size_t left() const;
 
  private:
@@ -87,7 +87,7 @@ class RemoteHosts {
   const OnChild on_child_;
   std::vector<std::unique_ptr<RemoteHost>>
       hosts_;                             // By site; none for this host or without members.
-  std::unique_ptr<Gate> gate_;            // While ranks of mpirun may come.
+  std::unique_ptr<Gate> gate_;            // Open while ranks of mpirun may connect.
   std::unique_ptr<RemoteShell> starter_;  // mpirun.
   std::size_t known_orphans_ = 0;
   bool finishing_ = false;

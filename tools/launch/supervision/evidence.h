@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobEvidence: what a launcher knows of each process of a job, whoever judges it: how it ended or
-// was lost, whether the launcher had told it to end, and what it said last. The last line of a
-// failed process names who it takes for the cause (peer=), so survivors are witnesses.
+// JobEvidence: the launcher's knowledge of each process of a job: how it ended or was lost, whether
+// the launcher had asked it to end, and its last line. The last line of a failed process names the
+// suspected cause (peer=), so survivors are witnesses.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,20 @@
 
 namespace stretto::launch {
 
-/// What a failed process says in its last line, as far as a verdict needs it.
+/// The last line of a failed process, as far as judge() needs it.
 struct ErrorLine {
   Code code = Code::kOk;
-  std::string peer;  ///< Who caused it, as the line has it; "-": nobody.
+  std::string peer;  ///< The suspected cause, as in the line; "-": none.
   std::string cause;
 
   friend bool operator==(const ErrorLine&, const ErrorLine&) = default;
 };
 
-/// The statement in a line of `speaker`'s output; none if it is no error line, or another's.
+/// The statement in a line of `speaker`'s output; none if the line is no error line of its own.
 std::optional<ErrorLine> statement_of(std::string_view line, const JobMember& speaker);
 
 struct MemberRecord;
-/// True if `line` says only that the launcher's own notice ended this member.
+/// True if `line` reports only that the launcher's own notice ended this member.
 bool answers_notice(const MemberRecord& witness, std::string_view line);
 
 /// One member of the job.
@@ -42,29 +42,29 @@ struct MemberRecord {
   explicit MemberRecord(const JobMember& who) : member(who) {}
 
   JobMember member;
-  bool spare = false;     ///< To be started if another is lost: the job does without it.
-  bool again = false;     ///< It was lost, and has come again: the job may be done before it is in.
-  bool joined = false;    ///< A worker that was started later, by the scheduler's word.
-  bool left = false;      ///< A worker that has left in order, by the scheduler's word.
-  bool unneeded = false;  ///< A replacement whose place another worker has: it ends, and is spare.
+  bool spare = false;     ///< A replacement, not started initially.
+  bool again = false;     ///< It was lost and has rejoined: the job may end before it is admitted.
+  bool joined = false;    ///< A later-started worker that the scheduler reported as joined.
+  bool left = false;      ///< A worker that the scheduler reported as having left.
+  bool unneeded = false;  ///< A replacement whose rank another worker has: it ends, and is spare.
   bool unreplaced = false;  ///< A lost worker: no spare was free for it.
-  bool unwatched = false;   ///< Its host is silent, and its scheduler hears of it: the job goes on.
+  bool unwatched = false;   ///< Its host is silent; the job continues while its scheduler hears it.
   bool spent = false;  ///< A spare that never runs: a worker that had not joined used its restart.
-  std::optional<std::size_t> replaces;   ///< It is started for this worker, or soon.
-  std::optional<std::size_t> comes_for;  ///< It is to have this member's place, and has not yet.
+  std::optional<std::size_t> replaces;   ///< It starts for this worker, or soon will.
+  std::optional<std::size_t> comes_for;  ///< It will replace this member, and has not yet.
   Life life = Life::kUnborn;
-  std::optional<Exit> exit;        ///< None: it runs, or was lost out of sight.
-  Status lost;                     ///< Why it could not be run, or not be watched any more.
-  int lost_status = 1;             ///< The launcher's exit status, if that was the cause.
+  std::optional<Exit> exit;        ///< None: it runs, or was lost with its host.
+  Status lost;                     ///< Why it could not run, or is not watched any more.
+  int lost_status = 1;             ///< The launcher's exit status, if this is the cause.
   Time at = {};                    ///< When it ended or was lost.
-  bool told = false;               ///< The launcher told it to end, or killed it, before it ended.
-  bool asked = false;              ///< It got SIGTERM as its host leaves the job.
-  std::optional<ErrorLine> said;   ///< Before it was told.
-  bool forgiven = false;           ///< An elastic job goes on without it, by its scheduler's word,
-  std::optional<Time> word_due;    ///< or may yet: that is known by then.
-  bool awaited = false;            ///< A server: it is to be run again, by its scheduler's word,
-  std::uint32_t returned = 0;      ///< and has been so often.
-  std::optional<Rank> lost_guest;  ///< It is run for this one, which had its place and is lost.
+  bool told = false;               ///< The launcher asked it to end, or killed it, before it ended.
+  bool asked = false;              ///< It got SIGTERM as its host drains.
+  std::optional<ErrorLine> said;   ///< Before it was asked to end.
+  bool forgiven = false;           ///< The scheduler reported that the job continues without it,
+  std::optional<Time> word_due;    ///< or may until then.
+  bool awaited = false;            ///< A server that must restart, as the scheduler reported,
+  std::uint32_t returned = 0;      ///< and its restarts so far.
+  std::optional<Rank> lost_guest;  ///< It replaces this lost external server.
 
   /// It failed, or was lost, before the launcher asked it to end.
   bool failed_by_itself() const {
@@ -77,39 +77,39 @@ struct MemberRecord {
 struct JobEvidence {
   std::vector<MemberRecord> members;  ///< In starting order: the scheduler is the first.
   std::optional<int>
-      interrupt;  ///< The launcher was sent this signal, before any failure or after.
+      interrupt;  ///< This signal was sent to the launcher, before or after any failure.
 
-  std::uint32_t guests = 0;       ///< Workers that are in and were started elsewhere, by the
-                                  ///< scheduler's last word.
+  std::uint32_t guests = 0;       ///< External workers in the job, as last reported by the
+                                  ///< scheduler.
   std::uint32_t most_guests = 0;  ///< The largest number of them so far.
 
-  /// `member`, which has not run before, runs now.
+  /// `member` starts for the first time.
   void record_start(std::size_t member);
-  /// It has ended, and may run again: what was known of it is of no more use.
+  /// It has ended, and may run again: clears its record.
   void record_return(std::size_t member);
-  /// The same of one that has ended, or has not run, and runs for another reason than its end.
+  /// Clears the record of a member that runs for another reason than its own end.
   void record_reuse(std::size_t member);
-  /// `member`, which runs, has ended.
+  /// The running `member` has ended.
   void record_end(std::size_t member, const Exit& exit, Time now);
-  /// `member` is lost, whether it runs or not. A scheduler that is only silent runs on: it is told
-  /// to end as all are.
+  /// `member` is lost, whether it runs or not. A scheduler that is only silent still runs, and is
+  /// asked to end like all others.
   void record_loss(std::size_t member, int exit_status, Status why, Time at);
-  /// What is lost with its host does not run any more, as far as we can ever know.
+  /// A member that is lost with its host is assumed to have ended.
   void record_out_of_sight(std::size_t member);
 
   bool is_alive(std::size_t member) const {
     return members[member].life == MemberRecord::Life::kAlive;
   }
-  /// Those that the launcher has started, but for those without which the job has gone on.
+  /// All workers that the launcher has started, except those that the job does not need.
   bool workers_succeeded() const;
-  /// Workers that were started elsewhere have the scheduler's word, which has not ended well yet.
+  /// The scheduler has reported external workers, and has not ended successfully.
   bool guests_go_on() const { return guests > 0 && !members.front().succeeded(); }
   bool failed() const;
-  /// The scheduler runs, or another is run in its place.
+  /// The scheduler runs, or is being restarted.
   bool has_scheduler() const;
   bool workers_ended() const;
   bool all_ended() const;
-  /// "worker 0, worker 1 and 3 more": members that run, or those of them that `wanted` names.
+  /// "worker 0, worker 1 and 3 more": running members, or those of them for which `wanted` is true.
   std::string alive_names(const std::function<bool(const JobMember&)>& wanted = {}) const;
 };
 

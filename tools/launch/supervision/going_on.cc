@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that are awaited, and that have come.
+// Waits for the scheduler's decisions, and applies them.
 #include "tools/launch/supervision/going_on.h"
 
 #include <fmt/core.h>
@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t kScheduler = 0;
 
-// The job has ended well: who was to come for somebody else came too late, and is not missed.
+// The job has succeeded: a replacement that has not joined came too late, and is not needed.
 bool is_done(const JobEvidence& evidence) { return evidence.members[kScheduler].succeeded(); }
 
 bool scheduler_is_replaced(const JobEvidence& evidence) {
   return !evidence.is_alive(kScheduler) || evidence.members[kScheduler].awaited;
 }
 
-// Nobody is left here of whom to hear that the scheduler stands still.
+// No member of this launch is left that could report a stalled scheduler.
 bool only_guests(const JobEvidence& evidence) {
   return evidence.guests_go_on() && evidence.workers_succeeded() && evidence.is_alive(kScheduler) &&
          evidence.members[kScheduler].lost.ok();
@@ -31,7 +31,7 @@ bool has_servers_replaced(GoingOn::Sizing sizing) {
   return sizing == GoingOn::Sizing::kServersReturn || GoingOn::servers_stand_by(sizing);
 }
 
-// Without `member`, at least `least` workers have ended well, or may yet.
+// Without `member`, at least `least` workers have succeeded, or still may.
 bool are_enough_without(const JobEvidence& evidence, std::size_t member, std::uint32_t least) {
   std::uint32_t enough = evidence.guests;
   for (std::size_t other = 0; other < evidence.members.size(); ++other) {
@@ -67,7 +67,7 @@ bool GoingOn::scheduler_returns(const JobEvidence& evidence) const {
 
 void GoingOn::await_word(JobEvidence& evidence, std::size_t member, Time now) const {
   MemberRecord& witness = evidence.members[member];
-  if (member == kScheduler) {  // One that ends by itself has a reason.
+  if (member == kScheduler) {  // An exit with a status has a reason.
     const bool crashed = witness.exit && witness.exit->by_signal && !witness.told;
     if (crashed && scheduler_returns(evidence)) witness.awaited = true;
     return;
@@ -120,7 +120,7 @@ std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
   for (std::size_t heir = 0; heir < evidence.members.size(); ++heir) {
     MemberRecord& other = evidence.members[heir];
     if (other.comes_for != member) continue;
-    other.comes_for.reset();  // It has it, even if it was given up and came after all.
+    other.comes_for.reset();  // It was promoted, even if it was given up before.
     if (!evidence.is_alive(heir)) continue;
     other.forgiven = false;
     ends_by_.erase(heir);
@@ -138,7 +138,7 @@ std::string GoingOn::drop(JobEvidence& evidence, std::size_t member, Time now) {
 bool GoingOn::await_return(JobEvidence& evidence, std::size_t member) {
   MemberRecord& witness = evidence.members.at(member);
   witness.word_due.reset();
-  // With its host: who stands by may do so on another one.
+  // A server lost with its host: a standby may run on another host.
   if (!witness.lost.ok() && !servers_stand_by(sizing_)) return false;
   const bool news = !std::exchange(witness.awaited, true);
   if (news && servers_stand_by(sizing_)) --restarts_;
@@ -186,7 +186,7 @@ void GoingOn::replace(JobEvidence& evidence, std::size_t member, std::size_t rep
 std::string GoingOn::take_back(JobEvidence& evidence, std::size_t member) {
   MemberRecord& witness = evidence.members.at(member);
   const bool ends = witness.told || !(evidence.is_alive(member) || witness.unwatched);
-  if (!witness.forgiven || ends) return {};  // The next word is of its end.
+  if (!witness.forgiven || ends) return {};  // The next notification concerns its end.
   witness.forgiven = false;
   witness.again = true;
   witness.unreplaced = false;
@@ -201,7 +201,7 @@ void GoingOn::take_guests(JobEvidence& evidence, std::uint32_t guests, Time now)
 }
 
 std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
-  // One that stands still is found out by its life's line, and another is run.
+  // A stalled scheduler is detected by its missing lines, and another is started.
   const bool returns = scheduler_is_replaced(evidence) || scheduler_returns(evidence);
   if (returns) guests_until_ = std::max(guests_until_, now + word_);
   if (only_guests(evidence) && now >= guests_until_) {
@@ -218,7 +218,7 @@ std::vector<std::size_t> GoingOn::look(JobEvidence& evidence, Time now) {
     MemberRecord& witness = evidence.members[member];
     const bool none_comes = !evidence.has_scheduler();
     if (witness.word_due && !none_comes && scheduler_is_replaced(evidence)) {
-      witness.word_due = now + word_;  // From when there is somebody to say it.
+      witness.word_due = now + word_;  // Counts from when a scheduler can report.
     }
     const bool left = has_left(evidence, witness);
     if (witness.unwatched && !witness.forgiven && left) {
@@ -281,7 +281,7 @@ std::vector<std::size_t> GoingOn::overdue(const JobEvidence& evidence, Time now)
     const std::optional<Time> due = replacement_due(evidence, member);
     if (due && now >= *due) found.push_back(member);
   }
-  // Who was to have a place comes too late, and may not even be in.
+  // A replacement for a server comes too late, and may not have joined.
   for (std::size_t member = 0; is_done(evidence) && member < evidence.members.size(); ++member) {
     const MemberRecord& witness = evidence.members[member];
     if (witness.comes_for && !witness.told && evidence.is_alive(member)) found.push_back(member);

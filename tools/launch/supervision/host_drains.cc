@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals to those who run there, and what has become of them.
+// Signals to members of draining hosts, and replacements for them.
 #include "tools/launch/supervision/host_drains.h"
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@ namespace stretto::launch {
 namespace {
 
 constexpr Duration kPatienceAtTheEnd =
-    3s;  // For those who have waited in vain to say so, and to end.
+    3s;  // For members that could not leave to report that, and to end.
 
 std::string names_of(const std::vector<std::size_t>& members, const JobSites& sites) {
   std::string names;
@@ -32,12 +32,12 @@ Reaction say(std::string note) {
 }  // namespace
 
 bool HostDrains::take(std::size_t site, Time now) {
-  if (leaves(site)) return true;  // It has been heard.
+  if (leaves(site)) return true;  // The notice was handled before.
   const std::string& name = sites_.placement.sites[site].name;
   const JobEvidence& evidence = supervisor_.evidence();
   const bool settles = evidence.failed() && !evidence.interrupt && !plan_.checkpoint.empty();
   if (plan_.restarts > 0 && settles && sites_.placement.via == Via::kSsh) {
-    // What runs there ends with the others, and the job begins again elsewhere if it does.
+    // Its members end with the others, and a restarted job avoids this host.
     leaving_.emplace(site, Leaving{.what = {}, .name = name, .deadline = now, .is_over = true});
     return true;
   }
@@ -82,7 +82,7 @@ bool HostDrains::awaits_checkpoint() const {
 void HostDrains::step(Time now, std::optional<std::uint64_t> saved) {
   saved_ = saved_ || saved != last_saved_;
   last_saved_ = saved;
-  if (!runs(supervisor_)) return;  // All are told to end, and have their own time for that.
+  if (!runs(supervisor_)) return;  // All members were asked to end, with a time limit of its own.
   for (auto& [site, host] : leaving_) {
     if (!host.is_over) look(site, host, now);
   }
@@ -111,7 +111,7 @@ void HostDrains::look(std::size_t site, Leaving& host, Time now) {
   ways_.react(reaction);
 }
 
-// One that is lost is replaced by the scheduler's word.
+// A lost member is replaced on the scheduler's decision.
 void HostDrains::replace(Leaving& host) {
   for (const std::size_t member : host.what.members) {
     const MemberRecord& witness = supervisor_.evidence().members[member];
@@ -123,7 +123,7 @@ void HostDrains::replace(Leaving& host) {
   }
 }
 
-// Somebody whom nobody had asked to go: the program is done, or nearly.
+// A worker has succeeded that was not asked to leave: the program is done, or nearly.
 bool HostDrains::has_finished() const {
   const std::vector<MemberRecord>& members = supervisor_.evidence().members;
   for (std::size_t member = 0; member < members.size(); ++member) {

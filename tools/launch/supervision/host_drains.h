@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostDrains: hosts whose agents have been told that they are about to be taken away. What runs
-// there is asked to go, others come for it elsewhere, and nothing is started there any more; all
-// within a time that is given.
+// HostDrains: hosts whose agents received a preemption notice. Their members are asked to leave,
+// replacements start on other hosts, and no process starts there any more; all within a time limit.
 #pragma once
 
 #include <functional>
@@ -19,15 +18,15 @@ namespace stretto::launch {
 /// Thread: loop.
 class HostDrains {
  public:
-  /// What is done about it.
+  /// Actions of the launcher.
   struct Ways {
     std::function<void(const Reaction&)> react;
-    std::function<void(std::size_t site)> release;  ///< Nothing of the job runs there any more.
-    std::function<void(std::size_t site, Status why)> give_up;  ///< The job ends without it.
-    std::function<void()> save;  ///< A checkpoint is wanted, as soon as there can be one.
+    std::function<void(std::size_t site)> release;  ///< No process of the job runs there any more.
+    std::function<void(std::size_t site, Status why)> give_up;  ///< The job ends without this host.
+    std::function<void()> save;  ///< Requests a checkpoint as soon as possible.
   };
 
-  /// All outlive this. `drain`: how long a host has to be emptied.
+  /// All arguments must outlive this. `drain`: the time limit for emptying a host.
   HostDrains(const Plan& plan, Duration drain, const JobSites& sites, Supervisor& supervisor,
              Ways ways)
       : plan_(plan),
@@ -36,15 +35,15 @@ class HostDrains {
         supervisor_(supervisor),
         ways_(std::move(ways)) {}
 
-  /// The agent of this site was sent SIGTERM. False: nothing can move, and it is a notice for all.
+  /// The agent of this site got SIGTERM. False: no member can move, so the notice is the job's.
   bool take(std::size_t site, Time now);
-  /// Nothing is to be started there.
+  /// No process may start there.
   bool leaves(std::size_t site) const { return leaving_.contains(site); }
-  /// Names of those hosts: the job does not begin again there.
+  /// Names of those hosts: a restarted job avoids them.
   std::vector<std::string> names() const;
-  /// A checkpoint was asked for, and has not been made.
+  /// A checkpoint was requested, and is not complete.
   bool awaits_checkpoint() const;
-  /// Once a turn. `saved`: the step of the last checkpoint.
+  /// Call it once per iteration. `saved`: the step of the last checkpoint.
   void step(Time now, std::optional<std::uint64_t> saved);
   std::optional<Time> deadline() const;
 
@@ -54,7 +53,7 @@ class HostDrains {
     std::string name;
     Time deadline;
     bool is_over = false;
-    bool has_killed = false;  // Its time is over, and ends are awaited.
+    bool has_killed = false;  // Its time is over; its members were killed.
   };
 
   void look(std::size_t site, Leaving& host, Time now);
@@ -68,9 +67,9 @@ class HostDrains {
   Supervisor& supervisor_;
   const Ways ways_;
   std::map<std::size_t, Leaving> leaving_;  // By site.
-  std::set<std::size_t> replaced_;          // Workers that have left in order.
+  std::set<std::size_t> replaced_;          // Workers that have left.
   std::optional<std::uint64_t> last_saved_;
-  bool saved_ = false;  // Another since it was asked for.
+  bool saved_ = false;  // A checkpoint was made since the request.
 };
 
 }  // namespace stretto::launch

@@ -12,9 +12,9 @@
 namespace stretto::launch {
 namespace {
 
-// A terminal and a wrapper may both pass on one Ctrl-C; only a later one is a second.
+// A terminal and a wrapper may both forward one Ctrl-C; only a later signal is a second request.
 constexpr Duration kSecondInterrupt = 1s;
-// For servers and the scheduler to end by a signal, where workers have used up the whole grace.
+// For servers and the scheduler to end by a signal after workers have used up the grace time.
 constexpr Duration kLastGrace = 5s;
 
 }  // namespace
@@ -91,7 +91,7 @@ Lifecycle::Step Lifecycle::stop_workers(Time now) {
   return Step::kStopWorkers;
 }
 
-// A job whose workers have left ends by itself.
+// A job whose workers have left ends without further signals.
 Lifecycle::Step Lifecycle::leave(const Facts& facts, Time now) {
   const bool workers_ended = facts.workers_ended && !facts.orphans_awaited;
   if (workers_ended && facts.all_ended) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifecycle: the phases of a launch, how long each may last, and what is to be done where one ends.
-// Facts about the job's processes, signals and the time go in, steps come out. Pure.
+// Lifecycle: the phases of a launch, their time limits, and the action at the end of each. Facts
+// about the job's processes, signals and the time go in, steps come out. Pure.
 //
 //   starting --ready--> running --last worker, all 0--> draining --+
 //      |                   | failure                       | late   +-- all ended --> over
@@ -10,11 +10,11 @@
 //                                                            v
 //                                                         killing -- late --> over
 //
-// SIGTERM to a job whose workers may leave has a phase before stopping: leaving. Workers alone are
-// told to end, and servers and scheduler serve them until the last one has ended.
+// SIGTERM to a job whose workers may leave has a phase before stopping: leaving. Only workers are
+// asked to end, and servers and scheduler serve them until the last worker has ended.
 //
-// Until all nodes have come to the scheduler nobody hears of another's end, and servers wait for a
-// job that may never be: settling and draining are shorter then.
+// Until all nodes have joined, members do not learn of another's end, and servers may wait forever:
+// settling and draining are shorter then.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace stretto::launch {
 /// Thread: loop.
 class Lifecycle {
  public:
-  /// In the order in which they may be entered, each at most once.
+  /// In order; each phase is entered at most once.
   enum class Phase : std::uint8_t {
     kStarting,
     kRunning,
@@ -41,44 +41,44 @@ class Lifecycle {
   enum class Step : std::uint8_t {
     kNone,
     kStopWorkers,  ///< Send stop_signal() to workers.
-    kStop,         ///< Send stop_signal() to everybody.
-    kKill,         ///< Send SIGKILL to everybody.
-    kAbandon,      ///< The kernel does not end what still runs: go without it.
+    kStop,         ///< Send stop_signal() to all members.
+    kKill,         ///< Send SIGKILL to all members.
+    kAbandon,      ///< Give up on processes that the kernel does not end.
   };
-  /// What is so now.
+  /// The current state of the job.
   struct Facts {
-    bool failed = false;    ///< Some process has, in a way that ends the job.
-    bool hopeless = false;  ///< The job never came together: no time to settle.
+    bool failed = false;    ///< Some process failed, in a way that ends the job.
+    bool hopeless = false;  ///< The job was never complete: no time to settle.
     bool all_ended = false;
     bool workers_succeeded = false;
     bool may_leave = false;        ///< Workers can leave one by one.
-    bool workers_ended = false;    ///< Each of them.
-    bool orphans_awaited = false;  ///< Left-behind processes were told to end, and have not.
+    bool workers_ended = false;    ///< All workers.
+    bool orphans_awaited = false;  ///< Orphans were asked to end, and still run.
   };
 
   Lifecycle(const Limits& limits, Time now) : limits_(limits), deadline_(now + limits.start) {}
 
   /// The scheduler listens.
   void on_ready();
-  /// All nodes have come together.
+  /// All nodes have joined.
   void on_gathered();
   /// The launcher was asked to end by this signal.
   void on_signal(int signal, Time now);
-  /// Processes of some host were, by another sender, which may tell hosts at different times.
+  /// Another sender signalled the processes of some host, possibly at different times.
   void on_notice(int signal);
-  /// One transition at most; to be called until the phase stays.
+  /// At most one transition; call it until the phase stays.
   Step step(const Facts& facts, Time now);
 
   Phase phase() const { return phase_; }
-  /// The phase has lasted too long.
+  /// The phase has exceeded its time limit.
   bool late(Time now) const { return deadline_ && now >= *deadline_; }
   std::optional<Time> deadline() const { return deadline_; }
-  /// For how long the job may settle or drain.
+  /// Time limit for settling or draining.
   Duration patience(Phase phase) const;
   bool interrupted() const { return interrupt_.has_value(); }
-  /// How long the members that were told last have until SIGKILL.
+  /// Time until SIGKILL of the members that were asked last.
   Duration grace() const { return grace_; }
-  /// What everybody was told to end by, or workers first; none: nobody was.
+  /// The signal sent to all members, or to workers first; none: not sent.
   std::optional<int> stop_signal() const { return stop_signal_; }
 
  private:
@@ -95,10 +95,10 @@ class Lifecycle {
   Time patient_since_ = {};  // In phases kSettling and kDraining.
   bool gathered_ = false;
   std::optional<int> interrupt_;
-  std::optional<Time> asked_;   // By the launcher's first signal, then.
-  bool impatient_ = false;      // A signal came again.
+  std::optional<Time> asked_;   // When the launcher's first signal arrived.
+  bool impatient_ = false;      // A second signal arrived.
   bool workers_ended_ = false;  // In phase kLeaving,
-  Time leaving_since_ = {};     // which began then.
+  Time leaving_since_ = {};     // since this time.
   Duration grace_{};
   std::optional<int> stop_signal_;
 };

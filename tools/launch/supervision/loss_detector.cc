@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Absence from what is not there, abandonment from what survivors say.
+// Absence follows from missing members, abandonment from survivors' statements.
 #include "tools/launch/supervision/loss_detector.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void LossDetector::on_gathering(JobFormation gathering, Time now) {
   }
 }
 
-// Who has ended will not come any more, whatever its status.
+// An ended worker cannot join any more, whatever its status.
 std::optional<Time> LossDetector::absence_due(const MemberRecord& witness) const {
   const bool absent = witness.member.role == Role::kWorker && witness.succeeded() &&
                       !witness.told && witness.lost.ok();

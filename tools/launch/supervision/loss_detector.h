@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossDetector: who is lost to the job although nothing was seen to fail: a worker that ended well
-// before it had joined while others wait for it, and whoever still runs but is given up by those
-// who must know. Pure: evidence and the time go in.
+// LossDetector: members that are lost without a visible failure: a worker that exited with 0 before
+// it joined while others wait for it, and a running member that the relevant peers have given up.
+// Pure: evidence and the time go in.
 #pragma once
 
 #include <optional>
@@ -18,15 +18,15 @@ class LossDetector {
  public:
   explicit LossDetector(const Limits& limits) : patience_(limits.absence) {}
 
-  /// How far the job has come together, by its scheduler.
+  /// Formation of the job, as its scheduler reports it.
   void on_gathering(JobFormation gathering, Time now);
   bool gathered() const { return gathered_; }
 
-  /// Workers that have ended, will not come any more, and are waited for. A moment is left to news
-  /// of others' coming, and to others to give up.
+  /// Workers that have ended, cannot join any more, and are waited for. A short delay allows for
+  /// news of other joins, and for other members to give up.
   std::vector<std::size_t> absent(const JobEvidence& evidence, Time now) const;
-  /// Members that are lost to the others: neither can they hear that they should end, nor obey. A
-  /// moment is left to those whose links have ended because they are about to end themselves.
+  /// Running members that are lost to the others: they can neither receive nor obey a request to
+  /// end. A short delay allows for members whose connections closed because they are about to end.
   std::vector<std::size_t> abandoned(const JobEvidence& evidence, Time now);
   /// When absent() may find more,
   std::optional<Time> absence_deadline(const JobEvidence& evidence) const;
@@ -38,8 +38,8 @@ class LossDetector {
 
   const Duration patience_;
   bool gathered_ = false;
-  std::optional<Time> awaited_since_;  // Workers have come, and wait for others.
-  std::optional<Time> abandoned_at_;   // When those who are given up now count as abandoned.
+  std::optional<Time> awaited_since_;  // Workers have joined, and wait for others.
+  std::optional<Time> abandoned_at_;   // When the members given up now count as abandoned.
 };
 
 }  // namespace stretto::launch

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a job that has ended begins again, from its last checkpoint. Pure: what came of one
-// attempt goes in, the plan of the next one comes out. Not again begins what was asked to end, what
-// did not come together when it first began, and what ended by an error of its program before it
-// had saved anything new: it would fail again.
+// Whether an ended job restarts from its last checkpoint. Pure: the outcome of one attempt goes in,
+// the plan of the next comes out. A job does not restart if it was asked to end, never was complete
+// in its first attempt, or failed by a program error before a new checkpoint: it would fail again.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +15,27 @@
 
 namespace stretto::launch {
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 struct AttemptOutcome {
   Verdict verdict;
-  bool first = true;                     ///< The job has not begun before.
-  bool gathered = false;                 ///< All members came together.
-  bool interrupted = false;              ///< Somebody asked for the end.
-  bool by_program = false;               ///< A worker's program ended it, by itself.
-  std::uint32_t replaced = 0;            ///< Workers that were started for others.
-  std::optional<SavedCheckpoint> saved;  ///< The newest one in its folder; none: none is known.
-  /// It made that one itself.
+  bool first = true;                     ///< The first attempt of the job.
+  bool gathered = false;                 ///< All members have joined.
+  bool interrupted = false;              ///< A signal asked the job to end.
+  bool by_program = false;               ///< A worker's program ended the job.
+  std::uint32_t replaced = 0;            ///< Workers that were started as replacements.
+  std::optional<SavedCheckpoint> saved;  ///< The newest one in its folder; none: unknown.
+  /// This attempt made `saved`.
   bool has_made() const { return saved && saved->is_made; }
   Duration ran{};
-  std::vector<std::string> lost_hosts;  ///< By the names that the plan has.
+  std::vector<std::string> lost_hosts;  ///< By their names in the plan.
 };
 
 struct Next {
   std::optional<Plan> plan;        ///< Of the next attempt; none: the job is over.
-  std::vector<std::string> notes;  ///< What the user should read of it, a line each.
+  std::vector<std::string> notes;  ///< Lines for the user.
 };
 
-/// `plan`: of the attempt that has ended so.
+/// `plan`: that of the ended attempt.
 Next next_after(const Plan& plan, const AttemptOutcome& outcome);
 
 }  // namespace stretto::launch

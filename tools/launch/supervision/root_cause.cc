@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Votes first, then the order of ends.
+// Counts votes first, then compares the order of ends.
 #include "tools/launch/supervision/root_cause.h"
 
 #include <fmt/core.h>
@@ -17,10 +17,10 @@
 namespace stretto::launch {
 namespace {
 
-constexpr int kSignalBase = 128;  // Of the status of who died of a signal, as shells tell it.
+constexpr int kSignalBase = 128;  // Shells report death by a signal with this base.
 constexpr std::size_t kMostNames = 8;
 
-// What a witness takes for the cause: a member, or a link between two that live.
+// A witness's suspected cause: a member, or a connection between two live members.
 struct Blame {
   std::optional<std::size_t> member;
   std::size_t speaker = 0;
@@ -57,20 +57,20 @@ std::vector<std::size_t> named_in(const JobEvidence& evidence, std::string_view 
 
 std::optional<Blame> accusation(const JobEvidence& evidence, std::size_t speaker) {
   const MemberRecord& witness = evidence.members[speaker];
-  if (witness.forgiven) return {};  // It speaks of its own end.
+  if (witness.forgiven) return {};  // It reports its own end.
   if (!witness.said || witness.succeeded() || !names_a_cause(witness.said->code)) return {};
   if (witness.said->code == Code::kLinkBroken) return Blame{{}, speaker};
   const std::vector<std::size_t> named = named_in(evidence, witness.said->peer);
   if (named.empty() || named.front() == speaker) return {};
   if (witness.said->code == Code::kTimeout && named.size() > 1) return {};
-  // Of several that are missing, one whose end was seen is why the others did not get far.
+  // Of several missing members, an ended one is why the others did not get far.
   const auto ended = std::find_if(named.begin(), named.end(), [&](std::size_t i) {
     return evidence.members[i].exit.has_value() && !evidence.members[i].told;
   });
   return Blame{ended == named.end() ? named.front() : *ended, speaker};
 }
 
-// A member that ended because `member` did not come. That `member` then lost it is a consequence.
+// A member that ended because `member` did not join. The loss seen by `member` is a consequence.
 std::optional<Blame> waiter_for(const JobEvidence& evidence, std::size_t member) {
   const std::optional<Blame> own = accusation(evidence, member);
   if (!own || !own->member || !names_a_loss(evidence.members[member].said->code)) return {};
@@ -80,9 +80,9 @@ std::optional<Blame> waiter_for(const JobEvidence& evidence, std::size_t member)
   return waited ? other : std::nullopt;
 }
 
-// Who is accused may only have followed: then whom it accuses. Two that accuse one another, such as
-// both ends of a link, are where this stops: there the first word counts, or that of the member
-// that waited for the other.
+// An accused member may only have followed: then its own accusation counts. The search stops at two
+// members that accuse each other, such as both ends of a connection: there the first statement
+// counts, or that of the member that waited for the other.
 Blame traced(const JobEvidence& evidence, const Blame& first) {
   std::set<std::size_t> seen{first.speaker};
   Blame blame = first;
@@ -96,7 +96,7 @@ Blame traced(const JobEvidence& evidence, const Blame& first) {
   return blame;
 }
 
-// Members come in starting order, so that the scheduler, if it votes, is the first to do so.
+// Members are in starting order, so a voting scheduler votes first.
 std::optional<Blame> elected(const JobEvidence& evidence) {
   std::map<std::optional<std::size_t>, std::size_t> votes;
   std::vector<Blame> ballots;
@@ -112,8 +112,8 @@ std::optional<Blame> elected(const JobEvidence& evidence) {
   });
 }
 
-// Of failures seen together, which is the likeliest cause: a signal's death cannot be an answer to
-// another's failure. Servers and scheduler say by their status that they only followed.
+// Of failures seen together, the likeliest cause: death by a signal cannot be a consequence of
+// another failure. Servers and scheduler mark consequences by their status.
 constexpr int kFollowed = 4;
 
 int suspicion(const JobEvidence& evidence, std::size_t member) {
@@ -148,13 +148,13 @@ std::vector<std::size_t> members_where(const JobEvidence& evidence, Predicate pr
   return found;
 }
 
-// The program's words are old, or of another matter: only abort() is how a program ends itself.
+// The program's last message is old, or unrelated: a program kills itself only by abort().
 bool has_old_words(const MemberRecord& witness) {
   return witness.said && witness.said->code == kProgramFailed && witness.exit &&
          witness.exit->by_signal && witness.exit->number != SIGABRT;
 }
 
-// Its last words, behind what was seen of it.
+// The cause with the member's last message.
 std::string with_words(std::string cause, const MemberRecord& witness) {
   if (!witness.said || has_old_words(witness)) return cause;
   if (witness.said->code == kProgramFailed) {
@@ -164,7 +164,7 @@ std::string with_words(std::string cause, const MemberRecord& witness) {
          fmt::format(", saying '{}: {}'", name_of(witness.said->code), witness.said->cause);
 }
 
-// The program ended the worker for a reason of its own: neither a signal nor a loss did.
+// The program ended the worker: neither a signal nor a loss did.
 bool failed_on_its_own(const MemberRecord& witness) {
   if (witness.member.role != Role::kWorker) return false;
   if (!witness.said) return !witness.exit->by_signal;
@@ -173,13 +173,13 @@ bool failed_on_its_own(const MemberRecord& witness) {
   return !witness.exit->by_signal && !follows;
 }
 
-// A scheduler that refuses what it was told is not lost: its reason is the job's.
+// A scheduler that rejects its configuration is not lost: its reason is the job's.
 bool scheduler_refuses(const MemberRecord& witness) {
   return witness.member.role == Role::kScheduler && witness.returned == 0 &&
          !witness.exit->by_signal && witness.said && !names_a_cause(witness.said->code);
 }
 
-// Of a member that failed or was lost before our eyes.
+// Verdict about a member that failed, or was lost, visibly.
 Verdict seen(const MemberRecord& witness) {
   if (!witness.lost.ok()) {
     Verdict verdict{witness.lost_status, witness.lost, witness.member, false};
@@ -198,7 +198,7 @@ Verdict seen(const MemberRecord& witness) {
           witness.member, true};
 }
 
-// Those who accuse the same as `blame`, as a sentence's end: ", say scheduler and worker 0".
+// Members that accuse the same as `blame`, as a sentence's end: ", say scheduler and worker 0".
 std::string sources(const JobEvidence& evidence, const Blame& blame) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < evidence.members.size(); ++i) {
@@ -239,7 +239,7 @@ Verdict said(const JobEvidence& evidence, const Blame& blame) {
           witness.member};
 }
 
-// The launcher was sent a signal, and nothing had failed before.
+// The launcher was sent a signal before any failure.
 std::optional<Verdict> interrupted(const JobEvidence& evidence, int signal) {
   const std::vector<std::size_t> failed = members_where(evidence, [](const MemberRecord& witness) {
     const bool ended_badly = witness.exit.has_value() && witness.exit->failed();
@@ -257,7 +257,7 @@ std::optional<Verdict> interrupted(const JobEvidence& evidence, int signal) {
   return {};
 }
 
-// Workers that even SIGKILL did not end, or that never were.
+// Workers that survived SIGKILL, or never ran.
 Verdict not_ended(const JobEvidence& evidence) {
   const int signal = evidence.interrupt.value_or(SIGKILL);
   const std::vector<std::size_t> left = members_where(evidence, [](const MemberRecord& witness) {
@@ -298,7 +298,7 @@ Verdict cause_of(const JobEvidence& evidence) {
                members_where(evidence, [](const MemberRecord& w) { return w.failed_by_itself(); }));
   const std::optional<Blame> blame = elected(evidence);
   if (blame && blame->member) {
-    // That its host is lost says more than what others miss.
+    // The loss of its host is more specific than other members' reports.
     const MemberRecord& witness = evidence.members[*blame->member];
     const bool came_late = waiter_for(evidence, *blame->member).has_value();
     if (came_late && witness.lost.ok()) return said(evidence, *blame);

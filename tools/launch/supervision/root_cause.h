@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict: who ended a job, from the evidence alone. Pure: evidence in, verdict out.
+// Verdict: the root cause of a job's end. Pure: evidence in, verdict out.
 //
-// What the survivors say comes first, as they have seen more than ends: a stopped process has none,
-// and one that exits with 0 in the middle looks well. Each line that names a lost member is a vote
-// for it; where that member itself names another, it only followed, and the vote goes on to that
-// one. Most votes decide, then the scheduler's. Without such words the order of ends decides: a
-// process's links end a moment before its exit can be seen, so within half a second of the first
-// failure one by a signal is the cause, then a worker's, a server's, the scheduler's.
+// Survivors' statements come first, as they show more than exits: a stopped process has none, and
+// an exit with 0 in mid-run looks fine. Each line that names a lost member is a vote for it; if
+// that member names another, it only followed, and the vote moves on. Most votes decide, then the
+// scheduler's. Without statements the order of ends decides: a process's connections close just
+// before its exit is visible. Within half a second of the first failure an end by a signal is the
+// cause, then a worker's, a server's, the scheduler's.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@
 
 namespace stretto::launch {
 
-/// How late the end that was the cause may be seen after ends that followed from it.
+/// Maximum delay of the causing end behind ends that followed from it.
 inline constexpr Duration kHindsight = std::chrono::milliseconds(500);
 
 struct Verdict {
   int exit_status = 0;
-  Status error;                  ///< Ok, or what the last line says about `who`.
-  std::optional<JobMember> who;  ///< None: no member is to blame, such as for a link.
-  bool ended = false;            ///< `error` tells how `who` ended; else how it was lost.
+  Status error;                  ///< Ok, or the last line's statement about `who`.
+  std::optional<JobMember> who;  ///< None: no member is the cause, but for instance a connection.
+  bool ended = false;            ///< `error` describes the exit of `who`; else its loss.
 
   /// "worker 2 exited with status 3", "server 0 is lost: nothing heard of it for 5 s, say ...".
   std::string sentence() const;
@@ -32,19 +32,19 @@ struct Verdict {
   std::string error_line() const;
 };
 
-/// What ended the job, as far as the evidence goes; ok if all workers have succeeded.
+/// The root cause according to the evidence; ok if all workers have succeeded.
 Verdict judge(const JobEvidence& evidence);
-/// The same, whether it mattered or not.
+/// The root cause of the first failure, even if the job did not fail by it.
 Verdict cause_of(const JobEvidence& evidence);
 
-/// A worker whose program ended it: not by a signal, and not because somebody else was lost to it.
+/// A worker's program ended: not by a signal, and not because another member was lost to it.
 bool ended_by_itself(const MemberRecord& witness);
 
-/// Members that still run, were not told to end, and are given up by who must know: by the
-/// scheduler, or the scheduler by all others. To ask them to end would be in vain.
+/// Running members that were not asked to end, and that the relevant peers have given up: the
+/// scheduler, or all others for the scheduler. They cannot be asked to end.
 std::vector<std::size_t> given_up(const JobEvidence& evidence);
 
-/// True if its end can be an answer to the notice `signal` that was sent to all.
+/// True if its end can be a reaction to the notice `signal`, which was sent to all.
 bool explained_by(const MemberRecord& witness, int signal);
 
 }  // namespace stretto::launch

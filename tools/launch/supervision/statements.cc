@@ -14,9 +14,9 @@
 namespace stretto::launch {
 namespace {
 
-constexpr std::size_t kMostBytes = 300;  // Of a message that the last line repeats.
+constexpr std::size_t kMostBytes = 300;  // Of a message repeated in the last line.
 
-// Python goes on after the traceback that follows such a line.
+// Python continues after the traceback that follows such a line.
 bool announces_harmless(std::string_view line) {
   return line.starts_with("Exception ignored ") || line.starts_with("Exception in thread ") ||
          line.starts_with("Error in atexit._run_exitfuncs:");
@@ -41,7 +41,7 @@ bool refuses_command_line(std::string_view line) {
          (rest.starts_with("error: ") || rest.starts_with("can't open file "));
 }
 
-// UTF-8 stays whole.
+// Does not split a UTF-8 character.
 std::string shortened(std::string_view text) {
   if (text.size() <= kMostBytes) return std::string(text);
   std::size_t end = kMostBytes;
@@ -63,7 +63,7 @@ bool names_a_cause(Code code) {
 std::optional<ErrorLine> StatementReader::take(std::string_view line) {
   std::optional<ErrorLine> said = statement_of(line, speaker_);
   if (said) {
-    // A thread's error may be why the program ends, if the program says nothing else.
+    // A thread's error may be why the program ends, if no other error is printed.
     const bool harmless = std::exchange(in_traceback_, false) && harmless_;
     if (harmless && last_) return std::nullopt;
   } else if (speaker_.role == Role::kWorker) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders in the order in which members may end.
+// Stop signals, in the order in which members may end.
 #include "tools/launch/supervision/stop_orders.h"
 
 #include <fmt/core.h>
@@ -15,8 +15,8 @@ namespace {
 
 using Tenths = std::chrono::duration<std::int64_t, std::deci>;  // Of a second.
 
-// A replacement that has not joined may end by the signal, as it has nothing to leave. Workers that
-// are in, or have ended well, decide how the job ends.
+// A replacement that has not joined may end by the signal, as it has no state to hand over. Members
+// that have joined, or have succeeded, decide how the job ends.
 void forgive_latecomers(JobEvidence& evidence) {
   const auto is_late = [&](std::size_t member) {
     const MemberRecord& witness = evidence.members[member];
@@ -37,11 +37,11 @@ void forgive_latecomers(JobEvidence& evidence) {
 
 }  // namespace
 
-// Workers, which come last, are told first: else they would fail of servers that have gone already,
-// and end by that instead of by the notice. SIGINT goes where a terminal sends it, to everybody in
-// the group. Other notices go to the process alone: helpers such as data loaders must work on while
-// it finishes its step. In the phase leaving workers alone are told; servers and scheduler follow,
-// and workers that still run have had their time.
+// Workers, which come last, are signalled first: otherwise they would fail because of ended servers
+// instead of the notice. SIGINT goes to the whole group, as from a terminal. Other notices go to
+// the process alone: helpers such as data loaders must work while it finishes its step. In the
+// phase leaving only workers are signalled; servers and scheduler follow, and workers that still
+// run have had their time.
 void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Phase before,
                 std::string_view reason, Reaction& reaction) {
   const int signal = lifecycle.stop_signal().value();
@@ -70,7 +70,7 @@ void order_stop(JobEvidence& evidence, const Lifecycle& lifecycle, Lifecycle::Ph
           {i, kills ? SIGKILL : signal,
            alone ? SignalOrder::Scope::kProcess : SignalOrder::Scope::kGroup});
     }
-    // A scheduler that is silent, or talks nonsense, has failed before.
+    // A scheduler that is silent, or sends malformed lines, has failed before.
     if (evidence.is_alive(i) && witness.lost.ok()) witness.told = true;
   }
   if (const std::string told = evidence.alive_names(is_told); !told.empty()) {
@@ -105,8 +105,8 @@ void excuse_followers(JobEvidence& evidence, Time now) {
   }
 }
 
-// A scheduler that has ended by itself has told all members why the job fails. A replacement that
-// had not joined would look for it until the job is stopped.
+// A scheduler that exited with a status has told all members why the job fails. A replacement that
+// has not joined would keep looking for it until the job stops.
 void stop_latecomers(JobEvidence& evidence, Reaction& reaction) {
   const MemberRecord& scheduler = evidence.members.front();
   const bool has_told = scheduler.exit && !scheduler.exit->by_signal && !evidence.is_alive(0);

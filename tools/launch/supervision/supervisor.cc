@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of supervision: what is told becomes evidence, and each step of the lifecycle orders.
+// The rules of supervision: events become evidence, and each step of the lifecycle becomes orders.
 #include "tools/launch/supervision/supervisor.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace stretto::launch {
 namespace {
 
-// A process that was left behind may come for who has ended.
+// An orphan may still join in place of an ended worker.
 bool looks_for_absent(const Lifecycle& lifecycle, std::size_t orphans) {
   return lifecycle.phase() == Lifecycle::Phase::kRunning && orphans == 0;
 }
@@ -29,11 +29,11 @@ void append(Reaction& reaction, Reaction next) {
   std::ranges::move(next.notes, std::back_inserter(reaction.notes));
 }
 
-// It runs no longer, or is to, and another takes its place; or one that stood by has, and nobody
-// comes.
+// The server has ended, or must, and another replaces it; or its standby was promoted without a
+// replacement.
 void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                  Reaction& reaction) {
-  // A scheduler that has ended by itself has a reason.
+  // An exit of the scheduler with a status has a reason.
   if (member == 0 && !evidence.is_alive(0)) return;
   const bool is_guest = is_guest_server(evidence.members[member].member, going_on.places());
   const auto stand_in = stand_in_for(member, going_on.places(), evidence);
@@ -42,7 +42,7 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
     evidence.members[*stand_in].lost_guest = evidence.members[member].member.rank;
     member = *stand_in;
   } else if (is_guest) {
-    evidence.members[member].forgiven = false;  // Others of its number may have been here before.
+    evidence.members[member].forgiven = false;  // An earlier server may have had this id.
   }
   bool ends_it = false;
   if (comes || (!is_guest && (member == 0 || going_on.returns(evidence, member)))) {
@@ -55,9 +55,9 @@ void lose_server(GoingOn& going_on, JobEvidence& evidence, std::size_t member, T
   if (ends_it) reaction.orders.push_back({member, SIGKILL, SignalOrder::Scope::kGroup});
 }
 
-// For what it has started and left behind, which may be the member itself, as of a shell; 0: none.
-// While the job is stopped it has not had the notice that the shell died of: that went to the shell
-// alone, unless it was SIGINT.
+// The signal for a member's remaining children, which may be its real program, as under a shell; 0:
+// none. While the job stops, they have not got the notice that killed the shell: it was sent to the
+// shell alone, unless it was SIGINT.
 int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
   if (!exit.by_signal) return 0;
   if (!lifecycle.stop_signal()) return SIGKILL;
@@ -68,7 +68,7 @@ int signal_for_group(const Exit& exit, const Lifecycle& lifecycle) {
   return alone && exit.number == told ? told : 0;
 }
 
-// While workers leave by the launcher's order, news of an earlier loss still counts.
+// While workers leave on the launcher's request, news of an earlier loss still counts.
 bool heeds_loss(const Lifecycle& lifecycle, const MemberRecord& witness) {
   const bool leaving = lifecycle.phase() == Lifecycle::Phase::kLeaving;
   return !lifecycle.stop_signal() || (leaving && !witness.told);
@@ -85,7 +85,7 @@ std::optional<std::size_t> start_spare(GoingOn& going_on, JobEvidence& evidence,
   return spare;
 }
 
-// An unneeded replacement has ended, and may run again: for a worker that was lost meanwhile, too.
+// An unneeded replacement has ended, and may run again, also for a worker that was lost meanwhile.
 void reuse_unneeded(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                     bool may_start, Reaction& reaction) {
   evidence.record_reuse(member);
@@ -98,10 +98,10 @@ void reuse_unneeded(GoingOn& going_on, JobEvidence& evidence, std::size_t member
   }
 }
 
-// The word may come twice, and the place is filled once.
+// The scheduler may report a loss twice, and the member is replaced once.
 void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now,
                    bool may_start, Reaction& reaction) {
-  if (evidence.members[member].comes_for) {  // Nobody misses it, whoever has the place.
+  if (evidence.members[member].comes_for) {  // It is not needed.
     reaction.notes.push_back(going_on.drop(evidence, member, now));
     return;
   }
@@ -122,7 +122,7 @@ void go_on_without(GoingOn& going_on, JobEvidence& evidence, std::size_t member,
   reaction.notes.push_back(std::move(news));
 }
 
-// K does not count a replacement for which no place is left: the scheduler would refuse it.
+// K does not count a surplus replacement: the scheduler would reject it.
 void end_unneeded(JobEvidence& evidence, std::optional<std::size_t> returned, Reaction& reaction) {
   while (const auto member = take_unneeded(evidence, returned)) {
     reaction.orders.push_back({*member, SIGKILL, SignalOrder::Scope::kGroup});
@@ -132,8 +132,8 @@ void end_unneeded(JobEvidence& evidence, std::optional<std::size_t> returned, Re
   }
 }
 
-// Members that have ended and are awaited: all, so that the job goes on; or the scheduler alone, so
-// that it tells the others why it does not. How often the latter.
+// Restarts ended members that are awaited: all, so that the job continues; or only the scheduler,
+// so that it tells the others why the job ends. Returns the number of the latter.
 std::uint32_t run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
   const std::size_t before = reaction.restarts.size();
   for (auto& [member, note] : GoingOn::take_returns(evidence, all)) {
@@ -143,14 +143,14 @@ std::uint32_t run_again(JobEvidence& evidence, bool all, Reaction& reaction) {
   return all ? 0 : static_cast<std::uint32_t>(reaction.restarts.size() - before);
 }
 
-// It could not be started: who has the place keeps it, or nobody stands by for that one.
+// The member could not start: the primary stays, or it would have been a standby.
 bool another_serves(const MemberRecord& witness, bool gathered, const GoingOn& going_on) {
   const bool stand_by = gathered && going_on.may_lose_hosts(Role::kServer);
   const bool was_to_come = witness.spare || witness.comes_for.has_value();
   return witness.member.role == Role::kServer && (was_to_come || stand_by);
 }
 
-// True: it may live, and the job goes on with it as long as its scheduler does.
+// True: the member may live, and the job continues with it while its scheduler hears it.
 bool lose_with_host(const GoingOn& going_on, JobEvidence& evidence, std::size_t member, Time now) {
   MemberRecord& witness = evidence.members[member];
   witness.unwatched = going_on.may_go_unwatched(evidence, member);
@@ -161,9 +161,9 @@ bool lose_with_host(const GoingOn& going_on, JobEvidence& evidence, std::size_t 
 
 Reaction news_of_unwatched(const std::vector<std::string>& names, const Status& why) {
   Reaction reaction;
-  const bool taken_away = why.code() == Code::kInterrupted;  // The job ends, and says so.
+  const bool taken_away = why.code() == Code::kInterrupted;  // The job ends, and reports that.
   if (names.empty() || taken_away) return reaction;
-  const bool silent = why.code() == Code::kTimeout;  // Else its processes end, too.
+  const bool silent = why.code() == Code::kTimeout;  // Otherwise its processes end, too.
   reaction.notes.push_back(
       silent ? fmt::format("warning: {}; the job goes on with {} as long as the scheduler hears of "
                            "each",
@@ -178,7 +178,7 @@ bool is_by_program(const Verdict& verdict, const JobEvidence& evidence) {
   });
 }
 
-// Whoever is lost to the others is not asked to end: it cannot hear, or not obey.
+// A member that is lost to the others is not asked to end: it cannot receive or obey that.
 std::vector<std::size_t> kill_abandoned(JobEvidence& evidence, LossDetector& losses,
                                         GoingOn& going_on, Time now, Reaction& reaction) {
   std::vector<std::size_t> abandoned = losses.abandoned(evidence, now);
@@ -245,7 +245,7 @@ Reaction Supervisor::on_host_lost(std::span<const std::size_t> members, Status w
     evidence_.record_out_of_sight(member);
     MemberRecord& witness = evidence_.members[member];
     witness.awaited = witness.awaited && going_on_.may_lose_hosts(witness.member.role);
-    witness.forgiven = witness.forgiven || witness.comes_for;  // Who has the place keeps it.
+    witness.forgiven = witness.forgiven || witness.comes_for;  // The primary stays.
     if (losses_.gathered() && lose_with_host(going_on_, evidence_, member, now))
       unwatched.push_back(label_of(witness.member));
   }
@@ -341,7 +341,7 @@ Reaction Supervisor::on_signal(int signal, Time now) {
   return on_time(now);
 }
 
-// As if it had been heard of in time: then ends a moment ago are answers to it.
+// As if the notice had arrived in time: recent ends are reactions to it.
 Reaction Supervisor::on_notice(int signal, Time now) {
   for (MemberRecord& witness : evidence_.members) {
     const bool just_now =
@@ -435,7 +435,7 @@ void Supervisor::take_losses(Time now) {
   }
 }
 
-// Who is lost, and how that is known, in words; empty if that has been said.
+// Describes a lost member and the evidence; empty if that has been reported.
 std::string Supervisor::news() {
   const bool starting = lifecycle_.phase() == Phase::kStarting;
   if (lifecycle_.stop_signal() || starting || hopeless_ || !evidence_.failed()) return {};
@@ -493,7 +493,7 @@ AttemptOutcome Supervisor::outcome() const {
   outcome.gathered = losses_.gathered();
   outcome.interrupted = evidence_.interrupt.has_value();
   outcome.by_program = is_by_program(outcome.verdict, evidence_);
-  outcome.replaced = replaced_in(evidence_) - told_by_;  // The job has not gone on by these.
+  outcome.replaced = replaced_in(evidence_) - told_by_;  // These did not let the job continue.
   return outcome;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaving by notice: SIGTERM tells a worker of an elastic job that its host, or its place in a
-// cluster, goes. It leaves in order as its step ends; the others go on without it, make no step
-// again, and call nobody lost.
+// Leaving on a preemption notice: SIGTERM tells a worker of an elastic job that its host, or its
+// slot in a cluster, goes away. The worker leaves in order as its step ends. The others continue
+// without it, repeat no step, and report no loss.
 //
 //   stretto::Notices notices(worker);
 //   while (training) {
@@ -24,20 +24,20 @@ class NoticeWatch;
 /// it.
 class Notices {
  public:
-  /// From now on SIGTERM is a notice. A second one, or `patience` without the end of a step, ends
-  /// the process at once, as SIGTERM does by default. Where the program handles or ignores SIGTERM
-  /// itself, and in a job of fixed size, nothing changes. SIGTERM ends children made by fork.
+  /// From now on SIGTERM is a notice. A second SIGTERM, or `patience` without the end of a step,
+  /// ends the process at once, as SIGTERM does by default. No effect if the program handles or
+  /// ignores SIGTERM itself, or in a job of fixed size. SIGTERM ends children made by fork.
   explicit Notices(Worker& worker, std::chrono::milliseconds patience = std::chrono::seconds(20));
-  /// SIGTERM ends the process again, unless the program has set a handler meanwhile.
+  /// Restores the default of SIGTERM, unless the program has set a handler meanwhile.
   ~Notices();
   Notices(const Notices&) = delete;
   Notices& operator=(const Notices&) = delete;
 
-  /// The notice has come. Thread: any.
+  /// True once the notice has arrived. Thread: any.
   bool told() const;
-  /// A step has ended, and nothing of it is in flight. True if this worker was told to go and has
-  /// left the job: then the process should end, with status 0, since it has done its part. Errors
-  /// are those of Worker::leave. Makes SIGTERM a notice again where it has its default.
+  /// Call when a step has ended, with nothing of it in flight. True if this worker has received a
+  /// notice and left the job: then the process should exit with status 0. Errors are those of
+  /// Worker::leave. Makes SIGTERM a notice again where it has its default.
   Result<bool> leave_if_told();
 
  private:

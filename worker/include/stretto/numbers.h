@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which C++ types are elements of which tensors, so that numbers of another type than a tensor's
-// are refused even where their bytes would fit. Public: installed with the worker API.
+// Which C++ types are elements of which tensors, so that numbers of another type are refused even
+// if their bytes would fit. Public: installed with the worker API.
 //
 //   static_assert(stretto::is_element_of<float>(stretto::Dtype::kF32));
 //   static_assert(stretto::Numbers<std::vector<float>>);
 //   static_assert(!stretto::Numbers<std::vector<bool>>);   // no bytes side by side
 //
-// All of it is decided by the compiler but for the comparison with a tensor's Dtype, which is known
-// at run time: the templates of Worker make that, and answer kInvalidArgument.
+// The compiler decides all of it, except the comparison with a tensor's Dtype, which is known at
+// run time. The templates of Worker compare it, and return kInvalidArgument.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@
 #pragma GCC visibility push(default)
 namespace stretto {
 
-/// True if T is the C++ type of an element of `dtype`: exactly `float` and `double`, and of
-/// integers any type of the right width and sign, so that `long` and `long long` are both i64 where
-/// they have eight bytes. f16 and bf16 have no standard type: any class or floating type of two
-/// bytes is one, and std::uint16_t, which many keep their bits in. Plain `char`, `bool`, other
-/// character types and enumerations are elements of nothing.
+/// True if T is the C++ type of an element of `dtype`: exactly `float` and `double`, and for
+/// integers any type of the right width and sign. So `long` and `long long` are both i64 where they
+/// have eight bytes. f16 and bf16 have no standard type: any class or floating type of two bytes
+/// matches, and std::uint16_t, which often keeps their bits. Plain `char`, `bool`, other character
+/// types and enumerations match no dtype.
 template <typename T>
 constexpr bool is_element_of(Dtype dtype) {
   constexpr bool kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool> &&
@@ -53,8 +53,8 @@ constexpr bool is_element_of(Dtype dtype) {
   return false;
 }
 
-/// What elements of T are called in error texts: "f32"; "f16 or bf16" for what may be either; ""
-/// for what is no element.
+/// The name of elements of T in error texts: "f32"; "f16 or bf16" for a type that may be either; ""
+/// for a type that is no element.
 template <typename T>
 constexpr std::string_view name_of_elements() {
   if (is_element_of<T>(Dtype::kF16)) return "f16 or bf16";
@@ -67,16 +67,15 @@ constexpr std::string_view name_of_elements() {
   return "";
 }
 
-/// Numbers that lie side by side in memory and can be some tensor's elements: a vector, a span, an
-/// array. Raw bytes (std::byte) are none: the overloads for spans of bytes take them as whatever
-/// the tensor holds, and check their number only.
+/// Numbers that are contiguous in memory and can be some tensor's elements: a vector, a span, an
+/// array. Raw bytes (std::byte) are none: the overloads for spans of bytes accept them for any
+/// dtype, and check only their number.
 template <typename R>
 concept Numbers = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                   !name_of_elements<std::ranges::range_value_t<R>>().empty();
 
-/// Numbers that may be written, in memory that does not end with the call: an lvalue of a
-/// container, or a span. A temporary vector does not compile, since the operation would write to it
-/// later.
+/// Numbers that may be written, in memory that outlives the call: an lvalue of a container, or a
+/// span. A temporary vector does not compile, since the operation would write to it later.
 template <typename R>
 concept WritableNumbers =
     Numbers<R> && std::ranges::borrowed_range<R> &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program in C++ trains, for workers that come into its elastic job: they receive it as a
-// step begins, bit by bit, from those who are in.
+// What a C++ program trains, for workers that join its elastic job: they receive it as a step
+// begins, bit for bit, from the members.
 //
 //   std::vector<float> weights = ..., moments = ...;
 //   stretto::StepState state(worker);
@@ -29,9 +29,9 @@ class StepState {
  public:
   explicit StepState(Worker& worker) : worker_(&worker), steps_(worker) {}
 
-  /// Memory that all workers have alike whenever a step begins, such as parameters, an optimizer's
-  /// moments, a count: a span, vector or array of numbers or other plain values. It must stay where
-  /// it is, and outlive this. All workers add the same, in the same order, before the first next().
+  /// Memory that is the same at all workers whenever a step begins, such as parameters, moments, a
+  /// count: a span, vector or array of numbers or other plain values. It stays in place, and
+  /// outlives this. All workers add the same, in one order, before the first next().
   template <typename Values>
   void add(std::string_view name, Values& values) {
     const std::span all(values);
@@ -40,12 +40,12 @@ class StepState {
   }
   void add_bytes(std::string_view name, std::span<std::byte> memory);
 
-  /// Begins the next step, as ProgramSteps::next() does. If workers come in before it, each of
-  /// those who were in sends them a part of the memory, and all wait until they have it; one that
-  /// is lost meanwhile changes nothing. kMismatch at a newcomer that has added something else;
-  /// kPeerLost if all are lost who had it. While nobody comes it costs what that does.
+  /// Begins the next step, as ProgramSteps::next() does. If workers join before it, each previous
+  /// member sends them a part of the memory, and all wait until they have it; losing a sender
+  /// changes nothing. kMismatch at a joining worker that has added other memory; kPeerLost if all
+  /// senders are lost. Otherwise it costs as much as ProgramSteps::next().
   Result<StepBegin> next();
-  /// For what else steps have.
+  /// The underlying steps.
   ProgramSteps& steps() { return steps_; }
 
  private:

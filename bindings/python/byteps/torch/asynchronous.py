@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BYTEPS_ENABLE_ASYNC=1: nobody waits for anybody."""
+"""BYTEPS_ENABLE_ASYNC=1: no worker waits for another."""
 
 import warnings
 
@@ -14,8 +14,8 @@ def enabled():
 
 
 def make(optimizer, named_parameters, compression):
-    """The optimizer, wrapped in mode async. AssertionError if there is only one worker. Updates
-    travel as they are: a compression is ignored, with a warning."""
+    """The optimizer, wrapped in mode async. AssertionError if there is only one worker. Updates are
+    sent uncompressed; a compression is ignored with a warning."""
     if compression is not Compression.none:
         warnings.warn("with BYTEPS_ENABLE_ASYNC=1 updates travel without compression",
                       RuntimeWarning, stacklevel=3)

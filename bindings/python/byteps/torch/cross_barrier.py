@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""byteps.torch.cross_barrier: steps that do not wait, so that the next forward begins with what
-has come (see stretto.torch.optim.layerwise). Works with every optimizer that treats parameters one
-by one; BytePS knew SGD, Adam and RMSprop.
+"""byteps.torch.cross_barrier: step() does not wait; the next forward starts with the gradients that
+have arrived (see stretto.torch.optim.layerwise). Works with every optimizer that treats each
+parameter separately; BytePS supported SGD, Adam and RMSprop.
 """
 
 import stretto.torch as st
@@ -17,9 +17,9 @@ __all__ = [
 
 def CrossBarrier(model, optimizer, named_parameters=None, compression=Compression.none,
                  backward_passes_per_step=1, num_steps=10**6):
-    """The optimizer, wrapped so that step() only begins a step, which the model's next forward
-    ends layer by layer. `num_steps` is not needed, and ignored. One that is a DistributedOptimizer
-    already sends nothing by itself any more."""
+    """The optimizer, wrapped so that step() only starts a step, which the model's next forward
+    completes layer by layer. `num_steps` is ignored. A wrapped DistributedOptimizer no longer
+    exchanges gradients itself."""
     del num_steps
     if hasattr(optimizer, "_stretto_original"):
         optimizer = optimizer._stretto_original

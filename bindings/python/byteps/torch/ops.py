@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""byteps.torch.ops: exchanges by number, as BytePS's scripts know them. The sums are Stretto's."""
+"""byteps.torch.ops: exchanges by handle number, as in BytePS's scripts. Stretto computes the sums.
+"""
 
 import itertools
 from typing import Dict, Tuple
@@ -12,7 +13,7 @@ from stretto import environment, errors, session, unfinished
 from stretto.torch.core import exchange, functional, wire
 from stretto.torch.core.compression import codec_of, from_params
 
-_handles: Dict[int, Tuple[exchange.Handle, torch.Tensor]] = {}  # And what the caller gave.
+_handles: Dict[int, Tuple[exchange.Handle, torch.Tensor]] = {}  # Also the caller's tensor.
 _numbers = itertools.count(1)
 _declared: Dict[str, object] = {}
 
@@ -25,21 +26,21 @@ def init(lazy=False):
 
 
 def shutdown():
-    """Leaves the job; returns 0. Happens at exit by itself."""
+    """Leaves the job; returns 0. Runs automatically at exit."""
     _handles.clear()
     st.shutdown()
     return 0
 
 
 def suspend():
-    """Leaves the job in order to come back by resume(). Declared names are kept."""
+    """Leaves the job; resume() rejoins it. Declared names are kept."""
     _handles.clear()
     st.suspend()
     return 0
 
 
 def resume(num_workers, num_servers, global_rank, context=None):
-    """Joins again, after suspend(), a job of so many workers and servers. `context` is not
+    """Rejoins, after suspend(), a job of this number of workers and servers. `context` is not
     used."""
     del context
     environment.give("DMLC_NUM_WORKER", num_workers)
@@ -50,9 +51,9 @@ def resume(num_workers, num_servers, global_rank, context=None):
 
 
 def declare(name, staleness=0, **kwargs):
-    """Keeps the name, and returns 0. Tensors need not be declared, in whatever order. Keywords say
-    how push_pull of that name travels: compressor="onebit", scaling=True, ef="vanilla" and so on,
-    also as byteps_compressor_type= and the like. InvalidArgument if they make no sense."""
+    """Keeps the name, and returns 0. Declaration is optional, in any order. Keywords configure
+    push_pull of that name: compressor="onebit", scaling=True, ef="vanilla" and so on, also as
+    byteps_compressor_type= and the like. InvalidArgument for invalid ones."""
     del staleness
     session.current()
     compression = from_params(kwargs)
@@ -75,15 +76,15 @@ def _begin(tensor, output, average, name, priority):
 
 
 def push_pull_async(tensor, average=True, name=None, version=0, priority=0):
-    """Begins to add up `tensor` over all workers into a new tensor; returns a handle for poll()
-    and synchronize()."""
+    """Starts to add up `tensor` over all workers into a new tensor; returns a handle for poll() and
+    synchronize()."""
     del version
     wire.check(tensor)
     return _begin(tensor, tensor.detach().clone(), average, name, priority)
 
 
 def push_pull_async_inplace(tensor, average=True, name=None, version=0, priority=0):
-    """Begins to add up `tensor` over all workers in place; returns a handle for poll() and
+    """Starts to add up `tensor` over all workers in place; returns a handle for poll() and
     synchronize()."""
     del version
     wire.check(tensor)
@@ -102,7 +103,7 @@ def push_pull_group_sync_inplace(tensor, average=True, name=None, version=0, pri
 
 
 def byteps_torch_set_num_grads(num_grads):
-    """Returns 0. Groups are formed by themselves here."""
+    """Returns 0: Stretto forms groups itself."""
     del num_grads
     return 0
 
@@ -127,7 +128,7 @@ def poll(handle):
 
 
 def synchronize(handle):
-    """Waits for the exchange and returns its tensor, in place the one that was given; None for a
+    """Waits for the exchange and returns its tensor (in place: the one passed in); None for a
     handle that was synchronized before. Raises a stretto.Error if the exchange failed. After
     another exception, such as one of a signal handler, it can be called again."""
     found, output = _handles.get(handle, (None, None))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""staleness=1: each step applies the mean gradients of the step before, whose exchange has gone
-on during this step's forward and backward (Pipe-SGD, Li et al., NeurIPS 2018).
+"""staleness=1: each step applies the mean gradients of the previous step, whose exchange overlaps
+with this step's forward and backward (Pipe-SGD, Li et al., NeurIPS 2018).
 """
 
 import torch
@@ -11,11 +11,11 @@ from stretto.torch.optim import synchronous
 
 
 class Delayed(synchronous.Synchronous):
-    """What such an optimizer does otherwise."""
+    """Methods of an optimizer with staleness 1."""
 
     @unfinished.whole("an optimizer's step", always=True)
     def step(self, closure=None):
-        """Applies the gradients of the step before and sends those of this one. The first such
+        """Applies the gradients of the previous step and sends those of this step. The first such
         step applies nothing."""
         if closure is not None:
             raise ValueError("with staleness a step takes no closure")
@@ -36,7 +36,7 @@ class Delayed(synchronous.Synchronous):
 
     @unfinished.whole("prepare_stale_states", always=True)
     def prepare_stale_states(self):
-        """Before a checkpoint: waits for what is in flight, and applies it."""
+        """Before a checkpoint: waits for the gradients in flight, and applies them."""
         before, self._stretto_sent = self._stretto_sent, None
         if before is not None:
             self._stretto_bring(before)
@@ -45,7 +45,7 @@ class Delayed(synchronous.Synchronous):
     def _stretto_bring(self, sent):
         for parameter, handle, context in sent:
             mean = self._stretto_compression.decompress(handle.wait(), context)
-            if parameter.requires_grad:  # Else it is frozen by now.
+            if parameter.requires_grad:  # Otherwise it has been frozen since.
                 parameter.grad = mean
 
     def _stretto_send(self):
@@ -63,13 +63,13 @@ class Delayed(synchronous.Synchronous):
                 mean = torch.empty_like(small, memory_format=torch.contiguous_format)
                 name = f"Stale.{names[parameter]}"
                 sent.append((parameter, exchange.begin(small, mean, name, True, 0), context))
-                parameter.grad = None  # Its memory is in flight; nobody may clear it.
+                parameter.grad = None  # Its memory is in flight and must not be cleared.
         return sent
 
 
 def make(optimizer, synchronous_one, warm_up, compression):
-    """The optimizer, wrapped to be one step late after so many steps; `synchronous_one` is the
-    same one, wrapped to step at once."""
+    """The optimizer, wrapped to step one step late after `warm_up` steps; `synchronous_one` is the
+    same optimizer, wrapped to step immediately."""
     exchanged = synchronous_one._stretto_exchange
     exchanged.enabled = warm_up > 0
     exchanged.about["staleness"] = "1"

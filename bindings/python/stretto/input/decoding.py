@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoder: calls a program's function on samples, in order, by the thread that loops or by others.
-Of threads as many as pay (input/tuning/caller_pool_tuner.h), or as the program says.
+"""Decoder: calls a program's function on samples, in order, on the looping thread or on others. The
+number of threads is tuned (input/tuning/caller_pool_tuner.h) or set by the program.
 """
 
 import collections
@@ -13,40 +13,40 @@ from typing import Any, Callable, Deque, Iterator, List, Optional, Tuple, Union
 
 from stretto import _core, errors
 
-_AHEAD_OF_THREAD = 4  # Samples that are decoded, or wait for it, before they are taken: so many
-_LEAST_TUNED_AHEAD = 32  # for each thread, or a batch, or, with "auto", so many, if that is more.
-_LEAST_CYCLES = 4  # Batches in a window, for a program pauses between them.
-_FOR_EACH_PROCESSOR = 2  # What decodes may wait for something, too.
+_AHEAD_OF_THREAD = 4  # Samples in decoding, or queued for it, per thread;
+_LEAST_TUNED_AHEAD = 32  # at least a batch, and with "auto" at least this number.
+_LEAST_CYCLES = 4  # Batches in a window: a program pauses between batches.
+_FOR_EACH_PROCESSOR = 2  # Decoding may also wait, e.g. for I/O.
 _MOST_THREADS = 64
 
-Result = Callable[[], Any]  # Gives the decoded sample, or raises.
+Result = Callable[[], Any]  # Returns the decoded sample, or raises.
 
 
 class _Threads:
-    """Those of one loop; they are others when their number changes."""
+    """The threads of one loop; replaced when their number changes."""
 
     def __init__(self) -> None:
         self._count = 0
         self._executors: List[concurrent.futures.ThreadPoolExecutor] = []
 
     def start(self, count: int, function: Callable[[Any], Any], sample: Any) -> Result:
-        """Has the function called, by one of so many threads."""
+        """Calls the function on one of `count` threads."""
         if count != self._count:
             if self._executors:
-                self._executors[-1].shutdown(wait=False)  # What it was given it still does.
+                self._executors[-1].shutdown(wait=False)  # It still completes its queued samples.
             self._count = count
             self._executors.append(concurrent.futures.ThreadPoolExecutor(count))
         return self._executors[-1].submit(function, sample).result
 
     def close(self) -> None:
-        """What has not begun is dropped; returns when nothing is decoded any more."""
+        """Drops the queued samples; returns when no thread decodes any more."""
         for executor in self._executors:
             executor.shutdown(wait=True, cancel_futures=True)
 
 
 class Gauge:
     """Measures how a program takes samples, and asks the tuner for the number of threads. Time is
-    what `clock` tells."""
+    that of `clock`."""
 
     def __init__(self, batch: int, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -57,7 +57,7 @@ class Gauge:
         self.begin()
 
     def begin(self) -> None:
-        """A window."""
+        """Starts a window."""
         self._begun = self._clock()
         self._stall = 0.0  # Seconds in which the program waited for decoding.
         self._taken = 0
@@ -72,7 +72,7 @@ class Gauge:
             self._took.append(self._clock() - begun)
 
     def awaited(self, result: Result) -> Any:
-        """What the program takes."""
+        """Waits for a sample on behalf of the program."""
         begun = self._clock()
         try:
             return result()
@@ -80,10 +80,10 @@ class Gauge:
             self._stall += self._clock() - begun
             self._taken += 1
 
-    # Windows end where a batch begins, so that they hold what the program does between batches; but
-    # the last batch of an epoch may be shorter, and until the next window they end within one.
+    # Windows end where a batch starts, so that they include the program's work between batches. The
+    # last batch of an epoch may be shorter, and until the next window they end within a batch.
     def threads(self) -> int:
-        """How many there are to be from now on."""
+        """The number of threads from now on."""
         cycles, inside = divmod(self._taken, self._batch)
         length = self._clock() - self._begun
         if not inside and cycles >= _LEAST_CYCLES and length >= self._tuner.window:
@@ -94,11 +94,11 @@ class Gauge:
         return self._tuner.threads
 
     def pause(self, seconds: float) -> None:
-        """So long nothing was taken for other reasons."""
+        """Excludes `seconds`, during which the program took no samples for another reason."""
         self._begun += seconds
 
     def log(self) -> str:
-        """What was tried, seen and chosen."""
+        """The tuner's trials, measurements and choice."""
         return self._tuner.log()
 
 
@@ -107,10 +107,10 @@ class Decoder:
 
     Arguments:
         function: called with each sample. By several threads at once, unless `threads` is 0.
-        threads: how many; 0: the one that loops; "auto": none at first, and as many as make the
-            program faster.
+        threads: their number; 0: the looping thread decodes; "auto": none at first, and more while
+            they make the program faster.
         batch: samples that the program takes in a row.
-        clock: tells seconds; any thread may ask it.
+        clock: returns seconds; any thread may call it.
     """
 
     def __init__(self, function: Callable[[Any], Any], threads: Union[int, str],
@@ -120,12 +120,12 @@ class Decoder:
         self._gauge = Gauge(batch or 1, clock) if threads == "auto" else None
         self._least_ahead = max(_LEAST_TUNED_AHEAD if self._gauge is not None else 1, batch or 1)
         self._threads = 0 if self._gauge is not None else _number(threads)
-        self._loops = 0  # That have begun and not ended.
+        self._loops = 0  # Loops that have started and not ended.
         self._left = self._clock()
 
     def __call__(self, samples: Iterator[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Result]]:
-        """(cursor, what gives the decoded sample or raises) of (cursor, sample), in order. If the
-        next sample cannot be had, that is raised behind those that were had before.
+        """(cursor, function that returns the decoded sample or raises) of (cursor, sample), in
+        order. If reading the next sample fails, the error is raised after the samples before it.
         """
         waiting: Deque[Tuple[Any, Result]] = collections.deque()
         threads = _Threads()
@@ -148,16 +148,16 @@ class Decoder:
             if failure is not None:
                 raise failure
         finally:
-            failure = None  # Whose traceback holds this frame.
+            failure = None  # Its traceback holds this frame.
             threads.close()
             self._loops -= 1
             self._left = self._clock()
 
     def log(self) -> str:
-        """What was tried, seen and chosen, a line for each; empty without tuning."""
+        """The tuner's trials, measurements and choice, a line each; empty without tuning."""
         return self._gauge.log() if self._gauge is not None else ""
 
-    # What lies between two epochs counts nowhere.
+    # The time between two epochs does not count.
     def _enter(self) -> None:
         self._loops += 1
         if self._gauge is not None and self._loops == 1:

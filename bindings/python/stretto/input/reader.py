@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader: an iterable over the samples of a data set. What it does is done in C++, but for
-batches, decoding and the progress bar, which are here.
+"""Reader: an iterable over the samples of a data set. C++ does the work, except for batches,
+decoding and the progress bar, which are here.
 """
 
 import os
@@ -17,9 +17,9 @@ class Reader:
     """The samples of some files, each exactly once an epoch over all workers.
 
     One loop over it is one epoch (or `epochs` of them, if given); the next loop is the next one,
-    and the reader reads ahead into it. A loop that was left goes on in the next. Samples are
-    memoryviews, for format "tar" dicts of them by extension with the name under "__key__", or what
-    `decode` makes of them. A view stays valid as long as it is held.
+    and the reader reads ahead into it. A loop after a break continues where it ended. Samples are
+    memoryviews, for format "tar" dicts of them by extension with the name under "__key__", or the
+    results of `decode`. A view stays valid as long as it is held.
 
     Arguments:
         paths: the files, str, bytes or PathLike, in an order that is the same at all workers, as
@@ -28,30 +28,30 @@ class Reader:
             (of `record_bytes`).
         shuffle, seed: in another order each epoch, the same for the same seed.
         rank, world: this worker's part of each epoch.
-        even: all workers take equally many samples; what is left over is left out that epoch.
-        batch: lists of so many samples; the last of an epoch may be shorter, and the last before
-            an error.
-        epochs: how many one loop goes through; None: one, and there is no last.
-        decode: called with each sample; its results come in order. What it raises gets a note,
-            which tracebacks show from Python 3.11 on, of the file and the offset.
-        decode_threads: by how many threads at once, ahead of the loop; 0: by the one that loops.
-            "auto": as many as make the program faster, none at first; tuning_log() tells. For
-            functions that several threads may call and that let go of the interpreter's lock.
-        on_error: "fail" raises in the sample's place, and a further loop goes on behind it; "skip"
-            leaves the sample out, and problems() tells.
+        even: all workers take the same number of samples; the remainder is skipped in that epoch.
+        batch: yields lists of this number of samples; the last of an epoch may be shorter, and the
+            last before an error.
+        epochs: epochs of one loop; None: one, without a last epoch.
+        decode: called with each sample; its results come in order. Its exceptions get a note, which
+            tracebacks show from Python 3.11 on, with the file and the offset.
+        decode_threads: number of threads that decode ahead of the loop; 0: the looping thread
+            decodes. "auto": none at first, more while they make the program faster; see
+            tuning_log(). For thread-safe functions that release the GIL.
+        on_error: "fail" raises in the sample's place, and the next loop continues after it; "skip"
+            omits the sample and adds it to problems().
         progress: a bar for each loop, by tqdm; without tqdm a warning.
         options: of the C++ reader: retries, check_crc, max_sample_bytes, shuffle_block_bytes,
-            shuffle_blocks, tune, depth, read_bytes, memory_bytes, index_folder (where it is kept
-            what opening large files found out), method ("auto", "io_uring", "threads"), direct
-            (True, False or None: past the page cache).
+            shuffle_blocks, tune, depth, read_bytes, memory_bytes, index_folder (which keeps the
+            indexes of large files), method ("auto", "io_uring", "threads"), direct (True, False or
+            None: past the page cache).
 
-    Raises the exceptions of stretto.errors: InvalidArgument for a file that is missing or cannot
-    be read, Malformed for one that is truncated or corrupt; each names file and offset. In a job of
-    `world` workers a loop begins with Mismatch if the n-th such Reader of another worker has other
-    files, or in another order, or another seed.
+    Raises the exceptions of stretto.errors: InvalidArgument for a file that is missing or cannot be
+    read, Malformed for one that is truncated or corrupt; each names file and offset. In a job of
+    `world` workers a loop starts with Mismatch if the n-th such Reader of another worker has
+    different files, order or seed.
     """
 
-    _stretto_of_each = True  # Its place in its own part of the samples.
+    _stretto_of_each = True  # The index within its own part of the samples.
     _is_compared = True
 
     def __init__(self, paths: Union[str, "os.PathLike[str]", Sequence[Any]],
@@ -86,9 +86,9 @@ class Reader:
         self._skips = on_error == "skip"
         self._undecoded: List[str] = []
         self._undecoded_count = 0
-        self._told = self._reader.cursor()  # Behind what the loop has yielded,
-        self._behind: Optional[bytes] = None  # and behind a sample that failed.
-        self._left = 0  # Epochs of a loop that an error or a break interrupted.
+        self._told = self._reader.cursor()  # Position after the samples that the loop has yielded,
+        self._behind: Optional[bytes] = None  # and after a sample that failed.
+        self._left = 0  # Remaining epochs of a loop interrupted by an error or a break.
         self._loops = 0
         self._world = world
         blocks = (wanted.shuffle_block_bytes, wanted.shuffle_blocks)
@@ -98,7 +98,7 @@ class Reader:
 
     def __iter__(self) -> Iterator[Any]:
         if self._told != self._reader.cursor():
-            self._reader.seek(self._told)  # What was read ahead for a loop that was left.
+            self._reader.seek(self._told)  # Discards samples read ahead for an abandoned loop.
         if not self._left:
             self._left = self._epochs or 1
         self._loops += 1
@@ -111,8 +111,8 @@ class Reader:
                 self._left -= 1
 
     def next_epoch(self) -> None:
-        """Leaves out what is left of this epoch, unread: the next loop begins the next one. Does
-        nothing between two epochs."""
+        """Skips the rest of this epoch, unread: the next loop starts the next epoch. Does nothing
+        between two epochs."""
         if not self._left:
             return
         if self._told != self._reader.cursor():
@@ -122,7 +122,7 @@ class Reader:
         self._left -= 1
 
     def __len__(self) -> int:
-        """What one epoch yields here: samples, or batches."""
+        """The number of samples, or batches, that one epoch yields here."""
         samples = self._reader.epoch_samples
         return samples if self._batch is None else -(-samples // self._batch)
 
@@ -140,7 +140,7 @@ class Reader:
             except StopIteration:
                 over = True
             except Exception as error:  # pylint: disable=broad-except
-                over, failure = True, error  # It comes behind what was read before it.
+                over, failure = True, error  # It follows the samples read before it.
             if chunk:
                 self._told = cursor
                 bar.count(len(chunk))
@@ -160,7 +160,7 @@ class Reader:
             del failure, chunk  # The traceback holds this frame.
 
     def _samples(self) -> Iterator[Any]:
-        """(cursor behind it, sample as C++ has it) until the end of the epoch."""
+        """(cursor after it, sample from C++) until the end of the epoch."""
         while True:
             try:
                 sample = self._reader.next()
@@ -202,29 +202,30 @@ class Reader:
             self._undecoded.append(why)
 
     def as_dataset(self) -> Any:
-        """The same as a torch.utils.data.IterableDataset, for a DataLoader with num_workers=0 (the
-        reader has threads of its own); with batch_size=None it passes on what this yields."""
+        """The reader as a torch.utils.data.IterableDataset, for a DataLoader with num_workers=0
+        (the reader has its own threads); with batch_size=None it passes each item through."""
         from stretto.input.dataset import Dataset  # pylint: disable=import-outside-toplevel
         return Dataset(self)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where the loop is, to be kept with a checkpoint: behind what it has yielded."""
+        """The loop's position, for a checkpoint: after the samples it has yielded."""
         return {"cursor": self._told, "epochs_left": self._left}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """The next loop goes on from there. Mismatch if it is another data set's or order's."""
+        """The next loop continues there. Mismatch if the state is of a different data set or
+        order."""
         self._reader.seek(state["cursor"])
         self._told = state["cursor"]
         self._left = state["epochs_left"]
 
     @property
     def epoch(self) -> int:
-        """Of the sample that is read next, from 0. Threads that decode read ahead."""
+        """The epoch of the next sample to be read, from 0. Threads that decode read ahead."""
         return self._reader.epoch
 
     @property
     def samples(self) -> int:
-        """In the data set."""
+        """The number of samples in the data set."""
         return self._reader.samples
 
     @property
@@ -234,39 +235,40 @@ class Reader:
 
     @property
     def method(self) -> str:
-        """How it reads: "io_uring" or "threads"."""
+        """The I/O method: "io_uring" or "threads"."""
         return self._reader.method
 
     @property
     def problem_count(self) -> int:
-        """Samples and files that were left out."""
+        """The number of skipped samples and files."""
         return self._reader.problem_count + self._undecoded_count
 
     def problems(self) -> List[str]:
-        """Why, for the first 100 of them."""
+        """Reasons of the first 100 skips."""
         return (self._reader.problems() + self._undecoded)[:_MOST_PROBLEMS]
 
     def set_knobs(self, depth: int, read_bytes: int) -> None:
-        """How many reads are in flight, and how large each is at most, from now on. The tuner
-        leaves them alone then."""
+        """Sets the number and the maximum size of reads in flight. The tuner leaves them alone
+        afterwards."""
         self._reader.set_knobs(depth, read_bytes)
 
     def knobs(self) -> Any:
-        """(depth, read_bytes) as they are now."""
+        """The current (depth, read_bytes)."""
         return self._reader.knobs()
 
     def tuning_log(self) -> str:
-        """What the tuners of reading and decoding tried, saw and chose, a line for each."""
+        """The trials, measurements and choices of the tuners of reading and decoding, a line
+        each."""
         return self._reader.tuning_log() + (self._decoder.log() if self._decoder else "")
 
     def take_window(self) -> Dict[str, float]:
-        """What was done since it was last called: bytes, latencies, the consumer's stall."""
+        """Statistics since the last call: bytes, latencies, the consumer's stall."""
         return self._reader.take_window()
 
 
 def _compare(world: int, order: str) -> None:
-    # In a job whose workers share the samples: what is declared by one name is the same everywhere.
-    # Not in an elastic job, whose newcomers have made fewer Readers.
+    # In a job whose workers share the samples: a name is declared alike everywhere. Not in an
+    # elastic job, where joining workers have created fewer Readers.
     now = session.current() if session.is_initialized() else None
     if now is None or now.alone or now.elastic or now.size != world:
         return
@@ -284,7 +286,7 @@ def _compare(world: int, order: str) -> None:
 
 
 def _place_of(sample: _core.Sample) -> Tuple[str, int, str]:
-    # Without the sample, whose memory may go when it has been decoded.
+    # Without the sample, whose memory may be freed after decoding.
     return sample.path, sample.offset, sample.key
 
 
@@ -293,7 +295,7 @@ def _told(path: str, offset: int, key: str) -> str:
 
 
 def _note(error: BaseException, text: str) -> None:
-    # A traceback shows it, and the error stays of the kind that the program expects.
+    # A traceback shows it, and the error keeps the type that the program expects.
     error.__notes__ = [*getattr(error, "__notes__", []), text]  # type: ignore[attr-defined]
 
 
@@ -338,6 +340,6 @@ class _Bar:
             self._bar.close()
 
     def count(self, samples: int) -> None:
-        """So many more were yielded."""
+        """Counts further samples that were yielded."""
         if self._bar is not None:
             self._bar.update(samples)

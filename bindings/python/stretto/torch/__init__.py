@@ -7,8 +7,8 @@
     optimizer = st.DistributedOptimizer(optimizer, model.named_parameters())
     # the loop stays as it is
 
-Start the script with `stretto-launch --workers 2 --servers 2 -- python3 script.py`. Started by
-itself it is a job of one worker, which exchanges nothing.
+Start the script with `stretto-launch --workers 2 --servers 2 -- python3 script.py`. Started
+directly it is a job of one worker, which exchanges nothing.
 """
 
 from typing import ContextManager, Mapping, Optional, SupportsFloat
@@ -51,12 +51,12 @@ __all__ = [
 
 @unfinished.whole("init")
 def init(lazy: bool = False) -> None:
-    """Joins the job, and returns when all workers are there. A worker that comes to an elastic job
-    that runs joins with its first step. If `lazy`, any joins when something is first exchanged, as
-    a program needs whose forked children are to join instead. Again does nothing. Raises
-    RendezvousTimeout if a time limit is set and not all come, and Refused after shutdown() or
-    suspend(): a job is joined once, see resume(). The ranks of torchrun, which no launcher of
-    Stretto has started, become the workers of a job without servers."""
+    """Joins the job, and returns when all workers are present. A worker of a running elastic job
+    joins with its first step. If `lazy`, any worker joins at the first exchange, as a program needs
+    whose forked children will join instead. Repeated calls do nothing. Raises RendezvousTimeout if
+    a time limit is set and workers are missing, and Refused after shutdown() or suspend(): a job is
+    joined once, see resume(). The ranks of torchrun, without a Stretto launcher, become the workers
+    of a job without servers."""
     if not session.is_initialized() and environment.is_rank_of_torch():
         from stretto.torch.distributed import rendezvous  # pylint: disable=import-outside-toplevel
         rendezvous.join_ranks()
@@ -64,18 +64,18 @@ def init(lazy: bool = False) -> None:
 
 
 def shutdown() -> None:
-    """Leaves the job, after all that is in flight has ended. Happens at exit by itself."""
+    """Leaves the job after all operations in flight have ended. Runs automatically at exit."""
     session.end()
 
 
 def suspend() -> None:
-    """Leaves the job in order to come back: see resume()."""
+    """Leaves the job; resume() rejoins it."""
     session.end()
 
 
 def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
-    """Joins again, after suspend(), a job that has so many workers and servers now; returns when
-    all workers are there."""
+    """Rejoins, after suspend(), a job that now has this number of workers and servers; returns when
+    all workers are present."""
     environment.give("STRETTO_WORLD_SIZE", num_workers)
     environment.give("STRETTO_SERVERS", num_servers)
     environment.give("STRETTO_RANK", global_rank)
@@ -84,31 +84,31 @@ def resume(num_workers: int, num_servers: int, global_rank: int) -> None:
 
 
 def rank() -> int:
-    """This worker's place among all who are in, from 0; after shutdown() and suspend() what it was.
+    """This worker's index among the members, from 0; after shutdown() and suspend() the last value.
     ValueError before init()."""
     return session.rank_now_or_before()
 
 
 def size() -> int:
-    """Workers that are in the job; after shutdown() and suspend() what it was. ValueError before
+    """Workers in the job; after shutdown() and suspend() the last value. ValueError before
     init()."""
     return session.size_now_or_before()
 
 
 def local_rank() -> int:
-    """This worker's place among those of its host; after shutdown() and suspend() what it was.
-    ValueError before init()."""
+    """This worker's index on its host; after shutdown() and suspend() the last value. ValueError
+    before init()."""
     return session.place_now_or_before().local_rank
 
 
 def local_size() -> int:
-    """Workers of this host; after shutdown() and suspend() what it was. ValueError before
+    """Workers of this host; after shutdown() and suspend() the last value. ValueError before
     init()."""
     return session.place_now_or_before().local_size
 
 
 def _dense(tensor):
-    # The tensor without its history; TypeError for what is none, or sparse.
+    # The tensor without its history; TypeError for a sparse tensor or another type.
     if _wire.name_as_it_is(tensor) is None:
         _wire.check(tensor)
     return _wire.without_gradient(tensor)
@@ -116,8 +116,8 @@ def _dense(tensor):
 
 def push_pull_async(tensor: torch.Tensor, name: str, average: bool = True,
                     priority: int = 0, exchange: Exchange = None) -> Handle:
-    """Begins to add up `tensor` over all workers, into a new tensor; returns the Handle, whose
-    wait() gives it. All workers must use the name for tensors of the same size and type."""
+    """Starts to add up `tensor` over all workers, into a new tensor; returns the Handle, whose
+    wait() returns it. All workers must use the name for tensors of the same size and type."""
     source = _dense(tensor)
     return _exchange.begin(source, torch.empty_like(source), name, average, priority,
                            way=exchange)
@@ -134,22 +134,22 @@ def push_pull_(tensor: torch.Tensor, name: str, average: bool = True,
 
 def report(values: Optional[Mapping[str, SupportsFloat]] = None, /,
            **named: SupportsFloat) -> None:
-    """Tells stretto-top, the live page and metrics how the program does: report(loss=0.31), or
-    report({"train/loss": 0.31}). The latest value of each name goes along with the next heartbeat,
-    so this may be called every step; a tensor of a GPU is waited for. At most 32 names of at most
-    64 bytes; what is not finite is left out, and the log says so once."""
+    """Reports values of the program to stretto-top, the live page and metrics: report(loss=0.31),
+    or report({"train/loss": 0.31}). The next heartbeat carries the latest value of each name, so
+    this may be called every step; it waits for tensors on a GPU. At most 32 names of at most 64
+    bytes; values that are not finite are dropped, with one log line."""
     session.current().report({**(values or {}), **named})
 
 
 def pause(what: str) -> ContextManager[None]:
-    """`with st.pause("evaluation"):` says that this worker does something else than training, such
-    as evaluating or saving. Calls of other workers wait as long as it takes, and end with Timeout
-    only if they last their whole time again after it; that is no standstill. What it does is shown
-    to those who look on."""
+    """`with st.pause("evaluation"):` announces that this worker does other work than training, such
+    as evaluating or saving. Calls of other workers wait meanwhile; they raise Timeout only if they
+    last their full timeout after it. The wait is not reported as a stall. Observers see the
+    activity."""
     return session.current().pause(what)
 
 
 @unfinished.whole("barrier")
 def barrier() -> None:
-    """Returns when every worker has called it as often as this one."""
+    """Returns when every worker has called it as often as this worker."""
     session.current().barrier()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensor should travel first: sources of priorities for push, pull and push_pull.
+// Which tensor should be sent first: sources of priorities for push, pull and push_pull.
 //
 //   std::vector<int> urgent = tic_order(graph).or_exit()->priorities(names).or_exit();
 //   worker.push_pull(tensors[i], grads[i], params[i], urgent[i]);
 //
 // A source ranks tensors; the priority of a tensor is minus its rank, so 0 is the most urgent. The
-// functions here compute: they do not block, and may be called from any thread. What they are given
-// is not kept, but for names.
+// functions here only compute: they do not block, and may be called from any thread. They keep no
+// arguments, except for names.
 //
 // TIC and TAC are from TicTac (Hashemi, Abdu Jyothi, Campbell; MLSys 2019, arXiv 1803.03288).
 #pragma once
@@ -32,33 +32,32 @@ class OrderSource {
   virtual ~OrderSource() = default;
   /// "layer", "tic" and so on, for logs and errors; lasts as long as the source.
   virtual std::string_view name() const = 0;
-  /// One for each of `tensors`, in their order, which is that of their registration: 0 for the most
+  /// One for each of `tensors`, which are in the order of their registration: 0 for the most
   /// urgent, and less for the others. Tensors of one priority go in the order in which they are
   /// pushed. kInvalidArgument, with its name, if the source does not know a tensor.
   virtual Result<std::vector<int>> priorities(std::span<const std::string> tensors) const = 0;
 };
-/// Owned by whoever asked for it.
+/// An order source, owned by the caller.
 using Order = std::unique_ptr<const OrderSource>;
 
-/// First registered, first sent: what suits a model whose layers are registered from the input on.
+/// First registered, first sent: suits a model whose layers are registered from the input on.
 Order registration_order();
-/// All are equal: each goes when its gradient is there, which backward is the last layer first.
+/// All are equal: each tensor goes when its gradient is ready, so the last layer is first.
 Order arrival_order();
 /// Any order, a different one for each seed, the same on every machine.
 Order random_order(std::uint64_t seed);
-/// By rank: the lowest first; equal ranks are equal priorities. `name` is what the source is
-/// called. Of a tensor without a rank priorities() is kInvalidArgument.
+/// By rank: the lowest first; equal ranks are equal priorities. `name` is the source's name.
+/// priorities() is kInvalidArgument for a tensor without a rank.
 Order ranked_order(std::string name, std::map<std::string, std::uint32_t, std::less<>> ranks);
-/// As a file says: a line for each tensor: its name, a tab, and its rank, a whole number from 0 to
-/// 2^31 - 1. Lines that are empty or begin with # are ignored. kInvalidArgument if it cannot be
-/// read, a line is none of these, or a name occurs twice: with file, line, and what was found
-/// there.
+/// From a file with a line for each tensor: its name, a tab, and its rank, a whole number from 0 to
+/// 2^31 - 1. Lines that are empty or begin with # are ignored. kInvalidArgument, with the file, the
+/// line and its text, if the file cannot be read, a line is invalid, or a name occurs twice.
 Result<Order> file_order(const std::string& path);
 
 /// A model's forward pass, as far as transfers matter: which computation needs which tensors.
 /// Indices are those of `nodes` and `transfers`.
 struct ModelGraph {
-  /// One tensor that has to be here before some computation can start.
+  /// One tensor that must arrive before some computation can start.
   struct Transfer {
     std::string name;              ///< Of the tensor; each name once.
     std::uint64_t bytes = 0;       ///< For time_transfers; 0: not known.
@@ -78,32 +77,32 @@ struct ModelGraph {
 /// Sets the time of every transfer to that of its bytes at this rate, which is above 0.
 void time_transfers(ModelGraph& graph, double bytes_per_second);
 
-/// Ranks of graph.transfers, in their order: those that the first nodes use come first. Of this and
-/// the other two: kInvalidArgument for an index that the graph does not have, and for an input that
-/// is not before its node.
+/// Ranks of graph.transfers, in their order: transfers of the first nodes come first. This and the
+/// other two return kInvalidArgument for an unknown index, and for an input that is not before its
+/// node.
 Result<std::vector<std::uint32_t>> layer_ranks(const ModelGraph& graph);
-/// TIC, timing-independent: a transfer comes the sooner, the fewer transfers the smallest
-/// computation needs that waits for it and others (all times count as equal).
+/// TIC, timing-independent: ranks a transfer by the smallest computation that waits for it and
+/// others: the fewer transfers that needs, the sooner (all times count as equal).
 /// Equals share the rank of their first.
 Result<std::vector<std::uint32_t>> tic_ranks(const ModelGraph& graph);
 /// TAC, timing-aware: picks, one after another, the transfer that lets computation and transfers
 /// overlap best. Cost: of the order of transfers squared times nodes.
 Result<std::vector<std::uint32_t>> tac_ranks(const ModelGraph& graph);
 
-/// The same as sources, by the names of the transfers. kInvalidArgument also for a name that occurs
-/// twice.
+/// Sources of these orders, by the names of the transfers. kInvalidArgument also for a name that
+/// occurs twice.
 Result<Order> layer_order(const ModelGraph& graph);
 Result<Order> tic_order(const ModelGraph& graph);
 Result<Order> tac_order(const ModelGraph& graph);
 
-/// An order from observation, for models without a graph: told of every use in the first iteration,
-/// it gives the order for the next ones. Thread: user, one at a time.
+/// An order from observation, for models without a graph: it records every use in the first
+/// iteration, and gives the order for later ones. Thread: user, one at a time.
 class UseRecorder {
  public:
   /// The computation needs the tensor now. Only its first use counts; the name is copied.
   void used(std::string_view tensor);
-  /// Used first, sent first; what has never been used comes last, in order of registration. What is
-  /// recorded later does not change an order that was given.
+  /// Used first, sent first; tensors that were never used come last, in order of registration.
+  /// Later records do not change an order that was returned.
   Order order() const;
 
  private:

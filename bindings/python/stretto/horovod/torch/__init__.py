@@ -3,9 +3,9 @@
 
     import stretto.horovod.torch as hvd
 
-and a script that was written for horovod.torch stays as it is. Start it with `stretto-launch
---workers 2 --servers 2 -- python3 script.py`. What is not there says so when it is called, with the
-reason: Adasum, timelines, a job of some of the workers.
+and a script written for horovod.torch runs unchanged. Start it with `stretto-launch --workers 2
+--servers 2 -- python3 script.py`. Unsupported calls raise an error with the reason: Adasum,
+timelines, a job of some of the workers.
 """
 
 import stretto.torch as _st
@@ -64,29 +64,30 @@ def init(comm=None, process_sets=None):
 
 
 def shutdown():
-    """Leaves the job, after all that is in flight has ended. Happens at exit by itself."""
+    """Leaves the job after all operations in flight have ended. Runs automatically at exit."""
     _handles.forget()
     _process_sets.forget()
     _st.shutdown()
 
 
 def cross_rank():
-    """Which host this is, if each has as many workers."""
+    """The index of this host, if all hosts have the same number of workers."""
     return rank() // local_size()
 
 
 def cross_size():
-    """Hosts, if each has as many workers."""
+    """The number of hosts, if all hosts have the same number of workers."""
     return -(-size() // local_size())
 
 
 def is_homogeneous():
-    """True if the workers can be the same number at each host."""
+    """True if all hosts can have the same number of workers."""
     return size() % local_size() == 0
 
 
 def barrier(process_set=global_process_set):
-    """Returns when every worker, or every one of the set, has called it as often as this one."""
+    """Returns when every worker, or every worker of the set, has called it as often as this
+    worker."""
     _process_sets.check(process_set, "barrier")
     if process_set is global_process_set:
         _st.barrier()
@@ -96,10 +97,10 @@ def barrier(process_set=global_process_set):
 
 @_unfinished.whole("join", always=True)
 def join(device=-1):
-    """For data that is not of the same length everywhere: waits until every worker has called it,
-    and returns the rank of the last. Until then this one takes part in the others' allreduces, and
-    so in the steps of their optimizers, with nothing; allgather, broadcast, alltoall and
-    reducescatter are a Mismatch for them, and calls of a process set that it is in wait for it.
+    """For data of different length per worker: waits until every worker has called it, and returns
+    the rank of the last. Until then this worker takes part in the others' allreduces, and so in
+    their optimizers' steps, with an empty contribution; allgather, broadcast, alltoall and
+    reducescatter raise Mismatch at them, and calls of a process set that contains it wait for it.
     `device` is not used."""
     del device
     _handles.settle()
@@ -107,8 +108,8 @@ def join(device=-1):
 
 
 def broadcast_parameters(params, root_rank, process_set=global_process_set):
-    """Makes a state_dict(), or a list of tensors or (name, tensor), what it is at the worker
-    `root_rank`, at all workers or those of the set. ValueError for anything else."""
+    """Copies a state_dict(), or a list of tensors or (name, tensor), from the worker `root_rank` to
+    all workers or those of the set. ValueError for other values."""
     if not isinstance(params, (dict, list)):
         raise ValueError(f"invalid params of type: {type(params)}")
     _process_sets.check(process_set, "broadcast_parameters")
@@ -119,15 +120,14 @@ def broadcast_parameters(params, root_rank, process_set=global_process_set):
 
 
 def broadcast_optimizer_state(optimizer, root_rank, model=None):
-    """Makes an optimizer's state and options what they are at the worker `root_rank`. `model` is
-    not used."""
+    """Copies an optimizer's state and options from the worker `root_rank`. `model` is not used."""
     del model
     _st.broadcast_optimizer_state(optimizer, root_rank)
 
 
 def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
-    """The object that the worker `root_rank` gives. See stretto.torch.core.objects for what can
-    travel: nothing is unpickled."""
+    """The object of the worker `root_rank`. See stretto.torch.core.objects for the supported types:
+    nothing is unpickled."""
     _process_sets.check(process_set, "broadcast_object")
     if process_set is global_process_set:
         return _st.broadcast_object(obj, root_rank, name)
@@ -135,7 +135,7 @@ def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set
 
 
 def _none_of(name, what):
-    # What Horovod may be built with, and this is not.
+    # Build features of Horovod that Stretto does not have.
     def answer():
         return False
 
@@ -157,7 +157,7 @@ rocm_built = _none_of("rocm_built", "ROCm")
 
 
 def __getattr__(name):
-    # What Horovod's package has beside its calls: still an AttributeError, so that hasattr() tells.
+    # Other names in Horovod's package: still an AttributeError, so that hasattr() works.
     reason = "stretto-launch starts the workers" if name == "run" else "it is not there"
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {reason}")
 

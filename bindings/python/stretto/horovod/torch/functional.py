@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod's calls that give tensors or handles. Through those that wait and make new tensors
-gradients of any order flow, as backward() is made of such calls. It exchanges again, so either
-every worker calls it or none.
+"""Horovod's calls that return tensors or handles. Gradients of any order flow through the calls
+that wait and return new tensors, since backward() consists of such calls. It exchanges again, so
+either every worker calls it or none.
 """
 
 import torch
@@ -30,9 +30,9 @@ def _reduce_work(kind, tensors, outputs, name, op, average, factors, process_set
 
 def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0,
                     postscale_factor=1.0, process_set=global_process_set):
-    """Begins to make the mean, or by `op` Sum, Min, Max or Product, of the tensor over all workers,
-    times prescale_factor before and postscale_factor afterwards, as a new tensor; returns a handle
-    for poll() and synchronize()."""
+    """Starts the mean, or by `op` Sum, Min, Max or Product, of the tensor over all workers, times
+    prescale_factor before and postscale_factor afterwards, into a new tensor; returns a handle for
+    poll() and synchronize()."""
     work = _reduce_work("allreduce", [tensor], None, name, op, average,
                         (prescale_factor, postscale_factor), process_set)
     return handles.begin(process_set, "allreduce", name, handles.first_of(work))
@@ -135,13 +135,13 @@ def grouped_allreduce(tensors, average=None, name=None, compression=Compression.
 
 
 def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
-    """Begins to make the mean or sum of a sparse tensor over all workers; returns a function that
-    waits and returns it. What travels is what is there."""
+    """Starts the mean or sum of a sparse tensor over all workers; returns a function that waits and
+    returns it. Only existing entries are sent."""
     process_sets.check(process_set, "sparse_allreduce")
     op = reductions.chosen(op, None)
     reductions.check_linear(op, "sparse_allreduce",
                             "of sparse tensors there are means and sums only")
-    # One number of each, as only who gives something counts in a mean.
+    # A 1 from each worker, as only contributors count in a mean.
     parts = [tensor._indices().transpose(0, 1).contiguous(), tensor._values(), torch.ones(1)]
     handle = grouped_allgather_async(parts, name=f"{name}.sparse", process_set=process_set)
 
@@ -158,8 +158,8 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
-    """Begins to put the tensors of all workers one after the other along their first dimension, in
-    which they may differ; returns a handle for poll() and synchronize()."""
+    """Starts to concatenate the tensors of all workers along their first dimension, in which they
+    may differ; returns a handle for poll() and synchronize()."""
     process_sets.check(process_set, "allgather")
     work = ops.gather_work("allgather", name, [tensor], process_set)
     return handles.begin(process_set, "allgather", name,
@@ -174,8 +174,8 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
 
 
 class _Allgather(torch.autograd.Function):
-    """The tensors of all workers. The gradient of each is the mean of all workers' gradients of
-    it, as it is in Horovod."""
+    """The tensors of all workers. The gradient of each is the mean of all workers' gradients of it,
+    as in Horovod."""
 
     @staticmethod
     def forward(ctx, kind, name, process_set, *tensors):
@@ -200,8 +200,8 @@ class _Allgather(torch.autograd.Function):
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
-    """The tensors of all workers, one after the other along their first dimension, in which they
-    may differ. Raises Mismatch, at all workers, if types or other dimensions do."""
+    """The tensors of all workers, concatenated along their first dimension, in which they may
+    differ. Raises Mismatch, at all workers, if types or other dimensions differ."""
     process_sets.check(process_set, "allgather")
     return _Allgather.apply("allgather", name, process_set, tensor)[0]
 
@@ -213,8 +213,8 @@ def grouped_allgather(tensors, name=None, process_set=global_process_set):
 
 
 def allgather_object(obj, name=None, process_set=global_process_set):
-    """The list of all workers' objects, by rank. See stretto.torch.core.objects for what can
-    travel: nothing is unpickled."""
+    """The list of all workers' objects, by rank. See stretto.torch.core.objects for the supported
+    types: nothing is unpickled."""
     process_sets.check(process_set, "allgather_object")
     return ops.gather_objects("allgather_object", obj, name or "object", process_set)
 
@@ -223,8 +223,8 @@ def allgather_object(obj, name=None, process_set=global_process_set):
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
-    """Begins to make a new tensor: what `tensor` is at the worker `root_rank`; returns a handle for
-    poll() and synchronize()."""
+    """Starts a broadcast of `tensor` from the worker `root_rank` into a new tensor; returns a
+    handle for poll() and synchronize()."""
     process_sets.check(process_set, "broadcast")
     wire.check(tensor)
     work = ops.broadcast_work(name, tensor.detach().clone(), root_rank, process_set)
@@ -239,8 +239,8 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
 
 
 class _Broadcast(torch.autograd.Function):
-    """What the tensor is at one worker. Its gradient there is the mean of all workers', as it is in
-    Horovod; elsewhere zero."""
+    """The tensor of one worker. Its gradient there is the mean of all workers', as in Horovod;
+    elsewhere zero."""
 
     @staticmethod
     def forward(ctx, tensor, root_rank, name, process_set):
@@ -259,8 +259,8 @@ class _Broadcast(torch.autograd.Function):
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
-    """A new tensor: what `tensor` is at the worker `root_rank`. Raises Mismatch, at all workers, if
-    they differ in type, shape or root."""
+    """A new tensor: `tensor` of the worker `root_rank`. Raises Mismatch, at all workers, if they
+    differ in type, shape or root."""
     process_sets.check(process_set, "broadcast")
     wire.check(tensor)
     return _Broadcast.apply(tensor, root_rank, name, process_set)

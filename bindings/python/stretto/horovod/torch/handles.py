@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges by number, as Horovod's scripts know them. Each begins with a comparison of what the
-workers ask for, as Horovod's do, so that whatever they have in one place of their programs may be
-of another type or shape each time, and is an error at all of them if it differs. What is compared
-first has to be followed by something when that is known, also while the program computes: lanes do
-that, a thread each while they have work.
+"""Exchanges by handle number, as in Horovod's scripts. Each starts with a comparison of the
+workers' requests, as in Horovod, so that a call may use a different type or shape each time, and a
+difference is an error at all workers. The exchange must follow the comparison also while the
+program computes: operation queues do that, with a thread each while they have work.
 """
 
 import collections
@@ -15,31 +14,31 @@ from typing import Dict, Tuple
 from stretto import errors, followers, unfinished
 
 _THREADS = "stretto-horovod"
-_JOIN_S = 1.0  # A lane that takes longer waits for what no longer ends.
+_JOIN_S = 1.0  # A longer wait is for an operation that no longer ends.
 
 
 class Pending:
-    """An exchange that begins when its turn has come. `begin` returns what has wait() and done().
-    Thread: any."""
+    """An exchange that starts when its queue reaches it. `begin` returns an object with wait() and
+    done(). Thread: any."""
 
     def __init__(self, begin):
-        self.place = None  # Lane and kind by which its name is taken, if it has one.
+        self.place = None  # Queue and kind under which its name is taken, if it has one.
         self._begin = begin
         self._begun = threading.Event()
         self._handle = None
         self._error = None
 
     def run(self):
-        """Begins it; called once."""
+        """Starts it; called once."""
         try:
             self._handle = self._begin()
         except BaseException as error:  # pylint: disable=broad-except
-            self._error = error  # Whoever waits for it gets it.
+            self._error = error  # wait() raises it.
         self._begin = None
         self._begun.set()
 
     def wait_until_begun(self):
-        """Waits for its turn, or for what kept it from it."""
+        """Waits until it has started, or failed to."""
         self._begun.wait()
 
     def done(self):
@@ -47,7 +46,7 @@ class Pending:
         return self._begun.is_set() and (self._error is not None or self._handle.done())
 
     def wait(self):
-        """Waits for the end and returns the result. Raises what went wrong."""
+        """Waits for the end and returns the result. Raises its error."""
         self._begun.wait()
         if self._error is not None:
             raise self._error
@@ -55,7 +54,7 @@ class Pending:
 
 
 class Ended:
-    """The handle on something that is there."""
+    """The handle of an available result."""
 
     def __init__(self, result):
         self._result = result
@@ -70,7 +69,7 @@ class Ended:
 
 
 class Mapped:
-    """A handle whose result is made of another's, once. Thread: one at a time."""
+    """A handle whose result is computed once from another handle's. Thread: one at a time."""
 
     def __init__(self, handle, make):
         self._handle = handle
@@ -82,7 +81,7 @@ class Mapped:
         return self._handle is None or self._handle.done()
 
     def wait(self):
-        """Waits, and returns the result: the same each time."""
+        """Waits, and returns the same result each time."""
         if self._handle is not None:
             self._result = self._make(self._handle.wait())
             self._handle = self._make = None
@@ -90,27 +89,26 @@ class Mapped:
 
 
 def mapped(work, make):
-    """The work whose result is made of this one's."""
+    """A handle whose result is computed from this one's."""
     return lambda: Mapped(work(), make)
 
 
 def first_of(work):
-    """The work whose result is the first one of this one's."""
+    """A handle whose result is the first of this one's."""
     return mapped(work, lambda results: results[0])
 
 
 class _Lane:
-    """Begins exchanges one after the other, in the order in which they were asked for. Thread:
-    any."""
+    """Starts exchanges one after another, in the order of the requests. Thread: any."""
 
     def __init__(self):
-        self.last = {}  # Of each kind that has a name the last one, until somebody has its result.
+        self.last = {}  # The last exchange of each named kind, until its result is taken.
         self._lock = threading.Lock()
         self._waiting = collections.deque()
         self._busy = False
 
     def put(self, pending):
-        """Begins it on a thread."""
+        """Starts it on a thread."""
         with self._lock:
             self._waiting.append(pending)
             if self._busy:
@@ -119,7 +117,7 @@ class _Lane:
         self._start()
 
     def take(self, pending):
-        """Begins it here, unless others wait."""
+        """Starts it on this thread, unless others wait."""
         with self._lock:
             is_free = not self._busy
             self._busy = True
@@ -149,8 +147,8 @@ class _Lane:
 
 
 def _join_lanes(now):
-    """Once this worker has left, what lanes wait for has ended, or they stay in native code. A
-    thread that runs code of PyTorch's while the interpreter ends aborts the process."""
+    """Once this worker has left, the operations that queues wait for have ended, or stay in native
+    code. A thread that runs PyTorch code while the interpreter exits aborts the process."""
     if now.has_joined or now.is_child():
         return
     patience = time.monotonic() + _JOIN_S
@@ -161,7 +159,7 @@ def _join_lanes(now):
 
 followers.add(_join_lanes)
 
-# By process set and name, and of what has no name by kind.
+# By process set and name; unnamed exchanges by kind.
 _lanes: Dict[Tuple[int, bool, str], _Lane] = {}
 _lock = threading.Lock()  # Of the lanes.
 _handles: Dict[int, Pending] = {}
@@ -169,8 +167,8 @@ _numbers = itertools.count()
 
 
 def label_of(kind, name):
-    """The label by which workers' calls meet: those of one name, whatever they call by it, so that
-    they are told if that differs; without a name those of one kind."""
+    """The label that matches the workers' calls: calls of the same name, whatever their kind, so
+    that a difference is reported; without a name, calls of the same kind."""
     return f"horovod.{kind}.noname" if name is None else f"horovod.named.{name}"
 
 
@@ -191,7 +189,7 @@ def _lane_of(process_set, kind, name, pending):
 
 
 def _free(pending):
-    # Its name, and its tensors with it.
+    # Releases its name and its tensors.
     if pending.place is None or not pending.done():
         return
     key, kind = pending.place
@@ -204,7 +202,7 @@ def _free(pending):
 
 
 def result_of(pending):
-    """What an exchange that was put on a lane has ended with. Whoever has it frees the name."""
+    """The result of an exchange that was put on a queue. Returning it frees the name."""
     try:
         return pending.wait()
     finally:
@@ -212,7 +210,7 @@ def result_of(pending):
 
 
 def put(process_set, kind, name, work):
-    """Puts an exchange on a lane, and returns it: see result_of(). ValueError if one of that kind
+    """Queues an exchange, and returns it: see result_of(). ValueError if an exchange of that kind
     and name has not ended."""
     pending = Pending(work)
     _lane_of(process_set, kind, name, pending).put(pending)
@@ -220,7 +218,7 @@ def put(process_set, kind, name, work):
 
 
 def begin(process_set, kind, name, work):
-    """The same by number, for poll() and synchronize()."""
+    """As put(), but returns the number for poll() and synchronize()."""
     pending = put(process_set, kind, name, work)
     number = next(_numbers)
     _handles[number] = pending
@@ -228,7 +226,7 @@ def begin(process_set, kind, name, work):
 
 
 def run(process_set, kind, name, work):
-    """Does an exchange, and returns its result."""
+    """Performs an exchange, and returns its result."""
     pending = Pending(work)
 
     @unfinished.whole(kind, always=True)
@@ -265,7 +263,8 @@ def synchronize(handle):
 
 
 def settle():
-    """Waits until all has begun that was asked for. What cannot begin is for who waits for it."""
+    """Waits until all requested exchanges have started. The caller that waits for a failed one gets
+    its error."""
     with _lock:
         named = [pending for lane in _lanes.values() for pending in lane.last.values()]
     for pending in [*_handles.values(), *named]:
@@ -273,14 +272,15 @@ def settle():
 
 
 def forget_set(process_set_id):
-    """Lets go of the names of a process set that was removed."""
+    """Releases the names of a removed process set."""
     with _lock:
         for key in [key for key in _lanes if key[0] == process_set_id]:
             del _lanes[key]
 
 
 def forget():
-    """Lets go of what was begun and never synchronized: of a job that is left."""
+    """Releases exchanges that were started and never synchronized, of a job that this worker
+    leaves."""
     with _lock:
         _lanes.clear()
     _handles.clear()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod's calls as work for lanes: what the workers ask for is compared, then it travels. Without
-a name, exchanges of one kind go together in the order in which workers begin them. Allreduce,
-allgather and broadcast over all workers are tensors with names, as all that stretto.torch does;
-what is of some workers, or has no such tensor, are calls of a group.
+"""Horovod's calls as work for operation queues: the workers' requests are compared, then the data
+is exchanged. Unnamed exchanges of one kind match in the order in which workers start them.
+Allreduce, allgather and broadcast over all workers are named tensors, as in stretto.torch; the
+calls on some of the workers, or without such a tensor, are calls of a group.
 """
 
 import torch
@@ -19,7 +19,7 @@ _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 class _Reduced:
-    """The handle on one tensor of an allreduce, which `finish` makes the result of."""
+    """The handle of one tensor of an allreduce, from which `finish` computes the result."""
 
     def __init__(self, in_flight, output, finish):
         self._in_flight = in_flight
@@ -41,7 +41,7 @@ class _Reduced:
 
 
 class _Group:
-    """The handle on several."""
+    """The handle of several."""
 
     def __init__(self, members):
         self._members = members
@@ -66,14 +66,14 @@ def _ask(kind, name, facts=None):
 
 
 def _on_wire(kind, name, what):
-    # A name has one type there; here it may have another each time.
+    # A name has one type in stretto.torch; here its type may differ each time.
     return f"horovod.{kind}.{name or 'noname'}.{what}"
 
 
 def _rule_of(op, dtype, postscale_factor):
-    # What servers do, and what remains to be done with what they made. As Horovod does it, means
-    # of signed whole numbers are rounded towards zero; in an elastic job, where only servers know
-    # whose contributions are in a round, they are rounded down.
+    # The servers' operation, and the one that remains to be applied to their result. As in Horovod,
+    # means of signed whole numbers are rounded towards zero; in an elastic job, where only servers
+    # know the contributors of a round, they are rounded down.
     if op == Average and dtype in _SIGNED and not session.current().elastic:
         size = session.current().size
         return "sum", lambda tensor: reductions.scaled(tensor.div(size, rounding_mode="trunc"),
@@ -90,8 +90,8 @@ def _facts_of(op, factors):
 
 
 def reduce_work(kind, name, tensors, outputs, op, factors, process_set):
-    """The work of an allreduce of some tensors into others, or themselves, or for None new ones:
-    its handle gives a list. Factors are those before and after."""
+    """The work of an allreduce of some tensors into others, in place, or for None into new tensors:
+    its handle returns a list. Factors are those before and after."""
     for tensor in tensors:
         wire.check(tensor)
     if outputs is None:
@@ -130,8 +130,8 @@ def _reduce_in_set(process_set, ask, sources, outputs, op, postscale_factor):
 
 
 def scatter_work(kind, name, tensors, op, factors, process_set):
-    """The work of a reducescatter of some tensors: its handle gives a list of new ones. ValueError
-    for a tensor without dimensions."""
+    """The work of a reducescatter of some tensors: its handle returns a list of new tensors.
+    ValueError for a tensor without dimensions."""
     for tensor in tensors:
         wire.check(tensor)
         collectives.check_rows(tensor, kind)
@@ -144,8 +144,8 @@ def scatter_work(kind, name, tensors, op, factors, process_set):
 
 
 def alltoall_work(name, tensor, splits, process_set):
-    """The work of an alltoall: its handle gives the tensor and a tensor of how many rows are of
-    each worker. `splits` are numbers, or None."""
+    """The work of an alltoall: its handle returns the tensor and a tensor with the number of rows
+    of each worker. `splits` are numbers, or None."""
     wire.check(tensor)
     collectives.splits_of(tensor, splits, process_set.size())
     ask = _ask("alltoall", name)
@@ -164,8 +164,8 @@ def barrier(process_set):
 
 
 def gather_work(kind, name, tensors, process_set):
-    """The work of an allgather of some tensors: its handle gives a list of (everybody's, rows of
-    each worker)."""
+    """The work of an allgather of some tensors: its handle returns a list of (concatenated tensor,
+    rows of each worker)."""
     sources = []
     for tensor in tensors:
         wire.check(tensor)
@@ -184,7 +184,7 @@ def gather_work(kind, name, tensors, process_set):
 
 
 def check_root(root_rank, process_set):
-    """ValueError unless there is such a worker."""
+    """ValueError unless the root is a valid rank."""
     exchange.check_root(root_rank)
     if process_set is not global_process_set and root_rank not in process_set.ranks:
         raise ValueError(f"the root's rank is {root_rank}, as in the job; the process set has "
@@ -192,7 +192,7 @@ def check_root(root_rank, process_set):
 
 
 def broadcast_work(name, output, root_rank, process_set):
-    """The work of making a tensor what it is at one worker."""
+    """The work of a broadcast from one worker."""
     wire.check(output)
     check_root(root_rank, process_set)
     if process_set is not global_process_set:
@@ -217,7 +217,7 @@ def _broadcast_in_set(ask, output, root_rank, process_set):
 
 
 def broadcast_parameters_in_set(params, root_rank, process_set):
-    """Makes tensors by name what they are at one worker of the set."""
+    """Copies named tensors from one worker of the set to the others."""
     check_root(root_rank, process_set)
     pairs = broadcasting.named_tensors(params)
     for name, tensor in pairs:
@@ -242,7 +242,7 @@ def gather_objects(kind, obj, name, process_set):
 
 
 def broadcast_object_in_set(obj, root_rank, name, process_set):
-    """The object that the worker `root_rank` of the set gives: nobody else gives any bytes."""
+    """The object of the worker `root_rank` of the set; the other workers contribute no bytes."""
     check_root(root_rank, process_set)
     kind, is_root = "broadcast_object", session.current().rank == root_rank
 

@@ -34,14 +34,14 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         optimizer, named_parameters=None, compression=Compression.none,
         backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0, num_groups=0,
         groups=None, sparse_as_dense=False, process_set=global_process_set):
-    """Wraps an optimizer so that all workers train one model, by the means of their gradients, or
-    what else `op` makes of them.
+    """Wraps an optimizer so that all workers train one model, by their gradients reduced by `op`,
+    by default the mean.
 
     gradient_predivide_factor  1, or with op=Average a positive number; the mean is the same, for
                                servers add up 16-bit gradients in 32 bits
     num_groups, groups         checked; which gradients travel together is chosen here
     sparse_as_dense            sparse gradients travel dense in any case, and without it warn of it
-    process_set                whose gradients are meant; who is not in it steps by its own
+    process_set                whose gradients are reduced; workers outside step by their own
     """
     process_sets.check_added(process_set, "DistributedOptimizer")
     op = reductions.chosen(op, None)

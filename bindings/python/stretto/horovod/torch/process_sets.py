@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horovod's process sets: some of the workers, by rank. All workers add them, in the same order,
-and those that are in one exchange among themselves.
+and the members of a set exchange among themselves.
 """
 
 import collections.abc
@@ -14,7 +14,7 @@ from stretto.torch.core import agreement
 
 
 class ProcessSet:
-    """The workers of some ranks. It can be used once it was given to init() or add_process_set();
+    """The workers of some ranks. Usable after init() or add_process_set() has added it;
     `process_set_id` is None before, and after remove_process_set()."""
 
     process_set_id: Optional[int] = None
@@ -37,8 +37,8 @@ class ProcessSet:
         return None if self.ranks is None else session.current().rank in self.ranks
 
     def rank(self):
-        """This worker's place among those of the set; None if that cannot be used. ValueError for a
-        worker that is not in it."""
+        """This worker's rank within the set; None if the set cannot be used. ValueError for a
+        worker outside it."""
         if self.process_set_id is None:
             return None
         if not self.included():
@@ -46,11 +46,12 @@ class ProcessSet:
         return self.ranks.index(session.current().rank)
 
     def size(self):
-        """Workers in the set; None if that cannot be used."""
+        """Workers in the set; None if the set cannot be used."""
         return None if self.process_set_id is None else len(self.ranks)
 
     def group(self):
-        """The workers of the set as those that make calls together. Who is not in it has none."""
+        """The workers of the set as a group for collective calls; None for a worker outside the
+        set."""
         return self._group
 
     def __str__(self):
@@ -59,7 +60,7 @@ class ProcessSet:
 
 
 class _All(ProcessSet):
-    """All workers, as many as there are."""
+    """All current workers."""
 
     process_set_id = 0
 
@@ -73,7 +74,7 @@ class _All(ProcessSet):
 
     @ranks.setter
     def ranks(self, ranks):
-        del ranks  # As many as there are.
+        del ranks  # The current ranks.
 
     def included(self):
         """True."""
@@ -88,8 +89,8 @@ class _All(ProcessSet):
         return session.current().size
 
     def group(self):
-        """All workers. Raises Unsupported in an elastic job. Waits for the others the first
-        time."""
+        """All workers. Raises Unsupported in an elastic job. The first call waits for the
+        others."""
         return groups.of_all()
 
 
@@ -126,8 +127,8 @@ def check(process_set, operation):
 
 def add_process_set(process_set):
     """Adds a ProcessSet, or the set of some ranks, and returns it. All workers call it with the
-    same ranks, also those that are not in it; Mismatch at all of them if not. ValueError for a
-    set that is there, or has no or unknown ranks, Unsupported in an elastic job."""
+    same ranks, also those outside the set; Mismatch at all of them if not. ValueError for a set
+    that exists already, or has no or unknown ranks; Unsupported in an elastic job."""
     global _count
     added = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
     now = session.current()
@@ -148,8 +149,8 @@ def add_process_set(process_set):
 
 
 def remove_process_set(process_set):
-    """Lets go of a set that was added; all workers call it. Returns whether it was there; the set
-    of all workers stays. TypeError for what is no ProcessSet."""
+    """Removes a set; all workers call it. Returns whether the set existed; the set of all workers
+    stays. TypeError for a value other than a ProcessSet."""
     _check_type(process_set)
     if process_set.process_set_id is None or process_set is global_process_set:
         return False
@@ -167,7 +168,7 @@ def _agree(operation, ranks):
 
 
 def forget():
-    """Of a job that is left."""
+    """Forgets the sets of a job that this worker leaves."""
     global _count
     for each in _added.values():
         each.process_set_id = each._group = None

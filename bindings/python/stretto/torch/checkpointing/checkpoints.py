@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of a program: what its wrapped optimizers and modules train, what was made alike by a
-broadcast, states of stretto.torch.elastic, and what it attaches itself, in one cut with what
-servers hold. Each worker writes a part of what all workers have alike. A checkpoint is tensors by
-name, and one description of them, which is no pickle.
+"""Checkpoints of a program: the state of wrapped optimizers and modules, broadcast tensors, states
+of stretto.torch.elastic, and the program's attachments, in a consistent cut with the servers'
+state. Each worker writes a stripe of the replicated state. A checkpoint is named tensors, and one
+description of them, which is no pickle.
 """
 
 import operator
@@ -21,9 +21,9 @@ from stretto.torch.elastic import healing, newcomers, owners
 _DESCRIPTION = "stretto.torch"
 _PREFIX = "attached/"
 _STATE = "state "
-_MOST_FAILURES = 3  # In a row, of which the last one raises.
+_MOST_FAILURES = 3  # In a row; the last one raises.
 _MOST_NAME = 1000
-_MADE_ALIKE = "tensors/"  # Of what newcomers.Training describes.
+_MADE_ALIKE = "tensors/"  # Tensors described by newcomers.Training.
 _SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
     (r"^tensors/(trained (apart)?0/|trained module1/|model 0/|Parameter\.(module1/)?)", ""),
     ("^tensors/trained (apart|module)?([0-9]+)/(optimizer[0-9]+/)?", r"model\2/"),
@@ -37,35 +37,35 @@ _SHORTER = tuple((re.compile(pattern), shorter) for pattern, shorter in (
      r"optimizer\2/")))
 _SCOPE = re.compile("^(optimizer|module)[0-9]+/")
 _IS_OUTER = re.compile("apart/[0-9]+/outer/")
-# What is wrong with the program or the job, and not with a disk.
+# Errors of the program or the job, and not of a disk.
 _RAISED = (errors.Mismatch, errors.Cancelled, errors.ServerLost, errors.SchedulerLost,
            errors.UsedAfterFork)
 
 
 class Restored(NamedTuple):
-    """The checkpoint that a job goes on from; false if it has begun anew."""
+    """The checkpoint that a job restarts from; false if it started fresh."""
 
     number: int  # In its folder.
-    step: int  # As checkpoint() was told.
+    step: int  # The argument of checkpoint().
 
     def __bool__(self) -> bool:
         return self.number != 0
 
 
 class RandomStates:
-    """The states of the random numbers of Python, NumPy and PyTorch in this process, to be
-    attached: `st.attach("random", st.RandomStates())`."""
+    """The random states of Python, NumPy and PyTorch in this process, to attach:
+    `st.attach("random", st.RandomStates())`."""
 
     _stretto_of_each = True
 
     def state_dict(self) -> Dict[str, Any]:
-        """As they are now."""
+        """The current states."""
         return {"python": random.getstate(), "numpy": numpy.random.get_state(),
                 "torch": torch.get_rng_state(),
                 "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """They go on there. States of GPUs that are not here are left out."""
+        """Restores the states. States of GPUs that are absent here are skipped."""
         random.setstate(state["python"])
         numpy.random.set_state(state["numpy"])
         torch.set_rng_state(state["torch"])
@@ -74,20 +74,20 @@ class RandomStates:
 
 
 class _Given:
-    # Attachments, as the C++ worker takes them, and the memory that they are in.
+    # Attachments, in the form that the C++ worker takes, and their memory.
 
     def __init__(self):
         self.tuples = []
         self._memory = []
 
     def add(self, name, tensor, held, dtype=None, shape=""):
-        """The tensor's memory as it is, or a copy on the CPU."""
+        """Adds the tensor's own memory, or a copy on the CPU."""
         flat = healing.flat(tensor).to("cpu")
         self._memory.append(flat)
         self.tuples.append((name, *wire.place_of(flat), held, dtype, shape))
 
     def add_object(self, name, value, held):
-        """What encodes it. TypeError for what cannot be encoded."""
+        """Adds an encoded object. TypeError for a value that cannot be encoded."""
         self.add(name, torch.frombuffer(bytearray(_encoded(name, value)), dtype=torch.uint8), held)
 
 
@@ -101,7 +101,7 @@ def _encoded(name, value):
 
 
 def _name_of(path):
-    # What the tensor there is called in a checkpoint: a parameter as in a state_dict().
+    # The name of the tensor there in a checkpoint: a parameter as in a state_dict().
     for pattern, shorter in _SHORTER:
         path = pattern.sub(shorter, path)
     return path
@@ -120,8 +120,8 @@ def _names(paths):
 
 
 def _held(path, frozen):
-    # Who holds the tensor there.
-    if path.startswith("apart/"):  # Outer values are the same at all, after finish().
+    # The workers that hold the tensor there.
+    if path.startswith("apart/"):  # Outer values are equal everywhere after finish().
         return "alike" if _IS_OUTER.match(path) else "each"
     if not path.startswith(_MADE_ALIKE):
         return "alike"
@@ -130,7 +130,7 @@ def _held(path, frozen):
 
 
 def _besides(now):
-    # (key, tensor) of what the models have besides parameters that are trained.
+    # (key, tensor) of the models' tensors other than trained parameters.
     exchanges = [*(each._stretto_exchange for each in _wrapped(now)),
                  *(each for each in (one() for one in now.modules) if each is not None)]
     return [(f"model {index}/{name}", tensor) for index, each in enumerate(exchanges)
@@ -138,7 +138,7 @@ def _besides(now):
 
 
 def _facts(now):
-    # What must be the same of each optimizer: its kind, and what is in which group.
+    # Facts that must match for each optimizer: its kind, and the members of its groups.
     return [[type(each._stretto_original).__name__,
              sorted(sorted(group["params"])
                     for group in broadcasting.state_by_label(each)["param_groups"])]
@@ -146,7 +146,7 @@ def _facts(now):
 
 
 def _gather(now, given):
-    # What is trained, and what was made alike. What optimizers in modes apart remember differs.
+    # The trained parameters and broadcast tensors. The state of optimizers in other modes differs.
     besides = _besides(now)
     training = newcomers.Training(now, may_heal=False, besides=_detached(besides))
     described, tensors = training.described()
@@ -182,7 +182,7 @@ def _wrapped(now):
 
 
 def _warn_of_twins(kind, wrapped):
-    # Of some (type, exchange): the order of wrapping alone says which of them a state is of.
+    # Several of one (type, exchange) are told apart only by the order of wrapping.
     trained = [(name, {(_SCOPE.sub("", label), agreement.fact_of(parameter))
                        for parameter, label in exchange.names.items()})
                for name, exchange in wrapped]
@@ -208,20 +208,20 @@ def _check(now, operation):
 
 
 def checkpoint(step: int, wait: bool = True) -> bool:
-    """Saves all that this job consists of, as it is now: the parameters and states of wrapped
-    optimizers and modules, tensors that were broadcast (such as buffers: those of rank 0), states
-    of stretto.torch.elastic, what was attached, and what servers hold. All workers call it between
-    the same steps, with the same `step`, which the program goes on from later. It returns when the
+    """Saves the current state of this job: the parameters and states of wrapped optimizers and
+    modules, tensors that were broadcast (such as buffers: those of rank 0), states of
+    stretto.torch.elastic, attachments, and the servers' state. All workers call it between the same
+    steps, with the same `step`, from which the program resumes later. It returns when the
     checkpoint is complete in the job's folder (stretto-launch --checkpoint DIR) and on its device.
 
-    Returns False, at all workers alike and with a warning, if it could not be written: training
-    can go on, and earlier checkpoints are as they were. The third time in a row raises why. False
-    as well, with a warning once, in a job that has no folder. Mismatch where workers are at
-    different places. TypeError if a state holds objects that cannot be
-    saved: nothing is pickled. It calls finish() of each wrapped optimizer.
+    Returns False, at all workers and with a warning, if it could not be written: training can
+    continue, and earlier checkpoints are unchanged. The third failure in a row raises. Also False,
+    with one warning, in a job without a folder. Mismatch if workers are at different steps.
+    TypeError if a state holds objects that cannot be saved: nothing is pickled. It calls finish()
+    of each wrapped optimizer.
 
-    wait   False: it returns when all is copied that this worker writes, and the rest goes on
-           meanwhile. True, if that has begun; what comes of it the next call says, or the end
+    wait   False: it returns once this worker's data is copied, and writes in the background. True,
+           if that has started; the next call, or the end, reports the result
     """
     now = session.current()
     number = _step_of(step)
@@ -229,10 +229,10 @@ def checkpoint(step: int, wait: bool = True) -> bool:
 
 
 def checkpoint_if_due(step: int) -> bool:
-    """checkpoint(step), if one is due by the clock: so long after the last one was begun as
-    stretto-launch --checkpoint-every says (60 s without). All workers call it after each of their
-    steps, with the same steps, which grow; while none is due that costs a microsecond. It does not
-    wait until it is written. True, at all workers alike, if one was begun."""
+    """checkpoint(step), if one is due by the clock: the interval of stretto-launch
+    --checkpoint-every (60 s without) after the start of the last one. All workers call it after
+    each step, with the same, increasing steps, at the cost of a microsecond. It does not wait for
+    the write. True, at all workers alike, if one was started."""
     now = session.current()
     number = _step_of(step)
     if now.alone or not keeping.core(now).due(number):
@@ -273,13 +273,13 @@ def _saved(now, step, wait):
                 raise
             returning.come_again(error)
         if session.current() is not now:
-            return False  # This worker was lost, and has come again.
+            return False  # This worker was lost, and has rejoined.
         _gather(now, given)
         for index, state in enumerate(kept.states):
             given.add_object(f"{_STATE}{index}", state.saved(), "first")
         for name, (one, each) in kept.attached.items():
             given.add_object(_PREFIX + name, keeping.state_of(one), "each" if each else "first")
-    else:  # If the others have one, this worker's part fails, which all hear.
+    else:  # If the others have one, this worker's part fails, and all are told.
         given.add_object(_DESCRIPTION, {}, "each")
     with now.pause("checkpoint"):
         return _outcome(kept, step, lambda: _written(now, step, given, wait))
@@ -298,7 +298,7 @@ def _written(now, step, given, wait):
 
 
 def _outcome(kept, step, call):
-    # True if the call raised nothing, or else what the program can go on with.
+    # True if the call raised nothing, else the error after which the program can continue.
     try:
         call()
     except errors.Unsupported:  # The job has no folder.
@@ -317,23 +317,23 @@ def _outcome(kept, step, call):
 
 
 def restored() -> Restored:
-    """The checkpoint that this job goes on from: its number and step, both 0, and false, if the
-    job has begun anew."""
+    """The checkpoint that this job restarts from: its number and step, both 0, and false, if the
+    job started fresh."""
     now = session.current()
     return Restored(0, 0) if now.place.alone else Restored(*keeping.core(now).restored)
 
 
 @unfinished.whole("restore", always=True)
 def restore() -> int:
-    """Makes this program what it was at the checkpoint that its job goes on from, and returns the
-    step of that; 0 if the job has begun anew. All workers call it once, before the first step, when
-    models and optimizers have been wrapped and broadcast. What was attached gets its state back;
-    states of stretto.torch.elastic too, before their sync().
+    """Restores this program from the checkpoint that its job restarts from, and returns the step of
+    that; 0 if the job started fresh. All workers call it once, before the first step, when models
+    and optimizers have been wrapped and broadcast. Attachments get their state back; states of
+    stretto.torch.elastic too, before their sync().
 
-    Mismatch if this program trains something else than what was saved; InvalidArgument if it is
-    called again, which would undo the steps since. A worker that comes into a job while that runs
-    gets everything from the others, and nothing from here: its step has to be in a TorchState, or
-    this is InvalidArgument in a job with checkpoints, and 0 in a job without."""
+    Mismatch if this program trains a different model than the saved one; InvalidArgument if it is
+    called again, which would undo the steps since. A worker that joins a running job gets
+    everything from the others, and nothing from here: its step has to be in a TorchState, or this
+    is InvalidArgument in a job with checkpoints, and 0 in a job without."""
     now = session.current()
     kept = keeping.of(now)
     if kept.has_restored:
@@ -358,7 +358,7 @@ def restore() -> int:
 
 
 class _Reading:
-    # From the checkpoint that the job goes on from.
+    # From the checkpoint that the job restarts from.
 
     def __init__(self, now):
         self._now = now
@@ -367,7 +367,7 @@ class _Reading:
         self._found = {(each.name, each.rank): each for each in self._core.attached()}
 
     def all(self):
-        """Whatever is there, for what is here."""
+        """All saved state that this program has objects for."""
         told = self._object(_DESCRIPTION, is_shared=True)
         if told is not None:
             self._fill_checked(told)
@@ -391,7 +391,7 @@ class _Reading:
                          "call attach() before restore(), or it is lost with the next checkpoints")
 
     def attached(self, name, one):
-        """Gives what was attached its state, if it is there."""
+        """Loads the saved state of an attachment, if the checkpoint has it."""
         saved = self._object(_PREFIX + name)
         if saved is None:
             return
@@ -402,8 +402,8 @@ class _Reading:
                                   operation="restore") from error
 
     def _find(self, name, is_each=True, is_shared=False):
-        # Of this worker, or of all; None: there is none. `is_shared`: that of the first serves
-        # where there are more workers than there were.
+        # Of this worker, or of all; None if absent. `is_shared`: with more workers than before, the
+        # others get that of the first.
         own = [self._now.present_rank] if is_each else []
         for rank in (*own, -1, *([0] if is_shared else [])):
             if (name, rank) in self._found:
@@ -423,7 +423,7 @@ class _Reading:
                                    f"{error}", operation="restore") from error
 
     def _fill_checked(self, saved):
-        # It may be of another program, such as a test of somebody's.
+        # It may be from another program, such as a user's test.
         if not isinstance(saved, dict) or saved.get("format") != 1:
             raise errors.Unsupported(
                 f"checkpoint {self._number} was made by a later version of Stretto, or is none of "
@@ -462,7 +462,7 @@ class _Reading:
         training.load_apart(told, training.fill(told, templates))
 
     def _tell_missing(self, theirs, mine):
-        # Of what is not trained: that may be another one each time.
+        # Of untrained tensors: these may differ between runs.
         for keys, words in ((theirs - mine, "is not here, and left out: broadcast it before "
                              "restore()"),
                             (mine - theirs, "was not saved, and stays as it is")):
@@ -474,14 +474,14 @@ class _Reading:
 
 
 def attach(name: str, kept: Any, each: Optional[bool] = None) -> None:
-    """What `kept.state_dict()` returns is in the checkpoints to come under this name, and after
-    restore() `kept.load_state_dict()` gets it: for schedules of learning rates, scales of losses,
-    samplers, readers, random states (RandomStates), or an object of your own. In an attachment may
-    be numbers, text, bytes, tensors, arrays, and lists, tuples, sets and dicts of them.
+    """Later checkpoints contain the result of `kept.state_dict()` under this name, and restore()
+    passes it to `kept.load_state_dict()`: for schedules of learning rates, scales of losses,
+    samplers, readers, random states (RandomStates), or an object of your own. An attachment may
+    contain numbers, text, bytes, tensors, arrays, and lists, tuples, sets and dicts of them.
 
-    each   every worker has a state of its own, as readers and random states do. Otherwise that of
-           rank 0 is saved, and all get it. None: as the object is. Where there are more workers
-           than there were some find none, and keep what they have
+    each   every worker has its own state, as readers and random states do. Otherwise that of rank 0
+           is saved, and all get it. None: as the object says. With more workers than before, some
+           find none and keep their own
     """
     if isinstance(kept, type) or not all(callable(getattr(kept, method, None))
                                          for method in ("state_dict", "load_state_dict")):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own DistributedDataParallel over backend "stretto", for checkpoints. Nobody tells which
-modules a program wraps so: they are looked for among all objects when a checkpoint is made or read.
-From then on they are among a session's modules as stretto.torch's own are.
+"""PyTorch's own DistributedDataParallel over backend "stretto", for checkpoints. PyTorch has no
+list of wrapped modules, so they are searched among all objects at a checkpoint or restore. From
+then on they are among a session's modules, like those of stretto.torch.
 """
 
 import gc
@@ -18,10 +18,10 @@ _known: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
 class Exchanged:
-    """One of them, with what a session wants to know of an exchange: what its parameters are called
-    at all workers. They have agreed on nothing besides.
+    """Such a module, with the interface of an exchange: the names of its parameters at all workers.
+    The workers have agreed only on those.
 
-    parameters  (name, parameter) of those that are trained
+    parameters  (name, parameter) of the trained parameters
     number      of the module, from 1: the same at all workers
     """
 
@@ -34,12 +34,12 @@ class Exchanged:
         return parameter in self.names
 
     def follow_others(self, known):
-        """There is nothing to follow."""
+        """Has no other state to follow."""
 
 
 def find(now, operation):
-    """Adds those that are new to the session. Unsupported where what they train is not alike at all
-    workers, or cannot be told apart."""
+    """Adds new modules to the session. Unsupported if workers train different parameters in them,
+    or they cannot be told apart."""
     backend = sys.modules.get(_BACKEND)
     if backend is None or now.alone:
         return
@@ -73,7 +73,7 @@ def _trained(module):
 
 
 def _in_order(wrapped, operation):
-    # (what it trains, module): objects have no order that is the same everywhere.
+    # (trained parameters, module): objects have no order that is the same everywhere.
     pairs = sorted(((_signature(each), each) for each in wrapped), key=lambda pair: pair[0])
     for (first, _), (second, _) in zip(pairs, pairs[1:]):
         if first == second:

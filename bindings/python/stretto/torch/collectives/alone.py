@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of one: every call ends at once, and is a copy at most. It has the calls of
+"""A group of one: every call ends immediately, and is at most a copy. It has the calls of
 _core.Group."""
 
 import ctypes
@@ -21,27 +21,27 @@ class Alone:
     ranks = (0,)
 
     def barrier(self, priority):
-        """Ends at once."""
+        """Ends immediately."""
         del priority
         return done.Done()
 
     def all_reduce(self, dtype, source, target, op, priority, owner):
-        """What is made of one number is that number."""
+        """A reduction of one value is that value."""
         del dtype, op, priority, owner
         return _copied(source, target)
 
     def reduce(self, dtype, source, target, root, op, priority, owner):
-        """The same."""
+        """As all_reduce()."""
         del dtype, root, op, priority, owner
         return _copied(source, target)
 
     def reduce_scatter(self, dtype, source, target, op, priority, owner):
-        """The same."""
+        """As all_reduce()."""
         del dtype, op, priority, owner
         return _copied(source, target)
 
     def broadcast(self, data, root, priority, owner):
-        """Ends at once."""
+        """Ends immediately."""
         del data, root, priority, owner
         return done.Done()
 
@@ -66,10 +66,10 @@ class Alone:
         return _copied(source, target)
 
     def send(self, source, to, tag, priority, owner):
-        """There is nobody to send to."""
+        """Fails: there is no peer to send to,"""
         del source, to, tag, priority, owner
         raise errors.InvalidArgument("a group of one has nobody to send to, or to receive from")
 
     def receive(self, target, from_, tag, priority, owner):
-        """Nor to receive from."""
+        """nor to receive from."""
         self.send(target, from_, tag, priority, owner)

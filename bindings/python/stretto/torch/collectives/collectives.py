@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in the calls of a Group: reductions, rows of all members, rows for each member. Each
-begins by a meeting, in which it waits for the others; what travels then is a Call.
+"""Tensors in the calls of a Group: reductions, rows of all members, rows for each member. Each call
+starts with a rendezvous, in which it waits for the others; the data exchange is a Call.
 
-Rows may be as many or as few at each member as it likes, none too. What is only moved travels as
-bytes, so that every type can; what is reduced does in its own type or in a wider one.
+Members may have different numbers of rows, also none. Data that is only moved travels as bytes, so
+that all types are supported; reductions use the tensor's own type or a wider one.
 """
 
 import math
@@ -18,13 +18,13 @@ from stretto.torch.collectives.groups import Ask, Call, Group
 from stretto.torch.collectives.meetings import PRIORITY
 
 REDUCTIONS = ("sum", "mean", "min", "max", "product")
-_NO_OBJECT = b"\0"  # What no object is encoded as.
+_NO_OBJECT = b"\0"  # Encoding of a missing object.
 _HALVES = (torch.float16, torch.bfloat16)
 _WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool}
 
 
 def described(tensors, rows=True):
-    """What tensors are, as facts; unless `rows`, whatever their first dimensions are."""
+    """Facts of the tensors; their first dimensions only if `rows`."""
     if rows:
         return {f"tensor {at}": agreement.fact_of(tensor) for at, tensor in enumerate(tensors)}
     return {f"tensor {at}": f"{wire.type_name(tensor)}[rows"
@@ -33,8 +33,7 @@ def described(tensors, rows=True):
 
 
 def _kind_for(tensor, rule):
-    # In which type it is added up, and what becomes of the sum: halves are added up in 32 bits, and
-    # means of whole numbers in 64.
+    # The type for sums: halves are added up in 32 bits, and means of whole numbers in 64.
     if rule == "mean" and tensor.dtype in _WHOLE:
         return torch.int64
     if rule in ("sum", "mean") and tensor.dtype in _HALVES:
@@ -47,14 +46,14 @@ def _reduced_by(rule):
 
 
 def _result_of(flat, tensor, shape, rule, size):
-    # Means of whole numbers are rounded towards zero, as Horovod's are.
+    # Means of whole numbers are rounded towards zero, as in Horovod.
     if rule == "mean":
         flat = flat / size if flat.is_floating_point() else flat.div(size, rounding_mode="trunc")
     return flat.view(shape).to(device=tensor.device, dtype=tensor.dtype)
 
 
 def begin_reduce(group: Group, ask: Ask, tensors: Sequence[torch.Tensor], rule: str) -> Call:
-    """Reductions of the members' tensors: a list of new ones, the same bits at all members."""
+    """Reductions of the members' tensors: a list of new ones, bit-identical at all members."""
     flats = [tensor.detach().to("cpu", _kind_for(tensor, rule), copy=True).reshape(-1)
              for tensor in tensors]
 
@@ -82,8 +81,8 @@ def check_rows(tensor: torch.Tensor, operation: str) -> None:
 
 
 def with_rows(gradient: torch.Tensor, rows: int) -> torch.Tensor:
-    """The gradient of a tensor of so many rows, of which the last may have gone nowhere: theirs is
-    zero."""
+    """The gradient of a tensor with `rows` rows; its last rows may have no receiver, and get
+    zeros."""
     left = rows - gradient.shape[0]
     if left == 0:
         return gradient
@@ -91,15 +90,15 @@ def with_rows(gradient: torch.Tensor, rows: int) -> torch.Tensor:
 
 
 def rows_by_member(rows: int, size: int) -> List[int]:
-    """How many of the rows each of so many members gets: as many as the others, and of what is left
-    the first ones one each."""
+    """The number of rows of each of `size` members: equal parts, and the remainder one each to the
+    first members."""
     return [rows // size + (at < rows % size) for at in range(size)]
 
 
 def begin_reduce_scatter(group: Group, ask: Ask, tensors: Sequence[torch.Tensor],
                          rule: str) -> Call:
-    """Of the reductions of the members' tensors, which have one dimension at least, this member's
-    rows by rows_by_member(): a list of new tensors."""
+    """This member's rows, by rows_by_member(), of the reductions of the members' tensors, which
+    have at least one dimension: a list of new tensors."""
     pieces = [_scattered(group, tensor, rule) for tensor in tensors]
 
     def call(core, everybody):
@@ -123,7 +122,7 @@ def begin_reduce_scatter(group: Group, ask: Ask, tensors: Sequence[torch.Tensor]
 
 
 def _scattered(group, tensor, rule):
-    # Blocks for all members, of as many rows each, and room for this one's.
+    # Equal blocks of rows for all members, and space for this member's block.
     source = tensor.detach().to("cpu", _kind_for(tensor, rule)).contiguous()
     counts = rows_by_member(source.shape[0], group.size)
     blocks = source
@@ -135,8 +134,8 @@ def _scattered(group, tensor, rule):
 
 
 def begin_gather(group: Group, ask: Ask, tensors: Sequence[torch.Tensor]) -> Call:
-    """The members' tensors, one after the other along their first dimension, in which they may
-    differ: a list of (everybody's, rows of each member)."""
+    """The members' tensors, concatenated along their first dimension, in which they may differ: a
+    list of (concatenated tensor, rows of each member)."""
     sources = [tensor.detach().to("cpu").contiguous() for tensor in tensors]
     found = []
 
@@ -168,7 +167,7 @@ def _begin_rows(core, source, target, rows):
 
 
 def begin_broadcast(group: Group, ask: Ask, tensors: Sequence[torch.Tensor], root: int) -> Call:
-    """The tensors that the worker of rank `root` in the job has, who is a member: new ones."""
+    """New tensors: those of the worker of rank `root` in the job, which is a member."""
     sources = [tensor.detach().to("cpu", copy=True).contiguous() for tensor in tensors]
     member = group.ranks.index(root)
 
@@ -185,8 +184,8 @@ def begin_broadcast(group: Group, ask: Ask, tensors: Sequence[torch.Tensor], roo
 
 def begin_all_to_all(group: Group, ask: Ask, tensor: torch.Tensor,
                      splits: Optional[Sequence[int]]) -> Call:
-    """Rows for each member, by number: as many as `splits` says, or the same for each. The result
-    is (the rows that the others have for this one, one after the other; how many of each)."""
+    """Rows for each member, by number: as in `splits`, or equally many for each. The result is (the
+    rows received from all members, concatenated; the number from each)."""
     splits = splits_of(tensor, splits, group.size)
     source = tensor.detach().narrow(0, 0, sum(splits)).to("cpu").contiguous()
     width = math.prod(source.shape[1:]) * source.element_size()
@@ -212,7 +211,7 @@ def begin_all_to_all(group: Group, ask: Ask, tensor: torch.Tensor,
 
 
 def whole_numbers(splits: Iterable[Any]) -> List[int]:
-    """Numbers of rows, of any type of whole numbers. InvalidArgument if they are none."""
+    """Numbers of rows, of any integer type. InvalidArgument for others."""
     try:
         return [operator.index(rows) for rows in splits]
     except TypeError as error:
@@ -221,8 +220,8 @@ def whole_numbers(splits: Iterable[Any]) -> List[int]:
 
 
 def splits_of(tensor: torch.Tensor, splits: Optional[Sequence[int]], size: int) -> List[int]:
-    """How many rows go to each member; what is left goes nowhere. InvalidArgument if those are more
-    than there are."""
+    """The number of rows for each member; the remainder is not sent. InvalidArgument if they exceed
+    the tensor's rows."""
     check_rows(tensor, "alltoall")
     rows = tensor.shape[0]
     if splits is None:
@@ -260,14 +259,14 @@ def gather_objects(group: Group, ask: Ask, obj: object) -> List[object]:
 
 
 def objects_by(gather, obj, operation, ranks=None):
-    """The list of everybody's objects, by what makes (everybody's rows, numbers of rows) of a
-    tensor of bytes. `ranks` are those who gather; None: all. See stretto.torch.core.objects for
-    what can travel: nothing is unpickled."""
+    """The list of all members' objects; `gather` makes (concatenated rows, numbers of rows) of a
+    tensor of bytes. `ranks` are the members; None: all. See stretto.torch.core.objects for the
+    supported types: nothing is unpickled."""
     data, wrong = b"", None
     try:
         data = objects.encode(obj)
     except TypeError as error:
-        wrong = error  # The others wait for something: they are told first.
+        wrong = error  # The other members wait: send the error first.
     everybody, rows = gather(torch.frombuffer(bytearray(data or _NO_OBJECT), dtype=torch.uint8))
     if wrong is not None:
         raise wrong
@@ -277,4 +276,4 @@ def objects_by(gather, obj, operation, ranks=None):
         raise errors.InvalidArgument(
             f"the object of worker {at if ranks is None else ranks[at]} cannot be gathered; its "
             "own error says why", operation=operation)
-    return [objects.decode(piece) for piece in pieces if piece]  # Of who is lost there is none.
+    return [objects.decode(piece) for piece in pieces if piece]  # A lost worker's piece is empty.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some workers of a job, who make calls together: those of a C++ group (stretto/group.h), in
-whatever order each of them asks for them.
+"""Some workers of a job, for collective calls: a C++ group (stretto/group.h), whose members may
+make calls in different orders.
 
-A C++ group wants its calls in one order at all members. Here calls have labels, and each begins
-with a meeting under its label (meetings.py): every member tells the first one what it calls; the
-first one answers with what all have said, and with a number. In the order of these numbers all
-members make the calls. (Horovod's coordinator, Sergeev and Del Balso, arXiv 1802.05799, orders its
-calls for the same reason.)
+A C++ group needs its calls in one order at all members. Here calls have labels, and each starts
+with a rendezvous under its label (meetings.py): every member sends its request to the first member,
+which answers with all requests, and with a number. All members make the calls in the order of these
+numbers. (Horovod's coordinator, Sergeev and Del Balso, arXiv 1802.05799, orders its calls for the
+same reason.)
 
 After any error but a disagreement members may not have made the same calls, so the group fails at
 all of them.
@@ -25,11 +25,11 @@ from stretto.torch.collectives.meetings import Meetings, as_failure
 
 
 class Ask(NamedTuple):
-    """What a member calls.
+    """A member's request.
 
-    label      matches it with the others' calls: of one label they come in one order
-    operation  for errors: what the user called
-    facts      what must be the same at all members, as texts by text
+    label      matches it with the others' calls; calls of one label have one order
+    operation  for errors: the user's call
+    facts      must be equal at all members; texts by text
     """
 
     label: str
@@ -38,8 +38,8 @@ class Ask(NamedTuple):
 
 
 class Call:
-    """A call that has begun: some tickets, and what makes a result of what has come. Thread: one
-    at a time."""
+    """A call that has started: some tickets, and a function that makes its result of the data
+    received. Thread: one at a time."""
 
     def __init__(self, tickets, finish):
         self._tickets = tickets
@@ -51,7 +51,7 @@ class Call:
         return all(ticket.done() for ticket in self._tickets)
 
     def wait(self):
-        """Waits for the end, and returns the result. Raises what went wrong."""
+        """Waits for the end, and returns the result. Raises its error."""
         for ticket in self._tickets:
             ticket.wait()
         if self._finish is not None:
@@ -61,11 +61,11 @@ class Call:
 
 
 class Group:
-    """Some workers of a job of fixed size, by their ranks; none given: all. Each of them makes it,
-    with the same ranks, and of the same ranks in the same order; that waits for all of them. Raises
-    InvalidArgument unless these are ranks and this worker's is among them, Unsupported in elastic
-    jobs. Once a call has failed by anything but a Mismatch of its meeting, later ones are refused
-    at all members, by an error of the same kind. Thread: any."""
+    """Some workers of a job of fixed size, by their ranks; none given: all. Each member creates it,
+    with the same ranks; groups of the same ranks in the same order. The constructor waits for all
+    members. Raises InvalidArgument unless these are ranks that include this worker's, Unsupported
+    in elastic jobs. Once a call has failed by anything but a Mismatch of its meeting, later ones
+    are refused at all members, by an error of the same kind. Thread: any."""
 
     def __init__(self, ranks: Optional[Sequence[int]] = None):
         now = session.current()
@@ -87,14 +87,14 @@ class Group:
         self._meetings = Meetings(self._core, self.ranks)
         self._changed = threading.Condition()
         self._meeting: Set[str] = set()  # Labels.
-        self._turn = 0  # The number of the call that is next here.
+        self._turn = 0  # The number of this member's next call.
         self._failed: Optional[errors.Error] = None
 
     def begin(self, ask: Ask, told: Any, call: Any) -> Any:
-        """Meets the others, and returns call(core, everybody): `core` is the _core.Group, or what
-        has its calls; `everybody` what each member has told, by number: what JSON can carry. `call`
-        only begins calls. Raises Mismatch, at all members, unless facts are the same."""
-        if self._of_all and self.size > 1:  # There it also shows that somebody sits out.
+        """Meets the others, and returns call(core, everybody): `core` is the _core.Group, or an
+        equivalent; `everybody` has each member's `told`, by number: values that JSON can encode.
+        `call` only starts calls. Raises Mismatch, at all members, unless facts are equal."""
+        if self._of_all and self.size > 1:  # It also detects paused workers there.
             agreement.Agreement(ask.label, f"tensors in {ask.operation}", ask.facts,
                                 ask.operation).wait()
         with self._failing_together(ask):
@@ -109,7 +109,7 @@ class Group:
         return result
 
     def _difference(self, facts, ask):
-        # In words; None: there is none.
+        # The difference in words; None without one.
         other = next((at for at, each in enumerate(facts) if each != facts[0]), None)
         if other is None:
             return None
@@ -123,7 +123,7 @@ class Group:
 
     @contextlib.contextmanager
     def _failing_together(self, ask):
-        # Whatever is raised in here others may not have: the group fails at all members.
+        # The other members may not see an error raised in here: the group fails at all members.
         self._check_usable(ask)
         try:
             yield
@@ -145,7 +145,7 @@ class Group:
                 f"one has failed: {why.cause}", why.peer, ask.operation)
 
     def _wait_for(self, condition, ask):
-        # With the lock. Returns whether it is so; raises what has failed meanwhile.
+        # With the lock. Returns whether the condition holds; raises a failure.
         self._changed.wait_for(lambda: self._failed or condition(), self._limit)
         if self._failed is not None:
             raise errors.of_status(self._failed.code, self._failed.cause, self._failed.peer,
@@ -171,7 +171,7 @@ class Group:
 
     @contextlib.contextmanager
     def _in_turn(self, number, ask):
-        # Whoever has a number comes here, whatever became of its call, for the next one waits.
+        # Failed calls take their turn here, too, since the next number waits.
         with self._changed:
             if not self._wait_for(lambda: self._turn == number, ask):
                 raise errors.Timeout(f"call {self._turn} of the workers {self.ranks} was not made "
@@ -186,8 +186,7 @@ class Group:
 
 
 def checked_ranks(ranks: Sequence[int], size: int) -> List[int]:
-    """These ranks, sorted. InvalidArgument unless they are some ranks of so many workers, each
-    once."""
+    """These ranks, sorted. InvalidArgument unless they are distinct ranks below `size`."""
     try:
         found = sorted(map(_rank_of, ranks))
     except TypeError as error:
@@ -213,8 +212,7 @@ _making = threading.Lock()
 
 
 def of_all() -> Group:
-    """The group of all workers, made when it is first needed: by any thread, whatever it needs it
-    for at another worker."""
+    """The group of all workers, created at its first use, by any thread."""
     now = session.current()
     with _making:
         if now not in _of_all:
@@ -223,7 +221,7 @@ def of_all() -> Group:
 
 
 def _checked(said):
-    # What a member has told: facts, and what else the others are to know.
+    # A member's facts, and its data for the others.
     if not isinstance(said, list) or len(said) != 2:
         raise errors.Malformed("a worker told what it calls otherwise than as facts and more")
     return agreement.checked_facts(said[0]), said[1]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meetings of a group's members before each call: every member sends the first one what it calls,
-under a label; the first one answers with what all have sent, and with a number.
+"""Rendezvous of a group's members before each call: every member sends its request to the first
+member, under a label; the first member answers with all requests, and with a number.
 
 Messages between two members have one tag, whatever their labels are, since a group remembers its
-tags for as long as the worker lives. So a message may be for another thread than the one that waits
-for it, or for a call that is not made here yet.
+tags for the worker's lifetime. So a message may be for another thread than the one that waits for
+it, or for a call that this member has not made yet.
 """
 
 import collections
@@ -20,25 +20,25 @@ from stretto.torch.core import agreement, wire
 PRIORITY = 0
 """Of all that groups send."""
 
-_ROOM = 1024  # Bytes of a message: its length, and as much of its text as there is room for.
+_ROOM = 1024  # Bytes of a message: its length, and the first part of its text.
 _HEAD = 8
 _LONGEST_TEXT = 1 << 26
-_MESSAGES, _REMAINDERS = 1, 2  # Tags: of messages, and of what such a one has no room for.
+_MESSAGES, _REMAINDERS = 1, 2  # Tags: of messages, and of the rest of longer ones.
 
 
 class Meetings:
-    """Those of one group. After an error it has to be told to fail(). Thread: any."""
+    """The rendezvous of one group. After an error the caller must call fail(). Thread: any."""
 
     def __init__(self, core, ranks):
         self._is_first = core.rank == 0
         self._channels = [_Channel(core, other, ranks[other]) for other in range(core.size)
                           if (other == 0) != self._is_first]
         self._lock = threading.Lock()
-        self._given = 0  # Numbers of calls, by the first member.
+        self._given = 0  # Numbers assigned by the first member.
 
     def meet(self, label: str, mine: Any) -> Tuple[int, List[Any]]:
-        """Sends `mine`, which JSON can carry; returns the call's number, from 0, and what each
-        member has sent. One meeting of a label at a time."""
+        """Sends `mine`, which JSON can encode; returns the call's number, from 0, and the value of
+        each member. One rendezvous of a label at a time."""
         if not self._is_first:
             [first] = self._channels
             said = first.say({"label": label, "said": mine})
@@ -57,14 +57,14 @@ class Meetings:
         return number, everybody
 
     def fail(self, why: errors.Error) -> None:
-        """Ends all meetings here by this error, and tells the members that wait for this one, now
-        or when they meet next."""
+        """Ends all rendezvous here by this error, and sends it to the members that wait for this
+        one, now or at their next rendezvous."""
         for channel in self._channels:
             channel.fail(why)
 
 
 def as_failure(error: BaseException) -> errors.Error:
-    """What others are told of it: an interrupt is no error of ours."""
+    """The error that other members get: an interrupt is no error of ours."""
     if isinstance(error, errors.Error):
         return error
     return errors.Cancelled(f"a call was ended by {type(error).__name__}")
@@ -83,8 +83,8 @@ def _checked_answer(answer):
 
 
 class _Channel:
-    """Messages from and to one other member. Threads say which label they expect; as many receives
-    are begun as are expected, and one of the threads waits for the first. Thread: any."""
+    """Messages from and to one other member. Threads register the label they expect; there is a
+    receive per expected label, and one of the threads waits for the first. Thread: any."""
 
     def __init__(self, core, other, rank):
         self._core = core
@@ -93,11 +93,11 @@ class _Channel:
         self._saying = threading.Lock()
         self._changed = threading.Condition()
         self._receives: Deque[Tuple[Any, torch.Tensor]] = collections.deque()
-        self._is_listening = False  # Some thread is, on the first of these.
+        self._is_listening = False  # A thread waits for the first of these.
         self._expected: Set[str] = set()
-        self._came: Dict[str, Any] = {}  # What was expected, and what will be.
+        self._came: Dict[str, Any] = {}  # Received messages, expected now or later.
         self._failed: Optional[errors.Error] = None
-        self._is_told = False  # That it has: or the other one has said so.
+        self._is_told = False  # Either side has sent its failure.
 
     def say(self, message):
         """Sends an object; returns tickets."""
@@ -105,21 +105,21 @@ class _Channel:
         both = len(data).to_bytes(_HEAD, "little") + data
         head = torch.zeros(_ROOM, dtype=torch.uint8)
         head[:min(len(both), _ROOM)] = _bytes_in(both[:_ROOM])
-        with self._saying:  # Remainders come in the order of their messages.
+        with self._saying:  # The rest of a message must follow in the same order.
             tickets = [self._send(head, _MESSAGES)]
             if len(both) > _ROOM:
                 tickets.append(self._send(_bytes_in(both[_ROOM:]), _REMAINDERS))
         return tickets
 
     def expect(self, label):
-        """Begins to receive, unless what is wanted has come: take() follows."""
+        """Starts to receive, unless the message has arrived: take() follows."""
         with self._changed:
             if label not in self._came:
                 self._expected.add(label)
                 self._receive_enough()
 
     def take(self, label):
-        """Waits for what the other one says under the label."""
+        """Waits for the peer's message under the label."""
         while True:
             with self._changed:
                 self._changed.wait_for(
@@ -145,7 +145,7 @@ class _Channel:
                     self._changed.notify_all()
 
     def fail(self, why):
-        """Ends what threads wait for here, and tells the other one unless that one has said so."""
+        """Ends the waits of threads here, and tells the peer unless it has failed itself."""
         with self._changed:
             is_told, self._is_told = self._is_told, True
             self._failed = self._failed or why
@@ -167,7 +167,7 @@ class _Channel:
         self._receive_enough()
 
     def _receive_enough(self):
-        # No more than come: one that nothing came for would end the group by its timeout.
+        # Only expected messages: an unmatched receive would fail the group by its timeout.
         while len(self._receives) < len(self._expected):
             self._receives.append(self._receive(_ROOM, _MESSAGES))
 

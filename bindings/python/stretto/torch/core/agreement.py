@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""That all workers mean the same, found out before anything travels by names which only some of
-them use: nobody would send what the others wait for, and a name that one worker uses alone is no
-error until a timeout.
+"""Agreement of all workers, checked before any exchange by names that only some of them use:
+otherwise workers would wait for data that no worker sends, and a name used by one worker alone is
+no error until a timeout.
 """
 
 import json
@@ -24,13 +24,14 @@ _VALUES = "the values of "
 _SUMMED = 1 << 20  # Elements at a time.
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
-_ABSENT = (0, 0)  # What is added up of a worker that sits out; no text is empty.
+_ABSENT = (0, 0)  # The sum of a paused worker; no text is empty.
 _NUMBER = re.compile("([0-9]+)")
 
 
 def in_order(named):
-    """Pairs (name, anything), by name, so that they have one order at all workers; "layer2" comes
-    before "layer10", because what is near by name is mostly used soon after. All names differ."""
+    """Pairs (name, anything), sorted by name, so that all workers have one order; "layer2" comes
+    before "layer10", because neighbours by name are mostly used one after another. All names
+    differ."""
 
     def key(pair):
         pieces = _NUMBER.split(pair[0])
@@ -41,19 +42,19 @@ def in_order(named):
 
 
 def fact_of(tensor):
-    """What a tensor is, as workers must agree on it."""
+    """The facts of a tensor on which workers must agree."""
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def values_of(named):
-    """What the values of (name, tensor) are, as facts: sums of their bits, taken where the tensors
-    are, which differ unless two tensors have the same bits in another order."""
+    """The values of (name, tensor), as facts: sums of their bits, taken where the tensors are,
+    which differ unless two tensors have the same bits in another order."""
     sums = [_sum_of_bits(tensor.detach()) for _, tensor in named]
     return {f"{_VALUES}'{name}'": f"{int(each):x}" for (name, _), each in zip(named, sums)}
 
 
 def _sum_of_bits(tensor):
-    # By pieces, as a sum of another type needs a copy of that type.
+    # In pieces, as a sum in another type needs a copy in that type.
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor)
     bits = tensor.reshape(-1).view(_INTEGERS[tensor.element_size()])
@@ -77,7 +78,7 @@ def _told(key, mine, theirs):
 
 
 def difference(mine, theirs):
-    """How the facts that others have differ from ours, in words."""
+    """The difference between the others' facts and ours, in words."""
     if CALL in mine and CALL in theirs and mine[CALL] != theirs[CALL]:
         return _told(CALL, mine[CALL], theirs[CALL])
     differing = [key for key, _ in in_order((mine | theirs).items())
@@ -94,7 +95,7 @@ def difference(mine, theirs):
 
 
 def object_in(text):
-    """The JSON object in a text of another worker, as a dict; Malformed if there is none."""
+    """The JSON object in a text of another worker, as a dict; Malformed for other texts."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -105,31 +106,31 @@ def object_in(text):
 
 
 def checked_facts(facts):
-    """Those of another worker; Malformed unless they are texts by text."""
+    """The facts of another worker; Malformed unless they are texts by text."""
     if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
         raise errors.Malformed("a worker told what it has otherwise than as texts by text")
     return facts
 
 
 class Agreed:
-    """What the others have agreed on already."""
+    """A previous agreement."""
 
     def done(self):
         """True."""
         return True
 
     def wait(self):
-        """Returns at once."""
+        """Returns immediately."""
 
 
 class Agreement:
-    """About one thing. It begins at once. Thread: one at a time.
+    """An agreement on one subject. It starts at once. Thread: one at a time.
 
     name       on the wire: the same everywhere, whatever the workers have
     what       in words
-    facts      what must be the same, as texts by text, in any order
-    operation  for the error: what the user called
-    of_all     every worker must take part; else those that sit out may be absent
+    facts      must be equal everywhere; texts by text, in any order
+    operation  for the error: the user's call
+    of_all     every worker must take part; else paused workers may be absent
     offers     up to MOST_OFFERS numbers from 1, of which the greatest that every worker offers is
                taken
     """
@@ -141,7 +142,7 @@ class Agreement:
         self._facts = facts
         self._operation = operation
         self._seat = now.seat
-        # Of an elastic job some may be lost, who say nothing either.
+        # Lost workers of an elastic job send nothing either.
         self._of_all = of_all and not now.elastic
         self._failed = None
         text = json.dumps(facts, sort_keys=True)
@@ -154,12 +155,12 @@ class Agreement:
         self._handle = exchange.begin(numbers, numbers, f"Agreement.{name}", False, 0)
 
     def done(self):
-        """True once it is known; then wait() returns or raises at once, or after a comparison that
-        all take part in."""
+        """True once the result is known; then wait() returns or raises immediately, or after a
+        comparison that all take part in."""
         return self._handle.done()
 
     def wait(self):
-        """Waits for all workers. Raises Mismatch, at each of them, unless all have the same."""
+        """Waits for all workers. Raises Mismatch, at each of them, unless all facts are equal."""
         found = self._handle.wait().tolist()
         self.taken = max(set.intersection(*(set(row[2:]) for row in found)), default=0) or None
         rows = [tuple(row[:2]) for row in found]
@@ -170,9 +171,9 @@ class Agreement:
             raise errors.Mismatch(self._failed, operation=self._operation)
 
     def _compared(self, rows):
-        # Who takes part says something; who sits out adds nothing.
+        # A participant's row is not 0; a paused worker adds zeros.
         here = [rank for rank, row in enumerate(rows) if row != _ABSENT]
-        # Those of the first, and of the next that has others, suffice to tell everybody something.
+        # The rows of the first worker, and of the next that differs, are enough for the error.
         first = here[0]
         other = next((rank for rank in here if rows[rank] != rows[first]), None)
         if other is None:
@@ -184,7 +185,7 @@ class Agreement:
                 "All workers need the same, in whatever order")
 
     def _absence(self, rows):
-        # After differences, in which all that are here have to take part.
+        # After differences, in which all present workers have to take part.
         absent = next((rank for rank, row in enumerate(rows) if row == _ABSENT), None)
         if absent is None or not self._of_all:
             return None
@@ -193,7 +194,7 @@ class Agreement:
 
     def _text_of(self, rank, row):
         digest, length = row
-        # By a sum, in which also those can take part that sit out.
+        # By a sum, in which paused workers can take part, too.
         text = torch.zeros(length, dtype=torch.uint8)
         if rank == self._seat:
             text = torch.frombuffer(bytearray(self._text), dtype=torch.uint8)

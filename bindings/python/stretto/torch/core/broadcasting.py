@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making all workers begin alike: parameters, the state of an optimizer, any small object."""
+"""Equal initial state of all workers: parameters, the state of an optimizer, any small object."""
 
 import collections.abc
 from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
@@ -17,9 +17,9 @@ _TOGETHER_BYTES = 1024 * 1024
 
 
 def named_tensors(params):
-    """(name, tensor) in the order of names, of what BytePS takes: a dict, or a list of (name,
-    tensor) or of tensors. ValueError for any other value, which it names, and for names that are
-    there twice."""
+    """(name, tensor) in the order of names, from BytePS's argument: a dict, or a list of (name,
+    tensor) or of tensors. ValueError for any other value, which it names, and for duplicate
+    names."""
     if isinstance(params, dict):
         pairs = list(params.items())
     elif isinstance(params, (list, tuple)) or isinstance(params, collections.abc.Iterator):
@@ -43,9 +43,9 @@ def named_tensors(params):
 
 
 def _together(pairs):
-    # Lists of (name, tensor): small ones of one type, up to some size, and each large one.
+    # Lists of (name, tensor): small tensors of one type, up to some size, and each large one.
     lists = []
-    bytes_ = {}  # By type: of the list that is being filled.
+    bytes_ = {}  # By type: of the list being filled.
     filling = {}
     for name, tensor in pairs:
         size = tensor.numel() * tensor.element_size()
@@ -62,8 +62,8 @@ def _together(pairs):
 
 
 def begin_together(pairs, root, prefix):
-    """Begins to make some (name, tensor), in place, what they are at the worker `root`: the same
-    at all workers, in the same order. Returns what ends it."""
+    """Starts to copy some (name, tensor), in place, from the worker `root`: the same list at all
+    workers, in the same order. Returns the function that ends it."""
     lists = _together(pairs)
     now = session.current()
     if now.elastic:
@@ -93,30 +93,30 @@ def _store_all(lists, found):
     with torch.no_grad():
         for members, values in zip(lists, found):
             if len(members) == 1 and members[0][1].data_ptr() == values.data_ptr():
-                continue  # It came into the tensor itself.
+                continue  # It was received into the tensor itself.
             sizes = [tensor.numel() for _, tensor in members]
             for (_, tensor), part in zip(members, values.reshape(-1).split(sizes)):
                 tensor.copy_(part.view(tensor.shape))
 
 
 def tensors_in(state: Mapping[str, Any]) -> Mapping[str, torch.Tensor]:
-    """Those of a module's state_dict(), which may have other values (get_extra_state())."""
+    """The tensors of a module's state_dict(), which may have other values (get_extra_state())."""
     return {name: value for name, value in state.items() if isinstance(value, torch.Tensor)}
 
 
 def broadcast_parameters(params: Parameters, root_rank: int, prefix: str = "Parameter.") -> None:
-    """Makes these tensors, in place, what they are at the worker `root_rank`. `params` is a
-    state_dict(), or a list (or an iterator, such as named_parameters()) of tensors or of (name,
-    tensor), in any order of names. All workers must call it with tensors of the same names, types
-    and shapes; else all get a Mismatch that says which differ. ValueError for a value that is no
-    tensor, such as a nested dict."""
+    """Copies these tensors, in place, from the worker `root_rank`. `params` is a state_dict(), or a
+    list (or an iterator, such as named_parameters()) of tensors or of (name, tensor), in any order
+    of names. All workers must call it with tensors of the same names, types and shapes; else all
+    get a Mismatch that says which differ. ValueError for a value that is no tensor, such as a
+    nested dict."""
     broadcast_alike(params, root_rank, prefix, {})
 
 
 @unfinished.whole("broadcast_parameters")
 def broadcast_alike(params, root_rank, prefix, facts, label=None):
-    """broadcast_parameters(), if some other facts are the same at all workers, too: texts by text
-    that is not in quotes. On the wire tensors have `label`, if any, in place of the prefix."""
+    """broadcast_parameters(), if some other facts are equal at all workers, too: texts by text that
+    is not in quotes. On the wire tensors have `label`, if any, in place of the prefix."""
     pairs = named_tensors(params)
     for name, tensor in pairs:
         wire.check_dense(tensor, f"tensor '{name}'")
@@ -135,8 +135,8 @@ def broadcast_alike(params, root_rank, prefix, facts, label=None):
 
 @unfinished.whole("broadcast_object")
 def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -> Any:
-    """The object that the worker `root_rank` gives; what the others give does not matter. See
-    stretto.torch.core.objects for what can travel: nothing is unpickled. All must call it."""
+    """The object of the worker `root_rank`; the others' objects are ignored. See
+    stretto.torch.core.objects for the supported types: nothing is unpickled. All must call it."""
     exchange.check_root(root_rank)
     now = session.current()
     if now.alone:
@@ -148,14 +148,13 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None) -
 
 
 def bytes_from(obj, is_root, root, label):
-    """What encodes the object that the root has. Not whole if that one is lost meanwhile, in an
-    elastic job."""
+    """The encoding of the root's object. Incomplete if an elastic job loses the root meanwhile."""
     data, wrong = b"", None
     if is_root:
         try:
             data = objects.encode(obj)
         except TypeError as error:
-            wrong = error  # The others wait for something: they are told first.
+            wrong = error  # The other workers wait: send the error first.
     head = torch.tensor([len(data) if wrong is None else -1], dtype=torch.int64)
     size = exchange.begin_copy(head, root, is_root, f"{label}.size").wait().item()
     if wrong is not None:
@@ -174,8 +173,8 @@ def bytes_from(obj, is_root, root, label):
 
 
 def without_tensors(value, tensors):
-    """A copy of the structure with a description in the place of each tensor, which is added to
-    the list."""
+    """A copy of the structure with a description in the place of each tensor, which is added to the
+    list."""
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return {"stretto.tensor": [str(value.dtype), list(value.shape)]}
@@ -187,8 +186,8 @@ def without_tensors(value, tensors):
 
 
 def paths_of(value, path=""):
-    """Where the tensors were in a structure that without_tensors() has made, in their order: keys
-    and places, with "/" between them."""
+    """The paths of the tensors in a structure made by without_tensors(), in their order: keys and
+    indices, with "/" between them."""
     if isinstance(value, dict):
         if "stretto.tensor" in value:
             return [path]
@@ -215,8 +214,8 @@ def with_tensors(value, tensors, make=torch.zeros):
 
 
 def _labels(optimizer, names=None):
-    # For each group what its parameters are called: the same at all workers. Numbers, which
-    # optimizers know them by, are of the order in which they were given.
+    # For each group the names of its parameters at all workers. The optimizer's own numbers depend
+    # on the order in which parameters were passed to it.
     names = names or getattr(getattr(optimizer, "_stretto_exchange", None), "names", {})
     groups = [group["params"] for group in optimizer.param_groups]
     if all(parameter in names for group in groups for parameter in group):
@@ -245,7 +244,7 @@ def _by_label(state, labels):
 
 
 def _by_number(state, own, labels):
-    # The same with the numbers that they have here, in our order of groups.
+    # A labelled state_dict() with this optimizer's numbers, in our order of groups.
     number_of = {label: number for group, names in zip(own["param_groups"], labels)
                  for number, label in zip(group["params"], names)}
     groups = {frozenset(group["params"]): group for group in state["param_groups"]}
@@ -257,7 +256,7 @@ def _by_number(state, own, labels):
 
 
 class _Owned(dict):
-    # Its tensors are nobody else's: load_state_dict(), which copies what it is given, need not.
+    # Its tensors have no other owner: load_state_dict(), which copies its argument, need not.
 
     def __deepcopy__(self, memo):
         return self
@@ -269,13 +268,13 @@ def owned(state):
 
 
 def state_by_label(optimizer, names=None):
-    """The optimizer's state_dict(), by what parameters are called at all workers: by these names,
-    or those of a wrapped one."""
+    """The optimizer's state_dict(), by the names of parameters at all workers: these names, or
+    those of a wrapped optimizer."""
     return _by_label(optimizer.state_dict(), _labels(optimizer, names))
 
 
 def load_by_label(optimizer, state, names=None):
-    """Loads such a one."""
+    """Loads the result of state_by_label()."""
     optimizer.load_state_dict(_by_number(state, optimizer.state_dict(), _labels(optimizer, names)))
 
 
@@ -293,10 +292,10 @@ def filled(value, tensors):
 @unfinished.whole("broadcast_optimizer_state")
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
                               prefix: str = "Parameter.") -> None:
-    """Makes the optimizer's state and options what they are at the worker `root_rank`, also where
-    the others have no state yet. Parameters are told apart by their order, or in what
-    DistributedOptimizer returned by their names; Mismatch if types, shapes or groups differ.
-    ValueError for LBFGS, whose state is no tensors by parameter."""
+    """Copies the optimizer's state and options from the worker `root_rank`, also if the others have
+    no state yet. Parameters are matched by their order, or in the result of DistributedOptimizer by
+    their names; Mismatch if types, shapes or groups differ. ValueError for LBFGS, whose state is
+    not per parameter."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
     exchange.check_root(root_rank)
@@ -314,7 +313,7 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
 
 
 def _state_from(mine, is_root, root, prefix):
-    # The state that the root has, with new tensors; None at the root, which has it.
+    # The root's state, with new tensors; None at the root, which has it.
     tensors: List[torch.Tensor] = []
     described = without_tensors(mine, tensors)
     label = f"Object.{prefix}optimizer"
@@ -326,7 +325,7 @@ def _state_from(mine, is_root, root, prefix):
             found = with_tensors(objects.decode(data), tensors)
         except ValueError:
             if session.current().elastic:
-                return None  # The root was lost while it told: it is asked for again.
+                return None  # The root was lost during the exchange: it is retried.
             raise
     pairs = [(f"state.{index}", tensor) for index, tensor in enumerate(tensors)]
     alike = exchange.digest_of(repr([agreement.fact_of(tensor) for tensor in tensors]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether all workers still have the same parameters, looked at every so many steps: a bit that
-memory has flipped, or a library that computes otherwise at one host, shows in no exchange.
+"""Periodic check that all workers still have the same parameters: a memory bit flip, or a library
+that computes differently on one host, shows in no exchange.
 
 A digest of the parameters travels while the next step computes, and is compared after it.
 """
@@ -28,13 +28,13 @@ def _listed(words):
 
 
 class Watch:
-    """Of one optimizer in mode sync. All workers step it alike.
+    """The check of one optimizer in mode sync. All workers step it alike.
 
-    named    (name, parameter) of those that it trains
-    every    steps between two looks
-    choice   what is done if some differ: "raise" Diverged at all workers; or "refill" them, with
-             the parameters and the optimizer's state of one of the most that agree
-    label    the same at all workers, and another's of no other
+    named    (name, parameter) of the trained parameters
+    every    steps between two checks
+    choice   action if some differ: "raise" Diverged at all workers; or "refill" them, with the
+             parameters and the optimizer's state of a worker of the majority
+    label    the same at all workers, and unique per optimizer
     """
 
     def __init__(self, named, every, choice, label):
@@ -43,14 +43,14 @@ class Watch:
         self._choice = choice
         self._label = label
         self._session = None
-        self.steps = 0  # That all have made.
-        self._step = 0  # That of the digests in flight,
+        self.steps = 0  # Made by all workers.
+        self._step = 0  # The step of the digests in flight,
         self._handle = None
         self._checksums = []
 
     @unfinished.whole("the comparison of digests", always=True)
     def after_step(self, optimizer):
-        """Compares what was sent after the step before, and sends if it is time."""
+        """Compares the digests sent after the previous step, and sends new ones if due."""
         now = session.current()
         if now.alone:
             return
@@ -69,12 +69,12 @@ class Watch:
         self._step = self.steps
         self._checksums = [_checksum(parameter) for _, parameter in self._named]
         digests = torch.zeros(now.seats, 1, dtype=torch.int64)
-        if not now.listens:  # Else it lacks some of what the others have.
-            digests[now.seat, 0] = exchange.digest_of(repr(self._checksums)) or 1  # 0: nobody's.
+        if not now.listens:  # Otherwise it lacks parameters that the others have.
+            digests[now.seat, 0] = exchange.digest_of(repr(self._checksums)) or 1  # 0: none.
         self._handle = exchange.begin(digests, digests, f"Digest.{self._label}", False, 0)
 
     def _end(self, digests, optimizer):
-        # All workers come here, as they have the same digests.
+        # All workers get here, as they have the same digests.
         counts = collections.Counter(digests.values())
         first = {digest: seat for seat, digest in reversed(digests.items())}
         right = max(counts, key=lambda digest: (counts[digest], -first[digest]))
@@ -91,7 +91,7 @@ class Watch:
                    else ""))
         if self._choice == "raise":
             raise errors.Diverged(text, operation="digest", peer=f"worker {odd[0]}")
-        # The root's rank, among those who are in.
+        # The root's rank among the members.
         here = session.current().in_order(exchange.attendance(f"Refill.{self._label}"))
         if first[right] not in here:
             raise errors.Diverged(f"{text}; worker {first[right]} is lost since",

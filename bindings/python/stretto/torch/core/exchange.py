@@ -15,7 +15,7 @@ _MOST_URGENT = 2**31 - 1
 
 
 class Handle:
-    """An exchange in flight. Thread: any one at a time. It keeps the tensors alive; to drop it
+    """An exchange in flight. Thread: any one at a time. It keeps the tensors alive; dropping it
     does not end the exchange."""
 
     def __init__(self, ticket, result, finish=None):
@@ -30,12 +30,12 @@ class Handle:
         try:
             self._complete()
         except errors.Error:
-            pass  # Of the exchange, which has ended: for who waits.
+            pass  # The error of the ended exchange; wait() raises it.
         return True
 
     def wait(self) -> torch.Tensor:
-        """Waits for the end and returns the tensor with the result. Raises what went wrong, at
-        the latest after the operation timeout."""
+        """Waits for the end and returns the tensor with the result. Raises its error, at the latest
+        after the operation timeout."""
         try:
             self._ticket.wait()
         except errors.NotFinite as error:
@@ -46,11 +46,11 @@ class Handle:
         return self._result
 
     def set_priority(self, priority: int) -> None:
-        """What has not left yet is sent by this priority; higher goes first."""
+        """Sends the parts still queued by this priority; higher goes first."""
         self._ticket.set_priority(priority)
 
     def cancel(self) -> None:
-        """Ends it with an error, if nothing of it has left."""
+        """Ends it with an error, if no part of it was sent."""
         self._ticket.cancel()
 
     def _complete(self):
@@ -61,7 +61,7 @@ class Handle:
     def _finish_once(self):
         if self._finish is not None:
             self._finish()
-            self._finish = None  # Now, so that who asks again after an error gets it again.
+            self._finish = None  # Now, so that a later call gets the error again.
 
 
 class Together:
@@ -85,20 +85,20 @@ class Together:
             ticket.set_priority(priority)
 
     def cancel(self):
-        """Ends each ticket of which nothing has left, with an error."""
+        """Ends each ticket of which no part was sent, with an error."""
         for ticket in self._tickets:
             ticket.cancel()
 
 
 def _finish_of(cut, buffer, output, divisor, ticket):
-    # What remains to be done with what came: averages, and the way back from a buffer.
+    # The processing of the received data: averages, and the copy from a buffer.
     if buffer is None and divisor == 1 and not cut.is_copied:
         return None
     came = output if buffer is None else buffer
 
     def finish():
         cut.finish()
-        if divisor != 1:  # By those whose contributions are in it.
+        if divisor != 1:  # The number of contributors.
             wire.average_in_place(came, ticket.info().contributors or divisor)
         if buffer is not None:
             wire.store(buffer, output)
@@ -119,17 +119,17 @@ def check_call(name, priority):
 
 
 def begin(tensor, output, name, average, priority, codec=None, compared=True, way=None):
-    """Begins to add up `tensor` over all workers into `output`: begin_reduce() by sum or mean."""
+    """Starts to add up `tensor` over all workers into `output`: begin_reduce() by sum or mean."""
     return begin_reduce(tensor, output, name, "mean" if average else "sum", priority, codec,
                         compared, way)
 
 
 def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True, way=None):
-    """Begins to make the sum, mean, min, max or product of `tensor` over all workers in `output`
-    (the same tensor, or one of its shape and type), and returns the handle. `codec` as in
-    Session.declare(), for sums and means. Unless `compared`, tensors of that type and of any size
-    may share the name, and the caller knows that all workers' have one size. `way` is one of
-    ways.EXCHANGES, or None."""
+    """Starts the sum, mean, min, max or product of `tensor` over all workers in `output` (the same
+    tensor, or one of its shape and type), and returns the handle. `codec` as in Session.declare(),
+    for sums and means. Unless `compared`, tensors of that type and of any size may share the name,
+    and the caller ensures that all workers' have one size. `way` is one of ways.EXCHANGES, or
+    None."""
     kind = wire.name_as_it_is(tensor)
     if kind is None:
         wire.check(tensor)
@@ -139,7 +139,7 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
     elements = tensor.numel()
     shape = wire.shape_of(tensor) if compared else ""
     if now.alone or elements == 0:
-        if not now.alone:  # Others may have elements: they would wait for what nobody sends.
+        if not now.alone:  # Others may have elements, and would wait forever.
             label = name if compared else f"{name}.0"
             now.declare(label, wire.NAMES[wire.type_on_wire(tensor)], 0, shape=shape)
         if output is not tensor:
@@ -154,11 +154,11 @@ def begin_reduce(tensor, output, name, rule, priority, codec=None, compared=True
         wire.load(buffer, tensor)
         kind = wire.NAMES[buffer.dtype]
     source, target = (tensor, output) if buffer is None else (buffer, buffer)
-    # A codec on the way back is for the values that are wanted: f16 has a mean's, not a sum's.
+    # A codec for results must suit the final values: f16 suits a mean, not a sum.
     encoded = kind == "f32" and now.may_encode(codec)
     divisor = 1
-    # Whose shares are in a round of an elastic job only its server knows for each part, and in one
-    # that may end early only its root.
+    # In an elastic job only the server knows the contributors of each part, and in a round that may
+    # end early only the root.
     divides_here = not (encoded or kind in wire.NARROW or now.elastic or closing.is_one(way))
     if rule == "mean" and divides_here:
         rule, divisor = "sum", now.size
@@ -179,18 +179,18 @@ def _cut(source, target, name, compared, in_pieces):
 
 
 def _is_widened(tensor, now):
-    # Where there are no servers the workers make means of narrow types in wider ones.
+    # Without servers the workers compute means of narrow types in wider ones.
     return now.place.servers == 0 and wire.NAMES[wire.type_on_wire(tensor)] in wire.NARROW
 
 
 def unnamed(tensor, average=False):
-    """The name that unnamed tensors of its type share, those to be averaged and the others. Workers
+    """The name shared by unnamed tensors of its type, with a separate one for averages. Workers
     must exchange them in the same order."""
     return f"unnamed.{tensor.dtype}{'.mean' if average else ''}"
 
 
 class _Sizes:
-    # The sizes of all workers in a tensor without a name: near sizes share declared tensors.
+    # The sizes of all workers in a tensor without a name: similar sizes share declared tensors.
 
     def __init__(self, tensor, name):
         self._job = session.current()
@@ -226,14 +226,14 @@ _mismatched: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def check_unnamed(tensor, name):
-    """Waits for all workers. Raises Mismatch unless they have equally many elements in a tensor
-    that has no name of its own, before its exchange by the name that unnamed tensors share."""
+    """Waits for all workers. Raises Mismatch unless they have the same number of elements in an
+    unnamed tensor, before its exchange by the name that unnamed tensors share."""
     if not session.current().alone:
         _Sizes(tensor, name).wait()
 
 
 def begin_unnamed(tensor, name, start):
-    """Calls start(), which begins the exchange of an unnamed tensor and returns its handle, and
+    """Calls start(), which starts the exchange of an unnamed tensor and returns its handle, and
     returns a handle that raises Mismatch for unequal sizes. Each later call raises it, too."""
     now = session.current()
     if now.alone:
@@ -245,14 +245,14 @@ def begin_unnamed(tensor, name, start):
 
 
 def gradient_name(name):
-    """What the gradient of an exchange of that name is exchanged by; None of None."""
+    """The name for the exchange of a named exchange's gradient; None for None."""
     return None if name is None else f"{name}.gradient"
 
 
 def check_root(root):
-    """ValueError unless there is such a worker."""
+    """ValueError unless the root is a valid rank."""
     now = session.current()
-    # In an elastic job the workers find out together which of them are left.
+    # In an elastic job the workers determine together which of them are left.
     size = now.seats if now.alone or now.elastic else now.size
     try:
         exists = 0 <= operator.index(root) < size
@@ -263,8 +263,8 @@ def check_root(root):
 
 
 def begin_broadcast(tensor, root, name, compared=True):
-    """Begins to make `tensor` what it is at the worker `root`, in place; returns the handle.
-    `compared` as in begin(). In an elastic job it has ended when this returns."""
+    """Starts to copy `tensor` from the worker `root`, in place; returns the handle. `compared` as
+    in begin(). In an elastic job it has ended when this returns."""
     wire.check(tensor)
     check_root(root)
     now = session.current()
@@ -286,9 +286,8 @@ def begin_broadcast(tensor, root, name, compared=True):
 
 
 def begin_copy(data, root, is_root, name, compared=True):
-    """Begins to bring what some contiguous tensor of the CPU is at the worker `root`, and returns
-    the handle: on that tensor itself, or in an elastic job on a new one, for the root may be lost
-    midway."""
+    """Starts to copy a contiguous CPU tensor from the worker `root`, and returns the handle: on
+    that tensor itself, or in an elastic job on a new one, for the root may be lost midway."""
     now = session.current()
     shape = wire.shape_of(data) if compared else ""
     if now.elastic:
@@ -313,7 +312,7 @@ def _together(tickets):
 
 
 def _begin_sum_of_root(data, is_root, name, shape, compared):
-    # As bytes, to which the others add zeros: a round that loses its root is whole all the same.
+    # As bytes, to which the others add zeros: a round that loses its root is complete all the same.
     now = session.current()
     flat = wire.as_bytes(data)
     result = torch.empty_like(data)
@@ -330,14 +329,14 @@ def _begin_sum_of_root(data, is_root, name, shape, compared):
 
 
 def attendance(label, mine=()):
-    """Some whole numbers from every worker that is in: {seat: numbers}. The same at all that are
-    left, who all call it."""
+    """Some whole numbers from every member: {seat: numbers}. The result is the same at all that are
+    left; all of them call it."""
     rows = _gather([1, *mine], f"Attendance.{label}.{len(mine)}")
     return {seat: row[1:] for seat, row in enumerate(rows.tolist()) if row[0]}
 
 
 def wait_for_mean(ticket):
-    """Waits for gradients' mean; where this worker's was rejected it is the others'."""
+    """Waits for the gradients' mean; if this worker's was rejected it is the others'."""
     try:
         ticket.wait()
     except errors.NotFinite as error:
@@ -346,9 +345,9 @@ def wait_for_mean(ticket):
 
 
 def from_root(root, label, give):
-    """What give(is_root) returns, which all workers call to exchange something that comes from the
-    one of rank `root`. In an elastic job, where that one may be lost meanwhile, it is called again
-    until who was to give is there at its end: so it changes nothing but what it returns."""
+    """The result of give(is_root), which all workers call for an exchange with the root of rank
+    `root`. In an elastic job, which may lose the root meanwhile, it is repeated until the root is
+    present at its end; so it must have no effect but its result."""
     now = session.current()
     if not now.elastic:
         return give(now.rank == root)
@@ -367,7 +366,7 @@ def from_root(root, label, give):
 
 
 def _check_one_root(here, label):
-    # Else several would give, or nobody.
+    # Otherwise there could be several roots, or none.
     first = min(here)
     for seat, [root] in here.items():
         if root != here[first][0]:
@@ -376,12 +375,12 @@ def _check_one_root(here, label):
 
 
 def digest_of(text):
-    """48 bits of the text's SHA-256, as a number: it fits what is gathered."""
+    """48 bits of the text's SHA-256, as a number: it fits the gathered type."""
     return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:6], "big")
 
 
 def _gather(mine, name):
-    # One row of some whole numbers from every worker, by seat; of who is lost there are zeros.
+    # One row of some whole numbers from every worker, by seat; a lost worker's row is zero.
     now = session.current()
     rows = torch.zeros(now.seats, len(mine), dtype=torch.int64)
     if now.seat is not None:
@@ -389,7 +388,7 @@ def _gather(mine, name):
     return begin(rows, rows, name, False, 0).wait()
 
 
-_LONGEST_TEXT = 256  # Bytes of a worker's words.
+_LONGEST_TEXT = 256  # Bytes of a worker's text.
 
 
 def _gather_texts(mine, name):
@@ -403,8 +402,8 @@ def _gather_texts(mine, name):
 
 
 def gather(tensor, name):
-    """The tensors of all workers, one after the other along their first dimension, and how many
-    rows each gave. Raises Mismatch at all of them if types or other dimensions differ."""
+    """The tensors of all workers, concatenated along their first dimension, and the number of rows
+    of each. Raises Mismatch at all of them if types or other dimensions differ."""
     now = session.current()
     mine = tensor.detach().to("cpu").contiguous()
     what = f"{mine.dtype} of shape [rows{''.join(f', {size}' for size in mine.shape[1:])}]"
@@ -413,14 +412,14 @@ def gather(tensor, name):
         _check_alike(found, what, name, now.elastic)
         rows = found[:, 0].tolist()
         everybody = _gather_rows(mine, rows, name)
-        # Of who was lost in between there may be nothing.
+        # The row of a worker lost in between may be missing.
         if not now.elastic or set(found[:, 1].nonzero().flatten().tolist()) <= set(
                 attendance(name)):
             return everybody.to(tensor.device), rows
 
 
 def _check_alike(found, what, name, elastic):
-    # Raises Mismatch unless all who are in gather tensors of one kind.
+    # Raises Mismatch unless all members gather tensors of one kind.
     here = found if not elastic else found[found[:, 1] != 0]
     if not here[:, 1].all():
         raise errors.Mismatch(f"worker {found[:, 1].tolist().index(0)} sits out until all workers "
@@ -439,7 +438,7 @@ def _gather_rows(mine, rows, name):
     first = sum(rows[:seat])
     everybody[first:first + mine.shape[0]] = mine
     if everybody.numel():
-        # As bytes: what is added to zeros stays what it was, whatever it means.
+        # As bytes: adding zeros preserves them, whatever their type.
         flat = wire.as_bytes(everybody)
         begin(flat, flat, name, False, 0, compared=False).wait()
     return everybody

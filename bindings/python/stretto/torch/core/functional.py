@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """push_pull, allgather and broadcast as functions that gradients flow through, of any order:
-backward() is made of such functions. It exchanges again, so either every worker calls it or none.
+backward() consists of such functions. It exchanges again, so either every worker calls it or none.
 """
 
 from typing import Optional, Type
@@ -35,8 +35,8 @@ class PushPull(torch.autograd.Function):
 
 
 def only_if(here, gradient):
-    """The gradient, or elsewhere zeros, through which gradients of its own flow all the same: for
-    these, every worker exchanges."""
+    """The gradient, or elsewhere zeros, through which its own gradients still flow: for these,
+    every worker exchanges."""
     return gradient if here else gradient.masked_fill(torch.tensor(True, device=gradient.device), 0)
 
 
@@ -45,16 +45,16 @@ def push_pull(tensor: torch.Tensor, name: str, average: bool = True, priority: i
               compression: Type[compressions.Compressor] = compressions.Compression.none,
               exchange: Exchange = None) -> torch.Tensor:
     """The sum of `tensor` over all workers, or with `average` the mean (of whole numbers rounded
-    down), as a new tensor. All workers must use the name for tensors of the same size and type,
-    and exchange one name in the same order. `exchange` is the way that it goes, as for
-    DistributedOptimizer. Waits; raises a stretto.Error if it cannot be had."""
+    down), as a new tensor. All workers must use the name for tensors of the same size and type, and
+    exchange one name in the same order. `exchange` is the strategy, as for DistributedOptimizer.
+    Waits; raises a stretto.Error on failure."""
     if wire.name_as_it_is(tensor) is None:
         wire.check(tensor)
     small, context = compression.compress(tensor)
     codec = compressions.codec_of(compression, small)
     if small.requires_grad and torch.is_grad_enabled():
         summed = PushPull.apply(small, average, name, priority, codec, exchange)
-    else:  # What autograd keeps books of costs as much as all the rest here.
+    else:  # Autograd's bookkeeping costs as much as all the rest here.
         source = wire.without_gradient(small)
         summed = exchanges.begin(source, torch.empty_like(source), name, average, priority,
                                 codec, way=exchange).wait()
@@ -76,8 +76,8 @@ class Gather(torch.autograd.Function):
     @staticmethod
     @unfinished.whole("backward through allgather")
     def backward(ctx, *gradients):
-        """The gradient, under a name of its own for each type: as in forward, one name may serve
-        for many shapes. All workers' have the one of what was gathered."""
+        """The gradient, under its own name for each type: as in forward, one name may serve for
+        many shapes. All workers have the type of the gathered tensor."""
         gradient = gradients[0].contiguous()
         name = f"{exchanges.gradient_name(ctx.name)}.{wire.type_name(gradient)}"
         summed = PushPull.apply(gradient, False, name, 0, None, None, False)
@@ -86,16 +86,16 @@ class Gather(torch.autograd.Function):
 
 @unfinished.whole("allgather")
 def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
-    """The tensors of all workers, one after the other along their first dimension, in which they
-    may differ; else all get a Mismatch. A 0-d tensor counts as one of a single element. Gradients
-    flow through it."""
+    """The tensors of all workers, concatenated along their first dimension, in which they may
+    differ; other differences raise Mismatch at all workers. A 0-d tensor counts as one of a single
+    element. Gradients flow through it."""
     wire.check(tensor)
     now = session.current()
     if tensor.dim() == 0:
         tensor = tensor.reshape(1)
     if now.alone:
         return tensor.clone()
-    # One name for all without: of another type or shape, the others are to be told.
+    # Unnamed calls share one name, so that a different type or shape is reported to the others.
     return Gather.apply(tensor, f"Allgather.{name or 'unnamed'}")
 
 
@@ -107,8 +107,7 @@ def _begin_broadcast(tensor, root, name, compared):
 
 
 class Broadcast(torch.autograd.Function):
-    """What the tensor is at one worker. Its gradient there is the sum of all workers', elsewhere
-    zero."""
+    """The tensor of one worker. Its gradient there is the sum of all workers', elsewhere zero."""
 
     @staticmethod
     def forward(ctx, tensor, root, name, compared):
@@ -129,8 +128,8 @@ class Broadcast(torch.autograd.Function):
 @unfinished.whole("broadcast")
 def broadcast(tensor: torch.Tensor, root_rank: int = 0,
               name: Optional[str] = None) -> torch.Tensor:
-    """A new tensor: what `tensor` is at the worker `root_rank`. Gradients flow through it, to
-    that worker."""
+    """A new tensor: `tensor` of the worker `root_rank`. Gradients flow through it, to that
+    worker."""
     wire.check(tensor)
     label = f"Broadcast.{name or exchanges.unnamed(tensor)}"
     return Broadcast.apply(tensor, root_rank, label, name is not None)
@@ -139,8 +138,8 @@ def broadcast(tensor: torch.Tensor, root_rank: int = 0,
 @unfinished.whole("broadcast")
 def broadcast_(tensor: torch.Tensor, root_rank: int = 0,
                name: Optional[str] = None) -> torch.Tensor:
-    """Makes `tensor`, in place, what it is at the worker `root_rank`; returns it. Autograd does
-    not follow that."""
+    """Copies `tensor`, in place, from the worker `root_rank`; returns it. Autograd does not follow
+    that."""
     wire.check(tensor)
     label = f"Broadcast.{name or exchanges.unnamed(tensor)}"
     return _begin_broadcast(tensor, root_rank, label, name is not None).wait()

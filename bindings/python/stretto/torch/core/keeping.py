@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session knows of checkpoints: what is in them besides what is trained, and whether the
-program goes on from one.
+"""A session's state of checkpoints: their contents other than the trained parameters, and whether
+the program restarts from one.
 """
 
 import weakref
@@ -10,29 +10,29 @@ import torch
 
 from stretto import _core, environment, errors, notices
 
-_PATIENCE_S = 310.0  # As operations have.
+_PATIENCE_S = 310.0  # The default operation timeout.
 
 
 class Keeping:
-    """Of one session after the other."""
+    """The state of one session after another."""
 
     def __init__(self):
         self.attached: Dict[str, Any] = {}  # (object, each), by name.
-        self._states: List[Any] = []  # Weakly.
+        self._states: List[Any] = []  # Weak references.
         self.has_restored = False
         self.failures = 0  # In a row.
-        self.pending: Any = None  # (step, ticket) of one that was begun.
-        self._core = None  # The C++ worker's, of this worker.
+        self.pending: Any = None  # (step, ticket) of a checkpoint in progress.
+        self._core = None  # The C++ worker's object, for this worker.
         self._worker = None
 
     def core(self, worker):
-        """Its checkpoints, in C++."""
+        """Its C++ object."""
         if self._worker is not worker:
             self._worker, self._core = worker, _core.Checkpoints(worker)
         return self._core
 
     def end_pending(self, limit=_PATIENCE_S):
-        """Waits for one that was begun, and raises why it was not written."""
+        """Waits for the checkpoint in progress, and raises the reason if it was not written."""
         if self.pending is None:
             return
         _, ticket = self.pending
@@ -40,7 +40,7 @@ class Keeping:
         ticket.wait(limit)
 
     def let_go(self):
-        """Of the C++ worker, which is about to go."""
+        """Releases the C++ worker, which is about to be destroyed."""
         try:
             self.end_pending()
         except errors.Error as error:
@@ -49,16 +49,16 @@ class Keeping:
 
     @property
     def states(self):
-        """Those of stretto.torch.elastic, in the order in which they were made."""
+        """The states of stretto.torch.elastic, in the order of their creation."""
         return [state for state in (each() for each in self._states) if state is not None]
 
     def note_state(self, state):
-        """It is in the checkpoints to come, as long as it lives."""
+        """Includes the state in later checkpoints, during its lifetime."""
         self._states.append(weakref.ref(state))
 
 
 def of(now):
-    """That of the session."""
+    """The Keeping of the session."""
     if now.keeping is None:
         now.keeping = Keeping()
     return now.keeping
@@ -70,13 +70,13 @@ def core(now):
 
 
 def has_folder():
-    """The job has a folder for checkpoints, as far as this process knows."""
+    """True if the job has a folder for checkpoints, as far as this process knows."""
     return bool(environment.text("STRETTO_CHECKPOINT"))
 
 
 def state_of(one):
-    """What is saved of what is attached: of a schedule of PyTorch's without functions and
-    references, which a new one has of its own."""
+    """The saved state of an attachment: of a schedule of PyTorch without functions and references,
+    which a new one creates itself."""
     state = one.state_dict()
     if isinstance(one, torch.optim.lr_scheduler._LRScheduler) and isinstance(state, dict):
         return {key: value for key, value in state.items()
@@ -85,13 +85,13 @@ def state_of(one):
 
 
 def may_go_on():
-    """The job has a folder for checkpoints, or goes on from one that lies elsewhere."""
+    """True if the job has a folder for checkpoints, or restarts from one stored elsewhere."""
     return has_folder() or environment.text("STRETTO_RESUME") not in ("", "auto", "no")
 
 
 def check_restored(now):
-    """A step begins. InvalidArgument if the job goes on from a checkpoint, and the program does
-    not: it would begin anew, and its checkpoints would take the place of what there is."""
+    """A step starts. InvalidArgument if the job restarts from a checkpoint, and the program does
+    not: it would train from the start, and its checkpoints would replace the existing ones."""
     keeping = of(now)
     if keeping.has_restored:
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python objects as bytes, and back. What comes from the network is never unpickled: only the
-kinds of objects that are listed here travel, and decoding makes nothing else.
+"""Python objects as bytes, and back. Data from the network is never unpickled: only the kinds of
+objects listed here are encoded, and decoding creates no others.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def _unpack_data(value, kind, content):
         dtype = _DTYPES[value["dtype"]]
         flat = torch.frombuffer(bytearray(data), dtype=dtype) if data else torch.empty(
             0, dtype=dtype)
-        return flat.view(value["shape"])  # Only a shape of as many elements fits.
+        return flat.view(value["shape"])  # Only a shape of this many elements fits.
     if kind in ("array", "scalar"):
         dtype = numpy.dtype(value["dtype"])
         if dtype.kind not in _NUMPY_KINDS:
@@ -116,8 +116,8 @@ def _unpack_data(value, kind, content):
 
 
 def encode(value):
-    """The object as bytes. TypeError names a type that cannot travel, and what else is in the
-    way: it is the only error, since whoever encodes for others has to tell them of it."""
+    """The object as bytes. TypeError, the only error, names a type that cannot be encoded, or
+    another obstacle: callers that encode for others must report it to them."""
     try:
         return json.dumps(_pack(value), separators=(",", ":")).encode("utf-8")
     except RecursionError as error:
@@ -128,7 +128,7 @@ def encode(value):
 
 
 def decode(data):
-    """The object that encode() made these bytes of. ValueError if they are not of that kind."""
+    """The object that encode() turned into these bytes. ValueError for other bytes."""
     try:
         return _unpack(json.loads(bytes(data).decode("utf-8")))
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, RuntimeError,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about a gradient that was computed again before its exchange had ended."""
+"""Errors for a gradient that was computed again before its exchange had ended."""
 
 AFTER_EXCEPTION = ("After a backward that raised an exception, call step() too, as the other "
                    "workers do: gradients that are missing count as zeros")
@@ -15,7 +15,7 @@ def of_optimizer(name):
 
 
 def of_module(name):
-    """The same of a DistributedDataParallel, which exchanges gradients as backward ends."""
+    """The error for a DistributedDataParallel, which exchanges gradients as backward ends."""
     return AssertionError(
         f"Gradients were computed again before backward had ended (the parameter is '{name}'). "
         "After a backward that raised an exception, call synchronize() of the "

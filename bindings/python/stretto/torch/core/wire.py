@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as memory that can travel: which element types do, and copies of those tensors that
-cannot go as they are (on a GPU, not contiguous, or of a type that the servers do not add up).
+"""Tensors as memory for exchanges: the supported element types, and copies of tensors that cannot
+be sent directly (on a GPU, not contiguous, or of a type that servers do not add up).
 """
 
 import functools
@@ -30,7 +30,7 @@ _WIDER = {torch.int16: torch.int32, torch.bool: torch.int32}  # As u8, 256 times
 
 
 def type_on_wire(tensor):
-    """The element type that stands for the tensor's; ValueError if none does."""
+    """The element type on the wire for the tensor's; ValueError if there is none."""
     if tensor.dtype in NAMES:
         return tensor.dtype
     if tensor.dtype in _WIDER:
@@ -40,7 +40,7 @@ def type_on_wire(tensor):
 
 
 def type_name(tensor):
-    """What the tensor's element type is called in texts."""
+    """The name of the tensor's element type in texts."""
     return str(tensor.dtype).removeprefix("torch.")
 
 
@@ -65,9 +65,8 @@ def check_dense(tensor, what="tensor"):
 
 
 def name_as_it_is(tensor):
-    """The name of the tensor's element type, if its own memory can travel; else None: of what is no
-    tensor, too. Of all questions those that PyTorch answers quickest, since this is asked at every
-    call."""
+    """The name of the tensor's element type, if its own memory can be sent; else None, also for
+    other objects. Uses only the fastest queries of PyTorch, since every call asks this."""
     if not isinstance(tensor, torch.Tensor) or tensor.layout is not torch.strided:
         return None
     is_plain = tensor.is_cpu and tensor.is_contiguous() and not tensor.is_neg()
@@ -75,7 +74,7 @@ def name_as_it_is(tensor):
 
 
 def goes_as_it_is(tensor):
-    """True if the tensor's own memory can travel."""
+    """True if the tensor's own memory can be sent."""
     return name_as_it_is(tensor) is not None
 
 
@@ -83,8 +82,8 @@ _LONGEST_SHAPE = 200
 
 
 def shape_of(tensor):
-    """What workers compare of a tensor besides its element type on the wire and its size, as
-    Session.declare wants it."""
+    """The facts of a tensor that workers compare, apart from its size and element type on the wire,
+    in the form of Session.declare."""
     if tensor.dim() <= 1 and tensor.dtype in NAMES:
         return ""
     return _described(tensor.shape, tensor.dtype)
@@ -104,8 +103,8 @@ def without_gradient(tensor):
 
 
 def flat_buffer(tensor, wide=False):
-    """Uninitialised memory for the tensor to travel in: flat, contiguous, on the CPU; pinned if
-    the tensor is on a GPU. `wide`: of a type that bears sums of a narrow one."""
+    """Uninitialised memory to send the tensor from: flat, contiguous, on the CPU; pinned if the
+    tensor is on a GPU. `wide`: of a type for sums of a narrow one."""
     kind = type_on_wire(tensor)
     return torch.empty(tensor.numel(), dtype=_WIDE.get(kind, kind) if wide else kind,
                        pin_memory=tensor.is_cuda)
@@ -133,7 +132,7 @@ def as_bytes(tensor):
 
 
 def plain_copy(tensor):
-    """The tensor's numbers in contiguous memory of the CPU: its own memory, if that is such."""
+    """The tensor's numbers in contiguous CPU memory: its own memory, if possible."""
     return tensor.detach().to("cpu").resolve_conj().resolve_neg().contiguous()
 
 

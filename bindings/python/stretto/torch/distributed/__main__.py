@@ -4,9 +4,9 @@
     python3 -m stretto.torch.distributed PROGRAM.py [ARGUMENT...]
     python3 -m stretto.torch.distributed -m MODULE [ARGUMENT...]
 
-In it init_process_group and new_group make groups of backend "stretto". All else is as if Python
-ran the program. Processes that it starts itself by `spawn` are Python's own, and take the backend
-that they name.
+In it init_process_group and new_group make groups of backend "stretto". Everything else is as if
+Python ran the program. Processes that the program starts by `spawn` are Python's own, and take the
+backend that they name.
 """
 
 import functools
@@ -38,7 +38,7 @@ def _by_stretto(function):
 
 
 def take_over():
-    """From now on, in all of torch.distributed that is there, and for what imports from it."""
+    """Replaces the functions in all loaded modules of torch.distributed, and for later imports."""
     for name in ("init_process_group", "new_group"):
         function = getattr(dist, name)
         changed = _by_stretto(function)
@@ -48,7 +48,7 @@ def take_over():
 
 
 def run(code, file, spec=None):
-    """As the main module, which it stays, also for what runs at the exit."""
+    """Runs it as the main module, which it stays, also for exit handlers."""
     main_module = types.ModuleType("__main__")
     main_module.__file__ = file
     main_module.__builtins__ = __builtins__

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of one attempt to meet. A store of torch.distributed may have keys of ranks that ended:
-torchrun restarts ranks with the store that they had, and each of its agents counts restarts by
-itself. So rank 0 names the attempt, and tells the name in answer to a nonce of each rank.
+"""Keys of one rendezvous attempt. A store of torch.distributed may have keys of ranks that ended:
+torchrun restarts ranks with the same store, and each of its agents counts restarts independently.
+So rank 0 names the attempt, and sends the name in answer to a nonce of each rank.
 """
 
 import datetime
@@ -20,7 +20,7 @@ _LONGEST_READ = datetime.timedelta(seconds=5)
 
 
 def store_of_attempt(store, rank, size, limit, operation):
-    """The store with a prefix that only the ranks of this attempt have. Rank 0 returns once all
+    """The store with a prefix known only to the ranks of this attempt. Rank 0 returns once all
     ranks have it, or raises RendezvousTimeout after `limit` seconds. The other ranks wait for rank
     0 as long as the store's own timeout."""
     name = _announce(store, size, limit, operation) if rank == 0 else _ask(store, rank, operation)
@@ -28,13 +28,13 @@ def store_of_attempt(store, rank, size, limit, operation):
 
 
 def is_timeout(error):
-    """True for a RuntimeError of a store that waited as long as it may."""
+    """True for a RuntimeError of a store whose wait timed out."""
     text = str(error).lower()
     return "timeout" in text or "timed out" in text
 
 
 def told(store, key, rank, operation):
-    """What a rank has told the others; the store waits for it as long as its own timeout."""
+    """A rank's message to the others; the store waits for it up to its own timeout."""
     try:
         return store.get(key).decode()
     except RuntimeError as error:
@@ -71,9 +71,9 @@ def _ask(store, rank, operation):
 
 
 def _append(store, entry):
-    # To a log that rank 0 reads from its start. A rank that is killed here leaves no gap in it.
+    # Appends to a log that rank 0 reads from its start. A rank killed here leaves no gap in it.
     text = json.dumps(entry | {"by": secrets.token_hex(16)})
-    number = store.add(f"{_KEY} entries", 0)  # At most so many as there are.
+    number = store.add(f"{_KEY} entries", 0)  # At most the number of entries.
     while store.compare_set(f"{_KEY} entry {number}", "", text).decode() != text:
         number += 1
     store.set(f"{_KEY} entry {number}", text)  # compare_set() does not wake a rank that waits.

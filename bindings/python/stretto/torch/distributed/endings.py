@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that complete futures when calls have ended. A completed future runs its callbacks on the
 thread that completes it, and a callback may wait for another future. So one thread always waits for
-the next end: a thread that has taken an end starts a successor before it calls anything.
+the next end: after taking an end, a thread starts a successor before its call.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ class _Endings:
         self._ended.watch(ticket, number)
 
     def _start(self):
-        # No daemon: one that runs while the interpreter is taken down ends the process by abort().
+        # No daemon: a daemon that runs while the interpreter shuts down aborts the process.
         threading.Thread(target=self._run, name="stretto endings").start()
         self._idle += 1
 
@@ -73,7 +73,7 @@ class _Endings:
                 self._close_if_over()
 
     def stop(self):
-        """No more calls come. Those that run may still wait for tickets."""
+        """Ends the threads after the last call. Running functions may still wait for tickets."""
         with self._lock:
             self._is_over = True
             self._close_if_over()
@@ -102,5 +102,5 @@ def _begin_in_child():
 
 
 os.register_at_fork(after_in_child=_begin_in_child)
-# Before the end of threads that are no daemons is waited for.
+# Runs before the interpreter waits for non-daemon threads.
 getattr(threading, "_register_atexit")(lambda: _endings.stop())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.distributed of PyTorch 2 asks of a group besides its calls: its name, the devices of
-its tensors, and what its backend supports.
+"""Queries of PyTorch 2's torch.distributed to a group, other than collective calls: its name, the
+devices of its tensors, and the features of its backend.
 """
 
 import torch
@@ -14,7 +14,7 @@ class NamedGroup(dist.ProcessGroup):
     Thread: any."""
 
     supports_splitting = False
-    supports_coalescing = False  # By _start_coalescing(); the *_coalesced calls need none.
+    supports_coalescing = False  # Means _start_coalescing(); the *_coalesced calls need no support.
     supports_time_estimate = False
     supports_shrinking = False
     supports_reconfigure = False
@@ -24,11 +24,11 @@ class NamedGroup(dist.ProcessGroup):
     _group_desc = ""
 
     def setGroupName(self, name):  # pylint: disable=invalid-name
-        """Before the group is used."""
+        """Called before the group is used."""
         self._group_name = name
 
     def getGroupName(self):  # pylint: disable=invalid-name
-        """By which functional collectives find the group; the same at all members."""
+        """Functional collectives find the group by it; the same at all members."""
         return self._group_name
 
     def setGroupDesc(self, description):  # pylint: disable=invalid-name
@@ -36,7 +36,7 @@ class NamedGroup(dist.ProcessGroup):
         self._group_desc = description
 
     def getGroupDesc(self):  # pylint: disable=invalid-name
-        """What was set; empty: nothing was."""
+        """The value set before; empty: none."""
         return self._group_desc
 
     @property

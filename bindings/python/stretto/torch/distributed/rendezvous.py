@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a process of torch.distributed becomes a worker. Under stretto-launch its environment says
-where the scheduler is. Else rank 0 starts one, of a job without servers, and the others find its
-address in the store that torch.distributed has.
+"""How a process of torch.distributed becomes a worker. Under stretto-launch its environment names
+the scheduler's address. Otherwise rank 0 starts a scheduler, of a job without servers, and the
+others find its address in the store of torch.distributed.
 """
 
 import datetime
@@ -23,13 +23,13 @@ _RENDEZVOUS_S = 60.0  # The default of STRETTO_RENDEZVOUS_TIMEOUT_S.
 _LIMIT = "STRETTO_RENDEZVOUS_TIMEOUT_S"
 _BACKEND = "init_process_group"  # As errors name the call.
 _LAST_PORT = 65535
-_LONGEST_S = 86400.0  # That an operation may take.
+_LONGEST_S = 86400.0  # Maximum for an operation.
 _kept_stores = []  # Rank 0 may serve a store, which other ranks read after it has returned.
 
 
 def worker(store, rank, size, timeout):
-    """The worker that this process is; None in a job of one, which has none. It joins with the
-    first group, which is of all. `rank` and `size` are the group's."""
+    """The worker of this process; None in a job of one, which has none. It joins with the first
+    group, which includes all ranks. `rank` and `size` are the group's."""
     of_all = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (rank, size)
     if not session.is_initialized():
         if of_all[1] > size:
@@ -41,7 +41,7 @@ def worker(store, rank, size, timeout):
                 limit = min(environment.seconds(_LIMIT, default=_RENDEZVOUS_S),
                             max(timeout.total_seconds(), 1.0))
                 _meet(attempts.store_of_attempt(store, rank, size, limit, _BACKEND), rank, size)
-            else:  # Said by the program, whatever its launcher says.
+            else:  # The program's values override its launcher's.
                 environment.give("STRETTO_WORLD_SIZE", 1)
         if not environment.text("STRETTO_OPERATION_TIMEOUT_S"):
             seconds = min(max(timeout.total_seconds(), 1.0), _LONGEST_S)
@@ -62,11 +62,11 @@ def worker(store, rank, size, timeout):
 
 
 def join_ranks():
-    """Where torchrun has started this process: makes the environment of its rank that of a worker.
-    Rank 0 starts a scheduler, and the ranks meet in the store that RANK, WORLD_SIZE, MASTER_ADDR
-    and MASTER_PORT name. Raises InvalidArgument for variables that name no rank or port,
-    RendezvousTimeout after STRETTO_RENDEZVOUS_TIMEOUT_S, Network if the store fails otherwise, and
-    what init_process_group("stretto") raises."""
+    """Under torchrun: makes the environment of this rank that of a worker. Rank 0 starts a
+    scheduler, and the ranks meet in the store that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
+    name. Raises InvalidArgument for invalid variables, RendezvousTimeout after
+    STRETTO_RENDEZVOUS_TIMEOUT_S, Network if the store fails otherwise, and the errors of
+    init_process_group("stretto")."""
     rank, size = environment.rank_of_torch()
     limit = environment.seconds(_LIMIT, default=_RENDEZVOUS_S)
     where = (environment.text("MASTER_ADDR"),
@@ -83,9 +83,9 @@ def join_ranks():
 
 
 def _store_at(*place):
-    # As init_process_group has it by env://, without the count of restarts that PyTorch 1 has in
-    # its keys: agents differ in it. PyTorch asks for libuv whatever USE_LIBUV says, and Debian
-    # builds PyTorch 2 without.
+    # As init_process_group does for env://, without PyTorch 1's restart count in its keys, which
+    # differs between agents. PyTorch requests libuv whatever USE_LIBUV says, and Debian builds
+    # PyTorch 2 without.
     make = functools.partial(dist.TCPStore, *place, wait_for_workers=False, multi_tenant=True)
     try:
         return make()
@@ -96,14 +96,14 @@ def _store_at(*place):
 
 
 def _shorten_rendezvous(timeout):
-    # Ranks that have begun a group meet within its timeout, if that is shorter than the usual one.
+    # Ranks that have started a group meet within its timeout, if that is shorter than the default.
     seconds = max(timeout.total_seconds(), 1.0)
     if not environment.text(_LIMIT) and seconds < _RENDEZVOUS_S:
         environment.give(_LIMIT, seconds)
 
 
 def _meet(store, rank, size, operation=_BACKEND):
-    # The environment of a job that rank 0 begins.
+    # The environment of a job that rank 0 starts.
     if rank == 0:
         job = _begin(store, size, operation)
         store.set(_KEY, json.dumps(job))
@@ -116,7 +116,7 @@ def _meet(store, rank, size, operation=_BACKEND):
         attempts.note_read(store, _KEY, rank)
     if "error" in job:
         raise errors.Unsupported(job["error"], operation=operation)
-    # Nobody vouches for what comes from the store: it names a job, and no more than that.
+    # Data from the store is not trusted: it names a job, and has no other effect.
     encrypted = environment.text("STRETTO_ENCRYPT") == "1"
     if encrypted and (job.get("STRETTO_ENCRYPT") != "1" or "STRETTO_JOB_TOKEN" in job):
         raise errors.InvalidArgument(
@@ -139,7 +139,7 @@ def _are_local(size):
 
 
 def _tell_address(store, rank, operation):
-    # Rank 0 gets the rank's address, or why it has none.
+    # Sends the rank's address to rank 0, or the reason if it has none.
     try:
         told = {"address": _own_address(store, operation)}
     except errors.Error as error:
@@ -162,8 +162,8 @@ def _own_address(store, operation):
 
 
 def _begin(store, size, operation=_BACKEND):
-    # Starts what a job needs besides its workers, and returns the variables that those need, or
-    # an error that all of them raise.
+    # Starts the processes of the job other than its workers, and returns the environment variables
+    # of the workers, or an error that all of them raise.
     job = {"STRETTO_WORLD_SIZE": str(size), "STRETTO_SERVERS": "0"}
     encrypted = environment.text("STRETTO_ENCRYPT") == "1"
     if encrypted:
@@ -183,7 +183,7 @@ def _begin(store, size, operation=_BACKEND):
         variables.setdefault("STRETTO_LOG_LEVEL", "warning")
         reading, writing = os.pipe()
         with open(reading, encoding="utf-8") as said:
-            with open(writing, "wb"):  # Then the scheduler's end of it alone is open.
+            with open(writing, "wb"):  # Afterwards only the scheduler holds its end of it open.
                 _start_scheduler(variables, "--address", addresses.with_port(host, 0), "--ready_fd",
                                  str(writing), descriptor=writing)
             address = said.readline().strip()
@@ -199,7 +199,7 @@ def _begin(store, size, operation=_BACKEND):
 
 
 def _start_scheduler(variables, *arguments, descriptor):
-    # In a session of its own: it outlives this process, and ends when the workers have left.
+    # In its own session: it outlives this process, and exits when the workers have left.
     subprocess.Popen([roles.program(roles.PROGRAMS["scheduler"]), *arguments], env=variables,
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(descriptor,),
                      start_new_session=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic training by Horovod's names, for programs that have state of their own.
+"""Elastic training with Horovod's API, for programs that have their own state.
 
     state = st.elastic.TorchState(model=model, optimizer=optimizer, sampler=sampler, epoch=0)
 
@@ -14,7 +14,7 @@
 
     train(state)
 
-A lost worker costs no commit here: the open step is made by who is left. See docs/ELASTIC.md.
+A lost worker costs no commit here: the remaining workers make the open step. See docs/ELASTIC.md.
 """
 
 from stretto.torch.elastic.errors import HorovodInternalError, HostsUpdatedInterrupt

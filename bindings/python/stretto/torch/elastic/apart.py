@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that come into a job that trains in a mode other than sync. Values are at the servers,
-where a newcomer finds them; what its optimizer remembers no two workers have alike, and it gets
-that of one of them.
+"""Workers that join a job that trains in a mode other than sync. Values are at the servers, where a
+joining worker gets them; the optimizers' states differ between workers, and it gets that of one of
+them.
 
-All meet as one step begins: who is ahead waits there for the others, once for each time that
-somebody comes.
+All workers synchronise at a step boundary: faster workers wait there, once per join.
 """
 
 import sys
@@ -13,7 +12,7 @@ from stretto.torch.core import broadcasting
 
 
 class Optimizers:
-    """Those of a session that are not in mode sync."""
+    """The optimizers of a session that are not in mode sync."""
 
     def __init__(self, now):
         self._optimizers = [optimizer for optimizer in (each() for each in now.apart)
@@ -26,23 +25,23 @@ class Optimizers:
         return len(self._optimizers)
 
     def trained(self):
-        """(name, parameter) of all that they train."""
+        """(name, parameter) of all parameters that they train."""
         return [(f"apart{index}/{name}", parameter)
                 for index, each in enumerate(self._optimizers)
                 for parameter, name in each._stretto_exchange.names.items()]
 
     @property
     def openings(self):
-        """What all know of how each one's values came to the servers."""
+        """The common facts of how each optimizer's values were loaded into the servers."""
         return [each._stretto_exchange.opening for each in self._optimizers]
 
     def follow_others(self, openings):
-        """They did so at those who are in."""
+        """Takes over the facts of the members."""
         for each, opening in zip(self._optimizers, openings):
             each._stretto_exchange.follow_others(opening)
 
     def givers(self, givers):
-        """Who of these gives: one, since all have something else."""
+        """The giver among these seats: a single one, since states differ."""
         return givers[:1] if self else givers
 
     def described(self, tensors):
@@ -51,12 +50,12 @@ class Optimizers:
                 for each in self._optimizers]
 
     def load(self, states):
-        """They have these states."""
+        """Loads these states."""
         for each, state in zip(self._optimizers, states):
             broadcasting.load_by_label(each, state)
 
     def take(self, states, giver):
-        """They have these states, those of the worker in seat `giver`; which is said."""
+        """Loads the states of the worker in seat `giver`, and reports that."""
         self.load(states)
         if self:
             kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in self._optimizers))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What interrupts elastic training, under Horovod's names."""
+"""Interrupts of elastic training, with Horovod's names."""
 
 from stretto.errors import Error as HorovodInternalError
 
@@ -7,9 +7,9 @@ __all__ = ["HorovodInternalError", "HostsUpdatedInterrupt"]
 
 
 class HostsUpdatedInterrupt(RuntimeError):
-    """Other workers are in than before. run() catches it and calls its function again.
+    """The members have changed. run() catches it and calls its function again.
 
-    skip_sync   none has come: who is left has the same state, and needs no other's
+    skip_sync   no worker has joined: the remaining workers have the same state, and need no sync
     """
 
     def __init__(self, skip_sync: bool = False) -> None:

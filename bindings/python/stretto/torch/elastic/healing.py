@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and optimizers' state for workers that came, while all go on with their steps.
+"""Background state transfer: parameters and optimizers' state for joining workers, while all
+continue their steps.
 
-What a newcomer lacks is brought to it in batches, behind everything else that travels: each is what
-all others have as one step begins, and each of them sends a part of it. The newcomer takes part in
-all steps: it listens to the means of gradients, and makes the steps of those parameters that have
-come. For those on their way it keeps the means until they are there. So it is where the others are
-when the last batch has come, and gives gradients of its own from the next step on. The means of
-parameters that have yet to leave do not travel to it, unless the program itself looks at means
-before a step, such as to clip them by the norm of all.
+A joining worker gets its missing state in batches, behind all other traffic: a batch is the common
+state of all others at the start of a step, and each of them sends a part. The joining worker takes
+part in all steps: it listens to the means of gradients, and steps the parameters that it has. For
+those in transfer it keeps the means until they arrive. So it has the current state when the last
+batch has arrived, and gives its own gradients from the next step on. It does not receive the means
+of parameters still to be sent, unless the program itself reads means before a step, such as to clip
+them by the norm of all.
 
-That wants an optimizer that treats parameters one by one.
+Requires an optimizer that treats each parameter separately.
 """
 
 import statistics
@@ -22,38 +23,38 @@ from stretto import errors
 from stretto.torch.core import exchange
 from stretto.torch.elastic import stripes
 
-LEAST_BYTES = 1 << 20  # Less than that is not worth more than one step.
+LEAST_BYTES = 1 << 20  # A smaller state is not worth more than one step.
 _LEAST_BATCH, _MOST_BATCH = 1 << 19, 1 << 27
-_BATCHES = 64  # At most so many, however much they slow the others down.
-_GUESSED_RATE = 5e7  # Bytes a second, until it is known better.
-_SLOWED = 1.1  # Steps that take so many times as long as they may make batches smaller.
-_SOON, _LATE = 1, 3  # Steps: batches that came so early grow, and so late shrink.
-_MEASURED = 9  # Steps, for how long they usually take.
-_FILLS, _HAS, _AGAIN, _OTHER = range(4)  # What a worker says at a step's end.
-GOES_ON, ENDED, CHANGED = range(3)  # What comes of it.
+_BATCHES = 64  # At most this number, however much they slow the others down.
+_GUESSED_RATE = 5e7  # Bytes a second, until measured.
+_SLOWED = 1.1  # Steps slower by more than this factor make batches smaller.
+_SOON, _LATE = 1, 3  # Steps: batches that arrive so early grow, so late shrink.
+_MEASURED = 9  # Steps that the usual duration is computed from.
+_FILLS, _HAS, _AGAIN, _OTHER = range(4)  # A worker's report at the end of a step.
+GOES_ON, ENDED, CHANGED = range(3)  # The result of the reports.
 
 
 class Unit(NamedTuple):
-    """What belongs to one parameter, as its givers describe it; or another tensor that was made
-    alike, whose optimizer is -1."""
+    """The data of one parameter, as its givers describe it; or another replicated tensor, whose
+    optimizer is -1."""
 
     optimizer: int
     name: str
     dtype: str
     shape: List[int]
     bytes: int
-    state: Any  # By key: ["tensor", dtype, shape, is of the CPU], ["number", type], ["is", value].
+    state: Any  # By key: ["tensor", dtype, shape, is on the CPU], ["number", type], ["is", value].
 
 
 class Pace:
-    """How long this worker's steps take."""
+    """The duration of this worker's steps."""
 
     def __init__(self):
         self._usual = []
         self._before = None
 
     def begin_step(self, is_usual):
-        """Seconds of the step that has ended; None if that was not one as others are."""
+        """Seconds of the step that has ended; None for an unusual step."""
         now, before = time.monotonic(), self._before
         self._before = now
         if before is None:
@@ -64,16 +65,16 @@ class Pace:
 
     @property
     def usual(self):
-        """Seconds; 0 if that is not known."""
+        """Seconds; 0 if unknown."""
         return statistics.median(self._usual) if self._usual else 0.0
 
     def forget(self):
-        """What comes now is no part of a step."""
+        """Excludes the time until the next step starts."""
         self._before = None
 
 
 def _is_simple(optimizer):
-    # One of PyTorch's own that treats parameters one by one.
+    # A PyTorch optimizer that treats each parameter separately.
     original = optimizer._stretto_original
     return (type(original).__module__.startswith("torch.optim")
             and not isinstance(original, torch.optim.LBFGS)
@@ -124,10 +125,10 @@ def _unit_of(index, name, value, state):
 
 
 class Program:
-    """What there is at a worker: parameters of wrapped optimizers, and other tensors.
+    """The state of a worker: parameters of wrapped optimizers, and other tensors.
 
     wrapped  the optimizers
-    ends     tensors by name, which follow when all parameters are there
+    ends     tensors by name, sent after all parameters
     """
 
     def __init__(self, wrapped, ends):
@@ -137,7 +138,7 @@ class Program:
                             each._stretto_exchange.names.items()} for each in wrapped]
 
     def units(self):
-        """Of all, in order; None if they cannot be brought one by one."""
+        """All units, in order; None if they cannot be sent one by one."""
         if not all(_is_simple(each) and set(each.state) <= set(by_name.values())
                    for each, by_name in zip(self.wrapped, self.parameters)):
             return None
@@ -148,7 +149,7 @@ class Program:
         return None if None in units else units
 
     def reads_means(self):
-        """True if there is code of the program's between means and steps."""
+        """True if code of the program runs between means and steps."""
         return any(each._stretto_reads_means
                    or bool(getattr(each, "_optimizer_step_pre_hooks", None))
                    for each in self.wrapped)
@@ -157,7 +158,7 @@ class Program:
         return self.wrapped[index].state.get(parameter, {})
 
     def contents(self, unit):
-        """Its memory, as bytes."""
+        """The memory of a unit, as bytes."""
         if unit.optimizer < 0:
             return [flat(self.ends[unit.name])]
         parameter = self.parameters[unit.optimizer][unit.name]
@@ -166,10 +167,10 @@ class Program:
                                    for key, kind in unit.state.items() if kind[0] != "is")]
 
     def store(self, unit, data):
-        """What has come becomes this worker's."""
+        """Stores received data in this worker."""
         values = Reader(data)
         if unit.optimizer < 0:
-            if unit.name in self.ends:  # Others may have made more alike since they began.
+            if unit.name in self.ends:  # Others may have added tensors since.
                 target = self.ends[unit.name]
                 target.data.copy_(values.tensor(unit.dtype, unit.shape))
             return
@@ -183,13 +184,13 @@ class Program:
 
 
 class Reader:
-    """Tensors out of bytes, one after the other."""
+    """Extracts tensors from bytes, one after another."""
 
     def __init__(self, data):
         self._data = data
 
     def tensor(self, dtype, shape):
-        """The next one, in memory of its own."""
+        """The next one, in its own memory."""
         kind = getattr(torch, dtype)
         size = torch.Size(shape).numel() * torch.empty(0, dtype=kind).element_size()
         piece, self._data = self._data[:size].clone(), self._data[size:]
@@ -207,13 +208,13 @@ class Reader:
 
 
 class _Kept(NamedTuple):
-    # A step that an optimizer made without what is on its way.
+    # An optimizer's step without the parameters in transfer.
     options: List[dict]
     gradients: dict
 
 
 class _Taker:
-    # Of a newcomer: which parameters it has, and what is kept for those that are to come.
+    # Of a joining worker: the parameters that it has, and the means kept for those in transfer.
 
     def __init__(self, program):
         self._program = program
@@ -223,12 +224,12 @@ class _Taker:
         self._awaited = set()
 
     def uses(self, parameters):
-        """Whether it makes steps of any of these, now or later, by the means of this step."""
+        """True if it steps any of these, now or later, by the means of this step."""
         return any(parameter in have for parameter in parameters
                    for have in (self._awaited, *self._has))
 
     def begin(self, units):
-        """These are on their way, as they are now."""
+        """Marks these as in transfer, with their current values."""
         self._coming = list(units)
         self._kept = [[] for _ in self._kept]
         self._awaited = {parameter for index in range(len(self._kept))
@@ -239,7 +240,7 @@ class _Taker:
                 if unit.optimizer == index]
 
     def take(self, data):
-        """They have come: they make the steps that the others have made with them since."""
+        """Stores the received data, and repeats the others' steps with it since."""
         for unit in self._coming:
             piece, data = data[:unit.bytes], data[unit.bytes:]
             self._program.store(unit, piece)
@@ -260,12 +261,12 @@ class _Taker:
             parameter.grad = gradient
 
     def drop(self):
-        """They are not on their way."""
+        """Cancels their transfer."""
         self._coming = []
         self._awaited = set()
 
     def step(self, optimizer, arguments):
-        """A step of those that are here."""
+        """Steps the parameters that are available."""
         index = self._program.wrapped.index(optimizer)
         options = [{key: value for key, value in group.items() if key != "params"}
                    for group in optimizer.param_groups]
@@ -297,16 +298,16 @@ class _Batch(NamedTuple):
     units: List[int]
     takers: List[int]  # Seats.
     transfer: Any
-    age: int = 0  # Steps that have ended without it.
+    age: int = 0  # Steps that have ended without completing it.
 
 
 class Healing:
-    """What those who came lack, from when they came until they lack nothing. All who are in have
+    """The missing state of joining workers, from the join until they are complete. All members have
     one, and decide alike.
 
-    units    what there is
-    lacks    by seat of those who came: which of the units they lack
-    told     what else the givers have told, by plan()
+    units    all units
+    lacks    the missing units, by seat of the joining workers
+    told     further values from the givers, by plan()
     """
 
     def __init__(self, now, program, units, lacks, told, present):
@@ -326,32 +327,32 @@ class Healing:
 
     @property
     def told(self):
-        """To those who come now."""
+        """The plan for workers that join now."""
         return {"units": [list(unit) for unit in self._units], "budget": self._budget,
                 "all means": self._all_means,
                 "lacks": [[seat, sorted(lacked)] for seat, lacked in self._lacks.items()]}
 
     @property
     def lacking(self):
-        """The seats of those who lack something."""
+        """The seats of the workers with missing state."""
         return list(self._lacks)
 
     def add(self, seats, present):
-        """More have come, which have nothing."""
+        """Adds joining workers, which have nothing."""
         self._lacks.update({seat: set(range(len(self._units))) for seat in seats})
         self._present = present
-        self._batch = None  # It was not theirs. It has arrived, or its giver was lost.
+        self._batch = None  # It was for other workers. It has arrived, or its giver was lost.
         self._says = _FILLS
         if self._taker is not None:
             self._taker.drop()
 
     @property
     def is_here(self):
-        """This worker lacks something."""
+        """True if this worker lacks state."""
         return self._now.seat in self._lacks
 
     def uses(self, parameters):
-        """Whether this worker, which lacks something, needs the means of any of these."""
+        """True if this worker, which lacks state, needs the means of any of these."""
         return self._all_means or self._taker.uses(parameters)
 
     def _of(self, indices):
@@ -360,8 +361,8 @@ class Healing:
     # ---- as a step begins
 
     def follow(self, took):
-        """What all said at the last step's end: GOES_ON; ENDED, if nobody lacks anything; or
-        CHANGED, if what there is is something else now, so that all of it has to come at once."""
+        """The result of the reports at the last step's end: GOES_ON; ENDED, if no worker lacks
+        state; or CHANGED, if the units have changed, so that all must be sent at once."""
         self._took = took
         if self._rows is None:
             return GOES_ON
@@ -391,7 +392,7 @@ class Healing:
                 self._lacks[seat] -= set(self._batch.units)
         slower = [last / usual for seat, (_, last, usual) in rows.items()
                   if seat not in self._lacks and last and usual]
-        # With those who came servers answer so many more, also when nothing is brought.
+        # Joining workers make servers send more replies, also without a batch.
         may_take = _SLOWED * len(self._present) / max(1, len(self._givers()))
         if self._batch.age >= _LATE or (slower and statistics.median(slower) > may_take):
             self._budget = max(self._least, self._budget // 2)
@@ -401,7 +402,7 @@ class Healing:
         self._says = _FILLS
 
     def go_on(self):
-        """The next batch leaves, as it is now, if none is on its way."""
+        """Sends the next batch, with its current values, unless one is in transfer."""
         if self._batch is not None:
             return
         chosen, takers = self._choose()
@@ -416,8 +417,8 @@ class Healing:
         self._batch = _Batch(chosen, takers, transfer)
 
     def _choose(self):
-        # Who came first is served first, and others with it. Tensors of no optimizer come when all
-        # parameters are there: programs make them of those.
+        # The first joiner is served first, together with others. Tensors without an optimizer
+        # follow all parameters, since programs compute them from those.
         first = next(iter(self._lacks.values()))
         trained = [index for index in sorted(first) if self._units[index].optimizer >= 0]
         chosen, bytes_ = [], 0
@@ -444,7 +445,7 @@ class Healing:
         return result
 
     def _look(self):
-        # A batch that has come is taken before the step; the last one is waited for.
+        # A received batch is stored before the step; for the last one the step waits.
         batch = self._batch
         if batch is None or self._says != _FILLS or self._now.seat not in batch.takers:
             return
@@ -471,8 +472,8 @@ class Healing:
 
 
 def plan(now, program):
-    """What givers tell newcomers of a healing: units, and bytes of the first batch. None if it is
-    better to give all at once."""
+    """The givers' plan for joining workers: units, and bytes of the first batch. None if it is
+    better to send everything at once."""
     units = program.units()
     if not units or sum(unit.bytes for unit in units) < LEAST_BYTES:
         return None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that come into an elastic job while it runs: what they get from those who are in.
+"""Workers that join a running elastic job: the state that they get from the members.
 
-They come in at the begin of a step (Session.next_step), at which all who are in have the same
-parameters, the same state of their optimizers, and nothing in flight. Each of them gives some of
-the bytes; nothing is unpickled. If one of the givers is lost meanwhile all begin again. What takes
-long travels in the steps that follow (healing.py).
+They join at the start of a step (Session.next_step), at which all members have the same parameters,
+the same state of their optimizers, and no operation in flight. Each member sends some of the bytes;
+nothing is unpickled. If a giver is lost meanwhile, all retry. Large state is sent during the
+following steps (healing.py).
 """
 
 import re
@@ -21,16 +21,16 @@ _IS_TRAINED = re.compile("trained (module|apart)?[0-9]+/")
 
 
 class Met(NamedTuple):
-    """What came of a meeting."""
+    """The result of a rendezvous."""
 
-    seats: List[int]  # Of all who are in, by rank.
-    rows: Dict[int, List[int]]  # What those who were in have told, by seat.
-    is_new: bool  # This worker is one of those that came.
+    seats: List[int]  # Of all members, by rank.
+    rows: Dict[int, List[int]]  # Values from the previous members, by seat.
+    is_new: bool  # True if this worker is joining.
 
 
 def makes_steps(now, scope):
-    """True if the program's steps begin with what is exchanged in this scope: that of its first
-    optimizer that is wrapped, or of its first module, if none was when that began."""
+    """True if the program's steps start with the exchanges of this scope: that of its first wrapped
+    optimizer, or of its first module, if no optimizer was wrapped by then."""
     if scope.number != 1:
         return False
     if now.step_scope is None and (scope.kind == "optimizer"
@@ -40,7 +40,7 @@ def makes_steps(now, scope):
 
 
 def begin_step(now):
-    """A step of the program's begins: gives what newcomers need, or gets it."""
+    """A step of the program starts: sends the state for joining workers, or receives it."""
     if now.has_state:
         return
     now.pace = now.pace or healing.Pace()
@@ -59,8 +59,8 @@ def begin_step(now):
 
 
 def begin_apart(now):
-    """The same in a program whose first optimizer is in another mode than sync. True if this worker
-    has come in by it."""
+    """As begin_step(), in a program whose first optimizer is in another mode than sync. True if
+    this worker has joined by it."""
     if now.has_state:
         return False
     came = now.come_in() if now.is_new else now.next_step()
@@ -68,7 +68,7 @@ def begin_apart(now):
 
 
 def _follow(now, took):
-    # True if the gradients of this step are by parameters that this worker made up.
+    # True if this worker computed the gradients of this step by placeholder parameters.
     word = now.healing.follow(took)
     lacks = now.healing.is_here
     if word == healing.CHANGED:
@@ -79,7 +79,7 @@ def _follow(now, took):
 
 
 def _all_at_once(now):
-    # Those who lack something get everything, and all wait.
+    # Workers that lack state get everything, and all wait.
     given = Training(now, may_heal=False)
     here = exchange.attendance(_LABEL)
     while True:
@@ -94,46 +94,46 @@ def _all_at_once(now):
 
 
 def is_trained(key):
-    """Whether a tensor that is described by this key is a parameter that is trained."""
+    """True if the tensor with this key is a trained parameter."""
     return bool(_IS_TRAINED.match(key))
 
 
 class _Agreed:
-    # What is given where the program gives the rest itself.
+    # The state sent if the program sends the rest itself.
 
     def __init__(self, now):
         self._modules = plain.Modules(now)
         self._apart = apart.Optimizers(now)
 
     def described(self):
-        """To begin with."""
+        """The first part."""
         return {"modules": self._modules.layouts, "openings": self._apart.openings,
                 "heals": None}, []
 
     @staticmethod
     def givers(givers):
-        """All."""
+        """All of them."""
         return givers
 
     def templates(self, described):
-        """For what comes."""
+        """Tensors for the data to receive."""
         del described
         return []
 
     def take(self, described, values, giver):
-        """What has come."""
+        """Stores the received data."""
         del values, giver
         self._modules.follow_others(described["modules"])
         self._apart.follow_others(described["openings"])
 
 
 class Training:
-    """The parameters, other tensors that were made alike, and the optimizers of a program. What
-    modules train comes at once: nobody sees their optimizers' steps.
+    """The parameters, other replicated tensors, and the optimizers of a program. Parameters trained
+    by modules are sent at once: their optimizers' steps cannot be intercepted.
 
-    besides    other tensors, by keys that no tensor has that was made alike
-    other      what is said where this program is another one
-    operation  of the program's, for the error
+    besides    further tensors, by keys that no replicated tensor has
+    other      error text if the programs differ
+    operation  the program's operation, for the error
     """
 
     def __init__(self, now, may_heal=True, besides=(),
@@ -148,7 +148,7 @@ class Training:
         self._wrapped = [optimizer for optimizer in (each() for each in now.optimizers)
                          if optimizer is not None]
         self._tensors = {}
-        self.empty = {}  # Tensors without elements, of which there is nothing to bring.
+        self.empty = {}  # Tensors without elements, for which no data is sent.
         seen = set()
         trained = ((f"trained {index}/{name}", parameter.detach())
                    for index, each in enumerate(self._wrapped)
@@ -163,20 +163,20 @@ class Training:
 
     @property
     def keys(self):
-        """Of the tensors that are here, but for optimizers' states."""
+        """Keys of the tensors here, without optimizers' states."""
         return self._tensors.keys()
 
     def givers(self, givers):
-        """Who of these gives."""
+        """The givers among these seats."""
         return self._apart.givers(givers)
 
     def program(self):
-        """The same, as it is brought in batches."""
+        """The state as a healing.Program, for the transfer in batches."""
         return healing.Program(self._wrapped, {key: tensor for key, tensor in self._tensors.items()
                                                if not _IS_TRAINED.match(key)})
 
     def described(self):
-        """What there is, in words, and its tensors, which are to come at once."""
+        """The description of the state, and the tensors to send at once."""
         for each in self._wrapped:
             each._stretto_settle()
         heals = None
@@ -201,9 +201,9 @@ class Training:
                 "openings": self._apart.openings}, tensors
 
     def templates(self, described):
-        """Tensors such as will come. Mismatch if they are of another program."""
+        """Tensors for the data to receive. Mismatch if it is of a different program."""
         tensors = []
-        # All that is restored is read, or not needed: then nothing touches its pages.
+        # A restore reads or ignores all of it: zeroing would touch its pages.
         make = torch.empty if self._operation == "restore" else torch.zeros
         theirs = broadcasting.with_tensors(described["tensors"], tensors, make)
         found = {key: agreement.fact_of(tensor) for key, tensor in theirs.items()
@@ -222,8 +222,8 @@ class Training:
         return tensors
 
     def in_place(self, described, templates):
-        """The same templates, but those that are of what is here, where that lies in the host's
-        memory in one piece, as its own numbers: what is read into them needs no other memory."""
+        """The templates, replaced by this program's own tensors where those lie in host memory in
+        one piece, as plain numbers: reading into them needs no further memory."""
         own = [self._tensors[key].data if key in self._tensors else None
                for key in described["tensors"]]
         own += [None] * (len(templates) - len(own))
@@ -231,11 +231,10 @@ class Training:
                 for template, mine in zip(templates, own)]
 
     def fill(self, described, values):
-        """What is trained here, and what was made alike, becomes what these values are. Returns
-        what remains of them."""
+        """Sets trained and replicated tensors to these values. Returns the remaining values."""
         if not described["heals"]:
             for key, value in zip(described["tensors"], values):
-                if key in self._tensors:  # Others may have made more alike since they began.
+                if key in self._tensors:  # Others may have added tensors since.
                     self._tensors[key].data.copy_(value)
             values = values[len(described["tensors"]):]
         rest = iter(values)
@@ -254,12 +253,12 @@ class Training:
         return broadcasting.owned(state) if self._operation == "restore" else state
 
     def load_apart(self, described, rest):
-        """What optimizers in modes apart remember becomes what remains of the values."""
+        """Sets the states of optimizers in other modes to the remaining values."""
         self._apart.load([self._loadable(each, rest) for each in described["apart"]])
 
     def take(self, described, values, giver):
-        """Makes this worker as the others are, but for what comes later. A backward that has begun
-        goes on by these values, and what it brings is not used."""
+        """Gives this worker the others' state, except for later batches. A backward that has
+        started continues by these values, and its gradients are not used."""
         rest = self.fill(described, values)
         for each, told in zip(self._wrapped, described["optimizers"]):
             each._stretto_exchange.follow_others(told["layouts"])
@@ -269,12 +268,12 @@ class Training:
 
 
 def _place_of(tensor):
-    # Equal for the views of one tensor; empty tensors have no memory, and their storage is known.
+    # Equal for the views of one tensor; empty tensors have no memory, but a known storage.
     return tensor.data_ptr() if tensor.numel() else (wire.storage_of(tensor)._cdata, tensor.shape)
 
 
 def _holds_its_numbers(tensor):
-    # The memory of conjugate and negative views holds other numbers than they have.
+    # The memory of conjugate and negative views holds other numbers than their values.
     return (tensor.is_cpu and tensor.is_contiguous()
             and not (tensor.is_conj() or tensor.is_neg()))
 
@@ -284,8 +283,8 @@ def _plain_states(described):
 
 
 def meet(now, came, mine, given=None):
-    """The workers that came, so many, and those who are in call it at the same step: they agree on
-    seats, those who are in tell `mine`, whole numbers, and give what `given` describes."""
+    """The `came` joining workers and the members call it at the same step: they agree on seats; the
+    members send `mine`, whole numbers, and the state that `given` describes."""
     given = given or _Agreed(now)
     is_new = now.seat is None
     here = exchange.attendance(_LABEL, mine)
@@ -318,7 +317,7 @@ def meet(now, came, mine, given=None):
 
 
 def _givers(now, here):
-    # Who is in, by rank, and who of them can give.
+    # The members, by rank, and the givers among them.
     present = now.in_order(here)
     lacking = [] if now.healing is None else now.healing.lacking
     givers = [seat for seat in present if seat not in lacking]
@@ -328,7 +327,7 @@ def _givers(now, here):
 
 
 def _heal(now, given, told):
-    # What those who have just come lack follows.
+    # The state of the newest joiners follows.
     if now.healing is not None:
         now.healing.add(told["taken"], told["seats"])
         return
@@ -345,7 +344,7 @@ class _Found(NamedTuple):
 
 
 def _exchange(now, given, mine):
-    # `mine` is what one of those tells who are in. None if who told was lost.
+    # `mine` is the description from a member; None if that member was lost.
     wants = mine is None or now.seat not in mine["have"]
     data, tensors = b"", []
     if not wants:
@@ -365,7 +364,7 @@ def _exchange(now, given, mine):
 
 
 def _values(tensors, data):
-    # What has come for each of these.
+    # The received data for each of these.
     reader = healing.Reader(data)
     return [reader.tensor(str(tensor.dtype).removeprefix("torch."), list(tensor.shape))
             for tensor in tensors]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the loss of a worker does to the samples of a step, and who says so."""
+"""Effect of a worker's loss on the samples of a step, and its announcement."""
 
 import sys
 
@@ -19,7 +19,7 @@ _MEANING = {
 
 
 class OnLoss:
-    """Of one optimizer or module.
+    """The policy of one optimizer or module.
 
     choice    "redistribute" or "shrink"; None: the first if the program has an ElasticSampler
     sampler   whose batches() the gradients are of; None: all batches have one size
@@ -36,7 +36,7 @@ class OnLoss:
         self._present = None
 
     def begin_step(self, scope):
-        """Before anything of a step of an exchange in this scope travels: newcomers come in."""
+        """Before an exchange in this scope sends its first data of a step: workers join."""
         if not session.is_initialized():
             return
         keeping.check_restored(session.current())
@@ -44,8 +44,8 @@ class OnLoss:
             newcomers.begin_step(session.current())
 
     def scale(self, gradients, rule):
-        """What this worker gives to what the rule makes of all their gradients: by its samples in a
-        mean."""
+        """Scales this worker's contribution to the reduction of all gradients by the rule: by its
+        samples in a mean."""
         if self._sampler is None or rule != "mean":
             return
         weight = self._sampler.weight()
@@ -54,7 +54,7 @@ class OnLoss:
                 gradient.mul_(weight)
 
     def look(self, now):
-        """Once a step: the first time that somebody is lost, rank 0 says what that means."""
+        """Once a step: at the first loss, rank 0 logs its consequence."""
         if not now.elastic:
             return
         before, self._present = self._present, now.present

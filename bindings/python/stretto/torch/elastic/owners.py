@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules whose parameters an optimizer trains. Nobody tells which they are: they are looked
-for among all objects, once, and then remembered as long as they live."""
+"""The modules whose parameters an optimizer trains. PyTorch keeps no such list: they are searched
+among all objects, once, and then remembered for their lifetime."""
 
 import gc
 import re
@@ -8,12 +8,12 @@ import weakref
 
 import torch
 
-_PREFIX = re.compile("^module[0-9]+/")  # Of a DistributedDataParallel's names.
+_PREFIX = re.compile("^module[0-9]+/")  # A DistributedDataParallel's prefix of names.
 _found: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
 def _likeness(module, names):
-    # How much it looks like the one that named_parameters() was called of.
+    # Similarity to the module on which named_parameters() was called.
     own = dict(module.named_parameters())
     alike = sum(names.get(parameter) == name for name, parameter in own.items())
     owned = sum(parameter in names for parameter in own.values())
@@ -21,8 +21,8 @@ def _likeness(module, names):
 
 
 def owner_of(exchange):
-    """The module that has the parameters which this exchanges gradients or updates of, by their
-    names if it can be; None if no module has any."""
+    """The module that owns the parameters of this exchange, preferably by their names; None if no
+    module owns any."""
     names = {parameter: _PREFIX.sub("", name) for parameter, name in exchange.names.items()}
     known = _found.get(exchange)
     module = None if known is None else known()
@@ -39,8 +39,7 @@ def owner_of(exchange):
 
 
 def tensors_besides(exchange):
-    """(name, tensor) of what its module has besides: parameters that are not trained, and
-    buffers."""
+    """(name, tensor) of the module's other tensors: untrained parameters and buffers."""
     module = owner_of(exchange)
     if module is None:
         return []
@@ -50,7 +49,7 @@ def tensors_besides(exchange):
 
 
 def frozen_of(exchange):
-    """(name, parameter) of its module's parameters that are not trained."""
+    """(name, parameter) of its module's untrained parameters."""
     module = owner_of(exchange)
     return [] if module is None else [(name, parameter) for name, parameter
                                       in module.named_parameters()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program trains by DistributedDataParallel, for workers that come into its job: what the
-modules' parameters are called, and the optimizers that step them. Nobody tells those: they are
-looked for among all objects when somebody comes, which is rare, and only where modules are wrapped.
+"""The state trained by DistributedDataParallel, for joining workers: the names of the modules'
+parameters, and the optimizers that step them. PyTorch keeps no list of these: they are searched
+among all objects when a worker joins, which is rare, and only if modules are wrapped.
 """
 
 import gc
@@ -19,25 +19,25 @@ class Stepper(NamedTuple):
     """An optimizer that is not wrapped."""
 
     kind: str  # Its class.
-    labels: List[str]  # Of all that it trains, sorted.
+    labels: List[str]  # Labels of all parameters that it trains, sorted.
     optimizer: Any
 
 
 class Modules:
-    """Those of a session that exchange gradients."""
+    """The modules of a session that exchange gradients."""
 
     def __init__(self, now):
         self._exchanges = [exchange for exchange in (each() for each in now.modules)
                            if exchange is not None]
         self._trained = {parameter: name for each in self._exchanges
                          for parameter, name in each.names.items()}
-        self._all: Any = None  # With those that are not trained.
+        self._all: Any = None  # Includes the untrained parameters.
 
     def __bool__(self):
         return bool(self._exchanges)
 
     def trained(self):
-        """(name, parameter) of all that they train."""
+        """(name, parameter) of all trained parameters."""
         return [(name, parameter) for parameter, name in self._trained.items()]
 
     @property
@@ -50,17 +50,17 @@ class Modules:
 
     @property
     def layouts(self):
-        """What all have agreed on, for each of them."""
+        """The layouts agreed on by all workers, for each module."""
         return [each.layouts for each in self._exchanges]
 
     def follow_others(self, layouts):
-        """Those who are in already have agreed on all this."""
+        """The members have agreed on all this."""
         for each, known in zip(self._exchanges, layouts):
             each.follow_others(known)
 
     def described(self, tensors):
-        """The optimizers' states, without their tensors, which are added to the list; and what
-        cannot be brought, in words."""
+        """The optimizers' states, without their tensors, which are added to the list; and in words
+        the state that cannot be sent."""
         found, lacking = _told_apart(self._steppers())
         states = []
         for each in found:
@@ -77,7 +77,7 @@ class Modules:
         return {"states": states, "lacking": lacking}
 
     def take(self, told, states, operation="join"):
-        """What described() has told of the others is true of this worker too, and said once."""
+        """Adopts the others' state from described(), and reports it once."""
         mine = {(each.kind, *each.labels): each.optimizer
                 for each in _told_apart(self._steppers())[0]}
         taken, lacking = [], list(told["lacking"])
@@ -96,7 +96,7 @@ class Modules:
         _say(taken, lacking, _HOW[operation])
 
     def _steppers(self):
-        # Also what nobody holds any more, until it is collected.
+        # Includes unreferenced objects, until they are collected.
         gc.collect()
         found = [each for each in gc.get_objects() if issubclass(type(each), torch.optim.Optimizer)]
         wrapped = {id(each._stretto_original) for each in found
@@ -113,7 +113,7 @@ class Modules:
 
 
 def _told_apart(steppers):
-    # Those that can be brought, and what of the others is told.
+    # The optimizers whose state can be sent, and the message for the others.
     found, lacking = [], []
     for each in steppers:
         alike = [other for other in steppers if other[:2] == each[:2]]
@@ -128,7 +128,7 @@ def _told_apart(steppers):
     return found, list(dict.fromkeys(lacking))
 
 
-# What has happened to this worker, and from where it has what it has.
+# The event at this worker, and the source of its state.
 _HOW = {"join": ("has come into a job that trains by DistributedDataParallel: it has the others'",
                  "a stretto.torch.elastic.TorchState would bring it"),
         "restore": ("goes on from a checkpoint by DistributedDataParallel: it has the saved",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ElasticReader: what ElasticSampler is, for the record files of stretto.input, which are read in
-sequence. An epoch is cut into sections, as stretto.input.Reader has them by rank and world; a part
-is a list of pieces of sections, which are ranges of numbers and so can be cut further."""
+"""ElasticReader: the counterpart of ElasticSampler for the record files of stretto.input, which are
+read in sequence. An epoch is cut into sections, as in stretto.input.Reader by rank and world; a
+part is a list of pieces of sections, which are ranges of numbers and can be cut further."""
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -22,7 +22,7 @@ Part = List[Piece]
 
 
 def behind(part: Part, count: int) -> Part:
-    """What comes after the first so many samples."""
+    """The part after its first `count` samples."""
     rest = []
     for piece in part:
         taken = min(count, len(piece.which))
@@ -33,7 +33,7 @@ def behind(part: Part, count: int) -> Part:
 
 
 def divided(parts: Sequence[Part], among: int) -> List[Part]:
-    """All samples of some parts, in so many new ones."""
+    """All samples of some parts, divided into `among` new parts."""
     found: List[Part] = [[] for _ in range(among)]
     pieces = [piece for part in parts for piece in part]
     for number, piece in enumerate(pieces):
@@ -45,24 +45,24 @@ def divided(parts: Sequence[Part], among: int) -> List[Part]:
 
 
 def size_of(part: Part) -> int:
-    """Its samples."""
+    """The number of its samples."""
     return sum(len(piece.which) for piece in part)
 
 
 class _SectionReader(records.Reader):
-    """Of a section of an epoch, which some workers read and others do not."""
+    """Reads a section of an epoch, on some workers only."""
 
     _is_compared = False
 
 
 class ElasticReader:
-    """Batches of this worker's part of an epoch; what a lost worker had left of its part is read by
-    the others. To be a value of a TorchState, as an ElasticSampler; each sample is processed at
-    least once. All workers yield as many batches of an epoch: who has fewer samples than others
+    """Batches of this worker's part of an epoch; the others read the rest of a lost worker's part.
+    Use it as a value of a TorchState, like an ElasticSampler; each sample is processed at least
+    once. All workers yield the same number of batches of an epoch: a worker with fewer samples
     repeats one. Workers must have the same paths in the same order: load_state_dict(), and so the
     state's sync(), raises Mismatch otherwise.
 
-    paths, options   as stretto.input.Reader has them, but for rank, world, even, batch and epochs
+    paths, options   as in stretto.input.Reader, except rank, world, even, batch and epochs
     batch            samples that a loop over it yields at a time, as a list
     """
 
@@ -86,7 +86,7 @@ class ElasticReader:
         sampler.note_divider(self)
 
     def set_epoch(self, epoch: int) -> None:
-        """Another epoch begins. Call it after the last commit() of the one before."""
+        """Starts another epoch. Call it after the last commit() of the previous epoch."""
         self.epoch = epoch
         now = session.current()
         self._begin_epoch(now.seats_in or tuple(range(now.size)))
@@ -124,7 +124,7 @@ class ElasticReader:
             yield last
 
     def state_dict(self) -> Dict[str, Any]:
-        """What load_state_dict() needs to go on: what is not known to be processed."""
+        """The state for load_state_dict(): all samples not known to be processed."""
         self._processed[self._mine()] = self.processed_here
         return {"epoch": self.epoch, "order": self._order, "parts": [
             [[piece.rank, piece.world, piece.which.start, piece.which.stop, piece.which.step]
@@ -132,8 +132,8 @@ class ElasticReader:
             for seat, part in self._parts.items()]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on there, with as many workers or others. Mismatch if the state is of other files,
-        of another order of files, or of another seed."""
+        """Continues there, with the same or another number of workers. Mismatch if the state is of
+        other files, another order of files, or another seed."""
         if state.get("order", self._order) != self._order:
             raise errors.Mismatch(
                 "the state's ElasticReader has other files, another order of files, or other "
@@ -157,12 +157,12 @@ class ElasticReader:
         return min(self._recorded, size_of(self._parts[self._mine()]))
 
     def note(self, processed: Mapping[int, int]) -> None:
-        """How far the workers are, by seat."""
+        """Stores the progress of the workers, by seat."""
         self._processed.update((seat, count) for seat, count in processed.items()
                                if seat in self._parts)
 
     def divide(self, seats: Sequence[int]) -> None:
-        """Who stays keeps what it has left, and gets of what others had; unless somebody comes."""
+        """Workers keep the rest of their parts, plus some of the others', unless a worker joins."""
         left = {seat: behind(part, self._processed.get(seat, 0))
                 for seat, part in self._parts.items()}
         if set(seats) <= set(left):
@@ -172,11 +172,11 @@ class ElasticReader:
             self._begin(dict(zip(seats, divided(list(left.values()), len(seats)))))
 
     def snapshot(self) -> Tuple[Any, ...]:
-        """All of it, for back_to()."""
+        """The complete state, for back_to()."""
         return self.epoch, dict(self._parts), dict(self._processed), self._recorded
 
     def back_to(self, snapshot: Tuple[Any, ...]) -> None:
-        """As it was."""
+        """Restores the snapshot."""
         self.epoch, parts, processed, self._recorded = snapshot
         self._parts, self._processed = dict(parts), dict(processed)
 
@@ -210,7 +210,8 @@ class ElasticReader:
 
 
 class _Section:
-    """What one rank reads, in sequence: it goes on where it is if that is before what is wanted."""
+    """The sequential reading of one rank: it continues in place if that is before the wanted
+    samples."""
 
     def __init__(self, reader):
         self._reader = reader
@@ -221,7 +222,7 @@ class _Section:
         self.fingerprint = reader.fingerprint
 
     def samples(self, epoch, which):
-        """Those with these numbers of an epoch."""
+        """The samples with these numbers of an epoch."""
         if epoch != self._epoch or which.start < self._next:
             core = self._reader._reader
             self._reader.load_state_dict({"cursor": core.cursor_of(epoch), "epochs_left": 0})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ElasticSampler: divides what is left of an epoch among the workers that are in."""
+"""ElasticSampler: divides the rest of an epoch among the current members."""
 
 import weakref
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Sized, Tuple
@@ -14,23 +14,23 @@ _dividers: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def note_divider(one: Any) -> None:
-    """The program has something that divides samples anew, for as long as this lives."""
+    """Notes that the program has an object that redistributes samples, during its lifetime."""
     _dividers.add(one)
 
 
 def divides_anew() -> bool:
-    """True if this program has an ElasticSampler or the like."""
+    """True if this program has an ElasticSampler or a similar object."""
     return len(_dividers) > 0
 
 
 class ElasticSampler(torch.utils.data.Sampler):
-    """The part of a dataset that this worker is to process, as a DistributedSampler's; and it
-    remembers what was processed, so that the rest can be divided anew. For that it is to be a value
-    of a TorchState, whose workers tell one another how far they are.
+    """This worker's part of a dataset, like a DistributedSampler; it also remembers processed
+    samples, so that the rest can be redistributed. For that it must be a value of a TorchState,
+    whose workers exchange their progress.
 
-    Each sample of an epoch is processed at least once. Those come twice that pad the end of an
-    epoch, so that all workers make the same number of steps, and those that a lost worker had
-    processed after the last commit() or check_host_updates() in which it took part.
+    Each sample of an epoch is processed at least once. Repeated samples are those that pad the end
+    of an epoch, so that all workers make the same number of steps, and those that a lost worker had
+    processed after its last commit() or check_host_updates().
 
     dataset   of the same length at all workers
     shuffle   in another order each epoch, the same at all workers, by
@@ -44,26 +44,26 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.seed = seed
         self.epoch = 0
         self.rank, self.num_replicas = 0, 1
-        self._done: Any = numpy.zeros(len(dataset), dtype=bool)  # By place in the epoch's order.
-        self._seats: Optional[Tuple[int, ...]] = None  # Whose division it is; None: of ranks.
-        self._processed: Dict[int, int] = {}  # Of their parts, as was last agreed, by seat.
-        self._per_step: Optional[int] = None  # Samples of all workers together.
-        self._by_index: Optional[Tuple[Any, Any]] = None  # Indices in order, and their places.
+        self._done: Any = numpy.zeros(len(dataset), dtype=bool)  # By position in the epoch's order.
+        self._seats: Optional[Tuple[int, ...]] = None  # The seats of the division; None: by ranks.
+        self._processed: Dict[int, int] = {}  # Progress by seat, as last agreed.
+        self._per_step: Optional[int] = None  # Total samples of all workers.
+        self._by_index: Optional[Tuple[Any, Any]] = None  # Indices in order, and their positions.
         self._divide()
         note_divider(self)
 
     # ---- as Horovod's
 
     def set_epoch(self, epoch: int) -> None:
-        """Another epoch begins, of which nothing has been processed. Call it at the end of the one
-        before, after the last commit()."""
+        """Starts another epoch, without processed samples. Call it at the end of the previous
+        epoch, after the last commit()."""
         self.epoch = epoch
         self._done[:] = False
         self._divide()
 
     def record_batch(self, batch_idx: int, batch_size: int) -> None:
-        """The batch of that number, of those that came since the last division, was processed. All
-        but the last have so many samples."""
+        """Marks the batch of that number since the last division as processed. All batches but the
+        last have `batch_size` samples."""
         first, last = batch_idx * batch_size, (batch_idx + 1) * batch_size
         if self._per_step is not None:
             ends = self.ends
@@ -72,8 +72,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._recorded[first:last] = True
 
     def record_indices(self, indices: Iterable[int]) -> None:
-        """Samples with these indices were processed, of this worker's part. ValueError for what is
-        no whole number."""
+        """Marks samples of this worker's part as processed. ValueError for indices that are no
+        whole numbers."""
         if self._by_index is None:
             mine = numpy.array(self.indices, dtype=int)
             order = numpy.argsort(mine, kind="stable")
@@ -88,20 +88,20 @@ class ElasticSampler(torch.utils.data.Sampler):
             self._recorded[places[first:last]] = True  # More than one where the part was padded.
 
     def reset(self) -> None:
-        """Divides what has not been processed among those who are in now. A TorchState does so by
-        itself; without one, others are taken to be as far as this worker."""
+        """Divides the unprocessed samples among the current members. A TorchState calls it
+        automatically; without one, the others' progress is assumed to equal this worker's."""
         self._settle()
         self._divide()
 
     def state_dict(self) -> Dict[str, Any]:
-        """What load_state_dict() needs to go on with this epoch: what is known to be processed."""
+        """The state for load_state_dict(): the samples of this epoch known to be processed."""
         known = self._known_done()
         return {"epoch": self.epoch, "processed_num": int(known.sum()),
                 "processed": numpy.packbits(known).tobytes()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Goes on there. ValueError if it is of a dataset of another length. Also takes Horovod's,
-        which has the number of samples processed only."""
+        """Continues there. ValueError if it is of a dataset of another length. Also accepts
+        Horovod's state, which has only the number of processed samples."""
         done: Any = numpy.zeros(len(self.dataset), dtype=bool)
         if "processed" in state_dict:
             bits = numpy.frombuffer(state_dict["processed"], dtype=numpy.uint8)
@@ -121,7 +121,7 @@ class ElasticSampler(torch.utils.data.Sampler):
 
     @property
     def remaining_indices(self) -> List[int]:
-        """Those that were divided among the workers."""
+        """The samples that were divided among the workers."""
         return self._order[self._places].tolist()
 
     def __iter__(self) -> Iterator[int]:
@@ -133,21 +133,21 @@ class ElasticSampler(torch.utils.data.Sampler):
     # ---- batches of constant size
 
     def batches(self, batch_size: int) -> "Batches":
-        """For DataLoader(dataset, batch_sampler=sampler.batches(32)): steps of as many samples as
-        all workers that the job began with have in batches of that size, divided among those who
-        are in. Give the sampler to DistributedOptimizer(sampler=), which weights their means."""
+        """For DataLoader(dataset, batch_sampler=sampler.batches(32)): each step has as many samples
+        as the initial workers have in batches of that size, divided among the current members. Pass
+        the sampler to DistributedOptimizer(sampler=), which weights their means."""
         self._per_step = batch_size * session.current().seats
         self._divide()
         return Batches(self)
 
     @property
     def ends(self) -> List[int]:
-        """Where this worker's batches begin and end in its part."""
+        """Bounds of this worker's batches in its part."""
         return self._ends
 
     def weight(self) -> float:
-        """Of this worker's gradient of the batch that comes after those that were recorded, in a
-        mean over the workers: its samples by the mean number of samples."""
+        """The weight of this worker's gradient of the next unrecorded batch in a mean over the
+        workers: its samples divided by the mean number of samples."""
         if self._per_step is None or not self.num_samples:
             return 1.0
         step = int(numpy.searchsorted(self._ends, self.processed_here, side="right")) - 1
@@ -160,26 +160,26 @@ class ElasticSampler(torch.utils.data.Sampler):
 
     @property
     def processed_here(self) -> int:
-        """Samples of this worker's part that were recorded, up to the first that was not."""
+        """Samples of this worker's part that were recorded, up to the first gap."""
         return self.num_samples if self._recorded.all() else int(self._recorded.argmin())
 
     def note(self, processed: Mapping[int, int]) -> None:
-        """How far the workers are, by seat. Of who is not there, what was noted before holds."""
+        """Stores the progress of the workers, by seat; absent workers keep their last value."""
         self._processed.update((seat, count) for seat, count in processed.items()
                                if seat in (self._seats or ()))
 
     def divide(self, seats: Sequence[int]) -> None:
-        """Divides what was not processed, as was noted, among the workers in these seats."""
+        """Divides the rest, after the noted progress, among the workers in these seats."""
         self._settle()
         self._divide(tuple(seats))
 
     def snapshot(self) -> Tuple[Any, ...]:
-        """All of it, for back_to()."""
+        """The complete state, for back_to()."""
         return (self.epoch, self._done.copy(), self._seats, dict(self._processed),
                 self._recorded.copy(), self.rank, self.num_replicas)
 
     def back_to(self, snapshot: Tuple[Any, ...]) -> None:
-        """As it was."""
+        """Restores the snapshot."""
         self.epoch, done, seats, processed, recorded, self.rank, self.num_replicas = snapshot
         self._done = done.copy()
         self._cut(seats)
@@ -198,7 +198,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._cut(seats)
 
     def _cut(self, seats):
-        # By rank and num_replicas: what is to be done, in order, and this worker's part of it.
+        # By rank and num_replicas: the unprocessed samples, in order, and this worker's part of
+        # them.
         order = numpy.arange(len(self.dataset))
         if self.shuffle:
             numpy.random.RandomState((self.seed + self.epoch) % _SEEDS).shuffle(order)
@@ -219,7 +220,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         return -(-len(self._places) // self._per_step)
 
     def _part(self, place):
-        # Of who has that place: in the order in which it is processed, where it is in _places.
+        # The part of that rank in processing order: positions in _places.
         left = len(self._places)
         if not left:
             return numpy.zeros(0, dtype=int)
@@ -237,10 +238,10 @@ class ElasticSampler(torch.utils.data.Sampler):
                             first + size * (place + 1) // self.num_replicas)
 
     def _known_done(self):
-        # With what was noted of others, and all that was recorded here.
+        # Includes the noted progress of others, and all samples recorded here.
         done = self._done.copy()
         for place in range(self.num_replicas):
-            if place == self.rank or self._seats is None:  # Nobody is lost, and all go in step.
+            if place == self.rank or self._seats is None:  # No loss: all have equal progress.
                 count = self.processed_here
             else:
                 count = self._processed.get(self._seats[place], 0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What training consists of besides code, as all workers have it alike: State, ObjectState and
-TorchState, with Horovod's names.
+"""The replicated state of training, other than code: State, ObjectState and TorchState, with
+Horovod's names.
 
-All that is exchanged here is agreed on: at the end of commit(), check_host_updates() and sync() all
-who are in know the same of who is in, of how far each one's samplers are, and so of when to begin
-anew.
+All exchanged values are agreed: at the end of commit(), check_host_updates() and sync() all members
+know the same member list and the same progress of each one's samplers, and so the same step for a
+redistribution.
 """
 
 import copy
@@ -21,9 +21,9 @@ from stretto.torch.elastic.sampler import ElasticSampler
 
 
 class State:
-    """The base of all: a derived class says what it is to save, restore and sync.
+    """Base class: a derived class defines save, restore and sync.
 
-    bcast_object, get_rank   taken as Horovod's; this one has its own
+    bcast_object, get_rank   accepted as in Horovod, and unused
     """
 
     def __init__(self, bcast_object: Optional[Callable[..., Any]] = None,
@@ -34,31 +34,31 @@ class State:
         self._session: Any = None
         self._label = ""
         self._scope: Any = None
-        self._seats: Optional[List[int]] = None  # Of those who are in, as all know.
+        self._seats: Optional[List[int]] = None  # The members' seats, known to all.
         if session.is_initialized():
             session.current().has_state = True
             keeping.of(session.current()).note_state(self)
             leaving.watch()
 
     def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
-        """These are called after others are in than before, for what depends on their number, such
-        as a learning rate."""
+        """Registers callbacks for changes of the members, for values that depend on their number,
+        such as a learning rate."""
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self) -> None:
-        """Others are in than before: reset(), and the callbacks."""
+        """The members have changed: calls reset(), and the callbacks."""
         self.reset()
         for callback in self._reset_callbacks:
             callback()
 
     def commit(self) -> None:
-        """Saves, and looks who is in: save() and check_host_updates()."""
+        """Saves, and checks for member changes: save() and check_host_updates()."""
         self.save()
         self.check_host_updates()
 
     def check_host_updates(self) -> None:
-        """Raises HostsUpdatedInterrupt, at all workers, if others are in than when they last
-        looked. In an elastic job it waits for all; in others it does nothing."""
+        """Raises HostsUpdatedInterrupt, at all workers, if the members have changed since their
+        last check. In an elastic job it waits for all; in others it does nothing."""
         now = session.current()
         came = now.next_step()
         if came:
@@ -73,7 +73,7 @@ class State:
 
     @unfinished.whole("commit", always=True)
     def attend(self) -> None:
-        """Finds out with all others who is in, and lets rank() and size() be by that."""
+        """Determines the members with all others, and sets rank() and size() by them."""
         now = session.current()
         if not now.elastic:
             return
@@ -94,14 +94,14 @@ class State:
             return
         self._session, self._seats = now, None
         if self._scope is not None and now.came_late:
-            now.keep_scope(self._scope)  # It is the job of before.
+            now.keep_scope(self._scope)  # The job is the previous one.
         else:
             self._scope = now.new_scope("state")
         self._label = self._scope.prefix
 
     @unfinished.whole("commit", always=True)
     def _meet(self, now, came):
-        # Others come in, or this one does: all know then who is in, and what was processed.
+        # Workers join, or this one does: then all know the members and the processed samples.
         self._follow(now)
         samplers = self._samplers()
         met = newcomers.meet(now, came, [sampler.processed_here for sampler in samplers])
@@ -113,7 +113,7 @@ class State:
             sampler.divide(self._seats)
 
     def _begins_anew(self, before):
-        # Unless some were lost, and what they had not processed is left out.
+        # Unless workers were lost, and their unprocessed samples are skipped.
         return self._seats != before and (self._redistributes()
                                           or not set(self._seats or ()) <= set(before))
 
@@ -124,11 +124,11 @@ class State:
         return True
 
     def saved(self) -> Any:
-        """What a checkpoint has of it, but for models and optimizers."""
+        """The state for a checkpoint, except models and optimizers."""
         return None
 
     def load_saved(self, saved: Any) -> None:
-        """It becomes that."""
+        """Sets the state to that."""
         del saved
 
     def save(self) -> None:
@@ -136,15 +136,15 @@ class State:
         raise NotImplementedError
 
     def restore(self) -> None:
-        """The state becomes that which was saved last."""
+        """Sets the state to the last saved one."""
         raise NotImplementedError
 
     def sync(self) -> None:
-        """The state becomes that of rank 0, at all workers, and is saved."""
+        """Sets the state to that of rank 0, at all workers, and saves it."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Called when others are in than before, before the state is synchronized."""
+        """Called after a change of the members, before the state is synchronized."""
 
 
 def _copied(value):
@@ -195,7 +195,7 @@ class ObjectState(State):
         ObjectState.save(self)
 
     def _sync_attached(self, now):
-        # What the program has attached to checkpoints, but for what each worker has of its own.
+        # The program's attachments to checkpoints, except the per-worker ones.
         attached = {name: one for name, (one, each) in keeping.of(now).attached.items() if not each}
         if not attached:
             return
@@ -227,7 +227,7 @@ class _Model:
 
 class _Optimizer(_Model):
     def restore(self):
-        # What some versions of PyTorch load they also go on with.
+        # Some versions of PyTorch keep using the loaded object.
         self.value.load_state_dict(copy.deepcopy(self._saved))
 
     def sync(self, label):
@@ -261,8 +261,8 @@ def _handler_of(value):
 
 
 class TorchState(ObjectState):
-    """A model, an optimizer, samplers (several of each by names of your own), and any values that
-    can be broadcast. Each becomes an attribute."""
+    """A model, an optimizer, samplers (several of each under chosen names), and any values that can
+    be broadcast. Each becomes an attribute."""
 
     def __init__(self, model: Optional[torch.nn.Module] = None,
                  optimizer: Optional[torch.optim.Optimizer] = None, **kwargs: Any) -> None:

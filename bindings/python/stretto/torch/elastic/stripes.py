@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that all who are in have alike, brought to newcomers: each giver sends some of the pieces,
-nobody else sends any, and only who lacks them gets them.
+"""Transfer of replicated bytes from the members to joining workers: each giver sends some of the
+pieces, and only the workers that lack them receive them.
 """
 
 import bisect
@@ -10,12 +10,12 @@ import torch
 
 _PIECE = 1 << 23
 _LEAST_PIECE = 1 << 12
-_LAST = 1 - 2**31  # The priority of what may wait for everything else.
+_LAST = 1 - 2**31  # The priority below all other traffic.
 
 
 def sizes_of(total):
-    """Of the pieces that so many bytes travel in. The last one is of few sizes, so that few tensors
-    serve for all totals."""
+    """Sizes of the pieces of a transfer of `total` bytes. The last one has one of few sizes, so
+    that few tensors serve for all totals."""
     whole, rest = divmod(total, _PIECE)
     room = _LEAST_PIECE
     while room < rest:
@@ -24,14 +24,14 @@ def sizes_of(total):
 
 
 class _Row:
-    # Tensors whose bytes lie one after the other.
+    # The bytes of some tensors, one after another.
 
     def __init__(self, tensors):
         self._tensors = tensors
         self._ends = list(itertools.accumulate(flat.numel() for flat in tensors))
 
     def piece(self, first, size):
-        """A copy of so many bytes from `first` on; zeros beyond the last tensor."""
+        """A copy of `size` bytes from `first` on; zeros beyond the last tensor."""
         piece = torch.empty(size, dtype=torch.uint8)
         done = 0
         for index in range(bisect.bisect_right(self._ends, first), len(self._tensors)):
@@ -47,12 +47,12 @@ class _Row:
 
 
 class Stripes:
-    """One transfer. All workers begin it, with the same arguments but for the last two.
+    """One transfer. All workers start it, with the same arguments except the last two.
 
-    label    what the pieces are called on the wire; one transfer of a label at a time
+    label    name of the pieces on the wire; one transfer of a label at a time
     total    bytes
     givers   seats, the same at all
-    tensors  that a giver sends, flat, as bytes; they may change once this has returned
+    tensors  data of a giver, flat, as bytes; they may change after the constructor
     wants    this worker lacks them
     """
 
@@ -80,7 +80,7 @@ class Stripes:
         return all(ticket.done() for ticket in self._tickets)
 
     def wait(self):
-        """The bytes; None if a giver was lost before it had sent all of its own, and where nobody
+        """The bytes; None if a giver was lost before it had sent all of its own, and if no worker
         wants them."""
         for ticket in self._tickets:
             ticket.wait()

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GradientExchange: sends each gradient as soon as backward has made it, and waits for the means.
+"""GradientExchange: sends each gradient as soon as backward has computed it, and waits for the
+means.
 
-Gradients of small parameters whose names follow one another travel together (as in DDP's buckets
-those that were registered one after the other): by name, because workers may give parameters in
-different orders. If each layer of the next forward waits for its own, a gradient is the more urgent
-the earlier that needs its parameter: by the order that the program gives, else at first by that of
-registration, after one backward by the order found there, backwards (the idea of P3, Jayarajan et
-al., MLSys 2019, and of ByteScheduler, Peng et al., SOSP 2019). If a step waits for all of them they
-go as they come: overtaking would only make workers that are not quite in step send in different
-orders, and a sum is ready when its last share is there. A gradient with a codec travels alone:
-codecs make one size, or one choice of the largest, for a whole part, and small tensors differ.
+Gradients of small parameters with adjacent names travel together (DDP's buckets use the order of
+registration): by name, because workers may pass parameters in different orders. If each layer of
+the next forward waits for its own, gradients of earlier layers have higher priority: by the
+program's order, else at first by that of registration, after one backward by its reversed order
+(the idea of P3, Jayarajan et al., MLSys 2019, and of ByteScheduler, Peng et al., SOSP 2019). If a
+step waits for all of them they are sent in order of completion: reordering would only make workers
+that are not quite in step send in different orders, and a sum is complete with its last
+contribution. A gradient with a codec travels alone: codecs choose one scale, or one set of the
+largest elements, for a whole part, and small tensors differ.
 """
 
 import collections
@@ -26,7 +27,7 @@ from stretto.torch.gradients import buckets, hooks, staging
 from stretto.torch.core import compression as compressions
 
 _EXCHANGE = "the exchange of gradients"
-_SPARSE, _DENSE = 1, 1 << 16  # Added up over workers, they count both.
+_SPARSE, _DENSE = 1, 1 << 16  # The sum over workers counts both.
 
 
 def _pass_on(call, slot):
@@ -36,14 +37,14 @@ def _pass_on(call, slot):
 
 
 def _joined(gradients):
-    # One gradient itself, several in one flat tensor.
+    # A single gradient unchanged, several in one flat tensor.
     if len(gradients) == 1:
         return gradients[0]
     return torch.cat([gradient.detach().reshape(-1) for gradient in gradients])
 
 
 def _staging_for(slots, note):
-    # The way to the network of gradients on a GPU; None for those of the CPU.
+    # Staging of gradients on a GPU; None for gradients on the CPU.
     devices = {slot.parameter.device for slot in slots}
     gpus = [device for device in devices if device.type == "cuda"]
     if len(devices) > 1:
@@ -57,7 +58,7 @@ def _staging_for(slots, note):
 
 
 def _with_names(error, bucket):
-    # Several gradients travel as one tensor; which of ours is meant their owner wants to know.
+    # Several gradients travel as one tensor; the error should name this worker's faulty ones.
     named = [slot.name for slot in bucket.slots if slot.parameter.grad is not None
              and not torch.isfinite(slot.parameter.grad.detach()).all()]
     if not named:
@@ -69,20 +70,20 @@ def _with_names(error, bucket):
 class GradientExchange:
     """The means of the gradients of some parameters, over all workers. Thread: one at a time.
 
-    named_parameters  (name, parameter) of those that are trained, in any order
-    passes            so many backward passes add up before a gradient travels
+    named_parameters  (name, parameter) of the trained parameters, in any order
+    passes            backward passes that add up before a gradient is sent
     compression       see stretto.torch.Compression
-    scope             makes the names of this exchange different from those of others; its own in
-                      every job that this process joins
+    scope             makes the names of this exchange unique; each job that this process joins has
+                      a new one
     layerwise         gradients are waited for one by one, the first layer's first
-    rule              what is made of all workers' gradients: their mean, or sum, min, max, product
-    sparse_as_dense   that sparse gradients travel dense is known, and worth no warning
+    rule              the reduction of all workers' gradients: mean, sum, min, max or product
+    sparse_as_dense   sparse gradients are sent dense, without a warning
     waits_in_backward backward synchronizes as it ends, if it has brought a gradient
-    loss              what is done when workers are lost
+    loss              the policy when workers are lost
     way               servers, or among workers: one of ways.EXCHANGES; None: as the job has it
     """
 
-    _may_take_names = True  # Of a dropped exchange: nothing is kept between steps.
+    _may_take_names = True  # Of a dropped exchange: no state is kept between steps.
 
     def __init__(self, named_parameters, passes=1, compression=compressions.Compression.none,
                  scope=session.Scope(), waits_in_backward=False, layerwise=False,
@@ -107,19 +108,19 @@ class GradientExchange:
         self.wire = wire_scope.WireScope(scope, may_take)
         weakref.finalize(self, self.wire.release).atexit = False
         self.buckets = buckets.bucketed(self._slots, coded_from)
-        # What all workers must have alike besides, as texts by text.
+        # Further facts that all workers must share, as texts by text.
         self.about = {"mode": "sync", "what is made of gradients": rule,
                       **compressions.facts_of(compression)}
         self._first = min(self._slots, key=lambda slot: slot.index, default=None)
         self._staging = self._new_staging()
         self._arrivals = itertools.count()
         self._sent = 0
-        self._agreement = None  # That all do alike; asked for at the first gradient in a job.
-        self._held = collections.deque()  # Buckets that are ready to be sent, until that is known.
+        self._agreement = None  # On equal settings; requested at the first gradient in a job.
+        self._held = collections.deque()  # Buckets ready to be sent, until the agreement.
         self._layouts = None  # The same, while some gradient may still turn out to be sparse.
-        self._heard = None  # Within backward: the job has lost this worker.
+        self._heard = None  # Within backward: the error of this worker's loss.
         self.enabled = True
-        # Weakly, so that an optimizer that is dropped lets go of its parameters.
+        # Weak, so that a dropped optimizer releases its parameters.
         call = weakref.WeakMethod(self._on_gradient)
         self._hooks = [hooks.hook_gradient(slot.parameter, functools.partial(_pass_on, call, slot))
                        for slot in self._slots]
@@ -129,7 +130,7 @@ class GradientExchange:
         for hook in getattr(self, "_hooks", ()):
             hook.remove()
         for slot in getattr(self, "_slots", ()):
-            slot.bucket = None  # Which has the slot: without the cycle all memory goes now.
+            slot.bucket = None  # It refers to the slot: breaking the cycle frees all memory now.
         if getattr(self, "_staging", None) is not None:
             self._staging.close()
 
@@ -137,8 +138,8 @@ class GradientExchange:
         return None if self._session.alone else _staging_for(self._slots, self._session.note_span)
 
     def _is_alone(self):
-        # Asked before anything is sent: here it shows that suspend() and resume() were called, or
-        # that all sat out.
+        # Checked before any data is sent: detects suspend() and resume(), or a pause of all
+        # workers.
         replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session or now.era != self._era:
@@ -159,7 +160,7 @@ class GradientExchange:
 
     @property
     def healing(self):
-        """What those lack who came into the job, while they do."""
+        """The state that joining workers still lack."""
         return self._session.healing
 
     @property
@@ -174,17 +175,16 @@ class GradientExchange:
 
     @property
     def parameters(self):
-        """Those whose gradients are exchanged, in the order given."""
+        """The parameters whose gradients are exchanged, in the order given."""
         return [slot.parameter for slot in sorted(self._slots, key=lambda slot: slot.index)]
 
     @property
     def names(self):
-        """What they are called at all workers, by parameter: otherwise than those of other
-        exchanges."""
+        """Their names at all workers, by parameter: unique among exchanges."""
         return {slot.parameter: slot.name for slot in self._slots}
 
     def set_passes(self, passes):
-        """How many backward passes add up from now on."""
+        """Sets the number of backward passes that add up."""
         self._passes = passes
         for slot in self._slots:
             slot.passes = 0
@@ -202,7 +202,7 @@ class GradientExchange:
         except errors.Error as error:
             if not returning.between_steps(error):
                 raise
-            self._heard = error  # Backward goes on, and synchronize() makes the step.
+            self._heard = error  # Backward continues, and synchronize() makes the step.
 
     def _take(self, slot):
         if not self._begun:
@@ -237,11 +237,11 @@ class GradientExchange:
 
     @property
     def layouts(self):
-        """What is known of each parameter: True if its gradients are sparse somewhere, by name."""
+        """For each parameter, by name: True if its gradients are sparse at some worker."""
         return {slot.name: slot.is_sparse for slot in self._slots}
 
     def follow_others(self, layouts):
-        """Those who are in already have agreed, and know of layouts; so does this one now."""
+        """Adopts the members' agreement and layouts."""
         self._is_alone()
         self._agreement = agreement.Agreed()
         self._staging = self._staging or self._new_staging()
@@ -250,8 +250,8 @@ class GradientExchange:
 
     @unfinished.alone(_EXCHANGE)
     def agree(self):
-        """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits
-        for all of them, once in a job."""
+        """Raises Mismatch unless all workers exchange the same gradients in the same way. Waits for
+        all of them, once in a job."""
         if not self._is_alone():
             self._begin_to_agree()
             self._agreement.wait()
@@ -264,7 +264,7 @@ class GradientExchange:
                  for slot in self._slots}
         facts |= self.about | {"exchange": ways.name_of(self._way)}
         self.wire.describe(facts)
-        # Later, workers that sat out have made fewer steps. Newcomers of elastic jobs know no era.
+        # Later, paused workers have made fewer steps. Joining workers of elastic jobs know no era.
         is_start = self._era == 0 and not self._session.elastic
         if is_start and environment.number("STRETTO_CHECK_VALUES", default=1, most=1):
             facts |= agreement.values_of([(slot.name[skipped:], slot.parameter)
@@ -272,7 +272,7 @@ class GradientExchange:
         label = f"{self._scope.kind} {self._scope.number}"
         self._agreement = self._agreement_on(label, facts)
 
-    # What those differ in who exchange otherwise than by named tensors.
+    # Differences between workers that exchange without named tensors.
 
     def _agreement_on(self, label, facts):
         agreed = agreement.Agreement(label, f"gradients in {label}", facts, "push_pull",
@@ -281,12 +281,12 @@ class GradientExchange:
         return agreed
 
     def begin_sum(self, tensor, name, mean=False):
-        """Begins to make a small tensor the sum, or mean, over those who exchange; returns the
+        """Starts the sum, or mean, of a small tensor over the exchanging workers; returns the
         handle."""
         return exchange.begin(tensor, tensor, name, mean, 0)
 
     def _hold(self, bucket):
-        # It is sent when all are known to do alike: others would wait for what nobody sends.
+        # Sent once all workers agree: otherwise others would wait for data never sent.
         self._begin_to_agree()
         bucket.is_sent = True
         self._held.append(bucket)
@@ -340,13 +340,13 @@ class GradientExchange:
                                        source)
 
     def _is_used(self, bucket):
-        # The mean of a parameter that has yet to come is not, by who only listens.
+        # A listening worker skips the mean of a parameter still to be received.
         return (self.healing is None or self._scope[:2] != ("optimizer", 1)
                 or self.healing.uses(slot.parameter for slot in bucket.slots))
 
     @staticmethod
     def _buffer(bucket, small):
-        # Kept, because to pin memory takes longer than to fill it.
+        # Kept, because pinning memory takes longer than filling it.
         if small.dtype not in bucket.buffers:
             bucket.buffers[small.dtype] = wire.flat_buffer(small)
         return bucket.buffers[small.dtype]
@@ -370,9 +370,9 @@ class GradientExchange:
 
     @unfinished.alone(_EXCHANGE)
     def synchronize(self):
-        """Sends what has not been sent, and waits until every gradient is the mean over all
-        workers. Raises what went wrong. If an elastic job has lost this worker, it comes again
-        first, and the means are those of the step in which it does."""
+        """Sends the remaining gradients, and waits until every gradient is the mean over all
+        workers. Raises the exchange's error. If an elastic job has lost this worker, it first
+        rejoins, and the means are those of the step in which it does."""
         while True:
             try:
                 return self._synchronize()
@@ -382,8 +382,8 @@ class GradientExchange:
                 returning.come_again(error)
 
     def forget_step(self):
-        """Nothing is in flight any more, and backward has brought nothing: the job that the step
-        was of has lost this worker."""
+        """Resets to a state without gradients or operations in flight: the job of the step has lost
+        this worker."""
         self._heard, self._agreement, self._layouts = None, None, None
         self._held.clear()
         self._sent, self._begun = 0, False
@@ -400,7 +400,7 @@ class GradientExchange:
 
     @unfinished.alone(_EXCHANGE)
     def wait_for(self, parameters):
-        """Waits only for the gradients of these parameters, which have all been sent."""
+        """Waits only for the gradients of these parameters, all of which have been sent."""
         chosen = {id(bucket): bucket for bucket in
                   (self._by_parameter[parameter].bucket for parameter in parameters)}
         for bucket in chosen.values():
@@ -408,12 +408,12 @@ class GradientExchange:
                 self._receive(bucket)
 
     def bucket_of(self, parameter):
-        """The parameters whose gradients travel with that of this one, itself among them."""
+        """The parameters whose gradients travel together with this one's, including it."""
         return [slot.parameter for slot in self._by_parameter[parameter].bucket.slots]
 
     @unfinished.alone(_EXCHANGE)
     def send_missing(self):
-        """Sends what has not been sent: what backward has not brought, as zeros."""
+        """Sends the remaining gradients, missing ones as zeros."""
         self._send_missing()
 
     def _send_missing(self):
@@ -431,7 +431,7 @@ class GradientExchange:
                 self._hold(bucket)
         self._send_held()
         if any(slot.is_sparse is None for slot in self._slots):
-            # Who has no gradient must treat the mean as those who have one.
+            # A worker without a gradient must treat the mean like the others.
             layouts = torch.tensor([slot.layout for slot in self._slots], dtype=torch.int32)
             name = f"Layouts.{self._scope.kind}{self._scope.number}"
             self._layouts = self.begin_sum(layouts, name)
@@ -464,10 +464,10 @@ class GradientExchange:
                 slot.parameter.grad = None  # As in one process.
             elif slot.is_sparse and not slot.left_alone:
                 rows = slot.parameter.grad.to_sparse(1)
-                slot.parameter.grad = rows if rows._nnz() else None  # Optimizers refuse no rows.
+                slot.parameter.grad = rows if rows._nnz() else None  # Optimizers need rows.
 
     def _taken(self, bucket):
-        # What travels of it; the bucket itself may be filled again.
+        # The part that travels; the bucket itself may be filled again.
         ticket, bucket.ticket = bucket.ticket, None
         source, bucket.source = bucket.source, None
         self._sent -= 1
@@ -493,7 +493,7 @@ class GradientExchange:
                     slot.parameter.grad.copy_(mean)
 
     def _leave_alone(self, slot, mean):
-        # A codec may have made something of zeros, or send what it had left over.
+        # A codec may have turned zeros into values, or send a residual.
         if self._is_exact and mean.any():
             raise errors.Mismatch(
                 f"'{slot.name}' is frozen here (requires_grad=False), and another worker trains it",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients on a GPU, on their way to the network: a thread copies them into pinned memory, on a
-stream of its own beside the computation, the most urgent first, and begins each exchange when its
-copy is there. Nothing else waits for the copies.
+separate stream, in order of priority, and starts each exchange when its copy is complete. Only the
+exchanges wait for the copies.
 """
 
 import itertools
@@ -12,25 +12,25 @@ import weakref
 
 import torch
 
-PATIENCE = 5.0  # Seconds for what is being copied, when all ends.
+PATIENCE = 5.0  # Seconds for the current copy, at the end.
 
 
 class CudaCopies:
-    """Copies between one GPU and pinned memory, on a stream of their own."""
+    """Copies between one GPU and pinned memory, on a separate stream."""
 
     def __init__(self, device):
         self._device = device
         self._stream = torch.cuda.Stream(device)
 
     def mark(self):
-        """What has been computed so far, for to_host()."""
+        """Marks the computation so far, for to_host()."""
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(self._device))
         return event
 
     def to_host(self, tensor, buffer, computed):
-        """Copies what was computed at the mark; returns when it is there, with the seconds that
-        the copying took, without the wait for what computes it."""
+        """Copies the value computed at the mark; returns after the copy, with the seconds that it
+        took, without the wait for the computation."""
         begun, copied = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         with torch.cuda.stream(self._stream):
             self._stream.wait_event(computed)
@@ -42,8 +42,8 @@ class CudaCopies:
         return begun.elapsed_time(copied) / 1000
 
     def to_device(self, buffer):
-        """A copy on the GPU, which the computation that follows waits for. The buffer may be used
-        by the next to_host()."""
+        """A copy on the GPU, for which later computation waits. The next to_host() may use the
+        buffer."""
         with torch.cuda.stream(self._stream):
             tensor = buffer.to(self._device, non_blocking=True)
         now = torch.cuda.current_stream(self._device)
@@ -53,7 +53,7 @@ class CudaCopies:
 
 
 class HostCopies:
-    """The same for tensors of the CPU, for which it is no use but to be tested."""
+    """The counterpart for CPU tensors, only for tests."""
 
     def mark(self):
         """Nothing."""
@@ -80,12 +80,12 @@ class Staged:
         self._error = None
 
     def begun(self, ticket=None, error=None):
-        """Called once: with the exchange's own ticket, or with why there is none."""
+        """Called once: with the exchange's own ticket, or with the error that prevented it."""
         self._ticket, self._error = ticket, error
         self._begun.set()
 
     def wait(self):
-        """Waits for the end. Raises what went wrong."""
+        """Waits for the end. Raises its error."""
         self._begun.wait()
         if self._error is not None:
             raise self._error
@@ -97,15 +97,15 @@ class Staged:
 
 
 def _end(waiting, order, thread):
-    """Ends it before the interpreter does: that would be in the midst of PyTorch's functions, which
-    abort the process then."""
+    """Ends it before the interpreter exits: during the exit PyTorch's functions abort the
+    process."""
     waiting.put((float("inf"), next(order), None))
     if thread is not threading.current_thread():
         thread.join(PATIENCE)
 
 
 class Staging:
-    """The thread. `note` is told of each copy, as Session.note_span wants it. Thread: any."""
+    """The thread. It calls `note` for each copy, as Session.note_span. Thread: any."""
 
     def __init__(self, copies, note=lambda kind, begin, end: None):
         self._copies = copies
@@ -116,8 +116,9 @@ class Staging:
         self._end = None
 
     def send(self, tensor, buffer, priority, begin):
-        """Copies `tensor` into `buffer` when no more urgent one waits, then calls begin(), which
-        returns a ticket; returns a ticket for all that. Both must stay until it has ended."""
+        """Copies `tensor` into `buffer` after all copies of higher priority, then calls begin(),
+        which returns a ticket; returns a ticket for both. The tensors must live until it has
+        ended."""
         staged = Staged()
         work = (tensor, buffer, self._copies.mark(), begin, staged)
         self._waiting.put((-priority, next(self._order), work))
@@ -128,11 +129,11 @@ class Staging:
         return staged
 
     def bring(self, buffer):
-        """What came into a buffer, where the gradients are."""
+        """A received buffer, on the device of the gradients."""
         return self._copies.to_device(buffer)
 
     def close(self):
-        """Ends the thread, after all that was sent; at the latest this happens at exit."""
+        """Ends the thread, after all queued work; at the latest this happens at exit."""
         if self._thread is not None:
             self._end()
             self._thread = None
@@ -146,5 +147,5 @@ class Staging:
                 self._note("stage", now - seconds, now)
                 staged.begun(ticket=begin())
             except Exception as error:  # pylint: disable=broad-except
-                staged.begun(error=error)  # Whoever waits for it gets it.
+                staged.begun(error=error)  # wait() raises it.
             del work, tensor, buffer, computed, begin, staged

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that come into an elastic job of local steps, at an outer round's end: what they get from
-those who are in. The description comes at once, the values and the outer momentum behind it while
-the others go on: nobody but the newcomer waits for them, for it takes no part in that round's mean
-but to listen to it. What an inner optimizer remembers differs between workers, and begins anew.
+"""Workers that join an elastic job of local steps, at an outer round's end: the state that they get
+from the members. The description comes immediately; the values and the outer momentum follow while
+the others continue: only the joining worker waits for them, for it listens to that round's mean
+without a contribution. States of inner optimizers differ between workers, and start fresh.
 """
 
 from stretto import errors
@@ -13,7 +13,7 @@ _KINDS = (bool, int, float, str, type(None))
 
 
 def check(now, rounds):
-    """Unsupported if the program has something else that newcomers would need."""
+    """Unsupported if the program has other state that joining workers would need."""
     others = [each for each in (one() for one in (*now.optimizers, *now.modules, *now.apart))
               if each is not None and getattr(each, "_stretto_exchange", each) is not rounds]
     if others or now.has_state:
@@ -24,37 +24,37 @@ def check(now, rounds):
 
 
 def _options_of(optimizer):
-    # Of each of its groups what can travel, such as a rate.
+    # The options of each group that can be sent, such as a rate.
     return [{key: value for key, value in group.items() if isinstance(value, _KINDS)}
             for group in optimizer.param_groups]
 
 
 class _Given:
-    # As newcomers.meet() wants it.
+    # In the form of newcomers.meet().
 
     def __init__(self, rounds, is_end=False):
         self._rounds = rounds
         self._is_end = is_end
-        self.seats = []  # Of those that give.
+        self.seats = []  # The givers' seats.
         self.told = None
 
     def givers(self, givers):
-        """All."""
+        """All of them."""
         self.seats = givers
         return givers
 
     def described(self):
-        """What comes at once: all but tensors."""
+        """The part that is sent immediately: everything but tensors."""
         rounds = self._rounds
         told = {"facts": rounds.facts, "round": rounds.round, "steps": rounds.steps,
                 "open": rounds.open, "made": rounds.made, "unit": rounds.unit,
                 "is_end": self._is_end, "givers": self.seats, "options": _options_of(rounds.inner)}
-        # The rest is for programs that train otherwise, which find out by it.
+        # The other keys are for programs that train differently, which detect it by them.
         return {"heals": None, "local": told, "tensors": {}, "optimizers": [], "apart": [],
                 "plain": None, "modules": [], "openings": []}, []
 
     def templates(self, described):
-        """No tensors. Mismatch if the others train something else."""
+        """No tensors. Mismatch if the others train a different model."""
         local = described.get("local")
         mine, theirs = self._rounds.facts, {} if local is None else local["facts"]
         if mine != theirs:
@@ -65,7 +65,7 @@ class _Given:
         return []
 
     def take(self, described, values, giver):
-        """The newcomer is where the others are."""
+        """Sets the joining worker to the others' state."""
         del values, giver
         self.told = told = described["local"]
         rounds = self._rounds
@@ -76,7 +76,7 @@ class _Given:
 
 
 class _Transfer:
-    # Of values and momenta, on their way here.
+    # Values and momenta in transfer to this worker.
 
     def __init__(self, stripes_):
         self._stripes = stripes_
@@ -102,16 +102,16 @@ def _stripes(now, rounds, givers, wants):
 
 
 def give(now, came, rounds, is_end):
-    """So many have come, and all who are in call it. Returns the transfer of values to
-    them, which goes on meanwhile."""
+    """Called by all members when `came` workers join. Returns the transfer of values to them, which
+    continues in the background."""
     given = _Given(rounds, is_end)
     newcomers.meet(now, came, (), given)
     return _stripes(now, rounds, given.seats, wants=False)
 
 
 def take(now, rounds):
-    """This worker comes in. Returns the transfer of values to it, and whether the round that it
-    comes into ends by finish()."""
+    """Joins this worker. Returns the transfer of values to it, and whether finish() ends the round
+    that it joins."""
     given = _Given(rounds)
     newcomers.meet(now, now.come_in(), (), given)
     return _Transfer(_stripes(now, rounds, given.told["givers"], wants=True)), given.told["is_end"]

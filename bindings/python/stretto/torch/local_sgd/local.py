@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LocalSteps: any optimizer of PyTorch's, whose steps stay with their worker but for an exchange
-after every so many. For links that are slow or long.
+"""LocalSteps: any PyTorch optimizer, with local steps and an exchange after every N of them. For
+slow or long links.
 """
 
 import sys
@@ -19,7 +19,7 @@ from stretto.torch.optim import synchronous
 
 
 class EachStep(synchronous.Synchronous):
-    """Rounds of one step, of which the outer rule is the mean: mode sync."""
+    """Rounds of one step whose outer rule is the mean: mode sync."""
 
     _stretto_kind = "LocalSteps"
     _stretto_rounds = 0
@@ -36,12 +36,12 @@ class EachStep(synchronous.Synchronous):
         return self._stretto_rounds
 
     def state_dict(self):
-        """As the optimizer's own, and in "outer" how many steps were made."""
+        """As the optimizer's own, with the number of steps in "outer"."""
         state = super(type(self), self).state_dict()
         return {**state, "outer": {"round": self._stretto_rounds}}
 
     def load_state_dict(self, state_dict):
-        """As the optimizer's own, which goes on at that step."""
+        """As the optimizer's own, which continues at that step."""
         own = {key: value for key, value in state_dict.items() if key != "outer"}
         super(type(self), self).load_state_dict(own)
         self._stretto_rounds = (state_dict.get("outer") or {}).get("round", 0)
@@ -54,15 +54,15 @@ class EachStep(synchronous.Synchronous):
 
 
 class Local(synchronous.Wrapped):
-    """What such an optimizer can do besides."""
+    """Additional methods of such an optimizer."""
 
     _stretto_kind = "LocalSteps"
 
     def step(self, closure=None):
-        """A local step; the last one of a round makes the outer step with all workers. If this
-        worker comes into an elastic job, or comes again, it comes by this step, and makes none.
-        In the first step its parameters become those of rank 0; if they were others it counts,
-        and changes nothing, for the gradient is of those others. A closure makes one then."""
+        """A local step; the last step of a round makes the outer step with all workers. A worker
+        that joins or rejoins an elastic job does so by this step, and makes none. In the first step
+        its parameters become those of rank 0; if they differed, the step counts without a change,
+        because the gradient is of the old parameters. With a closure it makes one then."""
         synchronous.check_parameters(self, self._stretto_exchange, "LocalSteps")
         arguments = () if closure is None else (closure,)
         result = None
@@ -81,14 +81,14 @@ class Local(synchronous.Wrapped):
                 returning.come_again(error)
         original = self._stretto_original
         if hasattr(original, "_step_count"):
-            original._step_count += 1  # For a schedule that was made of the optimizer inside.
+            original._step_count += 1  # For a schedule created for the inner optimizer.
         leaving.leave_if_told(amid_round=self._stretto_exchange.steps > 0)
         return result
 
     def finish(self):
-        """Ends the outer round where it is, at all workers, which all call it: then all have the
-        same parameters, with every local step in them. Call it at the end, and before evaluating or
-        saving amid a round. Raises Mismatch if others have made more steps, or fewer."""
+        """Ends the outer round early; all workers call it: then all have the same parameters, with
+        every local step in them. Call it at the end, and before evaluating or saving within a
+        round. Raises Mismatch if others have made a different number of steps."""
         while True:
             try:
                 if not self._stretto_exchange.begin() or not self._stretto_exchange.came_at_end:
@@ -105,9 +105,9 @@ class Local(synchronous.Wrapped):
         return self._stretto_exchange.round
 
     def outer_values(self):
-        """What the outer rule has made of the parameters, by name: copies, which are the same bits
-        at all workers after each round; empty before the first step. If exchanges overlap it waits
-        for none: parameters are these, and what this worker has done since."""
+        """The outer values of the parameters, by name: copies, bit-identical at all workers after
+        each round; empty before the first step. If exchanges overlap it waits for none: then
+        parameters are these values plus this worker's progress since."""
         return self._stretto_exchange.pieces.by_name("values")
 
     def state_dict(self):
@@ -118,8 +118,8 @@ class Local(synchronous.Wrapped):
 
     def load_state_dict(self, state_dict):
         """As the optimizer's own, and the outer round's, unless it is of another optimizer: then
-        rounds begin anew, from the model as it is at the next step. All workers load at one time
-        of their programs."""
+        rounds start from the model's values at the next step. All workers load at the same point of
+        their programs."""
         own = {key: value for key, value in state_dict.items() if key != "outer"}
         super(type(self), self).load_state_dict(own)
         self._stretto_exchange.load(state_dict.get("outer"))
@@ -128,17 +128,17 @@ class Local(synchronous.Wrapped):
         self._stretto_exchange.settle()
 
     def synchronize(self):
-        """Not here: RuntimeError."""
+        """Not supported: RuntimeError."""
         raise RuntimeError("there is nothing to synchronize with LocalSteps: gradients stay with "
                            "their worker")
 
     def skip_synchronize(self):
-        """Not here: RuntimeError."""
+        """Not supported: RuntimeError."""
         self.synchronize()
 
 
 def _refuse_twice(pairs):
-    # What would be exchanged by something else as well.
+    # Parameters that another object would also exchange.
     modules = [each for each in (one() for one in session.current().modules) if each is not None]
     for name, parameter in pairs:
         if any(parameter in each for each in modules):
@@ -166,28 +166,28 @@ def LocalSteps(  # pylint: disable=invalid-name
         compression: Type[compressions.Compressor] = compressions.Compression.none,
         compression_params: Optional[Mapping[str, Any]] = None, fragments: int = 1,
         overlap: bool = False, exchange: Optional[str] = None) -> Any:
-    """Wraps an optimizer so that each worker makes steps of its own, and all meet after `every` of
-    them: what they have come to is averaged, and an outer rule makes of it the values from which
-    all go on, the same bits at all workers. Parameters begin as those of rank 0.
+    """Wraps an optimizer so that each worker makes local steps, and all synchronise after `every`
+    of them: the parameters are averaged, and an outer rule computes the next values from the mean,
+    bit-identical at all workers. Parameters start as those of rank 0.
 
     named_parameters    as DistributedOptimizer's
     every               local steps of an outer round
-    outer               "mean": all go on from the mean (FedAvg, McMahan et al. 2017). "nesterov":
-                        the way from there to the mean is a gradient, for Nesterov's momentum
-                        (DiLoCo, Douillard et al. 2023)
+    outer               "mean": all continue from the mean (FedAvg, McMahan et al. 2017).
+                        "nesterov": the difference to the mean is a gradient, for Nesterov's
+                        momentum (DiLoCo, Douillard et al. 2023)
     outer_rate          of the outer rule; None: 1 for "mean", 0.7 for "nesterov"
     momentum            of "nesterov"; None: 0.9
-    weight              of this worker in the means: a number, such as its samples, or what gives
-                        that of a round, called once in each as its first fragment travels (at its
-                        end, if there is one fragment); None: all weigh alike
-    compression         Compression.fp16 halves what travels
+    weight              of this worker in the means: a number, such as its samples, or a function
+                        that returns that of a round, called once in each as its first fragment is
+                        sent (at its end, if there is one fragment); None: equal weights
+    compression         Compression.fp16 halves the traffic
     compression_params  a codec instead, such as {"compressor": "int8", "ef": "vanilla"};
                         docs/COMPRESSION.md
-    fragments           the model travels in so many parts, at different steps of a round
+    fragments           the model is sent in this number of parts, at different steps of a round
                         (Streaming DiLoCo, Douillard et al. 2025)
     overlap             a mean is waited for a round later, while the next one computes. Each worker
-                        goes on from what the outer rule makes of its own steps
-    exchange            a way, as in docs/COLLECTIVES.md; None: "servers" if any
+                        continues from the outer rule's result for its own steps
+    exchange            a strategy, as in docs/COLLECTIVES.md; None: "servers" if any
 
     With every=1, outer="mean" and none of outer_rate, weight and overlap gradients are exchanged,
     as by DistributedOptimizer in mode sync: with the same bits, whatever the optimizer."""
@@ -206,7 +206,7 @@ def LocalSteps(  # pylint: disable=invalid-name
     by_gradients = every == 1 and rule.is_plain and weight is None and not overlap
     ways.check_gradients(exchange, pairs if by_gradients else [], compression)
     if by_gradients:
-        # Gradients of any number of backward passes stay here until step().
+        # Gradients of any number of backward passes stay local until step().
         scope = session.current().new_scope("optimizer", first="")
         sums = gradients.GradientExchange(pairs, sys.maxsize, compression, scope, way=exchange)
         return synchronous.registered(synchronous.wrapped(

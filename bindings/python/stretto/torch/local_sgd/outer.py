@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What local steps decide without anybody else: the outer rule, when which fragment of a model is
-exchanged, and which parameters a fragment has. Pure.
+"""The local decisions of local steps: the outer rule, the step at which each fragment of a model is
+exchanged, and the parameters of a fragment. Pure.
 
 Averaging models after local steps is FedAvg (McMahan et al., AISTATS 2017) and local SGD (Stich,
 ICLR 2019). To treat the difference as a gradient, of Nesterov's momentum, is DiLoCo (Douillard et
@@ -19,8 +19,7 @@ _MOMENTUM = 0.9
 
 
 class Rule(NamedTuple):
-    """What becomes of the values at an outer round's begin, by the mean of how far all have gone
-    since.
+    """The update of the values at an outer round's start by the mean progress of all workers.
 
     With the same arguments it makes the same bits at every worker: products and sums are rounded
     one by one, since where they are fused depends on the processor."""
@@ -31,17 +30,18 @@ class Rule(NamedTuple):
 
     @property
     def has_momentum(self):
-        """It keeps one number for each element."""
+        """True if it keeps one number for each element."""
         return self.outer == "nesterov"
 
     @property
     def is_plain(self):
-        """The values become the mean of all workers'."""
+        """True if the values become the mean of all workers'."""
         return self.outer == "mean" and self.rate == 1.0
 
     def apply(self, values, momentum, mean):
-        """An outer step, in place. `mean` is values at the begin less the mean of what all have
-        come to: an outer gradient. All are of one shape; `mean` is used up. As torch.optim.SGD."""
+        """An outer step, in place. `mean` is the values at the start less the mean of all workers'
+        parameters: an outer gradient. All have one shape; `mean` is overwritten. As
+        torch.optim.SGD."""
         if self.has_momentum:
             momentum.mul_(self.momentum).add_(mean)
             mean.add_(momentum * self.momentum)
@@ -51,8 +51,8 @@ class Rule(NamedTuple):
 
 
 def rule_of(outer, rate, momentum):
-    """The rule, with what is usual for what is None: rate 1 for the mean, 0.7 and momentum 0.9 for
-    Nesterov's. ValueError for what is none."""
+    """The rule, with defaults for None: rate 1 for the mean, 0.7 and momentum 0.9 for Nesterov's.
+    ValueError for invalid arguments."""
     if outer not in OUTERS:
         raise ValueError(f"outer is {outer!r}, wanted one of {', '.join(OUTERS)}")
     rate = _RATES[outer] if rate is None else rate
@@ -71,8 +71,8 @@ def _is_number(value):
 
 
 def weight_of(weight):
-    """The weight of this worker's round; `weight` is a number, or what gives one. ValueError unless
-    it is one from 0."""
+    """The weight of this worker's round; `weight` is a number, or a function that returns it.
+    ValueError unless the result is a number from 0."""
     found = weight() if callable(weight) else weight
     try:
         number = float(found)
@@ -85,14 +85,14 @@ def weight_of(weight):
 
 
 def due_after(every, fragments):
-    """After how many local steps of a round each of so many fragments is exchanged, in order. The
-    last one's turn is the round's end."""
+    """The local steps of a round after which each of `fragments` fragments is exchanged, in order.
+    The last fragment's turn is the round's end."""
     return [(index + 1) * every // fragments for index in range(fragments)]
 
 
 def split(sizes, parts):
-    """How many of these follow one another in each of so many parts, which have something each and
-    are as near in size as that allows. There are at least as many sizes as parts."""
+    """The lengths of `parts` consecutive runs of these, none empty, of sizes as equal as possible.
+    There are at least as many sizes as parts."""
     counts, total, done, count = [], sum(sizes), 0, 0
     for index, size in enumerate(sizes):
         done, count = done + size, count + 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of a model that local steps exchange: for each tensor that travels the parameters in it,
-their values as an outer round began, and the outer rule's momentum. All of that is in the host's
-memory, also of parameters on a GPU, and in float32 or wider.
+"""Pieces of a model that local steps exchange: for each exchanged tensor its parameters, their
+values at the start of an outer round, and the outer rule's momentum. All of that is in host memory,
+also of parameters on a GPU, and in float32 or wider.
 
-Small parameters whose names follow one another travel together, as gradients do (buckets.py).
+Small parameters with adjacent names travel together, as gradients do (buckets.py).
 """
 
 import itertools
@@ -31,14 +31,14 @@ def check(pairs):
 
 
 class Piece:
-    """One of these. Its progress is how far this worker has come by its own steps since the last
-    exchange, with the sign of a gradient: what the parameters were less what they are. It is
-    counted from what they held: values that were rounded to a narrow type are no step."""
+    """A piece. Its progress is this worker's change by local steps since the last exchange, with
+    the sign of a gradient: old parameters less current ones. Old values are those that parameters
+    held: rounding to a narrow type is no step."""
 
     def __init__(self, bucket, scope):
         self._slots = bucket.slots
         for slot in self._slots:
-            slot.bucket = None  # It is not needed, and has the slot: a cycle.
+            slot.bucket = None  # Unused, and refers to the slot: a cycle.
         first = bucket.slots[0]
         self.name = f"Outer.{scope}{first.name}"
         if len(bucket.slots) > 1:
@@ -47,10 +47,10 @@ class Piece:
         self._is_narrow = first.parameter.dtype != self._dtype
         self.values = None
         self.momentum = None
-        self._start = None  # Between send() and settle(): what parameters held after send().
-        self._lost = None  # What rounding took in settle(); None: as values are rounded.
-        self._wire = None  # What travels,
-        self._context = None  # what its decompression needs,
+        self._start = None  # Between send() and settle(): the parameters after send().
+        self._lost = None  # Rounding error of settle(); None: as values are rounded.
+        self._wire = None  # The tensor on the wire,
+        self._context = None  # the context for its decompression,
         self._ticket = None  # and its exchange.
 
     @property
@@ -64,19 +64,19 @@ class Piece:
         return self._wire is not None
 
     def begin(self, has_momentum):
-        """Values are what the parameters are now, unless there are some."""
+        """Values become the current parameters, unless they exist already."""
         if self.values is None:
             self.values, self._lost = self._current().clone(), None
         if self.momentum is None and has_momentum:
             self.momentum = torch.zeros_like(self.values)
 
     def empty(self, has_momentum):
-        """Values are to come."""
+        """Values will be received."""
         self.values, self._lost = torch.zeros(self.numel, dtype=self._dtype), None
         self.momentum = torch.zeros_like(self.values) if has_momentum else None
 
     def state(self):
-        """What it consists of, in order."""
+        """The tensors of its state, in order."""
         return [self.values] if self.momentum is None else [self.values, self.momentum]
 
     def _current(self):
@@ -95,13 +95,13 @@ class Piece:
         return [(slot.name, slot.parameter.shape) for slot in self._slots]
 
     def store(self, flat):
-        """The parameters become this."""
+        """Sets the parameters to this."""
         with torch.no_grad():
             for slot, (_, value) in zip(self._slots, self.split(flat)):
                 slot.parameter.copy_(value)
 
     def _rounded(self, flat):
-        # What parameters hold that have become this.
+        # The values of parameters that were set to this.
         return flat.to(self._slots[0].parameter.dtype).to(self._dtype) if self._is_narrow else flat
 
     def _progress(self):
@@ -112,11 +112,11 @@ class Piece:
         return self.values - self._lost - self._current()
 
     def forget(self):
-        """What was sent is not waited for: its job has lost this worker, or it was settled."""
+        """Drops the exchange: its job has lost this worker, or it was settled."""
         self._start = self._wire = self._context = self._ticket = None
 
     def arrive(self):
-        """Values have come: this worker begins with them."""
+        """Values have arrived: this worker starts with them."""
         self.store(self.values)
         self._lost = None
         if self.is_sent:
@@ -125,9 +125,9 @@ class Piece:
     # ---- a round
 
     def send(self, how, scale, listens):
-        """Begins to exchange what this worker's progress is, `scale` times; who listens has none,
-        and takes no part in the mean. `how` is a Way. With overlap the worker goes on from what
-        the outer step by its own progress would make: that is where all are, if they are alike."""
+        """Starts to exchange this worker's progress, times `scale`; a listening worker has none,
+        and does not contribute to the mean. `how` is a Way. With overlap the worker continues from
+        the outer step by its own progress, which is the common result if all are alike."""
         now = session.current()
         own = torch.zeros_like(self.values) if listens else self._progress()
         if how.overlap and not listens:
@@ -157,7 +157,7 @@ class Piece:
 
     def settle(self, how, factor):
         """Waits for the mean, and makes the outer step by `factor` times it. Parameters become the
-        values, less the progress that was made since send()."""
+        values, less the progress made since send()."""
         if self._ticket is not None:
             exchange.wait_for_mean(self._ticket)
         mean = how.compression.decompress(self._wire, self._context)
@@ -173,7 +173,7 @@ class Piece:
 
 
 class Way:
-    """How pieces travel, and what is made of them.
+    """How pieces are exchanged and applied.
 
     rule         an outer.Rule
     overlap      means are waited for a round later
@@ -188,7 +188,7 @@ class Way:
         self.way = way
 
     def facts(self):
-        """What all workers must say alike, as texts by text."""
+        """Facts that must be equal at all workers, as texts by text."""
         return {"outer": f"{self.rule.outer} with rate {self.rule.rate} and momentum "
                          f"{self.rule.momentum}", "overlap": str(self.overlap),
                 "exchange": self.way or session.current().place.usual_way,
@@ -227,12 +227,12 @@ class Pieces:
                 for name, tensor in piece.split(getattr(piece, kind))}
 
     def load(self, values, momentum, rule):
-        """They become these. ValueError if they are of other parameters."""
+        """Sets values and momenta. ValueError if they are of other parameters."""
         wanted = [(name, list(shape)) for piece in self
                   for name, shape in piece.shapes()]
         for kind, found in (("values", values), ("momentum", momentum)):
             if kind == "momentum" and not (found and rule.has_momentum):
-                continue  # Of a run by another rule: it begins with none.
+                continue  # Of a run by another rule: it starts without one.
             wrong = [name for name, shape in wanted
                      if name not in found or list(found[name].shape) != shape]
             if wrong or len(found) != len(wanted):
@@ -247,7 +247,7 @@ class Pieces:
                         tensor.copy_(found[name])
 
     def reset(self):
-        """Values are what the parameters are when the next round begins."""
+        """Values become the current parameters when the next round starts."""
         for piece in self:
             piece.forget()
             piece.values = piece.momentum = None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outer rounds of local steps: after so many steps of its own each worker tells how far it has
-come, and all make the same outer step by the mean of that.
+"""Outer rounds of local steps: after `every` local steps each worker sends its progress, and all
+make the same outer step by the mean of it.
 
 A round has a turn for each fragment of the model, at the same local step of all workers. At each
-turn all first tell, in a few bytes, where they are and what they weigh (the head), so that workers
-that are not in step get an error that names them instead of waiting for one another. The last
-fragment's turn is the round's end: there workers come into an elastic job (entering.py).
+turn all first send, in a few bytes, their position and weight (the head), so that workers that are
+not in step get an error that names them instead of waiting for one another. The last fragment's
+turn is the round's end: there workers join an elastic job (entering.py).
 """
 
 import bisect
@@ -23,14 +23,14 @@ _END = -1  # In the place of a fragment: finish().
 
 
 class Head(NamedTuple):
-    """What a worker tells at a turn."""
+    """A worker's message at a turn."""
 
     here: int  # 1.
     round: int
     turn: int  # The fragment, or _END.
-    open: int  # Steps that it has made since some fragment was exchanged,
-    made: int  # and in all.
-    listens: int  # 1: it has just come, and has no progress.
+    open: int  # Steps since some fragment was exchanged,
+    made: int  # and in total.
+    listens: int  # 1: it has just joined, and has no progress.
     weight: int  # The bits of a float.
 
 
@@ -43,9 +43,9 @@ def _weight(bits):
 
 
 def check(heads, elastic, fragments=1):
-    """Raises Mismatch unless these workers, {seat: Head}, are at one turn of so many. In an elastic
-    job who came has made fewer steps, and where a model travels at once some may end at a turn that
-    is the others' usual one."""
+    """Raises Mismatch unless these workers, {seat: Head}, are at one turn, of `fragments`. In an
+    elastic job joined workers have made fewer steps; if a model is sent at once, some workers may
+    call finish() at the others' regular turn."""
     ends = [seat for seat, head in heads.items() if head.turn == _END]
     others = [seat for seat in heads if seat not in ends]
     if ends and others and not (elastic and fragments == 1):
@@ -65,15 +65,15 @@ def check(heads, elastic, fragments=1):
 
 
 class Rounds:
-    """Those of one optimizer. Thread: one at a time.
+    """The rounds of one optimizer. Thread: one at a time.
 
     pieces  pieces.Pieces: of what it trains
     how     pieces.Way
     every   local steps of a round
-    weight  of this worker in means: a number, or what gives that of a round, which is asked once
-            in each, when its first fragment travels; None: all alike
-    scope   makes the names of what is exchanged other than those of other optimizers
-    inner   the optimizer, whose options newcomers get
+    weight  of this worker in means: a number, or a function that returns that of a round, called
+            once in each, when its first fragment is sent; None: equal weights
+    scope   makes the names of the exchanges unique among optimizers
+    inner   the optimizer, whose options joining workers get
     """
 
     def __init__(self, pieces, how, every, weight, scope, inner):
@@ -84,37 +84,37 @@ class Rounds:
         self.round = 0  # Outer rounds that have ended.
         self.steps = 0  # Local ones in this round,
         self.open = 0  # since one of the fragments was exchanged,
-        self.made = 0  # and in all.
-        self.unit = None  # A weight of usual size, by which all divide.
+        self.made = 0  # and in total.
+        self.unit = None  # The unit of weights, by which all divide.
         self._weight = weight
-        self._told = None  # This worker's weight in this round, once it is known.
+        self._told = None  # This worker's weight in this round, once known.
         self._scope = scope
         self._due = outer.due_after(every, len(pieces.fragments))
-        self._turn = 0  # The fragment that is next in this round.
-        self.starts_over = False  # In this step: what parameters were is another worker's now.
+        self._turn = 0  # The next fragment in this round.
+        self.starts_over = False  # In this step: the parameters were replaced by another worker's.
         self._session = session.current()
         self._is_ready = False
-        self._head = None  # Not yet read: its exchange, and for which fragments it is.
+        self._head = None  # Not yet read: its exchange, and its fragments.
         self._factors = {}
         self._transfer = None
-        self.came_at_end = False  # By finish(), as a newcomer.
+        self.came_at_end = False  # Joined by finish().
         replacing.replace(self)
 
     @property
     def label(self):
-        """What the optimizer is called where workers compare."""
+        """The optimizer's label in comparisons of workers."""
         return f"{self._scope.kind}{self._scope.number}"
 
     @property
     def facts(self):
-        """What must be the same at all workers, as texts by text."""
+        """Facts that must be equal at all workers, as texts by text."""
         return {**self.pieces.facts, **self.how.facts(), "every": str(self.every),
                 "fragments": str(len(self.pieces.fragments)),
                 "weights": "equal" if self._weight is None else "given"}
 
     @property
     def names(self):
-        """What parameters are called at all workers, by parameter."""
+        """The names of parameters at all workers, by parameter."""
         return self.pieces.names
 
     def __contains__(self, parameter):
@@ -122,15 +122,15 @@ class Rounds:
 
     @property
     def opening(self):
-        """Nothing: values are this worker's, and not the servers'."""
+        """None: values are this worker's, and not the servers'."""
         return None
 
     # ---- before a step
 
     @unfinished.whole("an outer round", always=True)
     def begin(self):
-        """Before a local step. True if this worker has come into its elastic job by it: the step
-        is none, since it is of parameters that nobody has."""
+        """Before a local step. True if this worker has joined its elastic job by it: then the step
+        is empty, since its parameters were replaced."""
         self.starts_over = False
         now = self._follow()
         if not now.is_new:
@@ -142,7 +142,7 @@ class Rounds:
             return True
         if self._is_ready:
             if self._head is not None and self._head[0].done():
-                self._end_head()  # Who is not in step is named as soon as that is known.
+                self._end_head()  # Reports workers that are not in step as early as possible.
             return False
         for piece in self.pieces:
             piece.begin(self.how.rule.has_momentum)
@@ -152,7 +152,7 @@ class Rounds:
         return False
 
     def _follow(self):
-        # Into the job that resume() has joined, or that this worker comes to again.
+        # Into the job that resume() has joined, or that this worker rejoins.
         replacing.refuse_replaced(self)
         now = session.current() if session.is_initialized() else self._session
         if now is not self._session:
@@ -162,14 +162,14 @@ class Rounds:
         return now
 
     def forget_step(self):
-        """What was sent is not waited for: the job has lost this worker, or it was left."""
+        """Drops the exchanges: the job has lost this worker, or it was left."""
         self._is_ready, self._head, self._transfer = False, None, None
         self._factors.clear()
         for piece in self.pieces:
             piece.forget()
 
     def _agree(self):
-        # All train the same, and begin alike.
+        # All train the same, and start alike.
         agreement.Agreement(self.label, f"local steps in {self._scope.kind} {self._scope.number}",
                             self.facts, "local steps").wait()
         self._compare()
@@ -200,9 +200,9 @@ class Rounds:
     # ---- after one
 
     def after_step(self):
-        """A local step has been made: whatever is due after it is exchanged. In a round's last one
-        all wait for the means, unless they overlap: then for those of the round before. What
-        raises is due again after the next step."""
+        """A local step has been made: exchanges the fragments due after it. In a round's last step
+        all wait for the means, with overlap for those of the previous round. After an error the
+        work is due again after the next step."""
         self.steps += 1
         self.open += 1
         self.made += 1
@@ -221,7 +221,7 @@ class Rounds:
             self._end_round(len(self._due) == 1)
 
     def finish(self):
-        """Ends the round where it is. All workers call it, and have the same values after it."""
+        """Ends the round early. All workers call it, and then have the same values."""
         self.settle()
         weight = self._weight_now()
         self._let_in(True)
@@ -240,7 +240,7 @@ class Rounds:
             self.open = 0
 
     def _exchange_alone(self, turn):
-        # In a job of one whose mean is what it has.
+        # In a job of one the mean is its own value.
         for fragment in self._of(turn):
             for piece in self.pieces.fragments[fragment]:
                 piece.values = None
@@ -248,7 +248,7 @@ class Rounds:
         return self.open > 0
 
     def _weight_now(self):
-        # Before anything is exchanged, so that what the program raises leaves nobody halfway.
+        # Before any exchange, so that an exception of the program leaves all workers consistent.
         if self._weight is None or not self.open:
             return 0.0
         if self._told is None:
@@ -260,7 +260,7 @@ class Rounds:
 
     @unfinished.whole("an outer round", always=True)
     def _exchange(self, turn, listens, weight):
-        # False if nobody has made a step since the last turn of this round.
+        # False if no worker has made a step since the last turn of this round.
         if self._session.alone and self.how.rule.is_plain:
             return self._exchange_alone(turn)
         fragments = self._of(turn)
@@ -279,7 +279,7 @@ class Rounds:
         return True
 
     def settle(self):
-        """Waits for all that was sent, and makes the outer steps."""
+        """Waits for all exchanges, and makes the outer steps."""
         self._end_head()
         self._settle(self._of(_END))
 
@@ -303,7 +303,7 @@ class Rounds:
 
     @unfinished.whole("an outer round", always=True)
     def _end_head(self):
-        # False if it tells that nobody has made a step.
+        # False if it says that no worker has made a step.
         if self._head is None:
             return True
         handle, turn = self._head
@@ -324,7 +324,7 @@ class Rounds:
             self._factors.update(dict.fromkeys(self._of(turn), factor))
         return bool(makers)
 
-    # ---- workers that come
+    # ---- joining workers
 
     @unfinished.whole("an outer round", always=True)
     def _let_in(self, is_end):
@@ -354,17 +354,17 @@ class Rounds:
         self._is_ready = True
         return is_end
 
-    # ---- what is kept
+    # ---- saved state
 
     def state(self):
-        """All of it, for load()."""
+        """The complete state, for load()."""
         self.settle()
         return {"every": self.every, "round": self.round, "steps": self.steps, "open": self.open,
                 "made": self.made, "unit": self.unit, "values": self.pieces.by_name("values"),
                 "momentum": self.pieces.by_name("momentum")}
 
     def load(self, state):
-        """Goes on from there; None: begins anew, from what the parameters are then."""
+        """Continues from there; None: starts from the current parameters."""
         if not state or not state.get("values"):
             self.forget_step()
             self.round = self.steps = self.open = self.made = self._turn = 0

@@ -35,8 +35,8 @@ _KEPT = {"local": 1, "local_previous": 2}
 
 
 def check_mode(mode, approximate, stale):
-    """ValueError unless these are an approximation and what is stale: in other modes what they are
-    if nothing is said."""
+    """ValueError unless these are an approximation and a stale prefix; in other modes unless they
+    are the defaults."""
     if mode != "delayed" and (approximate, stale) != ("local", "auto"):
         raise ValueError(f"approximate= and stale= are for mode 'delayed', and the mode is "
                          f"{mode!r}")
@@ -63,19 +63,19 @@ def _check(optimizer, stale, count):
 
 
 def _estimate(approximate, mean, own, before, workers):
-    # Of the mean that is pending: None where there is nothing to go by. Memory of its own where
-    # another step needs what it is made of, for some optimizers write to gradients.
+    # Of the pending mean: None without a basis. A copy where another step needs its source, for
+    # some optimizers write to gradients.
     if approximate == "local":
         return own
     if approximate == "previous":
         return None if mean is None else mean.clone()
-    if own is None or mean is None or before is None:  # Of the first step there is nothing else.
+    if own is None or mean is None or before is None:  # The first step has no other basis.
         return None if own is None else own.clone()
     return (mean.to_dense() if mean.is_sparse else mean) + (own - before) / workers
 
 
 class _Call:
-    """Calls a function when it is loaded from a pickle, and is what that returns."""
+    """Calls a function when it is loaded from a pickle, and becomes its result."""
 
     def __init__(self, function, *arguments):
         self._called = (function, arguments)
@@ -85,10 +85,10 @@ class _Call:
 
 
 class Delayed(synchronous.Synchronous):
-    """What such an optimizer does otherwise."""
+    """Methods of an optimizer in mode delayed."""
 
     def step(self, closure=None):
-        """Applies means: those of this step, or where they are stale those of the step before, of
+        """Applies means: those of this step, or for stale parameters those of the previous step, of
         which the first step has none."""
         if closure is not None:
             raise ValueError("mode 'delayed' takes no closure: the gradients of a step are not "
@@ -105,9 +105,9 @@ class Delayed(synchronous.Synchronous):
         leaving.leave_if_told()
 
     def synchronize(self):
-        """Waits until every gradient is the mean that the next step() applies, for what is to be
-        done with them before, such as clipping: those of this step, and of stale parameters those
-        of the step before, None at first. Again before that step it does nothing, unless
+        """Waits until every gradient is the mean that the next step() applies, so that the program
+        can modify it before, such as by clipping: those of this step, and of stale parameters those
+        of the previous step, None at first. A repeated call before that step does nothing, unless
         there was a backward() since: then all gradients are exchanged as they are now."""
         if not self._stretto_has_means():
             self._stretto_exchange.synchronize()
@@ -117,9 +117,9 @@ class Delayed(synchronous.Synchronous):
         return self._stretto_synchronized and not self._stretto_exchange.is_behind
 
     def finish(self):
-        """Applies the means that are pending. When all workers have called it, all have the same
-        parameters. Training may go on: the next step is like the first. RuntimeError between
-        synchronize() and step(), and if somebody has written to shadows."""
+        """Applies the pending means. When all workers have called it, all have the same parameters.
+        Training may continue: the next step is like the first. RuntimeError between synchronize()
+        and step(), and if the program has written to shadows."""
         if self._stretto_synchronized:
             raise RuntimeError("finish() between synchronize() and step(): the means that "
                                "synchronize() has brought would be applied after later ones, or "
@@ -143,13 +143,13 @@ class Delayed(synchronous.Synchronous):
 
     def committed(self):
         """`with optimizer.committed():` the parameters have their committed weights: the same at
-        all workers, but without the means that are pending. No step within it. RuntimeError if
-        somebody has written to shadows, or within it to committed weights."""
+        all workers, without the pending means. No step within it. RuntimeError if the program has
+        written to shadows, or within it to committed weights."""
         return self._stretto_shadows.committed()
 
     def stale(self):
-        """The names of the parameters whose means come a step late: of "auto" none before that is
-        decided."""
+        """The names of the parameters whose means come a step late: for "auto" none before the
+        decision."""
         exchanged, prefix = self._stretto_exchange, len(self._stretto_scope)
         return [exchanged.names[parameter][prefix:] for parameter in exchanged.parameters
                 if parameter in exchanged.stale]
@@ -160,7 +160,7 @@ class Delayed(synchronous.Synchronous):
         return super(type(self), self).load_state_dict(state_dict)
 
     def __deepcopy__(self, memo):
-        # With committed weights, and without pending means. The model may have been copied before.
+        # With committed weights, without pending means. The model may have been copied before.
         result = copy.deepcopy(self._stretto_original, memo)
         for parameter, weights in self._stretto_shadows.committed_weights().items():
             memo[id(parameter)].data.copy_(weights)
@@ -170,9 +170,8 @@ class Delayed(synchronous.Synchronous):
         return copy.copy(self._stretto_original)
 
     def __reduce_ex__(self, protocol):
-        # With committed weights too. The model may be in the same pickle, and is written as it is
-        # now: so who loads it writes committed weights over shadows, by functions that need no
-        # Stretto.
+        # Also with committed weights. The model may be in the same pickle, and is written as it is
+        # now: loading overwrites shadows by committed weights, by functions that need no Stretto.
         del protocol
         written = [_Call(torch.Tensor.copy_, _Call(getattr, parameter, "data"), weights)
                    for parameter, weights in self._stretto_shadows.committed_weights().items()]
@@ -186,8 +185,8 @@ class Delayed(synchronous.Synchronous):
             return
         try:
             estimates = self._stretto_estimates()
-            # Each mean is applied by the options of the step that its gradient is of: a schedule
-            # may have changed them since.
+            # Each mean is applied by the options of the step of its gradient: a schedule may have
+            # changed them since.
             pairs = shadows.divided(original, exchanged.stale, self._stretto_options)
             with shadows.regrouped(original, pairs, keeping=True):
                 super(type(self), self).step()
@@ -212,7 +211,7 @@ class Delayed(synchronous.Synchronous):
         return estimates
 
     def _stretto_decide(self):
-        # Which are stale, of "auto": once, after some steps; rank 0 has looked at its own.
+        # The choice for "auto": once, after some steps, by rank 0's profile.
         exchanged = self._stretto_exchange
         profile = exchanged.profile
         if profile is None or profile.steps < PROFILED:
@@ -232,8 +231,8 @@ class Delayed(synchronous.Synchronous):
 
 
 def make(optimizer, named, new_scope, late_ones, *, passes, compression, way):
-    """The optimizer, wrapped for mode delayed; `late_ones` are the approximation and what is
-    stale. ValueError for optimizers and jobs that it is not for."""
+    """The optimizer, wrapped for mode delayed; `late_ones` are the approximation and the stale
+    prefix. ValueError for unsupported optimizers and jobs."""
     approximate, stale = late_ones
     _check(optimizer, stale, len(named))
     scope = new_scope()

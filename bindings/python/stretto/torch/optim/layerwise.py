@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that do not wait: the next forward begins as soon as its first layer's gradients are
-here, and each layer waits for its own (ByteScheduler, Peng et al., SOSP 2019, calls this crossing
-the global barrier). Works with every optimizer that treats parameters one by one.
+"""Steps that do not wait: the next forward starts as soon as its first layer's gradients have
+arrived, and each layer waits for its own (ByteScheduler, Peng et al., SOSP 2019, calls this
+crossing the global barrier). Works with every optimizer that treats each parameter separately.
 """
 
 import collections
@@ -14,14 +14,14 @@ from stretto.torch.optim import synchronous
 
 
 class Layerwise(synchronous.Synchronous):
-    """What such an optimizer does otherwise than one that waits."""
+    """Methods of an optimizer whose steps do not wait."""
 
     def finish(self):
-        """Ends a step that has begun."""
+        """Completes a started step."""
         self._stretto_apply(list(self._stretto_pending))
 
     def step(self, closure=None):
-        """Begins a step: what is left of it happens when the model is next used."""
+        """Starts a step: the rest of it happens when the model is next used."""
         if closure is not None:
             raise ValueError("an optimizer that was given the model takes no closure: its "
                              "steps end during the next forward")
@@ -32,7 +32,7 @@ class Layerwise(synchronous.Synchronous):
             return self._stretto_step()
         if not self._stretto_sent():
             return None
-        # Options may change before the step ends: a schedule's next rate is for the next one.
+        # Options may change before the step ends: a schedule's next rate is for the next step.
         self._stretto_groups = [dict(group) for group in self.param_groups]
         self._stretto_places = {parameter: (index, place)
                                 for index, group in enumerate(self.param_groups)
@@ -46,8 +46,8 @@ class Layerwise(synchronous.Synchronous):
         return None
 
     def _stretto_sent(self):
-        # False if the job has lost this worker, and it comes again: it gets by its next gradient
-        # what the others have, and makes no step before.
+        # False if the job has lost this worker, and it rejoins: its next gradient gets the others'
+        # state, and it makes no step before.
         try:
             self._stretto_exchange.send_missing()
         except errors.Error as error:
@@ -62,8 +62,8 @@ class Layerwise(synchronous.Synchronous):
         returning.come_again(error)
 
     def synchronize(self):
-        """Ends a step that has begun, and waits for the gradients of all workers that backward has
-        made since."""
+        """Completes a started step, and waits for all workers' gradients of the backward passes
+        since."""
         ended = bool(self._stretto_pending)
         self.finish()
         if self._stretto_exchange.begun or not ended:
@@ -71,8 +71,7 @@ class Layerwise(synchronous.Synchronous):
             self._stretto_synchronized = True
 
     def zero_grad(self, set_to_none=True):
-        """As the optimizer's own; of a step that has not ended, each gradient when it has
-        been used."""
+        """As the optimizer's own; during a step, each gradient after its use."""
         self._stretto_synchronized = False
         pending = self._stretto_pending
         if pending:
@@ -86,18 +85,18 @@ class Layerwise(synchronous.Synchronous):
         self._stretto_apply(list(self._stretto_pending))
 
     def state_dict(self):
-        """As the optimizer's own, after the step that has begun."""
+        """As the optimizer's own, after the started step."""
         self._stretto_apply(list(self._stretto_pending))
         return super(type(self), self).state_dict()
 
     def load_state_dict(self, state_dict):
-        """As the optimizer's own, after the step that has begun."""
+        """As the optimizer's own, after the started step."""
         self._stretto_apply(list(self._stretto_pending))
         return super(type(self), self).load_state_dict(state_dict)
 
     def _stretto_apply(self, parameters):
-        # Ends the step for those of the parameters for which it has begun. After an interrupt
-        # there is none, and the model can be saved.
+        # Completes the started step for these parameters. After an interrupt there is none, and the
+        # model can be saved.
         if unfinished.is_refused():
             self._stretto_pending.clear()
         for parameter in parameters:
@@ -117,7 +116,7 @@ class Layerwise(synchronous.Synchronous):
 
     @unfinished.whole("an optimizer's step", always=True)
     def _stretto_step_only(self, chosen):
-        # A look at these alone: a model of many layers takes as many such steps.
+        # Looks at these parameters only: a model of many layers makes as many such steps.
         groups = self.param_groups
         places = sorted((*self._stretto_places[parameter], parameter) for parameter in chosen
                         if parameter in self._stretto_places)
@@ -144,9 +143,9 @@ def _clear(parameter, set_to_none):
 
 
 class _Watched(collections.OrderedDict):
-    """The parameters of a module: the step of each ends before somebody gets it from here, be it
-    the module itself, one that uses its weights without calling it, or what goes through
-    model.parameters() (as DeepSpeed gathers partitioned parameters at their use)."""
+    """The parameters of a module: a parameter's step ends before any access through it, by the
+    module itself, by code that uses its weights without calling it, or through model.parameters()
+    (as DeepSpeed gathers partitioned parameters at their use)."""
 
     def __init__(self, parameters):
         super().__init__(parameters)
@@ -154,7 +153,7 @@ class _Watched(collections.OrderedDict):
         self.optimizers = weakref.WeakSet()
 
     def end_steps(self, parameters):
-        """Ends the steps of these."""
+        """Completes the steps of these parameters."""
         for optimizer in self.optimizers:
             if optimizer._stretto_pending:
                 optimizer._stretto_apply(parameters)
@@ -165,33 +164,33 @@ class _Watched(collections.OrderedDict):
         return parameter
 
     def get(self, name, default=None):
-        """As that of a dict."""
+        """As dict.get()."""
         return self[name] if name in self else default
 
     def values(self):
-        """As those of a dict."""
+        """As dict.values()."""
         self.end_steps(list(super().values()))
         return super().values()
 
     def items(self):
-        """As those of a dict."""
+        """As dict.items()."""
         self.end_steps(list(super().values()))
         return super().items()
 
     def __reduce__(self):
-        # Copies of the model are nobody's.
+        # Copies of the model belong to no optimizer.
         return self.kind, (), None, None, iter(self.items())
 
 
 def _before_forward(module, _):
-    # RNNs keep references to their weights, so that to be called is a use of them.
+    # RNNs keep references to their weights, so that a call uses them.
     module._parameters.values()
 
 
 class _BeforeEvaluation:
-    """A hook that ends the step that an optimizer has begun. There is nothing to hide then, so even
-    what a model keeps in a list of its own is ready. In a copy of the model, or one that was saved
-    and loaded, it is nobody's."""
+    """A hook that completes the step that an optimizer has started. Before an evaluation there is
+    no latency to hide, so even parameters in a model's own list are complete. In a copy of the
+    model, or a saved and loaded one, it belongs to no optimizer."""
 
     def __init__(self, optimizer=None):
         self._optimizer = weakref.ref(optimizer) if optimizer is not None else lambda: None
@@ -209,16 +208,16 @@ def _watch(module, optimizer):
     if not isinstance(module._parameters, _Watched):
         module._parameters = _Watched(module._parameters)
         hook = module.register_forward_pre_hook(_before_forward)
-        # Before those that compute a weight of others, such as weight_norm's.
+        # Before hooks that compute a weight from others, such as weight_norm's.
         module._forward_pre_hooks.move_to_end(hook.id, last=False)
     module._parameters.optimizers.add(optimizer)
 
 
 def make(optimizer, model, gradients, scope):
-    """The optimizer, wrapped so that the model's forward ends its steps."""
+    """The optimizer, wrapped so that the model's forward completes its steps."""
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"the model is a {type(model).__name__}, wanted a torch.nn.Module")
-    # Modules of TorchScript use their parameters where nobody sees it; step() waits for those.
+    # Modules of TorchScript use their parameters invisibly; step() waits for those.
     modules = [module for module in model.modules()
                if module._parameters and not isinstance(module, torch.jit.ScriptModule)]
     watched = {parameter for module in modules for parameter in module._parameters.values()}
@@ -229,7 +228,7 @@ def make(optimizer, model, gradients, scope):
                          if parameter not in watched])
     for module in modules:
         _watch(module, result)
-    if not isinstance(model, torch.jit.ScriptModule):  # Which takes no hooks, and needs none.
+    if not isinstance(model, torch.jit.ScriptModule):  # It supports no hooks, and needs none.
         hook = model.register_forward_pre_hook(_BeforeEvaluation(result))
         weakref.finalize(result, hook.remove).atexit = False
     return synchronous.registered(result)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer: any optimizer of PyTorch's, stepping by the gradients of all workers."""
+"""DistributedOptimizer: any PyTorch optimizer, stepping by the gradients of all workers."""
 
 import collections
 from typing import Any, Iterable, Mapping, Optional, Tuple, Type, Union
@@ -33,7 +33,7 @@ def check_compression(compression):
 
 
 def _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler):
-    # What would otherwise show at the first step, or not at all.
+    # Errors that would otherwise show at the first step, or not at all.
     synchronous.check(optimizer)
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, wanted one of {', '.join(MODES)}")
@@ -58,9 +58,8 @@ def _refuse(optimizer, compression, mode, staleness, lr_rule, model, sampler):
 
 def named(optimizer, named_parameters):
     """(name, parameter) of every trained parameter, in the order given; without names, in that of
-    the optimizer's groups. One that has several names, as a layer of two towers does, has the
-    first of them by in_order(): it is one gradient. ValueError for names that cannot be told
-    apart, or are missing."""
+    the optimizer's groups. A parameter with several names, as in a layer of two towers, has the
+    first of them by in_order(): it has one gradient. ValueError for duplicate or missing names."""
     trained = list(dict.fromkeys(
         parameter for group in optimizer.param_groups for parameter in group["params"]))
     if named_parameters is None:
@@ -91,12 +90,12 @@ def named(optimizer, named_parameters):
 
 
 def _scope():
-    # Two optimizers of one program may have parameters of the same names, as those of a GAN do.
-    # No parameter's name begins like a scope.
+    # Two optimizers of a program, as in a GAN, may have parameters of the same names. No
+    # parameter's name starts like a scope.
     return session.current().new_scope("optimizer", first="")
 
 
-# The arguments are those that people know from BytePS, and ours.
+# BytePS's arguments, and Stretto's own.
 def DistributedOptimizer(  # pylint: disable=invalid-name
         optimizer: torch.optim.Optimizer,
         named_parameters: Optional[Iterable[Tuple[str, torch.nn.Parameter]]] = None,
@@ -108,51 +107,50 @@ def DistributedOptimizer(  # pylint: disable=invalid-name
         on_divergence: str = "raise", exchange: Exchange = None,
         approximate: str = "local", stale: Union[str, int] = "auto",
         order: Optional[orders.Order] = None) -> Any:
-    """Wraps an optimizer so that all workers train one model. The result is used as the
-    optimizer was; wrap it before training, and make the workers begin alike with
+    """Wraps an optimizer so that all workers train one model. The result is used as the optimizer
+    was; wrap it before training, and give all workers the same initial state with
     broadcast_parameters().
 
     named_parameters          model.named_parameters(), in any order; without, parameters are told
                               apart by their order, which must be the same everywhere
-    compression               Compression.fp16 halves what travels in mode sync
+    compression               Compression.fp16 halves the traffic in mode sync
     compression_params        mode sync: a codec instead, by BytePS's keys, such as {"compressor":
                               "onebit", "scaling": True, "ef": "vanilla"}; docs/COMPRESSION.md
-    backward_passes_per_step  so many backward passes add up before each step
+    backward_passes_per_step  backward passes that add up before each step
     mode                      "sync": every step is by the mean of all gradients; all workers stay
-                              the same. "eager": the same sequence of updates, one step late,
-                              while the next step computes. "delayed": mean gradients as in sync,
-                              those of the first layers one step late, and all workers have the
-                              same committed weights. "bounded", "async", "eager_async": a worker
-                              waits for no slower one, or for those at most `staleness` steps
-                              behind
-    staleness                 mode bounded: steps that a worker may be ahead of the slowest
+                              identical. "eager": the same sequence of updates, one step late, while
+                              the next step computes. "delayed": mean gradients as in sync, those of
+                              the first layers one step late, and all workers have the same
+                              committed weights. "bounded", "async", "eager_async": workers do not
+                              wait for slower ones, or stay at most `staleness` steps ahead of the
+                              slowest
+    staleness                 mode bounded: maximum lead over the slowest worker, in steps
     lr_rule                   modes bounded, async and eager_async: how the updates of a worker
-                              that lags are damped: constant, inverse, inverse_root or relative;
-                              or compensated: gradients are corrected for what the others did
-                              meanwhile
-    warm_up                   eager modes: so many first steps wait for their own updates
+                              that lags are damped: constant, inverse, inverse_root or relative; or
+                              compensated: gradients are corrected for the others' updates since
+    warm_up                   eager modes: number of first steps that wait for their own updates
     model                     mode sync: step() does not wait; the model's next forward does, layer
-                              by layer, each for its own gradients. Whoever keeps a reference to a
-                              weight, instead of getting it from its module, must call
-                              synchronize() before using it
-    order                     with model=: which parameters the next forward needs first: the path
-                              of a file (record_order() writes it), names, or ranks by name. None:
+                              by layer, each for its own gradients. Code that keeps a reference to a
+                              weight, instead of getting it from its module, must call synchronize()
+                              before using it
+    order                     with model=: parameters in the order of the next forward: the path of
+                              a file (record_order() writes it), names, or ranks by name. None:
                               found in the first backward
-    on_loss                   of an elastic job that loses a worker: "redistribute", its samples
-                              are divided among the others, if they come by an ElasticSampler in a
-                              TorchState; or "shrink", they are left out until the next epoch.
+    on_loss                   when an elastic job loses a worker: "redistribute" divides its samples
+                              among the others, if they come from an ElasticSampler in a TorchState;
+                              "shrink" skips them until the next epoch.
                               None: the first, if there is an ElasticSampler
     sampler                   mode sync: the ElasticSampler of whose batches() the gradients are;
                               their mean is by samples
-    digest_every              mode sync: after so many steps a digest of the parameters is compared
+    digest_every              mode sync: steps between comparisons of a digest of the parameters
                               over all workers; 0: never. If some differ, on_divergence is "raise":
-                              all get Diverged, which names them; or "refill": they get the
-                              parameters and the optimizer's state of the others
-    exchange                  modes sync and delayed: a way, as in docs/COLLECTIVES.md; None:
+                              all get Diverged, which names them; or "refill": the deviating workers
+                              get the parameters and the optimizer's state of the others
+    exchange                  modes sync and delayed: a strategy, as in docs/COLLECTIVES.md; None:
                               "servers" if any. Mode sync: a Quorum or Backups, so that steps do not
-                              wait for who is late
-    approximate, stale        mode delayed: the estimate of a mean that is pending, and which
-                              layers are late; docs/PYTORCH.md
+                              wait for stragglers
+    approximate, stale        mode delayed: the estimate of a pending mean, and the stale layers;
+                              docs/PYTORCH.md
     """
     return _wrapped(
         optimizer, named_parameters, compressions.from_params(compression_params, compression),
@@ -211,8 +209,8 @@ def _check_digests(every, choice, mode, model):
 
 def stepping_by(optimizer, pairs, compression, passes, rule="mean", sparse_as_dense=False,
                 loss=None, way=None, by=gradients.GradientExchange):
-    """The optimizer, wrapped so that it steps by what the rule makes of all workers' gradients of
-    some (name, parameter). `by` makes what exchanges them."""
+    """The optimizer, wrapped so that it steps by the reduction of all workers' gradients of some
+    (name, parameter) by the rule. `by` creates the exchange."""
     scope = _scope()
     found = by(pairs, passes, compression, scope, rule=rule, sparse_as_dense=sparse_as_dense,
                loss=loss, way=way)

@@ -15,16 +15,16 @@ from stretto.torch.core import compression as compressions
 
 class DistributedDataParallel(torch.nn.Module):
     """Wraps a module. Its parameters and buffers become those of rank 0; after each backward the
-    gradients are the mean over all workers, those of layers that were not used included.
+    gradients are the mean over all workers, including those of unused layers.
 
     device_ids          None, or one device: here a module lives on one
-    A copy, or one that was saved and loaded, exchanges nothing: it is for averages of the weights
-    (EMA) and the like. To train it, wrap its module.
+    A copy, or a saved and loaded module, exchanges nothing: it is for averages of the weights (EMA)
+    and the like. To train it, wrap its module.
 
     broadcast_buffers   before each forward in training, buffers (such as the running means of
                         batch normalisation) become those of rank 0
     compression         see stretto.torch.Compression
-    exchange            by which way gradients go, as for DistributedOptimizer
+    exchange            strategy for gradients, as for DistributedOptimizer
     """
 
     def __init__(self, module: torch.nn.Module, device_ids: Optional[Sequence[Any]] = None,
@@ -62,8 +62,8 @@ class DistributedDataParallel(torch.nn.Module):
         return dict(self.__dict__, _exchange=None)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
-        """The module's own forward. ValueError if a parameter is trained now that was not when
-        it was wrapped."""
+        """The module's own forward. ValueError if a parameter is trained now that was not when it
+        was wrapped."""
         if self._exchange is None:
             if self.training and torch.is_grad_enabled():
                 notices.warn("this copy of a DistributedDataParallel exchanges no gradients; to "
@@ -93,7 +93,7 @@ class DistributedDataParallel(torch.nn.Module):
         except errors.Error as error:
             if not returning.between_steps(error):
                 raise
-            returning.come_again(error)  # It gets them by its next gradient.
+            returning.come_again(error)  # Its next gradient gets them.
 
     def _check_parameters(self):
         for name, parameter in self.module.named_parameters():
@@ -104,13 +104,13 @@ class DistributedDataParallel(torch.nn.Module):
                     "the module yet. Wrap the module again, in the place of this one")
 
     def synchronize(self) -> None:
-        """Waits for the gradients. Backward does so by itself when it ends."""
+        """Waits for the gradients. Backward calls it automatically when it ends."""
         if self._exchange is not None and self._exchange.enabled:
             self._exchange.synchronize()
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients stay here and add up, until a backward outside of it."""
+        """Within it gradients stay local and add up, until a backward outside of it."""
         if self._exchange is None:
             yield
             return

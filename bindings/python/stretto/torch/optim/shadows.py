@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shadow weights: what the next step will probably make of some parameters, computed by a copy of
-the optimizer's state that is thrown away. The committed weights are kept meanwhile.
+"""Shadow weights: the next step's probable result for some parameters, computed by a temporary copy
+of the optimizer's state. The committed weights are kept meanwhile.
 
-As in SAPipe (Chen et al., NeurIPS 2022), whose published scheme this is made after.
+As in SAPipe (Chen et al., NeurIPS 2022), whose published scheme this follows.
 """
 
 import contextlib
@@ -14,19 +14,18 @@ _MISSING = object()
 
 
 class Shadows:
-    """Of some parameters that one optimizer steps. Writes by others to a parameter that is a shadow
-    are seen by PyTorch's count of writes, which leaves out those through `.data`. Thread: one at a
-    time."""
+    """The shadows of some parameters that one optimizer steps. PyTorch's count of writes detects
+    other writes to a shadow, except those through `.data`. Thread: one at a time."""
 
     def __init__(self, optimizer):
-        self._optimizer = optimizer  # The one inside: it has groups and state.
+        self._optimizer = optimizer  # The inner one: it has groups and state.
         self._kept = {}  # Memory for committed weights, by parameter.
-        self._cast = {}  # The versions of those that are shadows now.
+        self._cast = {}  # The versions of the current shadows.
         self._swapped = False
 
     def take_back(self):
-        """The parameters have their committed weights again. RuntimeError if somebody else has
-        written to them, for that would be lost."""
+        """Restores the parameters' committed weights. RuntimeError if other code has written to
+        them, for that would be lost."""
         if self._swapped:
             raise RuntimeError("this is within committed(): steps are made outside of it")
         self._check_unwritten("between two steps")
@@ -34,9 +33,9 @@ class Shadows:
         self._cast = {}
 
     def cast_by(self, estimates, step):
-        """Steps these parameters by estimates of their gradients, {parameter: gradient}, and lets
-        the optimizer forget that: its state and its groups stay what they are. The parameters have
-        committed weights now; if `step`, the optimizer's own, raises, they still have."""
+        """Steps these parameters by estimates of their gradients, {parameter: gradient}, and
+        restores the optimizer's state and groups. The parameters have committed weights now; if
+        `step`, the optimizer's own, raises, they still have."""
         if not estimates:
             return
         with torch.no_grad():
@@ -68,15 +67,15 @@ class Shadows:
         self._cast = {parameter: parameter._version for parameter in estimates}
 
     def committed_weights(self):
-        """Those of the parameters that are shadows now: {parameter: memory that the next step
-        writes to}. RuntimeError as of committed()."""
+        """The committed weights of the current shadows: {parameter: memory that the next step
+        writes to}. RuntimeError as in committed()."""
         self._check_unwritten("within committed()" if self._swapped else "between two steps")
         return {} if self._swapped else {parameter: self._kept[parameter]
                                          for parameter in self._cast}
 
     @contextlib.contextmanager
     def committed(self):
-        """Within it the parameters have their committed weights. RuntimeError if somebody else has
+        """Within it the parameters have their committed weights. RuntimeError if other code has
         written to them before, or writes to them within it."""
         if self._swapped:
             yield
@@ -125,14 +124,14 @@ class Shadows:
 
 
 def _copied(state):
-    # Of one parameter: tensors, and whatever else an optimizer keeps. Not a deepcopy of the whole,
-    # which follows references to parameters and to what they belong to.
+    # Of one parameter: tensors, and other state of an optimizer. Not a deepcopy of the whole, which
+    # follows references to parameters and to their owners.
     return {key: value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
             for key, value in state.items()}
 
 
 def options_of(group):
-    """A copy of a group's options: a step that writes to one changes the other in nothing."""
+    """A copy of a group's options: a step that writes to either does not change the other."""
     return {key: _option(value) for key, value in group.items() if key != "params"}
 
 
@@ -143,8 +142,8 @@ def _option(value):
 
 
 def narrowed(optimizer, parameters, options=None):
-    """The optimizer's groups with only these parameters, as pairs (a group of its own, the copy);
-    of a group that is named in `options`, {index: options}, with these in the place of its own."""
+    """The optimizer's groups with only these parameters, as pairs (its own group, the copy); a
+    group in `options`, {index: options}, gets these in place of its own."""
     pairs = []
     for index, group in enumerate(optimizer.param_groups):
         mine = [parameter for parameter in group["params"] if parameter in parameters]
@@ -155,9 +154,9 @@ def narrowed(optimizer, parameters, options=None):
 
 
 def divided(optimizer, parameters, options):
-    """The optimizer's groups, as pairs (a group of its own, one to step by): these parameters in
-    groups with the `options`, {index of a group: options}, and all others in their own. Where those
-    do not differ, the groups are what they are."""
+    """The optimizer's groups, as pairs (its own group, a group to step by): these parameters in
+    groups with the `options`, {index of a group: options}, and all others in their own. If those do
+    not differ, the groups are unchanged."""
     groups = optimizer.param_groups
     if all(_alike(group, options.get(index, group)) for index, group in enumerate(groups)):
         return [(group, group) for group in groups]
@@ -166,7 +165,7 @@ def divided(optimizer, parameters, options):
         mine, others = [], []
         for parameter in group["params"]:
             (mine if parameter in parameters else others).append(parameter)
-        if others or not mine:  # First: what its step writes to the group goes before.
+        if others or not mine:  # First: this step's writes to the group must precede.
             pairs.append((group, dict(group, params=others)))
         if mine:
             pairs.append((group, dict(options_of(options.get(index, group)), params=mine)))
@@ -175,9 +174,9 @@ def divided(optimizer, parameters, options):
 
 @contextlib.contextmanager
 def regrouped(optimizer, pairs, keeping=False):
-    """Within it the optimizer has the second of each of these pairs for its groups. If `keeping`,
-    what it writes to their options stays in the first, a group of its own, where that has not been
-    changed otherwise: by a schedule since those options were copied, or by a pair before."""
+    """Within it the optimizer uses the second of each of these pairs as its groups. If `keeping`,
+    writes to their options stay in the first, its own group, unless that has been changed: by a
+    schedule since those options were copied, or by an earlier pair."""
     groups = optimizer.param_groups
     starts = [options_of(used) for _, used in pairs] if keeping else []
     optimizer.param_groups = [used for _, used in pairs]
@@ -214,5 +213,5 @@ def _same(one, other):
         return one.shape == other.shape and torch.equal(one, other)
     try:
         return bool(one == other)
-    except (RuntimeError, ValueError):  # Of arrays and the like: taken to have changed.
+    except (RuntimeError, ValueError):  # Of arrays and the like: assumed changed.
         return False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimizers in the modes other than sync: each worker's optimizer makes updates of its own
-gradients, and the updates travel (see stretto/parameters.h for what each mode promises).
+gradients, and the updates are exchanged (see stretto/parameters.h for the guarantees of each mode).
 """
 
 import torch
@@ -13,7 +13,7 @@ from stretto.torch.optim import synchronous
 
 class Exchange:
     """The weights of a model at the servers. The parameters of the model are copies: step() makes
-    an update of what the optimizer did to them, and puts the values for the next step there."""
+    an update of the optimizer's changes, and stores the values for the next step in them."""
 
     def __init__(self, named, scope, options):
         self._named = agreement.in_order(named)
@@ -23,8 +23,8 @@ class Exchange:
         self._session = session.current()
         self._agreed = False
         self._parameters = None
-        self.opening = None  # Which attempt brought values to the servers, as all know,
-        self._is_late = False  # and so did who came into the job later.
+        self.opening = None  # The attempt that loaded values into the servers, known to all,
+        self._is_late = False  # and to workers that joined later.
         self._values = []
         wrong = [(name, tensor.dtype) for name, tensor in named if tensor.dtype != torch.float32]
         if wrong:
@@ -37,12 +37,12 @@ class Exchange:
 
     @property
     def names(self):
-        """What the parameters are called at all workers, by parameter."""
+        """The names of the parameters at all workers, by parameter."""
         return {parameter: name for name, parameter in self._named}
 
     @property
     def mode(self):
-        """That of the optimizer."""
+        """The mode of the optimizer."""
         return self._options["mode"]
 
     @property
@@ -60,19 +60,19 @@ class Exchange:
             self.opening, self._is_late = None, False
 
     def forget_step(self):
-        """The job that the values were of has lost this worker, which is to be let go of."""
+        """Drops the values: their job has lost this worker."""
         self._parameters = None
 
     def follow_others(self, opening):
-        """The values are at the servers since the others' so many-th attempt, from 0, and this
-        worker, which has come into their job, is to take those; None: nobody has any yet."""
+        """The values are at the servers since the others' attempt `opening`, from 0, and this
+        worker, which has joined their job, must take those; None: no worker has any yet."""
         self.opening, self._is_late = opening, opening is not None
 
     @unfinished.whole("the exchange of updates", always=True)
     def begin(self):
-        """Before a step: the first time in a job, the values of rank 0 become everybody's; but who
-        comes late takes those of the servers. True if this worker has just come in, and so has
-        gradients of other values."""
+        """Before a step: the first time in a job, all workers get the values of rank 0; a worker
+        that joins later gets those of the servers. True if this worker has just joined, so that its
+        gradients are of other values."""
         self._follow()
         now = self._session
         keeping.check_restored(now)
@@ -81,7 +81,7 @@ class Exchange:
             return comes_in
         if not self._is_late:
             self._agree()
-        if self._named:  # What trains nothing has nothing to exchange.
+        if self._named:  # Without parameters there is no exchange.
             self._open()
         self._agreed = True
         return comes_in
@@ -96,15 +96,15 @@ class Exchange:
         self._load()
 
     def _opened(self, initial, suffix):
-        # None at all workers if the one was lost whose values they were to have: parts of the
-        # tensors then have none, and never will.
+        # None at all workers if the root of the values was lost: parts of the tensors then have no
+        # value, and never will.
         names = [f"Weight.{self._scope.prefix}{name}{suffix}" for name, _ in self._named]
         opened, failed = None, None
         try:
             opened = _core.Parameters(
                 self._session.worker(), names,
                 [(tensor.data_ptr(), tensor.numel()) for tensor in initial],
-                # Elsewhere the order of updates is that of their coming, and cannot be another.
+                # Otherwise the order of updates is that of their arrival.
                 deterministic=self._options["mode"] == "eager" and
                 torch.are_deterministic_algorithms_enabled(), late=self._is_late, **self._options)
         except errors.PeerLost as error:
@@ -127,8 +127,8 @@ class Exchange:
 
     @unfinished.whole("the exchange of updates", always=True)
     def compensate(self):
-        """Before the optimizer's own step: corrects the gradients for what the others have done
-        since the values that they were computed from, if the rate rule does that."""
+        """Before the optimizer's own step: corrects the gradients for the others' updates since the
+        values that they were computed from, if the rate rule does that."""
         if self._parameters is None or not self.compensates:
             return
         gradients = [tensor.grad for _, tensor in self._named]
@@ -155,14 +155,14 @@ class Exchange:
 
     @unfinished.whole("the exchange of updates", always=True)
     def finish(self):
-        """Everybody's updates are in everybody's values after it. All must call it."""
+        """Afterwards all workers' updates are in all workers' values. All must call it."""
         self._follow()
         if self._parameters is not None:
             self._parameters.finish()
             self._load()
 
     def info(self):
-        """What is known of the last step; None before it."""
+        """Information on the last step; None before it."""
         return self._parameters.info() if self._parameters is not None else None
 
     def _load(self):
@@ -177,11 +177,11 @@ class Exchange:
 
 
 class Stale(synchronous.Wrapped):
-    """What such an optimizer can do besides."""
+    """Additional methods of such an optimizer."""
 
     def step(self, closure=None):
-        """A step of this worker: by its own gradients, on what the others have done so far. If an
-        elastic job has lost this worker, the step is that by which it comes again."""
+        """A step of this worker: by its own gradients, on the others' updates so far. If an elastic
+        job has lost this worker, it rejoins by the step."""
         synchronous.check_parameters(self, self._stretto_exchange)
         while True:
             try:
@@ -200,7 +200,7 @@ class Stale(synchronous.Wrapped):
         self._stretto_exchange.compensate()
         if closure is not None:
             closure = unfinished.of_program(closure)
-        if comes_in:  # Its first update is none.
+        if comes_in:  # Its first update is empty.
             result = None if closure is None else closure()
         else:
             result = super(type(self), self).step(*(() if closure is None else (closure,)))
@@ -217,26 +217,26 @@ class Stale(synchronous.Wrapped):
         self._stretto_exchange.finish()
 
     def staleness(self):
-        """Updates of others that came between the values that the last gradient was computed from
-        and its push, as far as was known then."""
+        """Others' updates between the values that the last gradient was computed from and its push,
+        as far as known then."""
         info = self._stretto_exchange.info()
         return info.staleness if info is not None else 0.0
 
     def synchronize(self):
-        """Not in this mode: RuntimeError."""
+        """Not supported in this mode: RuntimeError."""
         raise RuntimeError("there is nothing to synchronize in this mode: gradients stay with "
                            "their worker, and updates travel in step()")
 
     def skip_synchronize(self):
-        """Not in this mode: RuntimeError."""
+        """Not supported in this mode: RuntimeError."""
         self.synchronize()
 
     def set_backward_passes_per_step(self, passes):
-        """Changes nothing: gradients add up until step() is called."""
+        """Does nothing: gradients add up until step() is called."""
 
 
 def make(optimizer, named, scope, *, mode, bound, rate_rule, warm_up):
-    """The optimizer, wrapped for a mode that is not sync."""
+    """The optimizer, wrapped for a mode other than sync."""
     options = {"mode": mode, "bound": bound, "rate_rule": rate_rule, "warm_up": warm_up}
     leaving.watch()
     made = synchronous.wrapped(optimizer, Stale, _stretto_exchange=Exchange(named, scope, options))

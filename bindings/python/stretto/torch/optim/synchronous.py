@@ -18,7 +18,7 @@ def whole(name, value):
 
 
 def check(optimizer):
-    """TypeError unless it is an optimizer of PyTorch's, ValueError if it was wrapped before."""
+    """TypeError unless it is an optimizer of PyTorch, ValueError if it was wrapped before."""
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"the optimizer is a {type(optimizer).__name__}, wanted one of torch.optim")
     if hasattr(optimizer, "_stretto_original"):
@@ -27,8 +27,8 @@ def check(optimizer):
 
 
 def check_parameters(optimizer, known, kind="DistributedOptimizer"):
-    """ValueError if it now trains a parameter that was not among those `known` when it was
-    wrapped, by that name: such a one would silently become another at every worker."""
+    """ValueError if it now trains a parameter outside `known`, those at the time of wrapping, by
+    that name: its values would silently diverge between workers."""
     for index, group in enumerate(optimizer.param_groups):
         for place, parameter in enumerate(group["params"]):
             if parameter.requires_grad and parameter not in known:
@@ -40,8 +40,8 @@ def check_parameters(optimizer, known, kind="DistributedOptimizer"):
 
 
 def wrapped(optimizer, methods, **attributes):
-    """The optimizer again, as an object of a class of the same name that derives from its own and
-    has these methods first. It shares groups and state with the one given, for good."""
+    """The optimizer again, as an object of a class of the same name that derives from its own, with
+    these methods first. It permanently shares groups and state with the argument."""
     own = {name: value for part in reversed(methods.__mro__[:-1])
            for name, value in vars(part).items() if name not in ("__dict__", "__weakref__")}
     kind = type(type(optimizer).__name__, (type(optimizer),), own)
@@ -53,7 +53,7 @@ def wrapped(optimizer, methods, **attributes):
 
 
 def registered(optimizer):
-    """The same, which is given to those who come into the job later."""
+    """The optimizer, registered for transfer to workers that join later."""
     now = session.current()
     replacing.enlist(now, now.optimizers, optimizer)
     leaving.watch()
@@ -61,13 +61,13 @@ def registered(optimizer):
 
 
 class Wrapped:
-    """What all wrapped optimizers have in common: groups and state are those of the one inside,
-    also when either has loaded others. A schedule that was made of that one changes them, and may
-    have put a counter into its place of step()."""
+    """Common methods of all wrapped optimizers: groups and state are those of the inner one, also
+    after either has loaded others. A schedule created for the inner one changes them, and may have
+    replaced its step() by a counter."""
 
     @property
     def param_groups(self):
-        """Those of the optimizer inside."""
+        """The inner optimizer's groups."""
         return self._stretto_original.param_groups
 
     @param_groups.setter
@@ -76,7 +76,7 @@ class Wrapped:
 
     @property
     def state(self):
-        """That of the optimizer inside."""
+        """The inner optimizer's state."""
         return self._stretto_original.state
 
     @state.setter
@@ -84,7 +84,7 @@ class Wrapped:
         self._stretto_original.state = state
 
     def __setstate__(self, state):
-        # Of load_state_dict().
+        # The argument of load_state_dict().
         others = dict(state)
         for name in ("state", "param_groups"):
             if name in others:
@@ -92,38 +92,38 @@ class Wrapped:
         super(type(self), self).__setstate__(others)
 
     def __deepcopy__(self, memo):
-        # It has copies of the parameters, which are nobody else's.
+        # It has copies of the parameters, which no other code owns.
         self._stretto_settle()
         return copy.deepcopy(self._stretto_original, memo)
 
     def __reduce_ex__(self, protocol):
-        # The same holds for one that was saved and loaded; by a function of Python's own, so that
-        # who loads it needs no Stretto.
+        # The same holds for a saved and loaded optimizer; by a function of Python's own, so that
+        # loading it needs no Stretto.
         del protocol
         self._stretto_settle()
         return copy.copy, (self._stretto_original,)
 
     def _stretto_settle(self):
-        # Before it is copied: nothing of it is half done.
+        # Before a copy: completes operations in progress.
         pass
 
 
 class Synchronous(Wrapped):
-    """What a wrapped optimizer can do besides. Its methods are put into a class that derives from
-    the class of the user's optimizer, so that isinstance() holds."""
+    """Additional methods of a wrapped optimizer, put into a class that derives from the class of
+    the user's optimizer, so that isinstance() holds."""
 
     _stretto_should_synchronize = True
     _stretto_synchronized = False  # By the program, since the last step.
-    _stretto_reads_means = False  # The program looks at the means before a step: it clips, say.
-    _stretto_watch = None  # That looks whether all have the same parameters.
+    _stretto_reads_means = False  # The program reads the means before a step, e.g. to clip.
+    _stretto_watch = None  # Checks that all have the same parameters.
 
     def set_backward_passes_per_step(self, passes):
-        """So many backward passes add up before each step, from now on."""
+        """Sets the number of backward passes that add up before each step."""
         self._stretto_exchange.set_passes(whole("backward_passes_per_step", passes))
 
     def synchronize(self):
-        """Waits until every gradient is the mean over all workers: for what is to be done with
-        them before step(), such as clipping. See skip_synchronize()."""
+        """Waits until every gradient is the mean over all workers, so that the program can modify
+        it before step(), such as by clipping. See skip_synchronize()."""
         self._stretto_exchange.synchronize()
         self._stretto_synchronized = self._stretto_reads_means = True
 
@@ -137,8 +137,7 @@ class Synchronous(Wrapped):
             self._stretto_should_synchronize = True
 
     def finish(self):
-        """For loops that are written for every mode: here all workers are alike after each
-        step."""
+        """For loops written for every mode: here all workers are equal after each step."""
 
     def step(self, closure=None):
         """A step by the means of the gradients. A closure's loss is averaged too."""
@@ -179,7 +178,7 @@ class Synchronous(Wrapped):
     def _stretto_step(self, *arguments):
         original = self._stretto_original
         if hasattr(original, "_step_count"):
-            original._step_count += 1  # For a schedule that was made of the optimizer inside.
+            original._step_count += 1  # For a schedule created for the inner optimizer.
         healing = self._stretto_exchange.healing
         try:
             if healing is None:
@@ -213,7 +212,7 @@ class Synchronous(Wrapped):
             except errors.Error as error:
                 if not returning.between_steps(error):
                     raise
-                returning.come_again(error)  # The next gradient brings what the others have.
+                returning.come_again(error)  # The next gradient gets the others' state.
             return mean.item() if is_number else mean
 
         return evaluate
