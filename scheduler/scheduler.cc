@@ -97,7 +97,7 @@ bool comes_for_itself(const Join& join, const View& view, const Config& config) 
          !former->left;
 }
 
-LinkLives::NameOf names_in(const ViewMachine& machine) {
+LinkTable::NameOf names_in(const ViewMachine& machine) {
   return [&machine](NodeId node) {
     const Member* member = machine.next_view().find(node);
     return member == nullptr ? std::string() : member->describe();

@@ -12,26 +12,26 @@ namespace stretto {
 
 // Small ones are made and ended at the rate of frames. malloc is far quicker with sizes of its own
 // than with an alignment that is asked for, so it is made here.
-struct Buffer::OwnThread : Block {
+struct Buffer::OwnedBlock : Block {
   static constexpr std::size_t kAlignment = 64;
 };
 
 Buffer Buffer::allocate(std::size_t bytes) {
-  constexpr std::size_t kAlignment = OwnThread::kAlignment;
-  constexpr std::size_t kBesides = sizeof(OwnThread) + kAlignment - 1;
+  constexpr std::size_t kAlignment = OwnedBlock::kAlignment;
+  constexpr std::size_t kBesides = sizeof(OwnedBlock) + kAlignment - 1;
   void* const found =
       bytes > PTRDIFF_MAX - kBesides ? nullptr : ::operator new(kBesides + bytes, std::nothrow);
   if (found == nullptr) throw OutOfMemory(bytes);
   auto* const memory = static_cast<std::byte*>(found);
-  auto* block = new (memory) OwnThread;
+  auto* block = new (memory) OwnedBlock;
   block->release = [](Block* ended) {
-    auto* self = static_cast<OwnThread*>(ended);
-    self->~OwnThread();
+    auto* self = static_cast<OwnedBlock*>(ended);
+    self->~OwnedBlock();
     ::operator delete(static_cast<void*>(self));
   };
-  const auto after = reinterpret_cast<std::uintptr_t>(memory + sizeof(OwnThread));
+  const auto after = reinterpret_cast<std::uintptr_t>(memory + sizeof(OwnedBlock));
   const std::uintptr_t start = (after + kAlignment - 1) / kAlignment * kAlignment;
-  return {block, memory + sizeof(OwnThread) + (start - after), bytes, true};
+  return {block, memory + sizeof(OwnedBlock) + (start - after), bytes, true};
 }
 
 Buffer Buffer::copy_of(std::span<const std::byte> bytes) {

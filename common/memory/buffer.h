@@ -92,7 +92,7 @@ class Buffer {
     bool lasting = false;
   };
 
-  struct OwnThread;  // A block and its bytes in one allocation.
+  struct OwnedBlock;  // A block and its bytes in one allocation.
 
   template <typename Release>
   struct Owned : Block {

@@ -11,8 +11,8 @@
 namespace stretto {
 
 /// Runs `run` on a new thread. kResource if the system refuses another thread to this user.
-template <typename ReadRun>
-Status start_thread(std::jthread& thread, ReadRun run) {
+template <typename Run>
+Status start_thread(std::jthread& thread, Run run) {
   try {
     thread = std::jthread(std::move(run));
     return {};

@@ -9,7 +9,7 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kServerReturns = 10s;  // How long a replacement may take to join.
+constexpr Duration kServerRestarts = 10s;  // How long a replacement may take to join.
 
 Result<Member> admit_as(Rank number, Join join, Admission& admission) {
   join.rank = number;
@@ -101,7 +101,7 @@ ServerFailover::Loss ServerFailover::lose(const Member& server, const std::strin
   away.left = away.lost = true;
   draft.lost[away.node] = cause;
   draft.changed.insert(away.node);
-  returns_.await(away, cause, now + kServerReturns);
+  returns_.await(away, cause, now + kServerRestarts);
   return Loss::kAwaited;
 }
 
@@ -112,7 +112,7 @@ Status ServerFailover::lose_replacement(const Member& away, const std::string& c
     return Status(Code::kServerLost, fmt::format("{} is lost: {}{}", who, cause, *refused))
         .with_peer(who);
   }
-  returns_.await(away, cause, now + kServerReturns);
+  returns_.await(away, cause, now + kServerRestarts);
   return {};
 }
 
@@ -138,7 +138,7 @@ Status ServerFailover::overdue(Time now) const {
   const std::string who = missed->first.describe();
   return Status(Code::kServerLost,
                 fmt::format("{} is lost: {}; and none came in its place within {} s", who,
-                            missed->second, seconds(kServerReturns)))
+                            missed->second, seconds(kServerRestarts)))
       .with_peer(who);
 }
 

@@ -11,13 +11,13 @@
 namespace stretto {
 namespace {
 
-constexpr Duration kStallWatchEvery = 1s;
+constexpr Duration kStallWatchdogEvery = 1s;
 
 }  // namespace
 
 StalledRounds StallWatchdog::look(OwnedSlots& slots, const JobSettings& settings, Time now,
                                   const Fail& fail) {
-  next_ = now + kStallWatchEvery;
+  next_ = now + kStallWatchdogEvery;
   StalledRounds waits;
   slots.for_each_part([&](Part& part) {
     if (part.waiting.empty()) return;

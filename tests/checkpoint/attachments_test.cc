@@ -61,7 +61,7 @@ class AttachedTest : public testing::Test {
   std::deque<std::vector<std::byte>> memory_;
 };
 
-TEST_F(AttachedTest, StripesMakeUpTheWholeForAnyNumberOfWorkers) {
+TEST_F(AttachedTest, StripesCoverAttachmentsForAnyWorkerCount) {
   for (int round = 0; round < 200; ++round) {
     std::vector<Attachment> attachments;
     const std::uint64_t count = random_.below(6);
@@ -117,7 +117,7 @@ TEST_F(AttachedTest, AreFoundByNameAndRank) {
   EXPECT_FALSE(reader.find("mine", -1));
 }
 
-TEST_F(AttachedTest, WhatIsNotAlikeIsWrittenByTheFirst) {
+TEST_F(AttachedTest, FirstWorkerWritesUnstripedAttachments) {
   const std::vector<Attachment> attachments = {attachment("model", 100, Held::kAlike),
                                                attachment("bias", 7, Held::kAlike)};
   write(attachments, 3, false);
@@ -136,7 +136,7 @@ TEST_F(AttachedTest, WritingEndsWhenItIsToldTo) {
   EXPECT_EQ(file.status().code(), Code::kCancelled);
 }
 
-TEST_F(AttachedTest, ADigestIsOfWhatIsAlikeOnly) {
+TEST_F(AttachedTest, DigestCoversOnlyReplicatedAttachments) {
   const Attachment model = attachment("model", 100, Held::kAlike);
   const Attachment other = attachment("model", 100, Held::kAlike);
   const Attachment own = attachment("own", 100, Held::kByEach);

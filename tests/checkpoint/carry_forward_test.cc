@@ -86,7 +86,7 @@ TEST_F(CarryOverTest, AnOldOneThatIsDamagedIsAnError) {
   EXPECT_EQ(carry_over(folder_, from, folder_, to).code(), Code::kMalformed);
 }
 
-TEST_F(CarryOverTest, WhatACodecOwesIsOfNoUseForAnother) {
+TEST_F(CarryOverTest, CodecErrorIsNotCarriedToOtherCodec) {
   TensorSpec owing = tensor("w", Rule::kSum);
   owing.options.codec = *codec_from("onebit,ef=vanilla");
   TensorSpec plain = tensor("w", Rule::kSum);
@@ -99,7 +99,7 @@ TEST_F(CarryOverTest, WhatACodecOwesIsOfNoUseForAnother) {
   EXPECT_EQ(all_of(to), Contents());
 }
 
-TEST_F(CarryOverTest, TensorsOfWhichNothingIsSavedAreNotInTheManifest) {
+TEST_F(CarryOverTest, ManifestOmitsTensorsWithoutSavedParts) {
   CheckpointManifest to = written({{part_key("w", 3), "part"}}, {tensor("w"), tensor("v")});
   ASSERT_TRUE(keep_saved_tensors(folder_, to).ok());
   EXPECT_EQ(to.tensors, std::vector({tensor("w")}));

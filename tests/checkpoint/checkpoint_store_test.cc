@@ -77,7 +77,7 @@ TEST_F(FolderTest, ADamagedOneIsPassedOverAndNamed) {
   EXPECT_EQ(newest(), 0U);
 }
 
-TEST_F(FolderTest, WhatLatestNamesWasComplete) {
+TEST_F(FolderTest, LatestTargetCountsAsOnceComplete) {
   make();
   make();
   ASSERT_TRUE(disk_.remove(folder_.path_of(1, "MANIFEST")).ok());
@@ -96,7 +96,7 @@ TEST_F(FolderTest, WhatLatestNamesWasComplete) {
   EXPECT_TRUE(found.refused[0].was_complete) << "half of a volume";
 }
 
-TEST_F(FolderTest, WhatIsAbandonedIsNotNamedByLatest) {
+TEST_F(FolderTest, AbandonedCheckpointIsNotLatest) {
   make();
   folder_.abandon(1).or_exit();
   const Folder::Found found = folder_.newest().or_exit();
@@ -104,7 +104,7 @@ TEST_F(FolderTest, WhatIsAbandonedIsNotNamedByLatest) {
   EXPECT_THAT(found.refused, SizeIs(0));
 }
 
-TEST_F(FolderTest, WhatLiesBetweenAJobsOwnAndThatWhichItWentOnFromIsNotTakenForIts) {
+TEST_F(FolderTest, SkipsCheckpointsOutsideJobLineage) {
   make("bytes", 1);
   make("bytes", 1);
   make("bytes", 2, 1);  // Job 2 has gone on from the first one.
@@ -143,7 +143,7 @@ TEST_F(FolderTest, TheNewestStay) {
   EXPECT_EQ(make(), 5U);
 }
 
-TEST_F(FolderTest, WhatWasLeftUnfinishedGoesOnceANewerOneIsComplete) {
+TEST_F(FolderTest, PrunesUnfinishedAfterNewerCompletes) {
   make();
   folder_.begin().or_exit();
   ASSERT_TRUE(folder_.prune().ok());
@@ -184,7 +184,7 @@ TEST_F(FolderTest, EntriesAreLookedAtIfThatIsAskedFor) {
   EXPECT_THAT(found.refused.at(0).why.cause(), HasSubstr("part 0 of tensor 'w'"));
 }
 
-TEST_F(FolderTest, WhatIsCalledOtherwiseIsNotTouched) {
+TEST_F(FolderTest, IgnoresForeignFolderNames) {
   make();
   for (const char* name : {"run/ckpt-0", "run/ckpt-02", "run/ckpt-x", "run/ckpt-", "run/mine"}) {
     ASSERT_TRUE(disk_.make_folder(name).ok());
@@ -197,7 +197,7 @@ TEST_F(FolderTest, WhatIsCalledOtherwiseIsNotTouched) {
                                                             "ckpt-2", "ckpt-3", "ckpt-x", "mine"));
 }
 
-TEST_F(FolderTest, ANewestOneThatIsLostIsMissedAndItsNumberIsNotUsedAgain) {
+TEST_F(FolderTest, ReportsLostLatestAndSkipsItsNumber) {
   make();
   make();
   ASSERT_TRUE(
@@ -239,7 +239,7 @@ TEST_F(FolderTest, FolderIsMadeWithItsParents) {
   EXPECT_TRUE(nested.make().ok());
 }
 
-TEST_F(FolderTest, FolderTellsWhatIsThere) {
+TEST_F(FolderTest, CheckpointIsPresentOnlyWithAllFiles) {
   make();
   EXPECT_TRUE(folder_.is_there(1).or_exit());
   EXPECT_FALSE(folder_.is_there(2).or_exit());
@@ -248,7 +248,7 @@ TEST_F(FolderTest, FolderTellsWhatIsThere) {
   EXPECT_FALSE(folder_.is_there(1).or_exit());
 }
 
-TEST_F(FolderTest, WhatCannotBeWrittenIsAnErrorAndChangesNothing) {
+TEST_F(FolderTest, FailedCommitChangesNothing) {
   make();
   const std::uint64_t number = folder_.begin().or_exit();
   disk_.fail(sim::DiskCall::kSync, EIO);
@@ -272,7 +272,7 @@ TEST_F(FolderTest, IsForOneAtATime) {
   EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty());
 }
 
-TEST_F(FolderTest, WithoutLocksNobodyIsKeptOut) {
+TEST_F(FolderTest, HoldExcludesNoJobWithoutLocks) {
   disk_.fail(sim::DiskCall::kLook, ENOLCK);
   EXPECT_EQ(hold("a job"), nullptr);
   disk_.fail(sim::DiskCall::kLook, EIO);

@@ -103,7 +103,7 @@ class CrashingWriter {
   std::optional<std::uint64_t> complete_;  // The newest with an ok commit().
 };
 
-TEST(CheckpointCrashes, WhatIsFoundIsTheLastCompleteOneOrItsSuccessor) {
+TEST(CheckpointCrashes, FindsLastCompleteCheckpointOrSuccessor) {
   const sim::Seeds seeds = sim::seeds_from_environment();
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const std::string wrong = CrashingWriter(seed).run();

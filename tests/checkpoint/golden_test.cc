@@ -59,7 +59,7 @@ TEST(GoldenCheckpoint, IsRead) {
 }
 
 // It is of before stripes said how many bytes all of them have.
-TEST(GoldenCheckpoint, HasWhatIsAttached) {
+TEST(GoldenCheckpoint, ReadsAttachmentsOfOlderFormat) {
   RealDisk disk;
   Folder folder(disk, golden_folder());
   AttachedReader reader = AttachedReader::open(folder, 1).or_exit();

@@ -60,7 +60,7 @@ std::string refusal(std::string_view text) {
   return manifest.ok() ? "" : manifest.status().cause();
 }
 
-TEST(CheckpointManifest, WhatIsWrittenIsRead) {
+TEST(CheckpointManifest, ManifestRoundTrips) {
   const CheckpointManifest manifest = example();
   EXPECT_EQ(decode_manifest(encode(manifest), "m").or_exit(), manifest);
 }
@@ -81,7 +81,7 @@ TEST(CheckpointManifest, ALaterFormatIsSaidToBeOne) {
   EXPECT_EQ(later.status().code(), Code::kUnsupported);
 }
 
-TEST(CheckpointManifest, WhatIsNoManifestIsRefused) {
+TEST(CheckpointManifest, RejectsInvalidManifest) {
   EXPECT_THAT(refusal(""), HasSubstr("'DIR/MANIFEST' is no manifest"));
   EXPECT_THAT(refusal("x\n"), HasSubstr("does not begin as one"));
   EXPECT_THAT(refusal("stretto checkpoint 1 crc32c z\n"), HasSubstr("first line"));

@@ -65,7 +65,7 @@ class PartsFileTest : public testing::Test {
   sim::SimDisk disk_{1};
 };
 
-TEST_F(PartsFileTest, WhatIsWrittenIsRead) {
+TEST_F(PartsFileTest, PartsRoundTrip) {
   Contents contents;
   contents[part_key("w", 0)] = "";
   contents[part_key("w", 1)] = "x";
@@ -98,7 +98,7 @@ TEST_F(PartsFileTest, NothingIsWrittenOver) {
   EXPECT_FALSE(PartsWriter::create(disk_, kPath, kOrigin).ok());
 }
 
-TEST_F(PartsFileTest, NoFlippedBitIsReadAsWhatWasWritten) {
+TEST_F(PartsFileTest, DetectsEveryFlippedBit) {
   written({{part_key("w", 0), "some bytes"}, {part_key("v", 0), ""}});
   const std::string right = all();
   for (std::size_t at = 0; at < right.size(); ++at) {
@@ -122,14 +122,14 @@ TEST_F(PartsFileTest, NoCutFileIsRead) {
   EXPECT_FALSE(reading().ok());
 }
 
-TEST_F(PartsFileTest, AnotherWholeFileIsNotTakenForIt) {
+TEST_F(PartsFileTest, RejectsFileWithOtherSeal) {
   const FileDigest seal = written({{part_key("w", 0), "old"}});
   ASSERT_TRUE(disk_.remove(kPath).ok());
   written({{part_key("w", 0), "new"}});
   EXPECT_THAT(reading(seal).cause(), HasSubstr("not the file that its manifest names"));
 }
 
-TEST_F(PartsFileTest, WhatIsDamagedIsNamed) {
+TEST_F(PartsFileTest, ErrorNamesDamagedPart) {
   written({{part_key("w", 5), std::string(kChunkBytes + 9, 'a')}});
   std::string wrong = all();
   wrong[sizeof(PartsHead) + kChunkBytes] = 'b';

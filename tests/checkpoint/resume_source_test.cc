@@ -113,7 +113,7 @@ TEST_F(FoundSource, IsTheNewestOfAFolderOrTheOneThatIsNamed) {
   EXPECT_EQ(number("run"), 1U) << "as where no path is given";
 }
 
-TEST_F(FoundSource, WhatCannotBeUsedIsSaidWithWhatCould) {
+TEST_F(FoundSource, RefusalExplainsUnusableSource) {
   refuses("none", "nothing is there");
   refuses("run", "no complete checkpoint is in it");
   make(2);

@@ -33,7 +33,7 @@ double in_units(const Network& network, const Strategy& strategy) {
 
 /// In units of n / b: what is known of one host with a slower link, and of two racks whose uplinks
 /// have the rate of a host or a quarter of it.
-TEST(CostModel, SaysWhatTheTableOfPrimitivesSays) {
+TEST(CostModel, MatchesTableOfPrimitives) {
   struct Row {
     Place members;
     double slowest, direct, ring, server;
@@ -88,7 +88,7 @@ TEST(CostModel, WorkersOfAHostSendOneSum) {
   EXPECT_NEAR(in_units(network, *direct(first_places(8))), 4, 0.002);
 }
 
-TEST(CostModel, SaysWhatTakesTheTime) {
+TEST(CostModel, PredictionNamesTimeComponents) {
   Network network = hosts_of({100, 100, 50});
   network.start_seconds = 1;
   network.frame_seconds = 2;
@@ -112,7 +112,7 @@ TEST(CostModel, SaysWhatTakesTheTime) {
 }
 
 /// A ring of P trees keeps all links busy, and so does `direct`: nothing is added for their paths.
-TEST(CostModel, ManyPartsTakeWhatTheirLinksTake) {
+TEST(CostModel, ManyPartsCostOnlyLinkTime) {
   const Network network = hosts_of({1, 1, 1, 1});
   for (const Strategy& each : {*ring(first_places(4)), *direct(first_places(4))}) {
     const Prediction made = CostModel::of(network)->predict(each, kBytes, kPartBytes);
@@ -127,7 +127,7 @@ TEST(CostModel, OfOnePartATreeIsFasterThanAStar) {
   EXPECT_DOUBLE_EQ(model.predict(*halving_doubling(first_places(8)), 10, 10).seconds, 2 * 3 * 10);
 }
 
-TEST(CostModel, KnowsExactlyWhatEachCarries) {
+TEST(CostModel, CountsExactBytesAndFramesPerMember) {
   const std::vector<Carried> carried = carried_in(*direct({0, 2}), {100, 100, 7});
   ASSERT_EQ(carried.size(), 3U);
   EXPECT_EQ(carried[0], (Carried{.bytes = 207, .frames = 3}));
@@ -135,7 +135,7 @@ TEST(CostModel, KnowsExactlyWhatEachCarries) {
   EXPECT_EQ(carried[2], carried[0]);
 }
 
-TEST(CostModel, RefusesWhatIsNoNetwork) {
+TEST(CostModel, RejectsInvalidNetwork) {
   EXPECT_THAT(CostModel::of(hosts_of({1, 0})).status().text(),
               HasSubstr("host 1 has a rate of 0 bytes/s"));
   EXPECT_THAT(CostModel::of({.boundaries = {}, .start_seconds = -1}).status().text(),

@@ -30,7 +30,7 @@ TEST(CriticalPath, AStarsLinkTakesOneAfterTheOther) {
 }
 
 /// While a slow host sends, the root's link has time for the others.
-TEST(CriticalPath, ASlowMemberHoldsUpNobodyElse) {
+TEST(CriticalPath, SlowMemberDelaysNoOtherMember) {
   EXPECT_DOUBLE_EQ(path({0, 0, 0}, 20, hosts_of({10, 10, 1})).seconds, 20 + 20);
 }
 

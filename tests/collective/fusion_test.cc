@@ -40,11 +40,11 @@ TEST(Fusion, WhereStartsCostNothingEachTravelsAlone) {
               ElementsAre(1, 1, 1, 1));
 }
 
-TEST(Fusion, WhatComesAtOnceTravelsTogether) {
+TEST(Fusion, FusesSimultaneousGradients) {
   EXPECT_THAT(fuse(every(0, 5, 100), kCost, kAny), ElementsAre(5));
 }
 
-TEST(Fusion, WhatComesLaterThanAStartWouldHaveTakenIsNotWaitedFor) {
+TEST(Fusion, DoesNotWaitLongerThanStartCost) {
   EXPECT_THAT(fuse(every(2, 3, 10), kCost, kAny), ElementsAre(1, 1, 1));
 }
 
@@ -58,7 +58,7 @@ TEST(Fusion, GroupsGrowWhileTheLinkIsBusy) {
   EXPECT_THAT(fuse(gradients, kCost, kAny), ElementsAre(1, 3, 1));
 }
 
-TEST(Fusion, NoGroupHasMoreThanTheLimitButWhatIsLarger) {
+TEST(Fusion, LimitsGroupBytesExceptLargerGradient) {
   const std::vector<Gradient> gradients{
       {.bytes = 40}, {.bytes = 40}, {.bytes = 40}, {.bytes = 500}, {.bytes = 1}};
   EXPECT_THAT(fuse(gradients, kCost, 100), ElementsAre(2, 1, 1, 1));
@@ -66,7 +66,7 @@ TEST(Fusion, NoGroupHasMoreThanTheLimitButWhatIsLarger) {
 }
 
 // The first is due at 2.5, and comes at 2 alone, at 3 with the second.
-TEST(Fusion, WhatIsDueIsNotHeldUp) {
+TEST(Fusion, DoesNotDelayGradientPastDueTime) {
   std::vector<Gradient> gradients{
       {.bytes = 100, .due_s = 2.5}, {.bytes = 100, .due_s = 9}, {.bytes = 100, .due_s = 9}};
   EXPECT_THAT(fuse(gradients, kCost, kAny), ElementsAre(1, 2));

@@ -43,14 +43,14 @@ TEST(Weights, AlikeMembersOwnAlikeParts) {
   }
 }
 
-TEST(Weights, ASlowLinkOwnsNothingWhereItsOwnBytesTakeAllTheTime) {
+TEST(Weights, SlowLinkOwnsNothingWhenOwnBytesDominate) {
   const std::vector<double> shares = shares_of(1, paces({1, 1, 1, 0.5}));
   EXPECT_NEAR(shares[3], 0, 1e-9);
   EXPECT_NEAR(shares[0], 1.0 / 3, 1e-9);
   EXPECT_NEAR(least_seconds(1, paces({1, 1, 1, 0.5})), 2, 1e-9);
 }
 
-TEST(Weights, WhoIsLateOwnsLess) {
+TEST(Weights, LateMemberOwnsLess) {
   std::vector<MemberRate> members = paces({1, 1, 1, 1});
   EXPECT_NEAR(least_seconds(1, members), 1.5, 1e-9);
   members[2].late = 0.25;

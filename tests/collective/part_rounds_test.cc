@@ -62,7 +62,7 @@ TEST_F(PartRoundsTest, FramesAreKnownByTheirEpochAndRound) {
   EXPECT_EQ(rounds_.admit(2, 2), Verdict::kNow);
 }
 
-TEST_F(PartRoundsTest, AnOpenRoundIsMadeAgainByWhatWasGiven) {
+TEST_F(PartRoundsTest, ResumeRestartsOpenRoundFromOwnSum) {
   rounds_.begin(Given::kSum);
   ASSERT_TRUE(rounds_.partial(2, three({2}), Given::kSum).ok());
   rounds_.stop();
@@ -73,7 +73,7 @@ TEST_F(PartRoundsTest, AnOpenRoundIsMadeAgainByWhatWasGiven) {
   EXPECT_TRUE(rounds_.value(0, three({0, 1}))->done);
 }
 
-TEST_F(PartRoundsTest, WhatIsGivenWhileAllStandIsKept) {
+TEST_F(PartRoundsTest, ContributionWhileStoppedWaitsForResume) {
   rounds_.stop();
   const Effects kept = rounds_.begin(Given::kSum);
   EXPECT_THAT(kept.add, IsEmpty());
@@ -81,7 +81,7 @@ TEST_F(PartRoundsTest, WhatIsGivenWhileAllStandIsKept) {
   EXPECT_EQ(rounds_.resume(2, chain(false).node(1), 0)->send, Send::kUp);
 }
 
-TEST_F(PartRoundsTest, WhoHasTheValueGivesItAndGoesOn) {
+TEST_F(PartRoundsTest, ResumeReplaysFinishedRoundThenContinues) {
   make_round();
   rounds_.begin(Given::kSum);
   rounds_.stop();
@@ -100,7 +100,7 @@ TEST_F(PartRoundsTest, WhoHasTheValueGivesItAndGoesOn) {
   EXPECT_EQ(rounds_.finished(), 2U);
 }
 
-TEST_F(PartRoundsTest, SayWhatIsWrong) {
+TEST_F(PartRoundsTest, ResumeRejectsStaleEpochAndWrongRound) {
   make_round();
   EXPECT_THAT(rounds_.resume(1, chain().node(1), 1).status().text(),
               HasSubstr("epoch 1 came after epoch 1"));
@@ -112,7 +112,7 @@ TEST_F(PartRoundsTest, SayWhatIsWrong) {
 }
 
 /// Its first contribution waits until the number of its first round is known.
-TEST(PartRounds, WhoComesLaterBeginsAfterTheRoundsOfTheOthers) {
+TEST(PartRounds, LateJoinerStartsAfterFinishedRounds) {
   PartRounds rounds(chain().node(1), Reduction::Order::kArrival, 0);
   rounds.stop();
   EXPECT_EQ(rounds.begin(Given::kSum).send, Send::kNothing);
@@ -126,7 +126,7 @@ TEST(PartRounds, WhoComesLaterBeginsAfterTheRoundsOfTheOthers) {
 }
 
 /// After a loss places are renumbered, and a value made earlier is valid for all survivors.
-TEST_F(PartRoundsTest, AValueFromBeforeCountsForThoseWhoAreThereNow) {
+TEST_F(PartRoundsTest, RenumberedValueCountsForRemainingPlaces) {
   make_round();
   rounds_.stop();
   const Tree two = *Tree::of({0, 0});
@@ -140,7 +140,7 @@ TEST_F(PartRoundsTest, AValueFromBeforeCountsForThoseWhoAreThereNow) {
 }
 
 /// A held member supplies values that its peers lack; its own new rounds wait for the joins.
-TEST_F(PartRoundsTest, WhoHoldsBeginsNothing) {
+TEST_F(PartRoundsTest, HeldPlaceReplaysValueButBeginsNoRound) {
   make_round();
   rounds_.stop();
   rounds_.hold(true);

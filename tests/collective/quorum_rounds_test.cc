@@ -27,7 +27,7 @@ QuorumRounds usual(std::uint32_t places, const CloseOptions& close, std::uint64_
   return made;
 }
 
-TEST(QuorumRounds, AllAreWaitedForUntilWhatIsUsualIsKnown) {
+TEST(QuorumRounds, WaitsForAllUntilUsualTimesAreKnown) {
   QuorumRounds rounds(4, {.quorum = 3});
   for (std::uint32_t place = 0; place < 3; ++place) {
     ASSERT_TRUE(rounds.come(place, 1, kBegin).ok());
@@ -38,7 +38,7 @@ TEST(QuorumRounds, AllAreWaitedForUntilWhatIsUsualIsKnown) {
   EXPECT_EQ(rounds.closes_at(), Time::min());
 }
 
-TEST(QuorumRounds, AQuorumClosesWhenTheOthersAreLateBesideItsOwnScatter) {
+TEST(QuorumRounds, ClosesQuorumOnceOthersExceedScatter) {
   QuorumRounds rounds = usual(4, {.quorum = 3}, 10);
   const Time begin = kBegin + 1h;
   ASSERT_TRUE(rounds.come(0, 11, begin).ok());
@@ -51,7 +51,7 @@ TEST(QuorumRounds, AQuorumClosesWhenTheOthersAreLateBesideItsOwnScatter) {
   EXPECT_LE(rounds.closes_at(), begin + 6ms);
 }
 
-TEST(QuorumRounds, WhatIsLateCountsInTheOpenRoundOrNowhere) {
+TEST(QuorumRounds, LateContributionJoinsOpenRoundOrIsDropped) {
   for (const Late late : {Late::kNext, Late::kOwn, Late::kDrop}) {
     QuorumRounds rounds = usual(4, {.quorum = 3, .late = late}, 10);
     for (std::uint32_t place = 0; place < 3; ++place) {
@@ -67,7 +67,7 @@ TEST(QuorumRounds, WhatIsLateCountsInTheOpenRoundOrNowhere) {
   }
 }
 
-TEST(QuorumRounds, WhoHasYetToComeToTheRoundBeforeIsNotWaitedFor) {
+TEST(QuorumRounds, SkipsStragglerMissingPreviousRound) {
   QuorumRounds rounds = usual(4, {.quorum = 3}, 10);
   for (std::uint64_t round = 11; round <= 12; ++round) {
     for (std::uint32_t place = 0; place < 3; ++place) {
@@ -83,7 +83,7 @@ TEST(QuorumRounds, WhoHasYetToComeToTheRoundBeforeIsNotWaitedFor) {
   EXPECT_GT(rounds.closes_at(), Time::min());
 }
 
-TEST(QuorumRounds, WhoIsThreeRoundsBehindIsWaitedFor) {
+TEST(QuorumRounds, WaitsForStragglerThreeRoundsBehind) {
   QuorumRounds rounds = usual(3, {.quorum = 2}, 10);
   for (std::uint64_t round = 11; round <= 14; ++round) {
     const Time begin = kBegin + round * 1h;
@@ -99,7 +99,7 @@ TEST(QuorumRounds, WhoIsThreeRoundsBehindIsWaitedFor) {
   EXPECT_NE(rounds.closes_at(), Time::max());
 }
 
-TEST(QuorumRounds, WhatAWorkerHasKeptBackForThreeRoundsIsWaitedFor) {
+TEST(QuorumRounds, WaitsForContributionWithheldThreeRounds) {
   QuorumRounds rounds = usual(3, {.quorum = 2, .late = Late::kOwn}, 10);
   for (std::uint64_t round = 11; round <= 13; ++round) {
     ASSERT_TRUE(rounds.come(0, round, kBegin + round * 1h).ok());
@@ -139,7 +139,7 @@ TEST(QuorumRounds, ContributionsMayOvertakeOneAnother) {
   EXPECT_EQ(rounds.come(2, 13, kBegin + 20h).or_exit(), Use::kAdd);
 }
 
-TEST(QuorumRounds, WhatNeverComesIsWaitedForThoughWhatFollowsHasCome) {
+TEST(QuorumRounds, WaitsForMissingRoundDespiteLaterOnes) {
   QuorumRounds rounds = usual(3, {.quorum = 2}, 10);
   for (std::uint64_t round = 11; round <= 14; ++round) {
     for (std::uint32_t place = 0; place < 3; ++place) {
@@ -153,7 +153,7 @@ TEST(QuorumRounds, WhatNeverComesIsWaitedForThoughWhatFollowsHasCome) {
   EXPECT_EQ(rounds.closes_at(), Time::min());
 }
 
-TEST(QuorumRounds, WhatCannotBeIsRefusedWithoutEffect) {
+TEST(QuorumRounds, RejectsInvalidContributionWithoutEffect) {
   QuorumRounds rounds(3, {.quorum = 2});
   EXPECT_EQ(rounds.come(1, 0, kBegin).status().code(), Code::kMalformed);
   EXPECT_EQ(rounds.come(1, 2, kBegin).status().code(), Code::kMalformed);
@@ -162,7 +162,7 @@ TEST(QuorumRounds, WhatCannotBeIsRefusedWithoutEffect) {
   EXPECT_EQ(rounds.in().size(), 1U);
 }
 
-TEST(UsualArrivals, LimitFollowsTheMedianAndWhatItDeviatesBy) {
+TEST(UsualArrivals, LimitFollowsMedianAndDeviation) {
   UsualArrivals usual;
   for (int i = 0; i < 7; ++i) usual.add(10ms);
   EXPECT_EQ(usual.limit(), Duration::max());
@@ -175,7 +175,7 @@ TEST(UsualArrivals, LimitFollowsTheMedianAndWhatItDeviatesBy) {
   EXPECT_LE(usual.limit(), 30ms);
 }
 
-TEST(UsualArrivals, NobodyIsLateByLessThanAWakeTakes) {
+TEST(UsualArrivals, LimitIsNeverBelowWakeupLatency) {
   UsualArrivals usual;
   for (int i = 0; i < 20; ++i) usual.add(1us);
   EXPECT_EQ(usual.limit(), 500us);

@@ -23,7 +23,7 @@ IndexSet five(const std::vector<Place>& places, std::uint32_t limit = 5) {
   return made;
 }
 
-TEST(Reduction, AddsAsItComesAndSendsUpWhatIsWhole) {
+TEST(Reduction, AddsOnArrivalAndSendsCompleteSumUp) {
   Reduction at(tree().node(1), Order::kArrival);
   EXPECT_FALSE(at.begun());
   EXPECT_THAT(at.awaited(), ElementsAre(1, 2, 3));
@@ -49,7 +49,7 @@ TEST(Reduction, AddsAsItComesAndSendsUpWhatIsWhole) {
   EXPECT_FALSE(at.begun() || at.done() || at.has_bytes());
 }
 
-TEST(Reduction, TheRootHasTheValueOnceItsSumIsWhole) {
+TEST(Reduction, RootFinishesWhenSumIsComplete) {
   Reduction root(tree().node(0), Order::kArrival);
   EXPECT_EQ(root.own(Given::kSum).send, Send::kNothing);
   const Effects last = *root.partial(1, five({1, 2, 3, 4}), Given::kSum);
@@ -80,7 +80,7 @@ TEST(Reduction, ARelayAddsNothingOfItsOwn) {
   EXPECT_THAT(relay.contributors().members(), ElementsAre(1, 2));
 }
 
-TEST(Reduction, InTheOrderOfPlacesWhoComesEarlyIsKept) {
+TEST(Reduction, PlaceOrderBuffersEarlyContribution) {
   Reduction at(tree().node(1), Order::kPlaces);
   EXPECT_THAT(at.partial(3, five({3, 4}), Given::kSum)->add, IsEmpty());
   EXPECT_FALSE(at.has_bytes());
@@ -90,7 +90,7 @@ TEST(Reduction, InTheOrderOfPlacesWhoComesEarlyIsKept) {
   EXPECT_EQ(last.send, Send::kUp);
 }
 
-TEST(Reduction, WhoTakesPartWithNothingIsInTheSet) {
+TEST(Reduction, EmptyContributionCountsInSet) {
   for (const Order order : {Order::kArrival, Order::kPlaces}) {
     Reduction at(tree().node(3), order);
     EXPECT_THAT(at.own(Given::kNothing).add, IsEmpty());
@@ -102,7 +102,7 @@ TEST(Reduction, WhoTakesPartWithNothingIsInTheSet) {
   }
 }
 
-TEST(Reduction, APartOfASubtreeIsWelcomeAndIsNotTheWhole) {
+TEST(Reduction, AcceptsPartialSubtreeAndAwaitsRest) {
   Reduction at(tree().node(1), Order::kArrival);
   at.own(Given::kSum);
   ASSERT_TRUE(at.partial(2, five({2}), Given::kSum).ok());
@@ -111,7 +111,7 @@ TEST(Reduction, APartOfASubtreeIsWelcomeAndIsNotTheWhole) {
   EXPECT_EQ(at.partial(3, five({3}), Given::kSum)->send, Send::kUp);
 }
 
-TEST(Reduction, WhatComesTwiceCountsOnce) {
+TEST(Reduction, IgnoresDuplicateContribution) {
   Reduction at(tree().node(1), Order::kArrival);
   ASSERT_TRUE(at.partial(2, five({2}), Given::kSum).ok());
   const Effects again = *at.partial(2, five({2}), Given::kSum);
@@ -149,7 +149,7 @@ TEST(Reduction, AValueTakesThePlaceOfSums) {
   }
 }
 
-TEST(Reduction, SaysWhatIsWrong) {
+TEST(Reduction, RejectsInvalidContributionsAndValues) {
   Reduction at(tree().node(1), Order::kArrival);
   const auto refusal = [&at](Place child, const IndexSet& from, Given given = Given::kSum) {
     const Result<Effects> effects = at.partial(child, from, given);

@@ -41,7 +41,7 @@ TEST(Turns, KeepTheOrderOfBlocks) {
   EXPECT_THAT(turns_of(0, 3, {}), ElementsAre());
 }
 
-TEST(Turns, ValuesGoFirstToWhoComesNext) {
+TEST(Turns, SendsValuesFirstToNextPlace) {
   const Strategy strategy = direct({0, 1, 2, 3}).or_exit();
   EXPECT_THAT(children_in_turn(strategy.classes()[2].tree.node(2)), ElementsAre(3, 0, 1));
   EXPECT_THAT(children_in_turn(strategy.classes()[0].tree.node(0)), ElementsAre(1, 2, 3));

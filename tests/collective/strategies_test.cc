@@ -64,7 +64,7 @@ TEST(Strategies, HalvingOfSixHasACoreOfFour) {
   EXPECT_NEAR(shares[0], 1.5, 1e-9);
 }
 
-TEST(Strategies, DirectCarriesByWhatIsOwned) {
+TEST(Strategies, DirectCarriesBytesByOwnership) {
   const std::vector<double> owned = {0.5, 0.25, 0.25, 0};
   const std::vector<double> shares = shares_each_way(*direct(first(4), owned), 4);
   for (std::size_t at = 0; at < 4; ++at) EXPECT_NEAR(shares[at], 1 + 2 * owned[at], 1e-9);
@@ -108,7 +108,7 @@ TEST(Strategies, OfOneMemberCarryNothing) {
   }
 }
 
-TEST(Strategies, SayWhatIsWrong) {
+TEST(Strategies, RejectsInvalidMembersAndGroups) {
   EXPECT_THAT(ring({}).status().text(), HasSubstr("there are no members"));
   EXPECT_THAT(direct({1, 0, 1}).status().text(), HasSubstr("member 1 is named twice"));
   EXPECT_THAT(halving_doubling({1024}).status().text(), HasSubstr("member 1024"));

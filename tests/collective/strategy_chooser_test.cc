@@ -50,7 +50,7 @@ TEST(Chooser, ASlowLinkOwnsLess) {
   EXPECT_NEAR(half.predicted.link_seconds, least, 0.02 * least);
 }
 
-TEST(Chooser, OfTwoNobodyOwnsLess) {
+TEST(Chooser, TwoMembersOwnEqualShares) {
   EXPECT_EQ(chosen({0, 1}, {kRate, kRate / 4}), StrategyPlan());
 }
 
@@ -67,7 +67,7 @@ TEST(Chooser, AMachineOfWhichNothingIsKnownIsLikeTheRest) {
   EXPECT_EQ(chosen({0, 1, 2, 3}, {kRate / 9, 0, kRate / 9, kRate / 9}), StrategyPlan());
 }
 
-TEST(Chooser, StaysWithWhatIsNotClearlyWorse) {
+TEST(Chooser, KeepsPlanUnlessClearlyWorse) {
   const Machines machines{0, 1, 2, 3};
   const StrategyPlan weighted{Primitive::kDirect, {64, 64, 60, 64}};
   EXPECT_EQ(choose({machines, {}}, kLarge, kPart, weighted).plan, weighted);
@@ -75,7 +75,7 @@ TEST(Chooser, StaysWithWhatIsNotClearlyWorse) {
   EXPECT_EQ(choose({machines, {}}, kLarge, kPart, lopsided).plan, StrategyPlan());
 }
 
-TEST(Chooser, SaysWhatElseThereWas) {
+TEST(Chooser, ReasonListsAlternatives) {
   const StrategyChoice choice = choose({{0, 1, 2, 3}, {}}, kLarge, kPart);
   EXPECT_THAT(choice.why, StartsWith("direct: "));
   EXPECT_THAT(choice.why, HasSubstr("(worker 0's machine)"));

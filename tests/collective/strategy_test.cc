@@ -22,7 +22,7 @@ std::string strategy_refusal(std::vector<RootClass> classes) {
   return Strategy::of(Primitive::kDirect, std::move(classes)).status().text();
 }
 
-TEST(Strategy, SaysWhatIsWrong) {
+TEST(Strategy, RejectsInvalidClasses) {
   EXPECT_THAT(strategy_refusal({}), HasSubstr("0 classes of parts"));
   EXPECT_THAT(strategy_refusal({star(0, 2, 0), star(1, 2, 0)}),
               HasSubstr("no class has a weight above 0"));
@@ -45,7 +45,7 @@ TEST(Strategy, AClassWithoutWeightGetsNoPart) {
 }
 
 /// Of any first parts each class has what is due to it, to less than one.
-TEST(Strategy, PartsAreDealtEvenlyWhateverTheWeights) {
+TEST(Strategy, DealsPartsEvenlyForAnyWeights) {
   std::mt19937_64 random(1);
   for (int run = 0; run < 200; ++run) {
     const auto members = static_cast<Place>(1 + random() % 9);

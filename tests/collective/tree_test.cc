@@ -34,7 +34,7 @@ TEST(Tree, TakesEveryRootedTreeAndNothingElse) {
   }
 }
 
-TEST(Tree, SaysWhatIsWrong) {
+TEST(Tree, RejectsInvalidTree) {
   EXPECT_THAT(tree_refusal({}), HasSubstr("nobody is the root"));
   EXPECT_THAT(tree_refusal({1, 0}), HasSubstr("nobody is the root"));
   EXPECT_THAT(tree_refusal({0, 1}), HasSubstr("places 0 and 1 are roots"));
@@ -46,7 +46,7 @@ TEST(Tree, SaysWhatIsWrong) {
   EXPECT_THAT(tree_refusal(Parents(kMostPlaces + 1, 0)), HasSubstr("1025 places, at most 1024"));
 }
 
-TEST(Tree, ANodeKnowsWhoIsBelowIt) {
+TEST(Tree, NodeKnowsItsDescendants) {
   // 3 has 1 and 5; 1, a relay, has 0 and 2; 5 has 6. 4 is not in it.
   const Tree tree = *Tree::of({1, 3, 1, 3, kNobody, 3, 5}, {1});
   EXPECT_EQ(tree.root(), 3U);

@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(Address, HostAndPortAreWhatComesFirst) {
+TEST(Address, HostPortIsFirstComponent) {
   EXPECT_EQ(host_port_of("10.0.0.7:4567"), "10.0.0.7:4567");
   EXPECT_EQ(host_port_of("10.0.0.7:4567;shm=x;fabric=y"), "10.0.0.7:4567");
   EXPECT_EQ(host_port_of(";shm=x"), "");
@@ -35,7 +35,7 @@ TEST(Address, AnotherHostKeepsPortAndWays) {
   EXPECT_FALSE(with_host("nowhere;shm=x", "10.0.0.7").ok());
 }
 
-TEST(Address, WhatIsNoneOrTooLongIsRefused) {
+TEST(Address, RejectsInvalidOrOverlongAddress) {
   EXPECT_TRUE(check_address("127.0.0.1:1").ok());
   EXPECT_TRUE(check_address("127.0.0.1:1;shm=x;unknown=y").ok());
   EXPECT_TRUE(check_address("127.0.0.1:1;" + std::string(kMaxAddressLength - 12, 'x')).ok());

@@ -8,7 +8,7 @@
 namespace stretto {
 namespace {
 
-TEST(Advertised, IsWhatIsBoundUnlessThatIsEveryAddress) {
+TEST(Advertised, UsesBoundHostUnlessWildcard) {
   Config config;
   config.scheduler = "127.0.0.1:9000";
   EXPECT_EQ(*advertised_host(config), "") << "127.0.0.1 is bound";

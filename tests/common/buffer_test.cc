@@ -123,7 +123,7 @@ TEST_F(BufferTest, LeasesMayEndOnAnyThreadAndTheOwnerIsToldOnce) {
   }
 }
 
-TEST_F(BufferTest, WhatWasWrittenIsSeenByWhoeverBecomesTheSoleOwner) {
+TEST_F(BufferTest, ExclusiveOwnerMayWriteAfterReaderReleases) {
   for (int round = 0; round < 200; ++round) {
     Buffer buffer = Buffer::allocate(8);
     std::jthread reader([lease = buffer]() mutable {
@@ -135,7 +135,7 @@ TEST_F(BufferTest, WhatWasWrittenIsSeenByWhoeverBecomesTheSoleOwner) {
   }
 }
 
-TEST(BufferDeathTest, WritingToWhatIsSharedIsABug) {
+TEST(BufferDeathTest, WritingSharedBufferAborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {

@@ -21,7 +21,7 @@ TEST(ClockTest, TheEndOfTimeIsTheLatestThatAnythingCanBe) {
   EXPECT_EQ(after(kNow, Duration::max()), Time::max());
 }
 
-TEST(ClockTest, NobodyWaitsInATimeThatIsMadeUp) {
+TEST(ClockTest, CustomClockHasZeroWaitedTime) {
   class Still final : public Clock {
     Time now() const override { return {}; }
   };

@@ -45,7 +45,7 @@ TEST(CodecSpec, KeysOfBytePsOwnMessagesAreTheSame) {
             *codec_from("dithering,k=2,partition=natural,normalize=max"));
 }
 
-TEST(CodecSpec, MistakesAreToldWithWhatThereIs) {
+TEST(CodecSpec, ErrorsNameMistakeAndValidChoices) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"zip", "compressor=zip, wanted none, fp16"},
       {"topk", "topk needs k"},

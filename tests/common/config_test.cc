@@ -103,7 +103,7 @@ TEST(Config, ReadsEveryVariable) {
   EXPECT_EQ(config.job.stall_error, 50s);
 }
 
-TEST(Config, WhatAJobGoesOnFromAndWhenItSaves) {
+TEST(Config, ReadsResumeSourceAndCheckpointInterval) {
   const CheckpointSettings usual = must_read({}).checkpoint;
   EXPECT_TRUE(usual.resumes);
   EXPECT_EQ(usual.source, "");
@@ -249,7 +249,7 @@ void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.variable << "=" <<
 
 class BadValues : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadValues, AreNamedWithWhatWasWanted) {
+TEST_P(BadValues, ErrorNamesVariableValueAndExpectation) {
   const Status status = read({{GetParam().variable, GetParam().value}}).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.cause(), AllOf(HasSubstr(GetParam().variable),

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kName = "STRETTO_ENVIRONMENT_TEST";
 
-TEST(ProcessEnvironment, GivesWhatIsSetAndNotEmpty) {
+TEST(ProcessEnvironment, ReturnsSetNonEmptyVariables) {
   const Environment environment = process_environment();
   ASSERT_EQ(setenv(kName, "value", 1), 0);
   EXPECT_EQ(environment(kName), "value");

@@ -38,7 +38,7 @@ TEST(Flags, HelpAndVersionMayBeValues) {
   EXPECT_TRUE(read({"--version"})->version);
 }
 
-TEST(Flags, WhatIsWrongIsNamed) {
+TEST(Flags, ErrorNamesBadFlag) {
   EXPECT_THAT(read({"--no_such_flag"}).status().cause(), HasSubstr("--no_such_flag"));
   EXPECT_THAT(read({"--flags_test"}).status().cause(), HasSubstr("wants a value"));
 }

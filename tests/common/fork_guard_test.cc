@@ -34,7 +34,7 @@ TEST(ForkGuard, AChildsChildIsNoOwnerEither) {
   EXPECT_TRUE(home.is_here());
 }
 
-TEST(ForkGuard, TheErrorNamesWhoseItIsAndTheCall) {
+TEST(ForkGuard, ErrorNamesObjectAndOperation) {
   const Status status = used_after_fork("Worker", "barrier");
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_EQ(status.operation(), "barrier");

@@ -31,7 +31,7 @@ TEST_F(InputAccountTest, WithoutAReaderThereIsNothingToTell) {
   EXPECT_TRUE(account_.totals(now_).has_value());
 }
 
-TEST_F(InputAccountTest, WhoDoesNotWaitGetsAllThatItDemands) {
+TEST_F(InputAccountTest, DemandEqualsDeliveryWithoutStalls) {
   const auto feed = account_.open(now_);
   pass(*feed, 0s, 1000);
   const InputTotals all = totals();
@@ -50,7 +50,7 @@ TEST_F(InputAccountTest, WhileItWaitsItWouldHaveGoneOnAsFastAsBefore) {
   EXPECT_NEAR(static_cast<double>(totals().demanded_bytes), 8000, 2);
 }
 
-TEST_F(InputAccountTest, DemandIsNotAnyMultipleOfWhatCame) {
+TEST_F(InputAccountTest, BoundsDemandEstimatedDuringStall) {
   const auto feed = account_.open(now_);
   for (std::uint64_t second = 1; second < 4; ++second) {
     pass(*feed, 1s - 1us, second == 1 ? 1000 : 0);
@@ -78,7 +78,7 @@ TEST_F(InputAccountTest, AWaitCountsWhileItLasts) {
   EXPECT_EQ(totals().stall, 2s);
 }
 
-TEST_F(InputAccountTest, ReadersCountTogetherAndWhatIsGoneStays) {
+TEST_F(InputAccountTest, SumsReadersAndKeepsClosedTotals) {
   auto first = account_.open(now_);
   const auto second = account_.open(now_);
   first->requested(2ms);
@@ -114,7 +114,7 @@ TEST_F(InputAccountTest, CallsSoonAfterOneAnotherGetTheSame) {
   EXPECT_EQ(totals().delivered_bytes, before.delivered_bytes + 10);
 }
 
-TEST_F(InputAccountTest, SeveralWhoWaitAtOnceWaitOnce) {
+TEST_F(InputAccountTest, ConcurrentStallsCountOnce) {
   const auto first = account_.open(now_);
   const auto second = account_.open(now_);
   first->waits(now_);
@@ -123,7 +123,7 @@ TEST_F(InputAccountTest, SeveralWhoWaitAtOnceWaitOnce) {
   EXPECT_EQ(totals().stall, 1s);
 }
 
-TEST_F(InputAccountTest, ALimitIsSharedByWhatEachWants) {
+TEST_F(InputAccountTest, SharesLimitByReaderDemand) {
   const auto large = account_.open(now_);
   const auto small = account_.open(now_);
   const auto idle = account_.open(now_);
@@ -143,7 +143,7 @@ TEST_F(InputAccountTest, ALimitIsSharedByWhatEachWants) {
   EXPECT_EQ(large->limit_bytes(), 0U);
 }
 
-TEST_F(InputAccountTest, NobodyIsStarvedByALimit) {
+TEST_F(InputAccountTest, LimitStarvesNoReader) {
   const auto feed = account_.open(now_);
   account_.set_limit(1);
   EXPECT_EQ(feed->limit_bytes(), 64U * 1024);

@@ -108,7 +108,7 @@ TEST_F(JobFileTest, OfAProcessThatIsGoneOrAnotherByNowIsRemoved) {
   }
 }
 
-TEST_F(JobFileTest, ANotYetBuriedOrKilledWriterLeavesNothingListed) {
+TEST_F(JobFileTest, KilledWriterLeavesNoJobListed) {
   const pid_t child = ::fork();
   if (child == 0) {
     auto* file = new JobFile;

@@ -48,7 +48,7 @@ TEST(JobSecret, IsWantedForKeys) {
   EXPECT_TRUE(config.links_by_zmq());
 }
 
-TEST(JobSecret, WhatIsNotEncryptedIsRefused) {
+TEST(JobSecret, RejectsUnencryptedTransportAndAddress) {
   Config config = encrypted();
   config.transport = TransportChoice::kFabric;
   EXPECT_THAT(check_encryption(config).cause(), HasSubstr("libfabric does not encrypt"));

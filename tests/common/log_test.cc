@@ -27,7 +27,7 @@ class LogTest : public testing::Test {
   }
 };
 
-TEST_F(LogTest, ALineSaysLevelAndWhoSpeaks) {
+TEST_F(LogTest, LineShowsLevelAndIdentity) {
   set_log_identity({"worker", 3});
   EXPECT_EQ(captured([] { log(Level::kWarning, "{} of {}", 1, 2); }),
             "stretto warning worker 3: 1 of 2\n");
@@ -36,7 +36,7 @@ TEST_F(LogTest, ALineSaysLevelAndWhoSpeaks) {
   EXPECT_EQ(log_identity().role, "scheduler");
 }
 
-TEST_F(LogTest, WhatCameFromOutsideMakesNoLineOfItsOwn) {
+TEST_F(LogTest, EscapesLineBreaksOfUntrustedText) {
   EXPECT_EQ(captured([] { log(Level::kInfo, "{}", "x\nstretto error: all is lost\x1b[2J"); }),
             "stretto info process: x\\nstretto error: all is lost\\x1b[2J\n");
 }

@@ -21,7 +21,7 @@ TEST(LoopOwner, IsTheFirstThreadThatCalls) {
   check_elsewhere(owner);
 }
 
-TEST(LoopOwner, WhoMakesAnObjectMayUseItBeforeItsLoopBegins) {
+TEST(LoopOwner, CreatorMayUseObjectBeforeLoopStarts) {
   LoopOwner owner;
   owner.check_if_owned();
   check_elsewhere(owner);  // Its loop's thread.

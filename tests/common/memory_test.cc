@@ -27,7 +27,7 @@ Status told(std::size_t bytes) {
   return {};
 }
 
-TEST(OutOfMemory, SaysWhatWasWantedAndWhatThereIs) {
+TEST(OutOfMemory, ReportsRequestedAndProcessMemory) {
   constexpr std::size_t kTooMuch = std::size_t{1} << 63;  // Impossible: no allocator is called.
   const Status status = told(kTooMuch);
   EXPECT_EQ(status.code(), Code::kResource);
@@ -36,12 +36,12 @@ TEST(OutOfMemory, SaysWhatWasWantedAndWhatThereIs) {
   EXPECT_EQ(told(SIZE_MAX).code(), Code::kResource) << "where the sum with the header wraps";
 }
 
-TEST(OutOfMemory, OfOthersSaysWhatThereIs) {
+TEST(OutOfMemory, BadAllocReportsProcessMemory) {
   EXPECT_THAT(out_of_memory(std::bad_alloc()).cause(),
               AllOf(HasSubstr("out of memory"), HasSubstr("this process has")));
 }
 
-TEST(OutOfMemory, OfTheSystemSaysWhatThereIs) {
+TEST(OutOfMemory, SystemErrorReportsProcessMemory) {
   const Status status = failure("wanted to map 7 bytes", ENOMEM);
   EXPECT_EQ(status.code(), Code::kResource);
   EXPECT_THAT(status.cause(),
@@ -61,7 +61,7 @@ TEST(MemoryAtHand, NamesTheLimitThatIsSet) {
   EXPECT_THAT(text, AllOf(HasSubstr("may have 67108864 MiB"), HasSubstr("ulimit -v")));
 }
 
-TEST(Memory, WhatIsResidentIsKnown) { EXPECT_GT(resident_bytes(), 0U); }
+TEST(Memory, ReportsResidentBytes) { EXPECT_GT(resident_bytes(), 0U); }
 
 }  // namespace
 }  // namespace stretto

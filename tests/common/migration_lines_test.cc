@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(MigrationOrder, ALineSaysWhoIsToHaveWhosePlaceAndWhere) {
+TEST(MigrationOrder, LineNamesServersAndTargetHost) {
   const MigrationOrder anywhere{.server = 2, .from = 0};
   const MigrationOrder there{.server = 12, .from = 3, .host = "node1.example"};
   EXPECT_EQ(line_of(anywhere), "server 2 is to have the place of server 0");

@@ -17,13 +17,13 @@ TEST(NetworkInterface, ToThisHostIsItsLoopback) {
   EXPECT_EQ(interface_towards("127.0.0.1:7000"), (NetworkInterface{.name = "lo"}));
 }
 
-TEST(NetworkInterface, OfWhatIsNoNumberIsNotKnown) {
+TEST(NetworkInterface, AddressWithoutNumericHostPortIsUnknown) {
   for (const char* address : {"host:7000", "localhost:7000", "127.0.0.1", "", "300.1.1.1:1"}) {
     EXPECT_EQ(interface_towards(address), NetworkInterface()) << address;
   }
 }
 
-TEST(NetworkInterface, ARateIsWhatTheSystemSays) {
+TEST(NetworkInterface, ParsesInterfaceRate) {
   EXPECT_EQ(rate_in("1000"), 1000U);
   EXPECT_EQ(rate_in("400000\n"), 400'000U);
   for (const char* none : {"", "-1", "0", "fast", "99999999999999999999"}) {
@@ -41,7 +41,7 @@ TEST(NetworkInterface, ControlBySlowerThanDataIsNamedWithBothRates) {
   EXPECT_EQ(slower_control({"eth3", 40'000}, data), "");
 }
 
-TEST(NetworkInterface, WhatIsNotKnownIsNotJudged) {
+TEST(NetworkInterface, UnknownRatesAreNotCompared) {
   const std::array<NetworkInterface, 1> data = {NetworkInterface{"eth1", 25'000}};
   const std::array<NetworkInterface, 1> unknown = {NetworkInterface{"veth", 0}};
   EXPECT_EQ(slower_control({"lo", 0}, data), "");

@@ -44,7 +44,7 @@ TEST(Network, AddressesOfThisHostAreKnown) {
   EXPECT_FALSE(is_own_host("no-such-host.invalid:90"));
 }
 
-TEST(Network, WhoCannotListenIsToldWhy) {
+TEST(Network, ListenErrorNamesAddressAndRemedy) {
   EXPECT_THAT(listening_failure("192.0.2.1", 9000).cause(),
               AllOf(HasSubstr("wanted to listen at 192.0.2.1:9000: "),
                     HasSubstr("give an address or an interface of this host")));
@@ -53,7 +53,7 @@ TEST(Network, WhoCannotListenIsToldWhy) {
   EXPECT_FALSE(listening_failure("127.0.0.1", 0).ok()) << "there is a free port, but none was got";
 }
 
-TEST(Network, TheFileLimitIsRaisedToWhatTheSystemAllows) {
+TEST(Network, RaisesFileLimitToSystemMaximum) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit low = before;

@@ -40,7 +40,7 @@ class LastWords : public testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(LastWords, OfAnExceptionThatNobodyCatches) {
+TEST_F(LastWords, PrintedForUncaughtBadAlloc) {
   EXPECT_EXIT(with_little_memory(0,
                                  [] {
                                    std::thread([] {
@@ -51,7 +51,7 @@ TEST_F(LastWords, OfAnExceptionThatNobodyCatches) {
               testing::KilledBySignal(SIGABRT), kLine);
 }
 
-TEST_F(LastWords, SayWhatWasWanted) {
+TEST_F(LastWords, UncaughtOutOfMemoryNamesRequestedBytes) {
   EXPECT_EXIT(with_little_memory(0, [] { std::thread([] { throw OutOfMemory(4711); }).join(); }),
               testing::KilledBySignal(SIGABRT), "wanted 4711 bytes more; this process has");
 }
@@ -93,7 +93,7 @@ TEST_F(LastWords, AreSilentOfOtherEnds) {
   EXPECT_EXIT(die(), testing::KilledBySignal(SIGABRT), testing::Not(testing::HasSubstr("ERROR")));
 }
 
-TEST_F(LastWords, DoNotReplaceWhatIsThrown) {
+TEST_F(LastWords, CaughtBadAllocPrintsNothing) {
   EXPECT_EXIT(with_little_memory(0,
                                  [] {
                                    try {

@@ -59,7 +59,7 @@ class OwnChild {
   std::string name_;
 };
 
-TEST(ParentProcess, WhoLivesHasNotEnded) {
+TEST(ParentProcess, LiveProcessHasNotEnded) {
   const OwnChild child;
   ASSERT_FALSE(child.name().empty());
   EXPECT_NE(child.name(), ParentProcess::own_name());
@@ -67,7 +67,7 @@ TEST(ParentProcess, WhoLivesHasNotEnded) {
   EXPECT_FALSE(ParentProcess::named(ParentProcess::own_name())->has_ended());
 }
 
-TEST(ParentProcess, WhoWasKilledHasEndedBeforeItsParentKnows) {
+TEST(ParentProcess, KilledProcessHasEndedBeforeReaping) {
   OwnChild child;
   const ParentProcess starter = *ParentProcess::named(child.name());
   child.kill();
@@ -89,7 +89,7 @@ std::string boot() {
   return own.substr(own.rfind(':') + 1);
 }
 
-TEST(ParentProcess, NothingIsKnownOfOtherNamespacesAndOfNobody) {
+TEST(ParentProcess, OtherNamespaceOrEmptyNameHasNotEnded) {
   EXPECT_FALSE(ParentProcess::named("4000000:17:1:" + boot())->has_ended());
   const std::string own = ParentProcess::own_name();
   const std::string gone = "4194304" + own.substr(own.find(':'));  // Above the largest pid.
@@ -99,7 +99,7 @@ TEST(ParentProcess, NothingIsKnownOfOtherNamespacesAndOfNobody) {
   EXPECT_FALSE(ParentProcess::named("")->has_ended());
 }
 
-TEST(ParentProcess, WhatIsNoNameIsRefused) {
+TEST(ParentProcess, RejectsMalformedName) {
   for (const char* wrong : {"x", "1", "1:2", "1:2:3", "1:2:3:", "0:2:3:b", "1:-2:3:b", "1:2:3 :b",
                             "99999999999999999999:2:3:b"}) {
     const Result<ParentProcess> starter = ParentProcess::named(wrong);

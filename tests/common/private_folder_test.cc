@@ -45,7 +45,7 @@ TEST_F(PrivateFolderTest, MadeForItsUserAlone) {
   EXPECT_EQ(refusal(), "") << "one that is there is taken";
 }
 
-TEST_F(PrivateFolderTest, WhatAnotherUserPreparedIsRefused) {
+TEST_F(PrivateFolderTest, RejectsFolderOfAnotherUser) {
   std::string path = "/usr";  // Root's, if we are not root.
   if (::geteuid() == 0) {
     path = path_;

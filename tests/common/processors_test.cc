@@ -15,7 +15,7 @@ TEST(Processors, RunnableThreadsAreTheFourthField) {
   EXPECT_EQ(runnable_in("0.00 0.00 0.00 0/1 1"), 0);
 }
 
-TEST(Processors, WhatIsNoLoadIsNotTakenForOne) {
+TEST(Processors, RejectsMalformedLoad) {
   for (const char* text : {"", "2.50", "2.50 6.00 7.37", "2.50 6.00 7.37 3 27620", "a b c d/e f",
                            "1 2 3 -1/4 5", "1 2 3 /4 5"}) {
     EXPECT_EQ(runnable_in(text), std::nullopt) << text;

@@ -70,7 +70,7 @@ TEST_F(SignalsTest, ASignalBeforeTheWatcherWaitsForIt) {
   EXPECT_EQ(heard.get_future().get(), SIGTERM);
 }
 
-TEST_F(SignalsTest, ThreadsThatAreMadeBeforeTheWatcherLeaveSignalsToItToo) {
+TEST_F(SignalsTest, EarlierThreadsLeaveSignalsToWatcher) {
   const SignalBlock block;
   const std::jthread other([](const std::stop_token& over) {
     while (!over.stop_requested()) std::this_thread::yield();
@@ -81,7 +81,7 @@ TEST_F(SignalsTest, ThreadsThatAreMadeBeforeTheWatcherLeaveSignalsToItToo) {
   EXPECT_EQ(heard.get_future().get(), SIGTERM);
 }
 
-TEST_F(SignalsTest, WithoutASignalItEndsAndCallsNobody) {
+TEST_F(SignalsTest, WatcherWithoutSignalCallsNoHandler) {
   int calls = 0;
   {
     const SignalWatcher watcher(SignalBlock(), [&calls](int) { ++calls; });

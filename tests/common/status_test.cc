@@ -29,7 +29,7 @@ TEST(Status, CarriesCodeCausePeerAndOperation) {
             "ERROR PeerLost role=worker rank=1 peer=worker 3 op=push_pull 'x' cause=it crashed");
 }
 
-TEST(Status, WhatWasSaidFirstOfPeerAndOperationStays) {
+TEST(Status, KeepsFirstPeerAndOperation) {
   const Status status = Status(Code::kTimeout, "x")
                             .with_peer("server 0")
                             .with_peer("worker 1")
@@ -88,7 +88,7 @@ TEST(Result, IsAValueOrAnError) {
   EXPECT_EQ(error.status().code(), Code::kResource);
 }
 
-TEST(Result, MovesWhatCannotBeCopied) {
+TEST(Result, MovesOutMoveOnlyValue) {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(3);
   const std::unique_ptr<int> taken = *std::move(result);
   EXPECT_EQ(*taken, 3);

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(Failure, WhatHasRunOutIsAResource) {
+TEST(Failure, MapsDescriptorExhaustionToResource) {
   const Status status = failure("wanted a socket", EMFILE);
   EXPECT_EQ(status.code(), Code::kResource);
   EXPECT_THAT(status.cause(), StartsWith("wanted a socket: "));

@@ -31,13 +31,13 @@ TEST(Printable, SoAreThoseOfEightBits) {
   EXPECT_EQ(printable("a\xe2\x80\xa8z\xe2\x80\xa9"), "a\\xe2\\x80\\xa8z\\xe2\\x80\\xa9");
 }
 
-TEST(Printable, SoIsWhatTurnsTheTextBehindIt) {
+TEST(Printable, EscapesBidirectionalControls) {
   EXPECT_EQ(printable("a\xe2\x80\xaez"), "a\\xe2\\x80\\xaez");
   EXPECT_EQ(printable("\xe2\x81\xa6z\xe2\x81\xa9"), "\\xe2\\x81\\xa6z\\xe2\\x81\\xa9");
   EXPECT_EQ(printable("\xe2\x80\xaf\xe2\x81\xaa"), "\xe2\x80\xaf\xe2\x81\xaa");
 }
 
-TEST(Printable, WhatIsNoUtf8IsEscapedByteByByte) {
+TEST(Printable, EscapesInvalidUtf8Bytewise) {
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
   EXPECT_EQ(printable("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf") << "overlong";

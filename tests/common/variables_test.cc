@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 std::vector<std::string> unread(std::vector<std::string> names) { return unread_variables(names); }
 
-TEST(Variables, AMisspeltOneIsNamedWithWhatWasMeant) {
+TEST(Variables, MisspeltVariableSuggestsClosestName) {
   EXPECT_THAT(unread({"PATH", "STRETTO_TRANSPROT", "STRETTO_RANK"}),
               ElementsAre("STRETTO_TRANSPROT is set, which nothing of Stretto reads; is "
                           "STRETTO_TRANSPORT meant?"));

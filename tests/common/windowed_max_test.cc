@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(WindowedMax, ForgetsWhatWasLongAgo) {
+TEST(WindowedMax, ForgetsMaximumOutsideWindow) {
   WindowedMax greatest(100ms);
   const Time start{std::chrono::seconds(5)};
   greatest.add(10, start);

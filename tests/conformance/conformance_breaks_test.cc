@@ -54,7 +54,7 @@ TEST_P(Conformance, ASilentFarEndsDeathIsToldToo) {
   ASSERT_TRUE(until({&late}, [&] { return late.broken.count(link) == 1; }));
 }
 
-TEST_P(Conformance, WhatCameBeforeABreakIsAPrefix) {
+TEST_P(Conformance, FramesBeforeBreakFormPrefix) {
   accepted_link();
   for (int round = 0; round < 20; ++round) {
     End brief(world_->endpoint());
@@ -96,7 +96,7 @@ TEST_P(Conformance, ManyEndsAreEachToldOnce) {
   send_all(worker_, link_, server_, 10);
 }
 
-TEST_P(Conformance, ConnectingToNobodyBreaksOnce) {
+TEST_P(Conformance, ConnectingToAbsentPeerBreaksOnce) {
   Lender lender(pattern(1'000, 1));
   const LinkId link = worker_.connect(address_of_nobody());
   EXPECT_NE(worker_.send(link, 1, lender.lend()), Sent::kFull);
@@ -107,7 +107,7 @@ TEST_P(Conformance, ConnectingToNobodyBreaksOnce) {
   accepted_link();  // The other link of the same endpoint works.
 }
 
-TEST_P(Conformance, ClosingWhileConnectingHoldsUpNobody) {
+TEST_P(Conformance, ClosingWhileConnectingStallsNoLink) {
   accepted_link();
   const std::string nobody = address_of_nobody();
   for (std::uint64_t i = 1; i <= 30; ++i) {
@@ -186,7 +186,7 @@ TEST_P(Conformance, ABrokenLinkMayBeReplacedInItsCallback) {
   EXPECT_EQ(server_.sequences[server_.accepted.back()], numbers(7, 7));
 }
 
-TEST_P(Conformance, AnExceptionOutOfACallbackLeavesATransportThatGoesOn) {
+TEST_P(Conformance, TransportSurvivesCallbackException) {
   server_.when_frame = [](LinkId, const wire::Header&, const Buffer&) { throw std::bad_alloc(); };
   ASSERT_EQ(worker_.send(link_, 1), Sent::kTaken);
   EXPECT_THROW(until({&worker_, &server_}, [] { return false; }), std::bad_alloc);
@@ -287,7 +287,7 @@ TEST_P(Conformance, ListeningAgainAfterTheListenerIsGone) {
   ASSERT_TRUE(until({&worker_, &next}, [&] { return next.frames == 1; }));
 }
 
-TEST_P(Conformance, WhatIsNoAddressIsRefused) {
+TEST_P(Conformance, RejectsInvalidAddress) {
   for (const char* text : {"", "nowhere", ":1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536"}) {
     End other(world_->endpoint());
     const Result<std::string> listened = other.transport().listen(text);

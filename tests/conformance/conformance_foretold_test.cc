@@ -43,7 +43,7 @@ TEST_P(ForetoldConformance, AFrameThatWasFlushedIs) {
   EXPECT_TRUE(until({&server_}, [&] { return !come(server_); }));
 }
 
-TEST_P(ForetoldConformance, AFrameFromWhomWeHaveWaitedForIs) {
+TEST_P(ForetoldConformance, DetectsFrameAfterWaitingPoll) {
   server_.poll(1ms);  // Far ends were asked to ring.
   ASSERT_EQ(worker_.send(link_, 1), Sent::kTaken);
   worker_.transport().flush();

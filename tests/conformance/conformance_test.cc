@@ -27,7 +27,7 @@ TEST_P(Conformance, TenThousandFramesArriveInOrder) {
   EXPECT_TRUE(worker_.broken.empty());
 }
 
-TEST_P(Conformance, PayloadsOfAllSizesArriveWhole) {
+TEST_P(Conformance, DeliversPayloadsOfAllSizes) {
   const std::size_t sizes[] = {0,       1,    63,   64,   65,   511,      512,    513,
                                4095,    4096, 4097, 8191, 8192, 8193,     65'536, 262'145,
                                1 << 20, 0,    7,    100,  2000, 64 << 20, 3,      1'000'003};
@@ -46,7 +46,7 @@ TEST_P(Conformance, PayloadsOfAllSizesArriveWhole) {
   ASSERT_TRUE(until({&worker_, &server_}, [&] { return arrived == std::size(sizes); }));
 }
 
-TEST_P(Conformance, TheWholeHeaderArrives) {
+TEST_P(Conformance, DeliversCompleteHeader) {
   wire::Header sent;
   sent.kind = wire::Kind::kPush;
   sent.epoch = 7;
@@ -284,7 +284,7 @@ TEST_P(Conformance, WritingToAPayloadThatIsOursSpoilsNothing) {
   }));
 }
 
-TEST_P(Conformance, WhoKeepsAllThatMayBeKeptIsSentTheRestAllTheSame) {
+TEST_P(Conformance, SenderContinuesWhenReceiverKeepsPayloads) {
   constexpr std::size_t kBytes = 100'000;
   std::vector<std::pair<std::uint64_t, Buffer>> kept;
   server_.when_frame = [&](LinkId, const wire::Header& header, Buffer payload) {

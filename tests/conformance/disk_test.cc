@@ -154,7 +154,7 @@ TEST_P(DiskTest, RenamingReplaces) {
   EXPECT_THAT(names(), ElementsAre("b", "y"));
 }
 
-TEST_P(DiskTest, WhatIsRemovedIsGone) {
+TEST_P(DiskTest, RemoveDeletesFilesAndEmptyFolders) {
   put("a", "text");
   ASSERT_TRUE(disk_->make_folder(at("x")).ok());
   put("x/b", "");
@@ -169,7 +169,7 @@ TEST_P(DiskTest, WhatIsRemovedIsGone) {
   EXPECT_THAT(names(), IsEmpty());
 }
 
-TEST_P(DiskTest, SpaceIsWhatMayStillBeWritten) {
+TEST_P(DiskTest, ReportsAvailableAndTotalSpace) {
   const Result<Space> space = disk_->space(root_);
   ASSERT_TRUE(space.ok()) << space.status().text();
   EXPECT_GT(space->available_bytes, 0U);
@@ -177,7 +177,7 @@ TEST_P(DiskTest, SpaceIsWhatMayStillBeWritten) {
   expect_refused(disk_->space(at("none")).status(), at("none"));
 }
 
-TEST_P(DiskTest, AFileIsReplacedAsAWhole) {
+TEST_P(DiskTest, ReplacesEntireFileAndRemovesDraft) {
   put("a.new", "what a crash left behind, longer than all that comes");
   for (const Durability durability : {Durability::kProcess, Durability::kMachine}) {
     ASSERT_TRUE(replace_file(*disk_, at("a"), bytes_of("first"), durability).ok());

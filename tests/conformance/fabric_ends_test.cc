@@ -62,7 +62,7 @@ TEST_F(FabricEnds, AKilledProcessIsHeardToItsEnd) {
   EXPECT_EQ(server_.broken.size(), 5U);
 }
 
-TEST_F(FabricEnds, ProcessesKilledAtAnyTimeHarmNobodyElse) {
+TEST_F(FabricEnds, KilledProcessesHarmNoOtherLink) {
   for (int round = 0; round < 20; ++round) {
     const std::size_t known = server_.accepted.size();
     ForkedChild child([this] {
@@ -87,7 +87,7 @@ TEST_F(FabricEnds, ProcessesKilledAtAnyTimeHarmNobodyElse) {
 }
 
 // A process that opens many endpoints or loads a model does not poll meanwhile.
-TEST_F(FabricEnds, TimeInWhichNobodyPolledMakesNobodyLate) {
+TEST_F(FabricEnds, UnpolledTimeCausesNoTimeout) {
   FabricOptions options = fabric_options();
   options.connect_timeout = options.handshake_timeout = 300ms;
   const SteadyClock clock;

@@ -63,7 +63,7 @@ TEST_F(FabricHostile, IntroductionsThatCannotBeAreNoLink) {
   EXPECT_EQ(counts_.strangers, wrong.size());
 }
 
-TEST_F(FabricHostile, ThoseWhoSayNothingAreHungUpOn) {
+TEST_F(FabricHostile, DropsSilentConnections) {
   FabricOptions options = fabric_options();
   options.max_silent = 4;
   options.handshake_timeout = 50ms;
@@ -79,7 +79,7 @@ TEST_F(FabricHostile, ThoseWhoSayNothingAreHungUpOn) {
   EXPECT_TRUE(small.accepted.empty());
 }
 
-TEST_F(FabricHostile, WhoSaysMoreThanWhoItIsIsMalformed) {
+TEST_F(FabricHostile, ExtraDataAfterIntroductionIsMalformed) {
   FakePeer peer(address_);
   peer.introduce(server_);
   const LinkId link = server_.accepted.back();
@@ -172,7 +172,7 @@ TEST_F(FabricHostile, MoreFramesThanThereIsRoomForAreMalformed) {
   expect_innocent_works();
 }
 
-TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
+TEST_F(FabricHostile, IgnoresMessagesWithoutValidLink) {
   FakePeer peer(address_);
   peer.introduce(server_);
   const LinkId link = server_.accepted.back();
@@ -194,7 +194,7 @@ TEST_F(FabricHostile, MessagesOfNobodyAreIgnored) {
 }
 
 // libfabric keeps unrequested messages without a bound, at some KiB each.
-TEST_F(FabricHostile, AFloodOfMessagesOfNobodyIsNotKept) {
+TEST_F(FabricHostile, StrayMessageFloodIsNotBuffered) {
   constexpr std::size_t kMessages = 100'000;
   // A one-time cost for any number of messages; a sanitizer adds up to three bytes for each.
   constexpr std::size_t kMostGrowth = std::size_t{kLess == 1 ? 64 : 256} << 20;
@@ -216,7 +216,7 @@ TEST_F(FabricHostile, AFloodOfMessagesOfNobodyIsNotKept) {
 }
 
 // A message that fits into no receive never completes at its sender (libfabric 1.17).
-TEST_F(FabricHostile, MessagesThatAreTooLongHarmNobodyElse) {
+TEST_F(FabricHostile, OversizedMessagesHarmNoOtherLink) {
   for (const std::size_t bytes : {5'000UL, 20'000UL, 100'000UL, 1'000'000UL}) {
     for (const bool as_note : {false, true}) {
       FakePeer peer(address_);

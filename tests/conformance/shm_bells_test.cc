@@ -41,13 +41,13 @@ class ShmBells : public ShmInnocent {
   Buffer answer_;
 };
 
-TEST_F(ShmBells, WhatATurnSendsRingsOnce) {
+TEST_F(ShmBells, RingsOncePerIteration) {
   answer(8);
   EXPECT_EQ(rogue_.line->published_there(), 8U);
   EXPECT_EQ(bells(), 1);
 }
 
-TEST_F(ShmBells, WhoIsSentMuchIsWokenMeanwhile) {
+TEST_F(ShmBells, RingsEarlyPastByteLimit) {
   answer_ = server_.transport().allocate(kMostPayload);
   constexpr int kFrames = shm::Doorbells::kMostBytes / kMostPayload + 4;
   answer(kFrames);

@@ -19,7 +19,7 @@ namespace {
 
 using ShmEnds = ShmInnocent;
 
-TEST_F(ShmEnds, WhoCannotBeLetInForLackOfDescriptorsIsInTheLog) {
+TEST_F(ShmEnds, LogsRefusalWhenOutOfDescriptors) {
   const Descriptor stranger = shm::connect_to(name_of_address(address_)).or_exit();
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -90,7 +90,7 @@ class OtherProcess {
   pid_t process_ = 0;
 };
 
-TEST_F(ShmEnds, WhatAKilledProcessSentIsDeliveredAndNothingOfItStays) {
+TEST_F(ShmEnds, DeliversFramesOfKilledSenderWithoutLeak) {
   const std::size_t files = files_in_dev_shm();
   Buffer kept;
   for (int round = 0; round < 3; ++round) {
@@ -126,7 +126,7 @@ TEST_F(ShmEnds, ThreeHundredConnectSendAndLeave) {
   EXPECT_LT(mapped_bytes(), std::size_t{32} << 20);
 }
 
-TEST_F(ShmEnds, MemoryOfThoseWhoLeftIsUsedAgain) {
+TEST_F(ShmEnds, ReusesMemoryOfDepartedPeers) {
   std::size_t first = 0;
   for (int round = 0; round < 40; ++round) {
     RogueLine rogue(address_);
@@ -144,7 +144,7 @@ TEST_F(ShmEnds, MemoryOfThoseWhoLeftIsUsedAgain) {
 }
 
 // A block with a reader must not be overwritten, even after its link was closed here.
-TEST_F(ShmEnds, WhatIsStillReadIsNotUsedAgain) {
+TEST_F(ShmEnds, NeverReusesBlockStillBeingRead) {
   End reader(make_shm_endpoint());
   const LinkId link = reader.connect(address_);
   ASSERT_EQ(reader.send(link, 1), Sent::kTaken);

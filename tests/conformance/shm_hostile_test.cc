@@ -20,7 +20,7 @@ Descriptor memory_of(std::size_t bytes, bool sealed) {
   return memory;
 }
 
-TEST_F(ShmHostile, WhoSaysNothingIsHungUpOnWhenThereAreMany) {
+TEST_F(ShmHostile, DropsOldestSilentPeersWhenCrowded) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 100; ++i) {
     silent.push_back(shm::connect_to(name_of_address(address_)).or_exit());
@@ -118,7 +118,7 @@ TEST_F(ShmHostile, MemoryCannotShrinkAfterItWasShown) {
   EXPECT_NE(::fcntl(memory.get(), F_ADD_SEALS, 0x0010), 0);
 }
 
-TEST_F(ShmHostile, FramesThatNameWhatIsNotThereBreakTheirLink) {
+TEST_F(ShmHostile, FrameWithInvalidReferenceBreaksLink) {
   constexpr std::uint64_t kHuge = ~std::uint64_t{0};
   constexpr std::uint64_t kEnd = RogueLine::kChunkBytes;
   struct Case {
@@ -158,7 +158,7 @@ TEST_F(ShmHostile, RingsThatJumpBreakTheirLink) {
   }
 }
 
-TEST_F(ShmHostile, TakingWhatWasNotSentBreaksTheLink) {
+TEST_F(ShmHostile, AcknowledgingUnsentFramesBreaksLink) {
   for (const std::uint64_t count : {shm::kRingFrames + 1, ~std::uint64_t{0}}) {
     RogueLine rogue(address_);
     rogue.put({});
@@ -175,7 +175,7 @@ TEST_F(ShmHostile, TakingWhatWasNotSentBreaksTheLink) {
   }
 }
 
-TEST_F(ShmHostile, GivingBackWhatWasNotLentBreaksTheLink) {
+TEST_F(ShmHostile, ReturningUnlentSlotBreaksLink) {
   RogueLine rogue(address_);
   rogue.put({});
   ASSERT_TRUE(poll_until([&] { return server_.accepted.size() == 2; }));
@@ -185,7 +185,7 @@ TEST_F(ShmHostile, GivingBackWhatWasNotLentBreaksTheLink) {
   expect_malformed(server_.broken.size());
 }
 
-TEST_F(ShmHostile, WhoNeverGivesBackIsOnlyFullItself) {
+TEST_F(ShmHostile, PeerKeepingSlotsBlocksOnlyItself) {
   RogueLine rogue(address_);
   rogue.put({});
   ASSERT_TRUE(poll_until([&] { return server_.accepted.size() == 2; }));
@@ -202,7 +202,7 @@ TEST_F(ShmHostile, WhoNeverGivesBackIsOnlyFullItself) {
   expect_innocent_works();
 }
 
-TEST_F(ShmHostile, FloodsOfBellsAndChunksHoldUpNobody) {
+TEST_F(ShmHostile, BellAndChunkFloodsStallNoOtherLink) {
   RogueLine rogue(address_);
   rogue.put({});
   for (int i = 0; i < 5'000; ++i) {

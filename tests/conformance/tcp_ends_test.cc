@@ -45,7 +45,7 @@ TEST_F(TcpEnds, HundredsSendOneFrameAndLeave) {
 }
 
 // Data handed to TCP before an end is delivered before the end is reported, in both directions.
-TEST_F(TcpEnds, WhatHasLeftIsDeliveredBeforeTheEnd) {
+TEST_F(TcpEnds, DeliversSentDataBeforeEnd) {
   for (std::size_t round = 1; round <= 20; ++round) {
     End brief(make_endpoint());
     const LinkId there = brief.connect(address_);
@@ -68,7 +68,7 @@ TEST_F(TcpEnds, WhatHasLeftIsDeliveredBeforeTheEnd) {
 }
 
 // Between two polls one peer sends and closes while others connect: none is taken for another.
-TEST_F(TcpEnds, ADescriptorUsedAgainConfusesNobody) {
+TEST_F(TcpEnds, ReusedDescriptorMixesUpNoLinks) {
   for (int round = 0; round < 30; ++round) {
     const std::size_t known = server_.accepted.size();
     RawNode brief(address_);
@@ -158,7 +158,7 @@ TEST_F(TcpEnds, NamesAreLookedUp) {
   expect_innocent_works();
 }
 
-TEST_F(TcpEnds, ANameThatNobodyHasBreaksTheLink) {
+TEST_F(TcpEnds, UnresolvableNameBreaksLink) {
   const std::string too_long(70, 'x');  // Too long for a label: no lookup.
   const LinkId link = innocent_.connect(too_long + ":9");
   ASSERT_TRUE(until({&server_, &innocent_}, [&] { return innocent_.broken.count(link) == 1; }));
@@ -223,7 +223,7 @@ TEST_F(TcpEnds, ANameForWhichThereIsNoThreadIsAnError) {
   expect_innocent_works();
 }
 
-TEST_F(TcpEnds, WhoAnswersTooSlowlyIsNotWaitedFor) {
+TEST_F(TcpEnds, SlowConnectOrGreetingTimesOut) {
   TcpOptions options;
   options.connect_timeout = options.greeting_timeout = 100ms;
   End hasty(make_tcp_transport(options).or_exit());
@@ -252,7 +252,7 @@ TEST_F(TcpEnds, ACrowdThatComesAtOnceIsLetIn) {
 }
 
 // Polls far apart look like a suspended process, which must report no silent path.
-TEST_F(TcpEnds, WhoHasALinkWaitsNoLongerThanUntilTheNextLookAtItsPath) {
+TEST_F(TcpEnds, LinkBoundsPollWaitByLivenessCheck) {
   const Duration most = PathLiveness::interval(5s);
   for (End* end : {&server_, &innocent_}) {
     end->poll();

@@ -134,7 +134,7 @@ TEST_F(TcpHostile, MoreLinksThanAllowedAreRefused) {
   EXPECT_EQ(connected.status().code(), Code::kResource);
 }
 
-TEST_F(TcpHostile, WhatAnswersWithAnotherShapeBreaksTheLinkOnce) {
+TEST_F(TcpHostile, MalformedAnswerBreaksLinkOnce) {
   const RawListener listener;
   for (const std::string& shape : wrong_shapes()) {
     const LinkId link = innocent_.connect(listener.address());

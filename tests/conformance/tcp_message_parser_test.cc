@@ -123,7 +123,7 @@ TEST(TcpMessageParser, GreetingMayComeByteByByte) {
 }
 
 // A socket that accepts little at a time; MessageParser checks the output.
-TEST(TcpOutputBuffer, WhatLeavesIsWhatWasAdded) {
+TEST(TcpOutputBuffer, PartialWritesPreserveAddedMessages) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
   const Descriptor near(ends[0]);

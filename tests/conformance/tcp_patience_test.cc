@@ -77,7 +77,7 @@ class TcpLinksByHand : public testing::Test {
   std::vector<RawTcp> fars_;
 };
 
-TEST_F(TcpLinksByHand, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
+TEST_F(TcpLinksByHand, StalledLoopDoesNotTimeOutGreeting) {
   const RawListener listener;
   const LinkId link =
       links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
@@ -92,7 +92,7 @@ TEST_F(TcpLinksByHand, WhoGreetsWhileOurLoopStandsStillIsNotTooSlow) {
   EXPECT_TRUE(ends_.broken.empty());
 }
 
-TEST_F(TcpLinksByHand, WhoNeverGreetsIsGivenUp) {
+TEST_F(TcpLinksByHand, IncompleteGreetingTimesOut) {
   const RawListener listener;
   links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
   RawTcp far = listener.accept();
@@ -105,7 +105,7 @@ TEST_F(TcpLinksByHand, WhoNeverGreetsIsGivenUp) {
   EXPECT_NE(ends_.broken[0].cause().find("too slowly"), std::string::npos);
 }
 
-TEST_F(TcpLinksByHand, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs) {
+TEST_F(TcpLinksByHand, StalledLoopDoesNotTimeOutHandshake) {
   links_.listen(tcp::ListeningSocket::open("127.0.0.1:0", watch_, tcp::kListenerToken).or_exit());
   RawTcp far(links_.address());
   poll_until([&] { return far.was_sent_to(); });
@@ -117,7 +117,7 @@ TEST_F(TcpLinksByHand, WhoConnectsWhileOurLoopStandsStillIsGivenTimeToSayWhoItIs
   EXPECT_EQ(links_.size(), 1U);
 }
 
-TEST_F(TcpLinksByHand, AnExceptionOutOfACallbackTakesNobodyElsesRoom) {
+TEST_F(TcpLinksByHand, CallbackExceptionLosesNoWritableEvent) {
   const RawListener listener;
   const Buffer payload = Buffer::allocate(10'000);
   std::set<LinkId> full;
@@ -140,7 +140,7 @@ TEST_F(TcpLinksByHand, AnExceptionOutOfACallbackTakesNobodyElsesRoom) {
   EXPECT_EQ(ends_.writable, full);
 }
 
-TEST_F(TcpLinksByHand, ALinkWhoseFrameWasLostByAnExceptionEndsThoughNothingMoreComes) {
+TEST_F(TcpLinksByHand, LinkBreaksAfterFrameLostToException) {
   const RawListener listener;
   links_.connect(*parse_host_port(listener.address()), listener.address()).or_exit();
   RawTcp far = listener.accept();

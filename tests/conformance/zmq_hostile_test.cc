@@ -397,7 +397,7 @@ class Middle {
   std::unique_ptr<RawTcp> far_;
 };
 
-TEST_P(ZmqGuarded, WhatIsRecordedShowsNothing) {
+TEST_P(ZmqGuarded, EncryptedTrafficHidesPayloadAndToken) {
   const bool encrypted = GetParam() == ZmqMechanism::kCurve;
   Middle middle(address_);
   End dialer(make_end(GetParam()));

@@ -26,7 +26,7 @@ TEST(Cut, ATensorOfExactlyOnePartIsNotCut) {
   EXPECT_EQ(Cut(fake::spec("x", Dtype::kF32, 17), 64).parts(), 2U);
 }
 
-TEST(Cut, TheLastPartTakesWhatIsLeft) {
+TEST(Cut, LastPartTakesRemainder) {
   const Cut cut(fake::spec("x", Dtype::kF32, 35), 64);
   ASSERT_EQ(cut.parts(), 3U);
   EXPECT_EQ(cut.elements_of(0), 16U);

@@ -32,7 +32,7 @@ TEST(IndexSet, HoldsMoreThanAWordOfIndices) {
   EXPECT_NE(set, others);
 }
 
-TEST(IndexSet, TellsWhatItHasInCommonWithAnother) {
+TEST(IndexSet, ComputesOverlapContainmentAndUnion) {
   IndexSet even(130);
   IndexSet low(130);
   for (std::uint32_t index = 0; index < 130; index += 2) even.insert(index);

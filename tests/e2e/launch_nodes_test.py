@@ -26,7 +26,7 @@ def free_port():
 
 
 def frame(kind, number, texts):
-    """A frame as frames.h of the launcher has it, of member 0."""
+    """A frame as agent_protocol.h of the launcher has it, of member 0."""
     body = struct.pack("<BBIqI", kind, 0, 0, number, len(texts))
     for text in texts:
         body += struct.pack("<I", len(text)) + text.encode()

@@ -61,7 +61,7 @@ TEST(BackwardByBytes, TakesTheBranchWithMostBytesFirst) {
                                  BackwardStep{0, 10ns, true}));
 }
 
-TEST(BackwardByBytes, WhatHasNothingToLearnIsPassedThrough) {
+TEST(BackwardByBytes, PassesThroughLayersWithoutParameters) {
   const Model model = model_of({{10, {}}, {0, {0}}, {10, {1}}});
   EXPECT_THAT(backward_by_bytes(model, {10ns, 6ns, 20ns}),
               ElementsAre(BackwardStep{2, 10ns, true}, BackwardStep{2, 10ns, false},
@@ -86,7 +86,7 @@ TEST_P(BackwardOrders, ComputeAllOfAModelInAnOrderThatItsGraphAllows) {
   }
 }
 
-TEST_P(BackwardOrders, NothingIsComputedBeforeWhatItNeeds) {
+TEST_P(BackwardOrders, ComputesNoLayerBeforeItsDependencies) {
   const Model model = *find_model(GetParam());
   const std::vector<Duration> times(model.layers.size(), Duration(1us));
   std::vector<int> waits_for(model.layers.size());

@@ -58,7 +58,7 @@ TEST(IoDevice, TheLinkAndTheWayLimitToo) {
   EXPECT_NEAR(steady(model, {{.knobs = {4, 1000}}}, 0), 4e5, 1e4);
 }
 
-TEST(IoDevice, ClientsShareByWhatTheyHaveInFlight) {
+TEST(IoDevice, ClientsShareRateByInFlightRequests) {
   const std::vector<IoClient> clients{{.knobs = {4, 1000}}, {.knobs = {12, 1000}}};
   EXPECT_NEAR(steady(four_channels(), clients, 0), 1e6, 2e4);
   EXPECT_NEAR(steady(four_channels(), clients, 1), 3e6, 6e4);
@@ -71,7 +71,7 @@ TEST(IoDevice, ATokenBucketLimitsItsClientAlone) {
   EXPECT_NEAR(steady(four_channels(), clients, 1), 3.5e6, 4e4);
 }
 
-TEST(IoDevice, AConsumerTakesWhatItWantsAndWaitsForTheRest) {
+TEST(IoDevice, ConsumerStallsWhenDemandExceedsRate) {
   IoDevice device(four_channels(), 1, 1);
   device.set_client(0, {.knobs = {4, 1000}, .demand_bytes_per_s = 1e6});
   device.run(1s);

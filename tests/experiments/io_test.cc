@@ -19,7 +19,7 @@ Result<Settings> io_settings(const std::vector<std::string>& words) {
   return read_settings(Experiment::kIo, words);
 }
 
-TEST(IoFlags, SayWhatIsMeasured) {
+TEST(IoFlags, ParsesMeasurementSettings) {
   const Result<Settings> settings =
       io_settings({"--device", "model", "--kind", "nvme,noisy", "--seeds", "7"});
   ASSERT_TRUE(settings.ok()) << settings.status().text();
@@ -32,7 +32,7 @@ TEST(IoFlags, SayWhatIsMeasured) {
   EXPECT_TRUE(io_settings({"--help"}).ok());
 }
 
-TEST(IoFlags, WhatCannotBeUsedIsNamed) {
+TEST(IoFlags, ErrorNamesInvalidFlag) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--device", "tape"}, "wanted real or model"},
       {{"--device", "real"}, "needs --path"},
@@ -82,7 +82,7 @@ TEST_F(IoDiskTest, ReadsOneFile) {
   EXPECT_EQ(disk->bytes(), 300'000U);
 }
 
-TEST_F(IoDiskTest, NamesWhatCannotBeRead) {
+TEST_F(IoDiskTest, ErrorNamesUnreadableFile) {
   EXPECT_THAT(IoDisk::open(folder_ + "/none", Pattern::kFiles).status().cause(),
               HasSubstr("/none"));
   EXPECT_THAT(IoDisk::open(folder_ + "/empty", Pattern::kFiles).status().cause(),

@@ -28,7 +28,7 @@ class Kinds : public testing::TestWithParam<std::string> {
   const DeviceModel model_ = *find_device_model(GetParam());
 };
 
-TEST_P(Kinds, TunerComesWithinFivePercentOfTheBestInFifteenProbes) {
+TEST_P(Kinds, TunerNearsBestWithinFifteenProbes) {
   const GridCell best = best_of(exhaustive_grid(model_, limits()), limits());
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> known;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

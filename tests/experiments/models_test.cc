@@ -32,7 +32,7 @@ TEST_P(Models, HaveThePublishedNumberOfParameters) {
   EXPECT_EQ(model_.largest_bytes(), GetParam().largest_bytes);
 }
 
-TEST_P(Models, EveryTensorBelongsToOneLayerAndHasANameOfItsOwn) {
+TEST_P(Models, EveryTensorHasOneLayerAndUniqueName) {
   std::multiset<std::uint32_t> used;
   for (const auto& layer : model_.layers) used.insert(layer.tensors.begin(), layer.tensors.end());
   EXPECT_EQ(used.size(), model_.tensors.size());

@@ -44,7 +44,7 @@ std::vector<std::string> names_of(const std::vector<Scheme>& schemes) {
 
 // ---- flags
 
-TEST(ReplayFlags, SayWhatIsMeasured) {
+TEST(ReplayFlags, ParsesMeasurementSettings) {
   const Settings settings = must({"--model",
                                   "vgg16",
                                   "--rate_mbit",
@@ -113,7 +113,7 @@ TEST(ReplayFlags, ALadderIsAllOfItsRungsAndForSeveralWorkers) {
               ElementsAre("wfbp", "ring"));
 }
 
-TEST(ReplayFlags, WhatCannotBeMeasuredIsNamed) {
+TEST(ReplayFlags, ErrorNamesInvalidSetting) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--model", "gpt"}, "--model is 'gpt', there is no model 'gpt'; there are alexnet"},
       {{"--scheme", "fastest"}, "--scheme is 'fastest', wanted serial, wfbp, slice"},
@@ -219,7 +219,7 @@ TEST(ReplayPlan, TimesMayBeGiven) {
   EXPECT_NEAR(compute.forward_s / compute.backward_s, 0.1825 / 0.2609, 1e-9);
 }
 
-TEST(ReplayPlan, AModelWithoutPublishedTimesComputesAsLongAsItTransfers) {
+TEST(ReplayPlan, ComputeTimeDefaultsToTransferTime) {
   const Model model = *find_model("bert_base");
   ReplaySettings settings;
   settings.rate_mbit = settings.lab_mbit = 1000;

@@ -43,7 +43,7 @@ void settle(CallerPoolTuner& tuner, const Function& function) {
   EXPECT_TRUE(tuner.settled()) << tuner.log();
 }
 
-TEST(CallerPoolTuner, DecodesByItselfWhatCostsNothing) {
+TEST(CallerPoolTuner, UsesNoThreadsForCheapDecoding) {
   CallerPoolTuner tuner(16);
   settle(tuner, {.seconds = 5e-6});
   EXPECT_EQ(tuner.threads(), 0U) << tuner.log();

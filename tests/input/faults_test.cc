@@ -60,7 +60,7 @@ TEST_P(FaultsTest, FilesThatCannotBeReadAreNamedWhenOpening) {
   }
 }
 
-TEST_P(FaultsTest, WhatWasProbablyMeantIsSaid) {
+TEST_P(FaultsTest, OpenErrorSuggestsLikelyRemedy) {
   const auto cause_of = [this](const std::string& path, Format format) {
     return Reader::open(options({path}, format)).status().cause();
   };

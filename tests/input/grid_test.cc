@@ -30,7 +30,7 @@ TEST(Grid, EndsNeedNotBePowersOfTwo) {
   EXPECT_EQ(grid.nearest({1, 1}), (Point{0, 0}));
 }
 
-TEST(Grid, PermitsWhatTheMemoryHolds) {
+TEST(Grid, PermitsSettingsWithinMemory) {
   TunerLimits limits;
   limits.memory_bytes = 1 << 20;
   const Grid grid(limits);

@@ -36,7 +36,7 @@ TEST_F(MeasurementsTest, TakesTheMedianAgainstSpikes) {
   EXPECT_EQ(evidence_.find({1, 1}), nullptr);
 }
 
-TEST_F(MeasurementsTest, NoiseIsWhatWindowsOfOnePointDiffer) {
+TEST_F(MeasurementsTest, NoisePoolsSpreadWithinPoints) {
   EXPECT_GT(evidence_.noise(), 0.01) << "unknown: a guess";
   add({0, 0}, {100, 110, 90});
   EXPECT_NEAR(evidence_.noise(), 0.1, 1e-9);
@@ -64,7 +64,7 @@ TEST_F(MeasurementsTest, ComparesAsFarAsTheNoisePermits) {
   EXPECT_TRUE(evidence_.decided(of({0, 2}), of({0, 0}), 0.01));
 }
 
-TEST_F(MeasurementsTest, WhatIsTooSlowIsNeverBetter) {
+TEST_F(MeasurementsTest, TooSlowSettingIsNeverBetter) {
   add({0, 0}, {100, 100}, 10ms);
   add({0, 1}, {900, 900}, 60ms);  // p95 120 ms.
   add({0, 2}, {900, 900}, 80ms);

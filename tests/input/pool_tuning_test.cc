@@ -82,7 +82,7 @@ TEST(PoolTuning, WaitingIsForThePoolWhileThatHasSomethingToDo) {
   EXPECT_EQ(pool.take_stall(Time(9s)), 0s);
 }
 
-TEST(PoolTuning, LeavesAloneWhatTheUserTurns) {
+TEST(PoolTuning, StopsTuningOnceUserSetsThreads) {
   Meter meter(Time{});
   PoolTuning fixed(options_with(false), meter);
   fixed.begin(Time{});
@@ -99,7 +99,7 @@ TEST(PoolTuning, LeavesAloneWhatTheUserTurns) {
   EXPECT_EQ(tuned.threads(), 64U);
 }
 
-TEST(PoolTuning, WhatTheUserTurnsIsNotLostWhileTheTunerTurnsIt) {
+TEST(PoolTuning, UserSettingSurvivesConcurrentTuning) {
   for (int round = 0; round < 100; ++round) {
     Time now{};
     Meter meter(now);

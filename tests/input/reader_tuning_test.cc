@@ -84,7 +84,7 @@ class LimitedTuning : public ::testing::Test {
   ReaderTuning tuning_{{}, controls_, meter_};
 };
 
-TEST_F(LimitedTuning, HoldsBackWhatTheUserTurned) {
+TEST_F(LimitedTuning, LimitCapsUserSetting) {
   controls_.turn({16, 1 << 18});
   tuning_.obey(now_);
   obey(1 << 20);
@@ -132,7 +132,7 @@ TEST(ReaderTuning, MetersForTwo) {
   EXPECT_EQ(meter.take(Meter::kUser, Time(3s)).length, 1s);
 }
 
-TEST(ReaderTuning, SearchesOnlyWhatMakesADifference) {
+TEST(ReaderTuning, LimitsSearchToUsefulReadSizes) {
   const testing::Folder folder;
   Options options{.paths = {folder.write("f", std::string(100'000, 'x'))}};
   std::vector<Status> problems;

@@ -139,7 +139,7 @@ std::vector<std::set<std::uint64_t>> even_epochs(const Index& index, Options wan
   return seen;
 }
 
-TEST_F(OrderTest, EvenRanksTakeEquallyManyAndLeaveOutOthersEachEpoch) {
+TEST_F(OrderTest, EvenRanksOmitDifferentSamplesEachEpoch) {
   Options wanted = options({10, 3, 42});
   const Index found = index(wanted);
   wanted.world = 4;  // 55 samples: 3 are left out.

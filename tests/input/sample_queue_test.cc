@@ -34,7 +34,7 @@ class OutletTest : public ::testing::Test {
   int woken_ = 0;
 };
 
-TEST_F(OutletTest, WhoFoundNoRoomIsWokenOnceAQuarterIsFree) {
+TEST_F(OutletTest, WakesBlockedProducerAtQuarterFree) {
   for (int i = 0; i < 10; ++i) put(10);
   EXPECT_FALSE(outlet_.room_for(1));
   outlet_.take();
@@ -50,14 +50,14 @@ TEST_F(OutletTest, WhoFoundNoRoomIsWokenOnceAQuarterIsFree) {
   EXPECT_EQ(woken_, 2);
 }
 
-TEST_F(OutletTest, WhoFoundRoomIsNotWoken) {
+TEST_F(OutletTest, DoesNotWakeUnblockedProducer) {
   for (int i = 0; i < 10; ++i) put(10);
   EXPECT_TRUE(outlet_.room_for(0));
   for (int i = 0; i < 10; ++i) outlet_.take();
   EXPECT_EQ(woken_, 0);
 }
 
-TEST_F(OutletTest, WhoIsTwoEpochsAheadIsWokenWhenOneHasEnded) {
+TEST_F(OutletTest, WakesFarAheadProducerAtEpochEnd) {
   put(0, Item::Kind::kEpochEnd);
   EXPECT_FALSE(outlet_.far_ahead(0));
   EXPECT_TRUE(outlet_.far_ahead(1));

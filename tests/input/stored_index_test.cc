@@ -131,7 +131,7 @@ TEST_F(KeptTest, IsUsedInsteadOfTheFile) {
   EXPECT_EQ(samples(), 10U) << "nothing is kept where it is not wanted";
 }
 
-TEST_F(KeptTest, WhatIsNotWholeIsMadeAnew) {
+TEST_F(KeptTest, RebuildsIncompleteIndex) {
   EXPECT_EQ(samples(), 10U);
   const std::string right =
       encode_index(key(), IndexFolder(options_.index_folder).load(key()).value());
@@ -143,7 +143,7 @@ TEST_F(KeptTest, WhatIsNotWholeIsMadeAnew) {
   }
 }
 
-TEST_F(KeptTest, WhatCannotBeOfThatSizeIsNotRead) {
+TEST_F(KeptTest, IgnoresIndexWithImpossibleSize) {
   EXPECT_EQ(samples(), 10U);
   std::string bytes = encode_index(key(), {{0, 200'016}});
   constexpr std::size_t kAtExtents = 16 + 6 * sizeof(std::uint64_t);

@@ -118,7 +118,7 @@ TEST(Tar, WrongHeaderLosesThatOnly) {
   EXPECT_EQ(all[2], "3 a=C");
 }
 
-TEST(Tar, WhatIsNoPartOfASampleSplitsNone) {
+TEST(Tar, UnrelatedFilesSplitNoSample) {
   EXPECT_EQ(read_tar(tar_file("__meta__/a.json", "") + tar_file("a/._1.jpg", "M") +
                      tar_file("a/1.jpg", "J") + tar_file("a/README", "R") +
                      tar_file("a/1.cls", "1") + tar_file("a/.DS_Store", "S")),
@@ -184,7 +184,7 @@ TEST(Tar, LinksAndSparseFilesAreErrorsOfTheirSamples) {
             std::string::npos);
 }
 
-TEST(Tar, WhatIsSaidOfAFolderIsNotSaidOfTheNextFile) {
+TEST(Tar, FolderLongNameLeavesNextFileUnchanged) {
   EXPECT_EQ(read_tar(tar_file("l", "d/e.f", 'L') + tar_file("d", "", 'D') + tar_file("1.a", "A")),
             std::vector<std::string>{"1 a=A"});
 }

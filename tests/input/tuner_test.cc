@@ -243,7 +243,7 @@ TEST(Tuner, ACapMayComeBeforeAnythingIsKnown) {
   EXPECT_GE(device.rate(tuner.knobs()), 475 * kMega);
 }
 
-TEST(Tuner, SaysWhatItTriedAndWhy) {
+TEST(Tuner, RecordsTrialsWithReasons) {
   Tuner tuner({});
   Formula device = pipe(16.0 * (1 << 20), 1000 * kMega);
   settle(tuner, device);

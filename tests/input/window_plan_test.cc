@@ -23,7 +23,7 @@ Window window_of(Duration length, double in_flight, Duration latency) {
           .requests = 1 + bytes / kKnobs.read_bytes};
 }
 
-TEST(WindowPlan, ARampIsAsLongAsWhatWasInFlightTakes) {
+TEST(WindowPlan, RampCoversInFlightTransferTime) {
   WindowPlan plan({});
   EXPECT_TRUE(plan.is_ramp()) << "so it begins";
   plan.begin_ramp(1'000'000, 1e6);
@@ -48,7 +48,7 @@ TEST(WindowPlan, AWindowHoldsEnoughRequestsAndLatencies) {
   EXPECT_EQ(plan.length(), 10s);
 }
 
-TEST(WindowPlan, MeasuresAgainWhatHoldsMoreThanCouldBeInFlight) {
+TEST(WindowPlan, RepeatsWindowExceedingInFlightBytes) {
   WindowPlan plan({});
   plan.begin_window(kKnobs, 1e9);
   EXPECT_TRUE(plan.is_telling(window_of(250ms, kInFlight, 1ms), kKnobs));

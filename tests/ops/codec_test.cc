@@ -190,7 +190,7 @@ TEST(Codec, KIsAFractionBelowOneElseACount) {
 }
 
 // More than half of places and numbers is more than all numbers.
-TEST(Codec, WhatWouldGrowTravelsAsItIs) {
+TEST(Codec, SendsPlainWhenEncodingWouldGrow) {
   const Floats numbers = odd(10, 1);
   for (const std::string_view text :
        {"topk,k=6", "topk,k=0.6", "topk,k=99", "randomk,k=9", "randomk,k=0.9", "randomk,k=99"}) {
@@ -276,7 +276,7 @@ TEST(Codec, SameStreamSameBytesOtherStreamOthers) {
   EXPECT_EQ(stream_of(7, 1, 2, 3, 4), stream_of(7, 1, 2, 3, 4));
 }
 
-TEST(Codec, WhatIsNotFiniteIsNotHidden) {
+TEST(Codec, NonFiniteInputStaysNonFinite) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     Floats numbers = normal(600);
@@ -355,7 +355,7 @@ TEST(Codec, AnyBitsOfTheRightLengthAreSomeNumbers) {
   }
 }
 
-TEST(Codec, NumbersWhoseNormIsBeyondFloatsComeBackFinite) {
+TEST(Codec, OverflowingNormDecodesFinite) {
   const Floats numbers(1000, 3e38F);
   for (const std::string_view text :
        {"dithering,k=5,normalize=l2", "dithering,k=127,partition=natural,normalize=l2"}) {

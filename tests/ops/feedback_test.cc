@@ -49,7 +49,7 @@ class Line {
 
 class WithFeedback : public testing::TestWithParam<const char*> {};
 
-TEST_P(WithFeedback, WhatWasSentAndWhatIsOwedAreTheTruth) {
+TEST_P(WithFeedback, SentPlusOwedEqualsInput) {
   constexpr std::size_t kCount = 700;
   Line line(GetParam());
   std::mt19937_64 random(2);

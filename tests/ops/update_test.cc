@@ -314,13 +314,13 @@ TEST(MakeUpdateRule, RefusesGradientRulesForIntegers) {
   }
 }
 
-TEST(MakeUpdateRule, RefusesWhatChangesNoParameters) {
+TEST(MakeUpdateRule, RejectsSynchronousOnlyRules) {
   for (const Rule rule : {Rule::kMin, Rule::kMax, Rule::kProduct}) {
     expect_refused({.rule = rule}, Dtype::kF32, Code::kUnsupported, "use it in mode sync");
   }
 }
 
-TEST(MakeUpdateRule, RefusesWhatItDoesNotKnow) {
+TEST(MakeUpdateRule, RejectsUnknownRuleAndDtype) {
   expect_refused({.rule = Rule{77}}, Dtype::kF32, Code::kInvalidArgument, "number 77");
   expect_refused({.rule = Rule::kSum}, Dtype{78}, Code::kInvalidArgument, "number 78");
 }
@@ -337,7 +337,7 @@ TEST(MakeUpdateRule, TakesAsManyElementsAsAnAddressSpaceHolds) {
             Code::kResource);
 }
 
-TEST(MakeUpdateRule, SaysWhatWasWantedAndFoundAndWhatToDo) {
+TEST(MakeUpdateRule, ErrorNamesRangeValueAndRemedy) {
   const RuleOptions options = {.rule = Rule::kMomentum, .momentum = 1.5};
   EXPECT_EQ(make_update_rule(options, Dtype::kF32, 4).status().cause(),
             "rule 'momentum' wants momentum from 0 to below 1, but it is 1.5; set "

@@ -60,7 +60,7 @@ TEST_F(RpcConnector, TriesAgainUntilItsTimeIsOver) {
   EXPECT_EQ(connector_.next_due(), Time::max());
 }
 
-TEST_F(RpcConnector, WhatThisProcessLacksEndsItAtOnce) {
+TEST_F(RpcConnector, ResourceErrorEndsAttemptAtOnce) {
   connect(1s);
   ASSERT_TRUE(awaited());
   connector_.on_broken(*awaited(), {Code::kResource, "wanted a socket"});

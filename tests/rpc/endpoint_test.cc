@@ -71,7 +71,7 @@ TEST_P(EndpointTest, AnswersOfAllSizesComeBackByteForByte) {
   }
 }
 
-TEST_P(EndpointTest, TheLargestMessagePassesAndALargerOneIsRefusedAtOnce) {
+TEST_P(EndpointTest, AcceptsLargestMessageAndRefusesLarger) {
   const std::vector<std::byte> largest = bytes(kMaxMessageBytes, 7);
   Result<Message> answer = client_.call(peer_, "echo", largest).wait();
   ASSERT_TRUE(answer.ok()) << answer.status().text();
@@ -82,7 +82,7 @@ TEST_P(EndpointTest, TheLargestMessagePassesAndALargerOneIsRefusedAtOnce) {
   EXPECT_THAT(call.wait().status().cause(), HasSubstr("67108865 bytes, at most 67108864"));
 }
 
-TEST_P(EndpointTest, AnAnswerThatIsTooLargeReachesTheCallerAsAnError) {
+TEST_P(EndpointTest, OversizedAnswerReachesCallerAsError) {
   add(server_, "huge", [](const Request&, Reply reply) {
     reply.send(std::vector<std::byte>(kMaxMessageBytes + 1));
   });
@@ -104,7 +104,7 @@ TEST_P(EndpointTest, ACalledEndpointCallsBackOverTheSameLink) {
   EXPECT_EQ(answer->text(), "hello client");
 }
 
-TEST_P(EndpointTest, WhatCannotBeCalledSaysWhy) {
+TEST_P(EndpointTest, InvalidCallNamesReason) {
   const Status unknown = client_.call(peer_, "no such", {}).wait().status();
   EXPECT_EQ(unknown.code(), Code::kUnsupported);
   EXPECT_THAT(unknown.text(), HasSubstr("'no such' cannot be called: no method of this name"));
@@ -148,7 +148,7 @@ TEST_P(EndpointTest, AHandlerThatThrowsEndsItsCallAndNothingElse) {
   EXPECT_TRUE(client_.call(peer_, "echo", {}).wait().ok());
 }
 
-TEST_P(EndpointTest, ARepliesLaterFromAnotherThreadAndOnlyTheFirstCounts) {
+TEST_P(EndpointTest, FirstReplyFromAnotherThreadCounts) {
   const Call call = client_.call(peer_, "keep", {});
   came_.wait();
   EXPECT_TRUE(kept_->wanted());
@@ -219,7 +219,7 @@ TEST_P(EndpointTest, AClosedEndpointIsLostToItsPeers) {
 }
 
 // The last copy may end on a thread of the transport's, while the endpoint is being destroyed.
-TEST_P(EndpointTest, WhoIsGivenLentBytesBackMayUseHandlesOfAnEndpointThatEnds) {
+TEST_P(EndpointTest, LentBytesOwnerMayUseEndingEndpoint) {
   const std::vector<std::byte> lent = bytes(5'000'001, 1);
   std::atomic<int> given_back{0};
   Endpoint ending = open(options());
@@ -264,7 +264,7 @@ TEST_P(EndpointTest, AWrongTokenIsRefusedAndNamesNeither) {
   EXPECT_TRUE(client_.call(peer_, "echo", {}).wait().ok());
 }
 
-TEST_P(EndpointTest, NobodyAtAnAddressIsATimeout) {
+TEST_P(EndpointTest, ConnectToAbsentListenerTimesOut) {
   Result<std::string> address = open(options()).listen();
   ASSERT_TRUE(address.ok());
   const Status status = client_.connect(*address, 250ms).status();
@@ -394,7 +394,7 @@ std::vector<const char*> transports() {
 INSTANTIATE_TEST_SUITE_P(Transports, EndpointTest, testing::ValuesIn(transports()),
                          [](const auto& tested) { return std::string(tested.param); });
 
-TEST(Endpoint, SaysWhatIsWrongWithItsOptions) {
+TEST(Endpoint, RejectsInvalidOptions) {
   EXPECT_EQ(Endpoint::open({.transport = "pigeon"}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(Endpoint::open({.max_calls = 0}).status().code(), Code::kInvalidArgument);
   const Status open_to_all = Endpoint::open({.bind_host = "0.0.0.0"}).status();

@@ -87,7 +87,7 @@ TEST_F(RpcHostile, ACallBeforeTheGreetingEndsTheLink) {
   EXPECT_TRUE(kept_.empty());
 }
 
-TEST_F(RpcHostile, ARefusalEndsAnAttemptWithWhatTheFarEndSays) {
+TEST_F(RpcHostile, RefusalEndsConnectWithPeerReason) {
   Status outcome;
   party_.node.connect("there:1", 10s, [&](const Result<Peer>& peer) { outcome = peer.status(); });
   step();
@@ -132,7 +132,7 @@ TEST_F(RpcHostile, AnAnswerToNothingEndsTheLink) {
   expect_turned_out("an answer to call 1 came, 0 were made");
 }
 
-TEST_F(RpcHostile, AnAnswerBeforeItsCallHasLeftEndsTheLinkAndTheCall) {
+TEST_F(RpcHostile, EarlyAnswerEndsLinkAndCall) {
   wire_.full.insert(guest_.link());
   const Call early = call();
   step();
@@ -147,7 +147,7 @@ TEST_F(RpcHostile, AMessageBeyondTheLimitEndsTheLink) {
   expect_turned_out("a message of 67108865 bytes came");
 }
 
-TEST_F(RpcHostile, WhoDoesNotTakeAnswersIsTurnedOut) {
+TEST_F(RpcHostile, ExpelsPeerNotReadingAnswers) {
   guest_.say(steer(1));
   wire_.full.insert(guest_.link());
   for (std::uint64_t number = 1; number <= 9; ++number) {
@@ -161,7 +161,7 @@ TEST_F(RpcHostile, WhoDoesNotTakeAnswersIsTurnedOut) {
 
 // ---- harmless frames
 
-TEST_F(RpcHostile, SteeringWhatIsNotThereIsIgnored) {
+TEST_F(RpcHostile, IgnoresSteeringOfUnknownCalls) {
   guest_.say(steer(9));
   guest_.send(call_header(1, "keep"));
   step();
@@ -176,7 +176,7 @@ TEST_F(RpcHostile, SteeringWhatIsNotThereIsIgnored) {
   EXPECT_EQ(wire::AnswerFrame::of(answer.header).error, 0U);
 }
 
-TEST_F(RpcHostile, TheAnswerHasTheCallsUrgencyAndWhatItBecame) {
+TEST_F(RpcHostile, AnswerFollowsCallPriorityAndDeadline) {
   for (const std::uint64_t number : {1U, 2U}) {
     wire::Header header = call_header(number, "keep");
     header.priority = 4;
@@ -199,7 +199,7 @@ TEST_F(RpcHostile, TheAnswerHasTheCallsUrgencyAndWhatItBecame) {
   EXPECT_EQ(answers[1].header.deadline, 0U) << "more than a day is no deadline";
 }
 
-TEST_F(RpcHostile, AnErrorOfAnUnknownCodeOrEndlessTextIsStillAnError) {
+TEST_F(RpcHostile, UnknownCodeOrLongTextIsStillError) {
   const Call unknown = call();
   const Call endless = call();
   step();

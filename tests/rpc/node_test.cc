@@ -72,7 +72,7 @@ TEST(RpcNode, AnUrgentAnswerOvertakesALargeOne) {
   EXPECT_TRUE(same(large.wait().or_exit(), bytes(32 << 20, 1)));
 }
 
-TEST(RpcNode, AmongEqualPrioritiesTheDeadlineDecidesThereAndBack) {
+TEST(RpcNode, DeadlineBreaksPriorityTiesBothWays) {
   Pair pair;
   Shelf shelf;
   pair.server.on("keep", shelf.handler());
@@ -305,7 +305,7 @@ TEST(RpcNode, AnswersThatWaitAreHeldToo) {
   EXPECT_TRUE(again.wait().ok());
 }
 
-TEST(RpcNode, BeginningsAreHeldTooAndStopNobody) {
+TEST(RpcNode, PausedCallsBeyondByteLimitFailAlone) {
   EndpointNode::Settings limits = fake::settings();
   limits.max_held_bytes = 1'000'000;
   Pair pair(1, {}, limits);
@@ -328,7 +328,7 @@ TEST(RpcNode, BeginningsAreHeldTooAndStopNobody) {
   EXPECT_TRUE(same(next.wait().or_exit(), bytes(900'000, 9)));
 }
 
-TEST(RpcNode, MorePausedBeginningsThanALinkTakesStopNobody) {
+TEST(RpcNode, PausedCallsBeyondLinkLimitStallNoCall) {
   constexpr std::size_t kCalls = wire::kMaxBegun + 8;
   Pair pair;
   pair.server.on("echo", echo());
@@ -482,7 +482,7 @@ class Turmoil {
   std::size_t answered_ = 0;
 };
 
-TEST(RpcNode, EveryCallEndsOnceWithItsBytesWhateverIsDoneToIt) {
+TEST(RpcNode, RandomOperationsEndEveryCallOnce) {
   for (std::uint64_t seed = 1; seed <= repeated(12U); ++seed) {
     SCOPED_TRACE(seed);
     Turmoil turmoil(seed);

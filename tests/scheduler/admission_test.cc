@@ -51,7 +51,7 @@ TEST_F(AdmissionTest, GivesTheRanksThatAreAskedForAndNewIds) {
   EXPECT_GT(second->node, 1U) << "1 is the scheduler";
 }
 
-TEST_F(AdmissionTest, GivesFreeRanksToThoseWhoDoNotAsk) {
+TEST_F(AdmissionTest, AssignsFreeRankWithoutRequest) {
   ASSERT_TRUE(worker(0).ok());
   EXPECT_EQ(worker(-1)->rank, 1U);
   const Status full = worker(-1, "late:7").status();
@@ -75,7 +75,7 @@ TEST_F(AdmissionTest, ShardsOfOneProcessShareARank) {
   EXPECT_EQ(server(-1, 1, "a:1")->rank, 0U);
 }
 
-TEST_F(AdmissionTest, IsCompleteWhenNobodyIsMissing) {
+TEST_F(AdmissionTest, CompletesWhenNoMemberIsMissing) {
   config_.shards = 2;
   EXPECT_EQ(admission_.missing(), "server 0, server 0 shard 1, worker 0, worker 1");
   ASSERT_TRUE(worker(1).ok() && server(0, 1, "a:1").ok());
@@ -143,7 +143,7 @@ void PrintTo(const Refusal& refusal, std::ostream* out) { *out << refusal.name; 
 
 class AdmissionRefusal : public AdmissionTest, public testing::WithParamInterface<Refusal> {};
 
-TEST_P(AdmissionRefusal, NamesWhatWasWantedAndWhatWasFound) {
+TEST_P(AdmissionRefusal, NamesExpectedAndFoundValue) {
   control::Hello hello = fake::hello(GetParam().role, 0);
   GetParam().spoil(hello);
   const Result<Member> member = admit(hello);
@@ -229,7 +229,7 @@ TEST_F(AdmissionOfHosts, TheFirstWorkerTellsHowManyThereAre) {
   EXPECT_TRUE(admission_.complete()) << admission_.missing();
 }
 
-TEST_F(AdmissionOfHosts, WhatCannotBeIsRefused) {
+TEST_F(AdmissionOfHosts, RejectsInvalidWorkerCountOrRank) {
   EXPECT_THAT(worker(0, 3).status().cause(),
               AllOf(HasSubstr("of 3 workers"), HasSubstr("2 hosts with as many workers each")));
   EXPECT_FALSE(worker(0, 0).ok());
@@ -238,7 +238,7 @@ TEST_F(AdmissionOfHosts, WhatCannotBeIsRefused) {
   EXPECT_EQ(admission_.workers(), 0U) << "nobody who was let in has said";
 }
 
-TEST_F(AdmissionOfHosts, WhoWentAwayHasSaidNothing) {
+TEST_F(AdmissionOfHosts, DepartedWorkerLeavesCountOpen) {
   const NodeId gone = worker(0, 4)->node;
   admission_.remove(gone);
   EXPECT_EQ(admission_.workers(), 0U);
@@ -247,7 +247,7 @@ TEST_F(AdmissionOfHosts, WhoWentAwayHasSaidNothing) {
 
 // ---- a job that may grow
 
-TEST_F(AdmissionTest, WhoComesLateGetsTheNextRank) {
+TEST_F(AdmissionTest, LateWorkerGetsNextRank) {
   ASSERT_TRUE(worker(0).ok() && worker(1).ok());
   EXPECT_EQ(admission_.admit_late({.host = "late:1"})->rank, 2U);
   EXPECT_EQ(admission_.admit_late({.rank = 3, .host = "late:2"})->rank, 3U);
@@ -271,7 +271,7 @@ TEST_F(AdmissionTest, ShardsThatComeLateSitBesideTheirSiblings) {
   EXPECT_FALSE(admission_.admit_late(join).ok());
 }
 
-TEST_F(AdmissionTest, ThoseWhoStayCloseTheGapsInTheirOrder) {
+TEST_F(AdmissionTest, RemainingWorkersCloseRankGaps) {
   config_.workers = 4;
   std::vector<NodeId> nodes;
   for (const std::int64_t rank : {0, 1, 2, 3}) {

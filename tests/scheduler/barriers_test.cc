@@ -23,7 +23,7 @@ TEST(Barriers, ARepeatedMessageCountsOnce) {
   EXPECT_EQ(barriers.enter(1, 11, 2), Outcome::kComplete);
 }
 
-TEST(Barriers, WhatIsCompleteIsAnsweredAgain) {
+TEST(Barriers, ReenteringCompleteBarrierIsPast) {
   Barriers barriers;
   EXPECT_EQ(barriers.enter(0, 10, 1), Outcome::kPast) << "there is no barrier before the first";
   EXPECT_EQ(barriers.enter(1, 10, 1), Outcome::kComplete);
@@ -32,14 +32,14 @@ TEST(Barriers, WhatIsCompleteIsAnsweredAgain) {
   EXPECT_EQ(barriers.enter(1, 10, 1), Outcome::kPast);
 }
 
-TEST(Barriers, NobodyCanBeTwoAhead) {
+TEST(Barriers, RejectsEntryTwoBarriersAhead) {
   Barriers barriers;
   EXPECT_EQ(barriers.enter(2, 10, 2), Outcome::kOutOfBounds);
   EXPECT_EQ(barriers.enter(~std::uint64_t{0}, 10, 2), Outcome::kOutOfBounds);
   EXPECT_TRUE(barriers.give_up(11).empty()) << "and nothing was opened by it";
 }
 
-TEST(Barriers, WhoWaitsForSomebodyThatWillNotComeIsNamedOnce) {
+TEST(Barriers, GiveUpReturnsWaitersOnce) {
   Barriers barriers;
   EXPECT_TRUE(barriers.give_up(12).empty());
   barriers.enter(1, 10, 3);
@@ -51,7 +51,7 @@ TEST(Barriers, WhoWaitsForSomebodyThatWillNotComeIsNamedOnce) {
   EXPECT_EQ(barriers.give_up(12), std::set<NodeId>{10});
 }
 
-TEST(Barriers, WhoSitsOutWaitsForThoseWhoDoAndNotForOthers) {
+TEST(Barriers, RejectsMixingSitOutAndBarrier) {
   Barriers barriers;
   EXPECT_EQ(barriers.enter(1, 10, 3, Meeting::kSitOut), Outcome::kWaiting);
   EXPECT_EQ(barriers.enter(1, 11, 3, Meeting::kBarrier), Outcome::kMixed);
@@ -62,7 +62,7 @@ TEST(Barriers, WhoSitsOutWaitsForThoseWhoDoAndNotForOthers) {
   EXPECT_EQ(barriers.enter(2, 11, 2, Meeting::kBarrier), Outcome::kComplete);
 }
 
-TEST(Barriers, NobodyWaitsForWhoIsNotExpectedAnyMore) {
+TEST(Barriers, DepartedNodeNoLongerHoldsBarrier) {
   Barriers barriers;
   EXPECT_FALSE(barriers.expect({2, 3, 4}));
   EXPECT_EQ(barriers.enter(1, 2, 3), Barriers::Outcome::kWaiting);
@@ -94,7 +94,7 @@ TEST(Barriers, OfCheckpointsAreForOneStep) {
   EXPECT_EQ(open->purpose, seven);
 }
 
-TEST(Barriers, WhoWithdrawsIsNotThere) {
+TEST(Barriers, WithdrawnEntryDoesNotCount) {
   Barriers barriers;
   EXPECT_EQ(barriers.enter(1, 10, 2), Outcome::kWaiting);
   EXPECT_FALSE(barriers.withdraw(1, 10));

@@ -13,7 +13,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST_F(CheckpointKeeperTest, OneThatIsBeingWrittenIsCompletedByTheNextScheduler) {
+TEST_F(CheckpointKeeperTest, NextSchedulerCompletesOpenCheckpoint) {
   workers_ = {7};
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
@@ -53,7 +53,7 @@ TEST_F(CheckpointKeeperTest, OneThatWasCompletedLastIsFound) {
   EXPECT_EQ(folder_.open(2).or_exit().origin.step, 8U);
 }
 
-TEST_F(CheckpointKeeperTest, WhatCameToNothingIsToldToWhoAsks) {
+TEST_F(CheckpointKeeperTest, AbortedCheckpointIsReportedOnRequest) {
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   keeper().on_lost(50);
@@ -64,7 +64,7 @@ TEST_F(CheckpointKeeperTest, WhatCameToNothingIsToldToWhoAsks) {
   EXPECT_EQ(told_.at(7).why.code(), Code::kCancelled);
 }
 
-TEST_F(CheckpointKeeperTest, OneOfWhichAMemberIsLostMeanwhileComesToNothing) {
+TEST_F(CheckpointKeeperTest, LosingMemberAbortsCheckpoint) {
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   keeper_.reset();
@@ -75,7 +75,7 @@ TEST_F(CheckpointKeeperTest, OneOfWhichAMemberIsLostMeanwhileComesToNothing) {
   EXPECT_EQ(ended_[0].why.code(), Code::kPeerLost);
 }
 
-TEST_F(CheckpointKeeperTest, WhoStillWaitsAtItsBarrierIsToldWhatToWriteBeforeThatOpens) {
+TEST_F(CheckpointKeeperTest, RestartedBarrierTellsWaitingWorkerItsCut) {
   workers_ = {7};
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kHour = std::chrono::hours(1);
 
-TEST(CheckpointIntervals, AreWhatYoungSays) {
+TEST(CheckpointIntervals, IntervalFollowsYoungFormula) {
   EXPECT_EQ(interval_for({.held = 2s}, 4 * kHour), 240s) << "sqrt(2 x 2 x 14,400)";
   EXPECT_EQ(interval_for({.held = 8s}, 4 * kHour), 480s) << "four times the cost, twice as seldom";
   EXPECT_EQ(interval_for({.held = 2s}, kHour), 120s) << "four times the failures, twice as often";
@@ -30,12 +30,12 @@ TEST(CheckpointIntervals, LeaveTheDiskHalfTheTime) {
   EXPECT_EQ(interval_for({.held = 1ms, .written = 40s}, kHour), 80s);
 }
 
-TEST(CheckpointIntervals, OfWhatCannotBeAreBounded) {
+TEST(CheckpointIntervals, InvalidCostsAreBounded) {
   EXPECT_EQ(interval_for({.held = -1s, .written = -1s}, kHour), 10s);
   EXPECT_EQ(interval_for({.held = Duration::max()}, kHour), 50 * std::chrono::hours(24));
 }
 
-TEST(TimeBetweenFailures, BeginsWithThePriorAndFollowsWhatIsSeen) {
+TEST(TimeBetweenFailures, StartsAtPriorAndFollowsFailures) {
   const FailureHistory none{.prior = 4 * kHour};
   EXPECT_EQ(time_between_failures(none, Duration::zero()), 4 * kHour);
   EXPECT_EQ(time_between_failures(none, 20 * kHour), 24 * kHour) << "none for so long";
@@ -52,7 +52,7 @@ class CheckpointIntervalTest : public testing::Test {
   CheckpointInterval interval_{{.prior = 4 * kHour}, Time(0s)};
 };
 
-TEST_F(CheckpointIntervalTest, WhoCameLastHasWaitedForNobody) {
+TEST_F(CheckpointIntervalTest, CostIsShortestHoldAmongWorkers) {
   interval_.on_held(7, 9s);
   interval_.on_held(7, 1s);
   interval_.on_held(99, 1s);
@@ -69,21 +69,21 @@ TEST_F(CheckpointIntervalTest, WhoCameLastHasWaitedForNobody) {
   EXPECT_FALSE(take()) << "it has been taken";
 }
 
-TEST_F(CheckpointIntervalTest, WhatFailedSaysNothing) {
+TEST_F(CheckpointIntervalTest, IgnoresFailedCheckpoint) {
   interval_.on_held(7, 1s);
   interval_.ended(Time(103s), false);
   interval_.on_held(8, 1s);
   EXPECT_FALSE(take());
 }
 
-TEST_F(CheckpointIntervalTest, WhoIsLostIsNotWaitedFor) {
+TEST_F(CheckpointIntervalTest, LostWorkerIsNotAwaited) {
   interval_.on_held(7, 2s);
   interval_.ended(Time(103s), true);
   interval_.on_lost(8);
   EXPECT_TRUE(take());
 }
 
-TEST_F(CheckpointIntervalTest, TheLastOneCountsAQuarterAndOnlyWhatChangesMuchIsNews) {
+TEST_F(CheckpointIntervalTest, SmoothsCostAndReportsLargeChanges) {
   const auto next = [this](Duration held, Duration written) {
     interval_.cut(Time(100s), {7});
     interval_.on_held(7, held);

@@ -42,7 +42,7 @@ TEST_F(CheckpointKeeperTest, ItIsCompleteWhenAllFilesAre) {
   EXPECT_EQ(manifest.workers, 0U);
 }
 
-TEST_F(CheckpointKeeperTest, OneThatIsAskedForWhileAnotherIsWrittenIsThatOne) {
+TEST_F(CheckpointKeeperTest, ConcurrentRequestJoinsOpenCheckpoint) {
   begin(1);
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   begin(2);
@@ -54,7 +54,7 @@ TEST_F(CheckpointKeeperTest, OneThatIsAskedForWhileAnotherIsWrittenIsThatOne) {
   EXPECT_THAT(folder_.numbers().or_exit(), ElementsAre(1U));
 }
 
-TEST_F(CheckpointKeeperTest, OneOfAnotherStepIsRefusedWhileAnotherIsWritten) {
+TEST_F(CheckpointKeeperTest, RefusesOtherStepWhileWriting) {
   begin(1);
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   begin(2, 8);
@@ -83,7 +83,7 @@ TEST_F(CheckpointKeeperTest, AShardThatFailsCostsTheCheckpoint) {
   EXPECT_EQ(opened_[1].checkpoint, 2U);
 }
 
-TEST_F(CheckpointKeeperTest, AManifestThatCannotBeWrittenCostsTheCheckpoint) {
+TEST_F(CheckpointKeeperTest, ManifestWriteFailureFailsCheckpoint) {
   begin();
   for (const NodeId shard : shards_) keeper().on_cut(shard, cuts_[shard]);
   keeper().on_saved(50, saved(50));
@@ -116,7 +116,7 @@ TEST_F(CheckpointKeeperTest, WithoutAFolderItSaysSoAndWorkersGoOn) {
   EXPECT_THAT(cuts_, IsEmpty()) << "nobody writes";
 }
 
-TEST_F(CheckpointKeeperTest, WorkersWriteWhatTheyHoldOnceAllShardsHaveCut) {
+TEST_F(CheckpointKeeperTest, WorkersWriteAfterAllShardsCut) {
   workers_ = {9, 7};
   begin();
   keeper().on_cut(50, cuts_[50]);
@@ -199,7 +199,7 @@ TEST_F(CheckpointKeeperTest, AFileOfAnotherMembersNameIsRefused) {
   EXPECT_EQ(ended_.at(0).why.code(), Code::kMalformed);
 }
 
-TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) {
+TEST_F(CheckpointKeeperTest, NextCheckpointKeepsUntouchedTensors) {
   make();
   go_on();
   EXPECT_EQ(config_.job.restored, 1U);
@@ -219,7 +219,7 @@ TEST_F(CheckpointKeeperTest, WhatNobodyHasTouchedSinceTheRestoreIsInTheNextOne) 
       << "what the job goes on from stays";
 }
 
-TEST_F(CheckpointKeeperTest, WhatIsInAnotherFolderIsReadAndNotTouched) {
+TEST_F(CheckpointKeeperTest, SourceFolderIsReadButNotModified) {
   make(1, 7);
   make(2, 8);
   go_on_elsewhere("run/ckpt-1");
@@ -259,7 +259,7 @@ TEST_F(CheckpointKeeperTest, AnOlderOneOfItsOwnFolderIsLeftBehindByNewOnes) {
   EXPECT_EQ(config_.job.restored_step, 10U);
 }
 
-TEST_F(CheckpointKeeperTest, WithoutAFolderOfItsOwnAJobGoesOnAndSavesNothing) {
+TEST_F(CheckpointKeeperTest, JobWithoutFolderResumesAndSavesNothing) {
   make(1, 7);
   config_.checkpoint = {.folder = "", .source = "run"};
   go_on();
@@ -277,7 +277,7 @@ TEST_F(CheckpointKeeperTest, AFolderThatWasNamedAndHasNoneEndsTheJob) {
   EXPECT_THAT(status.cause(), HasSubstr("go on from 'old'"));
 }
 
-TEST_F(CheckpointKeeperTest, TheNextOneIsDueByWhatTheLastOneHeldUp) {
+TEST_F(CheckpointKeeperTest, NextDueTimeFollowsLastHoldTime) {
   config_.checkpoint.chooses_every = true;
   workers_ = {7, 8};
   keeper().tick();
@@ -291,7 +291,7 @@ TEST_F(CheckpointKeeperTest, TheNextOneIsDueByWhatTheLastOneHeldUp) {
   EXPECT_EQ(keeper().next_due(clock_.now()), clock_.now() + 240s);
 }
 
-TEST_F(CheckpointKeeperTest, WhatCannotBeCarriedOverCostsTheCheckpointAndNothingGoes) {
+TEST_F(CheckpointKeeperTest, FailedCarryOverKeepsOldCheckpoint) {
   make();
   go_on();
   damage(folder_.path_of(1, "server-50.parts"));
@@ -347,7 +347,7 @@ TEST_F(CheckpointKeeperTest, CheckpointWarnsOfLostTensors) {
   ASSERT_TRUE(ended_.back().why.ok()) << ended_.back().why.text();
 }
 
-TEST_F(CheckpointKeeperTest, SchedulerRefusesToBeginWithoutWhatWasMade) {
+TEST_F(CheckpointKeeperTest, RefusesStartWithoutLastMadeCheckpoint) {
   make(1);
   make(2);
   config_.checkpoint.made = 2;
@@ -368,7 +368,7 @@ TEST_F(CheckpointKeeperTest, SchedulerRefusesToBeginWithoutWhatWasMade) {
   EXPECT_TRUE(go_on_from_newest(config_, disk_, restored_).ok());
 }
 
-TEST_F(CheckpointKeeperTest, OneWhoseBytesAreDamagedIsPassedOver) {
+TEST_F(CheckpointKeeperTest, SkipsDamagedCheckpoint) {
   make(1);
   make(2);
   damage(folder_.path_of(2, "server-50.parts"));
@@ -413,7 +413,7 @@ TEST_F(CheckpointKeeperTest, WhereServersKeepNothingThereIsNone) {
   EXPECT_THAT(folder_.numbers().or_exit(), IsEmpty()) << "what was written of it has gone";
 }
 
-TEST_F(CheckpointKeeperTest, AWorkerThatGivesUpBeforeTheCutCostsTheCheckpoint) {
+TEST_F(CheckpointKeeperTest, WithdrawalBeforeCutFailsCheckpoint) {
   begin();
   keeper().on_cut(50, cuts_[50]);
   keeper().withdraw(1);

@@ -25,7 +25,7 @@ class CheckpointTimerTest : public testing::Test {
                          }};
 };
 
-TEST_F(CheckpointTimerTest, TheFirstOfferIsTakenThatNobodyHasLetPass) {
+TEST_F(CheckpointTimerTest, TakesFirstStepNoWorkerHasPassed) {
   follow(1000s, {7, 8});
   follow(1059s, {7, 8});
   EXPECT_THAT(said_, IsEmpty());
@@ -48,7 +48,7 @@ TEST_F(CheckpointTimerTest, TheFirstOfferIsTakenThatNobodyHasLetPass) {
   EXPECT_THAT(said_, SizeIs(2));
 }
 
-TEST_F(CheckpointTimerTest, AfterAnotherSchedulerOneIsDueOnceAllCanBeAsked) {
+TEST_F(CheckpointTimerTest, NextSchedulerAsksOnceWorkersAreKnown) {
   timer_.go_on(Time(1000s));
   EXPECT_TRUE(timer_.is_looking(Time(1000s)));
   follow(1000s, {});
@@ -80,7 +80,7 @@ TEST_F(CheckpointTimerTest, AnotherIntervalCountsFromTheLastOne) {
   EXPECT_EQ(none.next_due(), Time::max());
 }
 
-TEST_F(CheckpointTimerTest, WhoIsLostIsNotWaitedForAndWhoComesHearsTheAnswer) {
+TEST_F(CheckpointTimerTest, SkipsLostWorkersAndInformsNewcomers) {
   follow(1000s, {7, 8});
   follow(1060s, {7, 8});
   told(7, 3);

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(ConnectionDeadlines, WhoDoesNotAskInTimeIsLate) {
+TEST(ConnectionDeadlines, SilentConnectionIsLate) {
   ConnectionDeadlines book({.ask = 1s, .answer = 60s, .at_once = 4});
   EXPECT_THAT(book.late({"a"}, Time(0s)), IsEmpty());
   EXPECT_THAT(book.late({"a", "b"}, Time(1s)), IsEmpty());
@@ -19,7 +19,7 @@ TEST(ConnectionDeadlines, WhoDoesNotAskInTimeIsLate) {
   EXPECT_THAT(book.late({"b"}, Time(2100ms)), ElementsAre("b"));
 }
 
-TEST(ConnectionDeadlines, WhoHasAskedHasTimeForTheAnswer) {
+TEST(ConnectionDeadlines, RequestExtendsDeadlineToAnswer) {
   ConnectionDeadlines book({.ask = 1s, .answer = 60s, .at_once = 4});
   EXPECT_THAT(book.late({"a"}, Time(0s)), IsEmpty());
   book.asked("a", Time(900ms));
@@ -27,7 +27,7 @@ TEST(ConnectionDeadlines, WhoHasAskedHasTimeForTheAnswer) {
   EXPECT_THAT(book.late({"a"}, Time(61s)), ElementsAre("a"));
 }
 
-TEST(ConnectionDeadlines, TimeRunsFromWhenSomebodysTurnHasCome) {
+TEST(ConnectionDeadlines, DeadlineStartsWhenTurnArrives) {
   ConnectionDeadlines book({.ask = 1s, .answer = 60s, .at_once = 2});
   EXPECT_THAT(book.late({"slow1", "slow2", "c"}, Time(0s)), IsEmpty());
   EXPECT_THAT(book.late({"slow1", "slow2", "c"}, Time(1100ms)), ElementsAre("slow1", "slow2"));
@@ -36,7 +36,7 @@ TEST(ConnectionDeadlines, TimeRunsFromWhenSomebodysTurnHasCome) {
   EXPECT_THAT(book.late({"c"}, Time(2200ms)), ElementsAre("c"));
 }
 
-TEST(ConnectionDeadlines, WhoIsGoneIsForgotten) {
+TEST(ConnectionDeadlines, ForgetsClosedConnection) {
   ConnectionDeadlines book({.ask = 1s, .answer = 60s, .at_once = 1});
   EXPECT_THAT(book.late({"a"}, Time(0s)), IsEmpty());
   EXPECT_THAT(book.late({}, Time(1s)), IsEmpty());

@@ -81,7 +81,7 @@ void let_the_others_come_to_rest() {
   }
 }
 
-TEST(ConnectionReaper, OneWhoAloneIsHereAndDoesNotAskIsShownOut) {
+TEST(ConnectionReaper, ClosesSoleSilentConnection) {
   Connection connection;
   ConnectionReaper visitors({.ask = 1ms, .answer = 1h, .at_once = 1});
   visitors.watch(connection.port());
@@ -90,7 +90,7 @@ TEST(ConnectionReaper, OneWhoAloneIsHereAndDoesNotAskIsShownOut) {
   EXPECT_TRUE(connection.ends());
 }
 
-TEST(ConnectionReaper, WhoHasAskedIsShownOutWhenTheAnswerTakesTooLong) {
+TEST(ConnectionReaper, ClosesConnectionAwaitingAnswerTooLong) {
   Connection connection;
   ConnectionReaper visitors({.ask = 1h, .answer = 1ms, .at_once = 1});
   visitors.watch(connection.port());

@@ -71,7 +71,7 @@ TEST_F(ElasticReturnsTest, ViewsAndRanksFollowFromTheJournal) {
   EXPECT_FALSE(roster.find(nodes_[1])->lost);
 }
 
-TEST_F(ElasticReturnsTest, WhoHasLeftAndDidNotHearOfItHearsItOnceItIsWelcomed) {
+TEST_F(ElasticReturnsTest, LeftWorkerHearsWelcomeBeforeLeave) {
   gather();
   const NodeId left = second_->node;
   second_->say(control::Leave{});
@@ -86,7 +86,7 @@ TEST_F(ElasticReturnsTest, WhoHasLeftAndDidNotHearOfItHearsItOnceItIsWelcomed) {
   EXPECT_TRUE(control::is<control::Leave>(heard[1]));
 }
 
-TEST_F(ElasticReturnsTest, ANewcomerThatHasHeardNothingIsWhoItWasToBe) {
+TEST_F(ElasticReturnsTest, UninformedNewcomerKeepsAssignedNode) {
   const NodeId node = come_in();
   next_life();
   third_ = connect(0);
@@ -99,7 +99,7 @@ TEST_F(ElasticReturnsTest, ANewcomerThatHasHeardNothingIsWhoItWasToBe) {
   EXPECT_TRUE(std::get<Roster>(heard[1]).find(node)->joining);
 }
 
-TEST_F(ElasticReturnsTest, AnAddressIsThatOfWhoIsStillToCome) {
+TEST_F(ElasticReturnsTest, NewcomerFromOtherAddressWaits) {
   const NodeId node = come_in();
   next_life();
   control::Hello hello = newcomer();
@@ -111,7 +111,7 @@ TEST_F(ElasticReturnsTest, AnAddressIsThatOfWhoIsStillToCome) {
   EXPECT_NE(member(node), nullptr);
 }
 
-TEST_F(ElasticReturnsTest, WhoMayNotHaveHeardTheQuestionIsAskedAgain) {
+TEST_F(ElasticReturnsTest, OpenQuestionIsRepeatedAfterRestart) {
   const NodeId node = be_ready();
   ASSERT_TRUE(asks());
   next_life();
@@ -143,7 +143,7 @@ TEST_F(ElasticReturnsTest, AnAnswerOutlivesTheSchedulerThatHeardIt) {
 }
 
 // Otherwise no worker with the values would be left.
-TEST_F(ElasticReturnsTest, WhoSaysAgainThatItIsReadyHasYetToBeTakenIn) {
+TEST_F(ElasticReturnsTest, SettledNewcomerKeepsJobRunningAlone) {
   const NodeId node = be_ready();
   first_->say(control::AtStep{.number = 1, .step = 7});
   step();
@@ -160,7 +160,7 @@ TEST_F(ElasticReturnsTest, WhoSaysAgainThatItIsReadyHasYetToBeTakenIn) {
   }
 }
 
-TEST_F(ElasticReturnsTest, WhoWasReadyAloneEndsTheJob) {
+TEST_F(ElasticReturnsTest, UnsettledNewcomerAloneEndsJob) {
   const NodeId node = be_ready();
   first_->say(control::AtStep{.number = 1, .step = 7});
   step();
@@ -198,7 +198,7 @@ TEST_F(ElasticReturnsTest, NextSchedulerKnowsWorkersThatLeft) {
 }
 
 // The suspicion waits until that server has re-registered or is lost itself.
-TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
+TEST_F(ElasticReturnsTest, ReportOnAbsentServerExpelsNoWorker) {
   gather();
   next_life();
   first_comes();
@@ -212,7 +212,7 @@ TEST_F(ElasticReturnsTest, NobodyIsGivenUpForAServerThatHasYetToCome) {
 }
 
 // It has its old number, and the last rank, which is larger.
-TEST_F(ElasticReturnsTest, WhoCameAgainToTheJobComesToTheNextSchedulerToo) {
+TEST_F(ElasticReturnsTest, RejoinedWorkerReconnectsAfterRestart) {
   gather();
   pass(config_.job.dead_after + 1s, {server_.get(), second_.get()});
   ASSERT_EQ(member(nodes_[1]), nullptr);

@@ -32,7 +32,7 @@ class ExitNoticesTest : public testing::Test {
   Descriptor scheduler_;
 };
 
-TEST_F(ExitNoticesTest, TellsWhoHasEndedOnce) {
+TEST_F(ExitNoticesTest, ReportsEachMemberExitOnce) {
   ExitNotices ends(scheduler_.get());
   EXPECT_THAT(ends.take(), IsEmpty());
   EXPECT_FALSE(ends.told());
@@ -54,7 +54,7 @@ TEST_F(ExitNoticesTest, ACheckpointIsWantedOnce) {
   EXPECT_FALSE(ends.take_wish());
 }
 
-TEST_F(ExitNoticesTest, WhatALauncherSaidBeforeItWentCounts) {
+TEST_F(ExitNoticesTest, KeepsNoticeSentBeforeLauncherClosed) {
   ExitNotices ends(scheduler_.get());
   say(line_of(MemberExit{Role::kWorker, 0}) + "\n");
   launcher_.close();

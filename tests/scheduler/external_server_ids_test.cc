@@ -36,7 +36,7 @@ TEST_F(ExternalServerIdsTest, APlaceHasTwo) {
   EXPECT_EQ(numbers_.free(0, view_, now_), 6U);
 }
 
-TEST_F(ExternalServerIdsTest, OneThatIsGivenUpIsFreeOnceItHasEndedOrAfterAMinute) {
+TEST_F(ExternalServerIdsTest, FreesGivenUpIdAfterExitOrMinute) {
   numbers_.give_up(6, now_);
   EXPECT_TRUE(numbers_.is_given_up(6, now_));
   EXPECT_EQ(numbers_.free(0, view_, now_), 9U);
@@ -46,7 +46,7 @@ TEST_F(ExternalServerIdsTest, OneThatIsGivenUpIsFreeOnceItHasEndedOrAfterAMinute
   EXPECT_EQ(numbers_.free(0, view_, now_ + 60s), 6U);
 }
 
-TEST_F(ExternalServerIdsTest, ItIsThatOfWhoHasBeenToldIt) {
+TEST_F(ExternalServerIdsTest, TracksToolsToldOfEachId) {
   numbers_.tell(6, 40);
   numbers_.tell(6, 41);
   EXPECT_TRUE(numbers_.is_told(6, 40) && numbers_.is_told(6, 41));

@@ -197,7 +197,7 @@ TEST_P(InputBalanceTest, OneThatHoldsDownAllOthersIsHeldBack) {
   EXPECT_NE(parties_[3].feed->limit_bytes(), 0U);
 }
 
-TEST_P(InputBalanceTest, ASlowDeviceIsNamedAndNobodyIsHeldBack) {
+TEST_P(InputBalanceTest, NamesSlowDeviceWithoutLimits) {
   pass(3s);
   parties_[2].limit_bytes_per_s = 60e6;
   const std::uint64_t windows = windows_until_an_alarm(10);
@@ -213,7 +213,7 @@ TEST_P(InputBalanceTest, ASlowDeviceIsNamedAndNobodyIsHeldBack) {
   EXPECT_EQ(word_of(2), "");
 }
 
-TEST_P(InputBalanceTest, WhatAJobThatEndsHeldBackIsFree) {
+TEST_P(InputBalanceTest, JobEndLiftsInputLimits) {
   parties_[1].wanted.depth = 4;
   pass(10s);
   EXPECT_NE(parties_[0].feed->limit_bytes(), 0U);
@@ -241,7 +241,7 @@ class InputTellingTest : public InputBalanceTest {
   InputTellingTest() : InputBalanceTest(false) {}
 };
 
-TEST_P(InputTellingTest, WithoutBalancingNobodyIsHeldBack) {
+TEST_P(InputTellingTest, NamesStolenShareWithoutLimits) {
   parties_[1].wanted.depth = 4;
   pass(20s);
   EXPECT_EQ(word_of(1), "stolen share");

@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(JoinQueue, WhoWaitsIsSentAwayOnceItHasWaitedLongEnough) {
+TEST(JoinQueue, ExpiresJoinAfterWaitTimeout) {
   JoinQueue room(10s);
   const Time begin = Time(1s);
   EXPECT_TRUE(room.wait(7, {.rank = 4}, begin));

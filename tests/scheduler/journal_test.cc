@@ -66,7 +66,7 @@ class JournalTest : public testing::Test {
   std::unique_ptr<Journal> journal_;
 };
 
-TEST_F(JournalTest, WhatWasCommittedIsRead) {
+TEST_F(JournalTest, ReadsCommittedRecords) {
   write(*begin(), 0, 4);
   expect_first(found(), 8);
   write(*journal_, 8, 2);
@@ -79,7 +79,7 @@ TEST_F(JournalTest, NothingIsNothing) {
   EXPECT_TRUE(found().empty());
 }
 
-TEST_F(JournalTest, WhatWasNotCommittedIsNot) {
+TEST_F(JournalTest, DropsUncommittedRecords) {
   auto journal = begin();
   write(*journal, 0, 1);
   journal->add(record(2));
@@ -151,7 +151,7 @@ TEST_F(JournalTest, TwoSchedulersCannotWriteIt) {
   EXPECT_THAT(second.status().cause(), HasSubstr("another scheduler that lives"));
 }
 
-TEST_F(JournalTest, WhatIsDiscardedIsGone) {
+TEST_F(JournalTest, DiscardRemovesJournal) {
   begin()->discard();
   EXPECT_FALSE(Journal::go_on(disk_, kBook).ok());
 }

@@ -66,7 +66,7 @@ class MembershipJournalTest : public testing::Test {
   std::optional<ViewMachine> machine_;
 };
 
-TEST_F(MembershipJournalTest, WhatChangesWhoIsInIsWrittenDownAndNothingElse) {
+TEST_F(MembershipJournalTest, RecordsOnlyMembershipChanges) {
   gather();
   on(EndOfTurn{});
   on(Tick{});
@@ -81,13 +81,13 @@ TEST_F(MembershipJournalTest, WhatChangesWhoIsInIsWrittenDownAndNothingElse) {
                                    Kind::kJoined, Kind::kLeft, Kind::kPublished));
 }
 
-TEST_F(MembershipJournalTest, WhoWasRefusedIsNotWrittenDown) {
+TEST_F(MembershipJournalTest, DoesNotRecordRefusedJoin) {
   on(server(0));
   on(server(0));
   EXPECT_THAT(kinds(), testing::ElementsAre(Kind::kBegun, Kind::kJoined));
 }
 
-TEST_F(MembershipJournalTest, ThoseInWhosePlaceAnotherHasComeAreRemembered) {
+TEST_F(MembershipJournalTest, RemembersReplacedServer) {
   gather();
   on(Disconnected{.node = 2, .cause = "killed"});
   on(EndOfTurn{});
@@ -174,7 +174,7 @@ TEST_F(MembershipJournalTest, AnElasticJobHasNone) {
   EXPECT_EQ(past_of(config_, disk_, restored)->journal, nullptr);
 }
 
-TEST_F(MembershipJournalTest, WithoutAFolderTheFirstGoesOnAndALaterOneDoesNot) {
+TEST_F(MembershipJournalTest, MissingFolderFailsOnlyLaterSchedulers) {
   std::set<std::string> restored;
   config_.scheduler_return.journal = "nowhere/journal";
   const Result<RecoveredState> first = past_of(config_, disk_, restored);
@@ -184,7 +184,7 @@ TEST_F(MembershipJournalTest, WithoutAFolderTheFirstGoesOnAndALaterOneDoesNot) {
   EXPECT_FALSE(past_of(config_, disk_, restored).ok());
 }
 
-TEST_F(MembershipJournalTest, AfterAnErrorNobodyGoesOnFromIt) {
+TEST_F(MembershipJournalTest, WriteErrorDiscardsJournal) {
   gather();
   disk_.fail(sim::DiskCall::kWrite, 5);
   EXPECT_TRUE(chronicle_->commit());
@@ -193,7 +193,7 @@ TEST_F(MembershipJournalTest, AfterAnErrorNobodyGoesOnFromIt) {
   EXPECT_FALSE(chronicle_->commit()) << "that is told once";
 }
 
-TEST_F(MembershipJournalTest, AHelloTellsWhatItsJoinDid) {
+TEST_F(MembershipJournalTest, HelloRestoresJoinFields) {
   Join join = server(1);
   join.machine = 5;
   join.workers = 2;

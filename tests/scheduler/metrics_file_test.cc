@@ -33,7 +33,7 @@ std::string contents(Disk& disk, const std::string& path) {
   return text;
 }
 
-TEST(MetricsFile, IsWrittenOnceASecondAsAWhole) {
+TEST(MetricsFile, RewritesFileOncePerSecond) {
   sim::SimDisk disk(1);
   sim::VirtualClock clock;
   checkpoint::InlineDiskExecutor at_once;

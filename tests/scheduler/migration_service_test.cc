@@ -66,7 +66,7 @@ class MigrationServiceTest : public SchedulerReturnsTest {
 
 const Move kAny = {.joining = 1, .any = true};
 
-TEST_F(MigrationServiceTest, OneThatIsGivenUpIsNotTakenUntilItHasEndedAsWhoHasStartedItSays) {
+TEST_F(MigrationServiceTest, RefusesGivenUpServerUntilToolReportsExit) {
   gather();
   const auto tool = greet();
   const auto other = greet();
@@ -83,7 +83,7 @@ TEST_F(MigrationServiceTest, OneThatIsGivenUpIsNotTakenUntilItHasEndedAsWhoHasSt
   expect_admitted(kGuest);
 }
 
-TEST_F(MigrationServiceTest, ItsEndIsHeardOfByWhoWasToldItsNumber) {
+TEST_F(MigrationServiceTest, AcceptsServerExitOnlyFromInvitingTool) {
   gather();
   const auto tool = greet();
   const auto other = greet();
@@ -98,7 +98,7 @@ TEST_F(MigrationServiceTest, ItsEndIsHeardOfByWhoWasToldItsNumber) {
   ASSERT_FALSE(heard.empty());
 }
 
-TEST_F(MigrationServiceTest, AfterAReturnNobodyIsInvitedBeforeMembersHaveComeAgain) {
+TEST_F(MigrationServiceTest, RestartDelaysInvitesUntilMembersReconnect) {
   gather();
   next_life();
   const auto tool = greet();
@@ -128,7 +128,7 @@ TEST_F(MigrationServiceTest, ARefusalToGoOnNamesTheServerThatItIsAbout) {
   EXPECT_THAT(refused(kGuest), HasSubstr("given up"));
 }
 
-TEST_F(MigrationServiceTest, WhileTheJobEndsWhoHasStartedAServerHearsNothingOfItHere) {
+TEST_F(MigrationServiceTest, EndingJobRefusesOnlyNewInvitations) {
   gather();
   const auto tool = greet();
   first_->say(fake::leave());
@@ -157,7 +157,7 @@ class MoveDeskStandbyTest : public MigrationServiceTest {
   std::unique_ptr<FarEnd> standby_;
 };
 
-TEST_F(MoveDeskStandbyTest, OneOfTheLaunchersThatFindsAnotherThereIsNotMissed) {
+TEST_F(MoveDeskStandbyTest, DropsLauncherServerIfPlaceIsTaken) {
   standby_->break_link(Code::kPeerLost);
   step();
   ASSERT_THAT(news(), SizeIs(1));
@@ -172,7 +172,7 @@ TEST_F(MoveDeskStandbyTest, OneOfTheLaunchersThatFindsAnotherThereIsNotMissed) {
   EXPECT_THAT(news(), SizeIs(2)) << "one that is in is, and of others somebody else hears";
 }
 
-TEST_F(MoveDeskStandbyTest, OneOfTheLaunchersThatIsThereFirstHasThePlaceByTheOtherOne) {
+TEST_F(MoveDeskStandbyTest, LauncherStandbyPreemptsInvitedServer) {
   standby_->break_link(Code::kPeerLost);
   step();
   const auto tool = greet();

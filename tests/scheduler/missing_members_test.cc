@@ -64,7 +64,7 @@ class MissingMembersTest : public testing::Test {
 constexpr std::string_view kUnlimited = "ends are told\nmembers may join at any time\n";
 constexpr std::string_view kLimited = "ends are told\n";
 
-TEST_F(MissingMembersTest, NamesEachAndWhatItDoes) {
+TEST_F(MissingMembersTest, LogsStateOfEachMissingMember) {
   const ExitNotices& ends = launcher(kUnlimited);
   come(Role::kServer, 0);
   EXPECT_EQ(line(&ends), "-");
@@ -98,7 +98,7 @@ TEST_F(MissingElasticTest, EndedWorkerIsAwaitedAgain) {
   come(Role::kWorker, 1);
 }
 
-TEST_F(MissingElasticTest, NobodyIsAwaitedInAJobThatRuns) {
+TEST_F(MissingElasticTest, RunningJobAwaitsNoEndedWorker) {
   come(Role::kServer, 0);
   come(Role::kWorker, 0);
   come(Role::kWorker, 1);
@@ -107,7 +107,7 @@ TEST_F(MissingElasticTest, NobodyIsAwaitedInAJobThatRuns) {
   EXPECT_TRUE(watch_.missed_workers().empty());
 }
 
-TEST_F(MissingMembersTest, NobodyIsAwaitedAgainInFixedJobs) {
+TEST_F(MissingMembersTest, FixedJobAwaitsNoEndedWorker) {
   come(Role::kWorker, 1);
   EXPECT_TRUE(await_again({{Role::kWorker, 1}}).empty());
   EXPECT_TRUE(watch_.missed_workers().empty());

@@ -103,7 +103,7 @@ TEST_F(MovesJoiningTest, AndNotFromTheirOwnMachineUnlessThatIsSaid) {
   EXPECT_THAT(invited({.server = 3, .machine = kThere}), ElementsAre(std::pair(11U, 3U)));
 }
 
-TEST_F(MovesJoiningTest, OneHasThePlaceOnceItHasAllAndMayBeMovedAsAnyOther) {
+TEST_F(MovesJoiningTest, CaughtUpServerTakesPlaceAndCanMove) {
   gather();
   ASSERT_THAT(invited({.server = 1, .machine = kFar}), ElementsAre(std::pair(9U, 1U)));
   EXPECT_THAT(follow(), IsEmpty());
@@ -153,7 +153,7 @@ TEST_F(MovesJoiningTest, OneThatIsLostBeforeIsNotStartedAgain) {
   EXPECT_THAT(moves_.orders(), IsEmpty());
 }
 
-TEST_F(MovesJoiningTest, AServerThatIsToGoMeanwhileGivesItsPlaceToThatOne) {
+TEST_F(MovesJoiningTest, LeavingServerHandsOverToInvitedServer) {
   gather();
   invited({.server = 0, .machine = kFar});
   ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
@@ -200,7 +200,7 @@ TEST_F(MovesJoiningTest, AndOnlyOnceItIsGone) {
   EXPECT_THAT(moves_.orders(), SizeIs(1));
 }
 
-TEST_F(MovesJoiningTest, OneWhoseToolHasGoneIsMissedByNobody) {
+TEST_F(MovesJoiningTest, ForgetsInvitationOfDepartedTool) {
   gather();
   invited({.server = 0, .machine = kFar});
   moves_.forget(9);
@@ -242,7 +242,7 @@ TEST_F(MovesJoiningTest, TheNextSchedulerGoesOnWithIt) {
   EXPECT_THAT(follow(), SizeIs(1)) << "it never came";
 }
 
-TEST_F(MovesJoiningTest, WhoHasThePlaceIsInWhoeverIsToHaveItNext) {
+TEST_F(MovesJoiningTest, AcceptsServerInPlaceDespiteNextMove) {
   gather();
   const NodeId comes = come(8, kFar);
   catch_up(servers_[0], comes);
@@ -256,7 +256,7 @@ TEST_F(MovesJoiningTest, WhoHasThePlaceIsInWhoeverIsToHaveItNext) {
   EXPECT_THAT(moves_.orders(), ElementsAre(MigrationOrder{.server = 0, .from = 8}));
 }
 
-TEST_F(MovesJoiningTest, WhoIsNotInAndWhosePlaceIsToBeAnothersIsRefusedAndMustNotCome) {
+TEST_F(MovesJoiningTest, RefusesAbsentServerIfPlaceIsPromised) {
   gather();
   ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());  // The launcher's server 4 is started.
   EXPECT_THAT(refused({.server = 0, .known_as = 8}), HasSubstr("to server 4 already"));
@@ -265,7 +265,7 @@ TEST_F(MovesJoiningTest, WhoIsNotInAndWhosePlaceIsToBeAnothersIsRefusedAndMustNo
   EXPECT_FALSE(moves_.is_given_up(8, now_));
 }
 
-TEST_F(MovesJoiningTest, OneThatDidNotComeInTimeMustNotComeAndNobodyHasItsNumber) {
+TEST_F(MovesJoiningTest, TimedOutServerIsGivenUpAndKeepsId) {
   gather();
   invited({.server = 0, .machine = kFar});
   now_ += 10s;
@@ -280,7 +280,7 @@ TEST_F(MovesJoiningTest, OneThatDidNotComeInTimeMustNotComeAndNobodyHasItsNumber
   EXPECT_THAT(invited({.server = 0, .machine = kFar}), ElementsAre(std::pair(12U, 0U)));
 }
 
-TEST_F(MovesJoiningTest, AMoveThatASchedulerBeforeHadBegunIsGoneOnWithByWhoIsThere) {
+TEST_F(MovesJoiningTest, PresentServerContinuesEarlierMove) {
   gather();
   const NodeId comes = come(8, kFar);
   ASSERT_TRUE(moves_.begin(0, {}, 7, view(), now_).ok());
@@ -291,7 +291,7 @@ TEST_F(MovesJoiningTest, AMoveThatASchedulerBeforeHadBegunIsGoneOnWithByWhoIsThe
   EXPECT_EQ(answers[0].server, 8U);
 }
 
-TEST_F(MovesJoiningTest, WhatCannotBeIsRefused) {
+TEST_F(MovesJoiningTest, RefusesImpossibleInvitation) {
   gather();
   EXPECT_THAT(refused({.count = 5}), HasSubstr("and the job has 4"));
   EXPECT_FALSE(invite({.count = 0}).ok());
@@ -316,7 +316,7 @@ TEST_F(MovesJoiningTest, ANumberThatIsFreeIsNoPlace) {
   EXPECT_THAT(refused->why.cause(), HasSubstr("s0 asks to be server 0, and the job runs already"));
 }
 
-TEST_F(MovesJoiningTest, NobodyJoinsAJobThatIsEnding) {
+TEST_F(MovesJoiningTest, EndingJobAdmitsNoServer) {
   gather();
   for (const NodeId worker : std::set<NodeId>(view().contributors.nodes)) {
     machine_->on(Left{.node = worker}, now_);
@@ -336,7 +336,7 @@ class MovesJoiningStandbysTest : public MovesJoiningTest {
   }
 };
 
-TEST_F(MovesJoiningStandbysTest, TheyStandByWhereSomebodyIsAlone) {
+TEST_F(MovesJoiningStandbysTest, InvitedServerStandsByForLoneServer) {
   gather();
   EXPECT_THAT(refused({.machine = kFar}),
               HasSubstr("0 can be given now; server 3 stands by for server 1 already"));
@@ -357,7 +357,7 @@ TEST_F(MovesJoiningStandbysTest, TheyStandByWhereSomebodyIsAlone) {
   ASSERT_THAT(invited({.machine = kFar + 1}), ElementsAre(std::pair(6U, 4U)));
 }
 
-TEST_F(MovesJoiningStandbysTest, OneOfTheLaunchersThatIsThereBeforeStaysAndTheOtherIsRefused) {
+TEST_F(MovesJoiningStandbysTest, KeepsLauncherStandbyAndRefusesInvited) {
   gather();
   lose(servers_[2]);
   ASSERT_THAT(invited({.machine = kFar}), ElementsAre(std::pair(4U, 0U)));

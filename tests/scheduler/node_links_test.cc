@@ -21,7 +21,7 @@ TEST(NodeLinks, FindsNodesAndLinksUntilTheyEnd) {
   EXPECT_THAT(links.all(), testing::ElementsAre(71));
 }
 
-TEST(NodeLinks, TellsWhoIsSilentForLongerThanTheLimit) {
+TEST(NodeLinks, ReportsNodesSilentBeyondLimit) {
   NodeLinks links;
   links.add(2, 70, Time(1s));
   links.add(3, 71, Time(1s));

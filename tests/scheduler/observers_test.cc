@@ -78,7 +78,7 @@ TEST_F(ObserversTest, RecordsComeFromAnOffset) {
   EXPECT_TRUE(std::get<control::Observed>(ask(What::kRecords, 7)).records.empty());
 }
 
-TEST_F(ObserversTest, WhatIsNotKnownIsAFault) {
+TEST_F(ObserversTest, UnknownQueryGetsFault) {
   EXPECT_TRUE(control::is<control::Fault>(ask(What::kNothing)));
 }
 

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(PageSnapshots, ShowsWhatWasLeftThereLast) {
+TEST(PageSnapshots, ReturnsLastPublishedContent) {
   PageSnapshots board;
   EXPECT_EQ(board.snapshot(0), "{}");
   EXPECT_EQ(board.trace(), "{}");

@@ -108,7 +108,7 @@ void dribble(int fd) {
 
 constexpr int kSlow = 20;  // More than the page has threads.
 
-TEST_F(PageTest, WhoAsksByteByByteKeepsNobodyFromAnAnswer) {
+TEST_F(PageTest, SlowClientsDoNotDelayAnswers) {
   serve("127.0.0.1:0");
   std::vector<int> sockets;
   {
@@ -123,7 +123,7 @@ TEST_F(PageTest, WhoAsksByteByByteKeepsNobodyFromAnAnswer) {
   for (const int fd : sockets) close(fd);
 }
 
-TEST_F(PageTest, WhoAsksByteByByteDoesNotHoldUpTheEnd) {
+TEST_F(PageTest, SlowClientsDoNotDelayShutdown) {
   serve("127.0.0.1:0");
   std::vector<int> sockets;
   {
@@ -149,7 +149,7 @@ std::size_t talk_to_the_end(int fd, const std::string& first, const std::string&
 }
 
 // What the kernels at both ends hold of one connection is more than what the page hears.
-TEST_F(PageTest, WhoGoesOnAskingIsHungUpOn) {
+TEST_F(PageTest, ClosesConnectionOfEndlessRequest) {
   serve("127.0.0.1:0");
   constexpr std::size_t kMostTaken = std::size_t{16} << 20;
   const std::string get = "GET /picture HTTP/1.1\r\nHost: localhost\r\n";

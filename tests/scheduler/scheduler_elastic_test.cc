@@ -57,7 +57,7 @@ class ElasticSchedulerTest : public testing::Test {
   FarEnd second_{wire_, 103, 0};
 };
 
-TEST_F(ElasticSchedulerTest, WhoseLossEndsTheJobHearsOfItsLoss) {
+TEST_F(ElasticSchedulerTest, LostLastWorkerHearsOfItsLoss) {
   second_.say(control::Leave{});
   step();
   pass(6s);

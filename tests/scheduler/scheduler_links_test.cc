@@ -67,7 +67,7 @@ class MendingSchedulerTest : public testing::Test {
   FarEnd second_{wire_, 103, 0};
 };
 
-TEST_F(MendingSchedulerTest, WhoseLinkToHereAloneHasEndedIsWaitedFor) {
+TEST_F(MendingSchedulerTest, LosingSchedulerLinkStartsGracePeriod) {
   second_.break_link();
   pass(3800ms);
   expect_lost(false);
@@ -75,7 +75,7 @@ TEST_F(MendingSchedulerTest, WhoseLinkToHereAloneHasEndedIsWaitedFor) {
   expect_lost(true);
 }
 
-TEST_F(MendingSchedulerTest, WhoHasLostItsOtherLinksTooIsWaitedForBriefly) {
+TEST_F(MendingSchedulerTest, LosingAllLinksShortensGracePeriod) {
   server_tells(ReportState::kApart);
   second_.break_link();
   pass(600ms);
@@ -84,7 +84,7 @@ TEST_F(MendingSchedulerTest, WhoHasLostItsOtherLinksTooIsWaitedForBriefly) {
   expect_lost(true);
 }
 
-TEST_F(MendingSchedulerTest, TheOrderOfWhatIsToldDoesNotMatter) {
+TEST_F(MendingSchedulerTest, ReportOrderDoesNotAffectGracePeriod) {
   second_.break_link();
   pass(200ms);
   server_tells(ReportState::kApart);
@@ -94,7 +94,7 @@ TEST_F(MendingSchedulerTest, TheOrderOfWhatIsToldDoesNotMatter) {
   expect_lost(true);
 }
 
-TEST_F(MendingSchedulerTest, WhoHasMadeAnotherLinkAnewLives) {
+TEST_F(MendingSchedulerTest, ReconnectToServerRestoresGracePeriod) {
   second_.break_link();
   server_tells(ReportState::kApart);
   server_tells(ReportState::kMended);

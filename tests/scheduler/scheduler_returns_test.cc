@@ -15,7 +15,7 @@ namespace {
 using fake::FarEnd;
 using testing::HasSubstr;
 
-TEST_F(SchedulerReturnsTest, MembersComeAgainAndAreWhoTheyWere) {
+TEST_F(SchedulerReturnsTest, ReconnectedMembersKeepIdentities) {
   gather();
   EXPECT_EQ(life_->scheduler->view().epoch, 1U);
   next_life();
@@ -49,7 +49,7 @@ TEST_F(SchedulerReturnsTest, IdentitiesAreNeverGivenTwice) {
   EXPECT_GT(std::get<control::Welcome>(tool->control()).node, seen);
 }
 
-TEST_F(SchedulerReturnsTest, WhoDoesNotComeAgainIsLostAfterTheUsualTime) {
+TEST_F(SchedulerReturnsTest, MemberNotReconnectingIsLostOnTimeout) {
   gather();
   next_life();
   come(server_, again(Role::kServer, 0, nodes_[0]));
@@ -72,7 +72,7 @@ TEST_F(SchedulerReturnsTest, TensorsHaveTheirNumbersAndSlots) {
   EXPECT_EQ(declare(*first_, fake::spec("c", Dtype::kF32, 10)).tensor, 3U);
 }
 
-TEST_F(SchedulerReturnsTest, ADisagreementIsToldToAllWhoMayHaveDeclaredIt) {
+TEST_F(SchedulerReturnsTest, MismatchReachesAllDeclarers) {
   gather();
   declare(*first_, fake::spec("a", Dtype::kF32, 1000));
   next_life();
@@ -89,7 +89,7 @@ TEST_F(SchedulerReturnsTest, ADisagreementIsToldToAllWhoMayHaveDeclaredIt) {
 
 // ---- barriers
 
-TEST_F(SchedulerReturnsTest, ABarrierThatWasOpenIsAnsweredToWhoDidNotHear) {
+TEST_F(SchedulerReturnsTest, RepeatsOpenedBarrierToWorkerMissingIt) {
   gather();
   for (FarEnd* far : {first_.get(), second_.get()}) far->say(fake::barrier(1));
   step();
@@ -113,7 +113,7 @@ TEST_F(SchedulerReturnsTest, ABarrierThatWasOpenIsAnsweredToWhoDidNotHear) {
   EXPECT_EQ(barrier_in(first_->controls())->number, 2U);
 }
 
-TEST_F(SchedulerReturnsTest, ABarrierThatSomeHadComeToOpensOnceAllHaveSaidSoAgain) {
+TEST_F(SchedulerReturnsTest, PendingBarrierOpensOnceAllRepeatIt) {
   gather();
   first_->say(fake::barrier(1));
   step();
@@ -127,7 +127,7 @@ TEST_F(SchedulerReturnsTest, ABarrierThatSomeHadComeToOpensOnceAllHaveSaidSoAgai
   EXPECT_NE(barrier_in(second_->controls()), nullptr);
 }
 
-TEST_F(SchedulerReturnsTest, WhoHasLeftTakesNoBarrierAlong) {
+TEST_F(SchedulerReturnsTest, DepartedWorkerDoesNotFailBarrier) {
   gather();
   for (FarEnd* far : {first_.get(), second_.get()}) far->say(fake::barrier(1));
   step();
@@ -141,7 +141,7 @@ TEST_F(SchedulerReturnsTest, WhoHasLeftTakesNoBarrierAlong) {
   EXPECT_NE(barrier_in(second_->controls()), nullptr) << "it is no PeerLost";
 }
 
-TEST_F(SchedulerReturnsTest, OnlyAfterThatDoMembersSayWhatHasOpened) {
+TEST_F(SchedulerReturnsTest, IgnoresOpenedBarrierWithoutRestart) {
   gather();
   control::Barrier told{.number = 5, .opened = true};
   first_->say(told);
@@ -177,7 +177,7 @@ TEST_F(SchedulerReturnsTest, OnceAllWorkersHaveLeftServersHearThat) {
   EXPECT_TRUE(control::is<control::Leave>(heard.back()));
 }
 
-TEST_F(SchedulerReturnsTest, WhoCameInALostServersPlaceIsKnownAndSoIsThatOne) {
+TEST_F(SchedulerReturnsTest, RemembersReplacementAndReplacedServer) {
   gather();
   server_->break_link();
   step();
@@ -213,7 +213,7 @@ TEST_F(SchedulerReturnsTest, EndedReplacementIsToldAgain) {
 
 // ---- non-members, and earlier members
 
-TEST_F(SchedulerReturnsTest, WhoIsToHaveAPlaceAndDoesNotKnowThatItIsInComesAnew) {
+TEST_F(SchedulerReturnsTest, UnawareServerRejoinsWithNewIdentity) {
   gather();
   const NodeId before = join(Role::kServer, 2)->node;
   next_life();
@@ -224,7 +224,7 @@ TEST_F(SchedulerReturnsTest, WhoIsToHaveAPlaceAndDoesNotKnowThatItIsInComesAnew)
   EXPECT_TRUE(life_->scheduler->view().find(anew->node)->standby);
 }
 
-TEST_F(SchedulerReturnsTest, WhoIsNoMemberDoesNotComeAgain) {
+TEST_F(SchedulerReturnsTest, RefusesReconnectOfNonmembers) {
   gather();
   next_life();
   std::unique_ptr<FarEnd> far;
@@ -317,7 +317,7 @@ class StandbyReturnsTest : public SchedulerReturnsTest {
   std::unique_ptr<FarEnd> standby_;
 };
 
-TEST_F(StandbyReturnsTest, WhoHasAllAndWhoHasWhichPlaceIsKnown) {
+TEST_F(StandbyReturnsTest, RestoresCaughtUpStandbyAndPromotion) {
   say_has_all(*server_);
   next_life();
   EXPECT_TRUE(life_->scheduler->view().caught_up.contains(nodes_[3]));
@@ -329,7 +329,7 @@ TEST_F(StandbyReturnsTest, WhoHasAllAndWhoHasWhichPlaceIsKnown) {
   EXPECT_FALSE(life_->scheduler->view().caught_up.contains(nodes_[3]));
 }
 
-TEST_F(StandbyReturnsTest, AServerThatEndedBeforeItCouldTellIsLostOnceWhoStandsByHasSpoken) {
+TEST_F(StandbyReturnsTest, LostServerWaitsForStandbyReport) {
   next_life();
   end_server();
   workers_come();
@@ -360,7 +360,7 @@ TEST_F(StandbyReturnsTest, BothOfAPlaceAreLost) {
   EXPECT_THAT(life_->scheduler->status().cause(), HasSubstr("server 0 is lost"));
 }
 
-TEST_F(StandbyReturnsTest, WhoCameToStandByIsKnown) {
+TEST_F(StandbyReturnsTest, RestoresLaterJoinedStandby) {
   say_has_all(*server_);
   server_->break_link();
   step();

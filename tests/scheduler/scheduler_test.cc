@@ -102,7 +102,7 @@ TEST_F(SchedulerTest, WelcomesEachAndTellsTheRosterWhenAllAreThere) {
   EXPECT_TRUE(control::is<Roster>(server_.control()));
 }
 
-TEST_F(SchedulerTest, WhoGoesBeforeTheJobBeginsLeavesItsPlaceFree) {
+TEST_F(SchedulerTest, DisconnectBeforeStartFreesPlace) {
   come(first_, Role::kWorker, 0);
   const NodeId before = first_.node;
   first_.break_link();
@@ -125,7 +125,7 @@ TEST_F(SchedulerTest, ARefusedHelloIsToldWhyAndChangesNothing) {
   EXPECT_TRUE(control::is<control::Welcome>(come(right, Role::kWorker, 0)));
 }
 
-TEST_F(SchedulerTest, WhoIsMissingIsNamedToThoseWhoCame) {
+TEST_F(SchedulerTest, RendezvousTimeoutNamesMissingMembers) {
   come(first_, Role::kWorker, 0);
   pass(9900ms, {&first_});
   first_.controls();
@@ -154,7 +154,7 @@ TEST_F(SchedulerTest, OnlyMembersAreHeard) {
 
 // ---- running
 
-TEST_F(SchedulerTest, TellsWhoWaitsOfThoseThatWaitElsewhere) {
+TEST_F(SchedulerTest, HeartbeatNamesWorkersBlockedElsewhere) {
   begin();
   control::Heartbeat first = fake::heartbeat();
   first.waits_in = "push_pull 'x'";
@@ -191,7 +191,7 @@ TEST_F(SchedulerTest, DeclaringTwiceGivesOneIdAndOnePlace) {
   EXPECT_EQ(one.owners[0].owner, server_.node);
 }
 
-TEST_F(SchedulerTest, AMismatchReachesAllWhoDeclared) {
+TEST_F(SchedulerTest, MismatchReachesAllDeclarers) {
   begin();
   say(first_, declare(fake::spec("x", Dtype::kF32, 100)));
   first_.controls();
@@ -254,7 +254,7 @@ TEST_F(SchedulerTest, ABarrierOutOfTurnEndsTheLink) {
               HasSubstr("barrier 3 is out of turn"));
 }
 
-TEST_F(SchedulerTest, ABarrierThatSomebodyLeftFailsForThoseWhoWait) {
+TEST_F(SchedulerTest, DepartedWorkerFailsBarrierForWaiters) {
   begin();
   say(first_, fake::barrier(1));
   say(second_, fake::leave());
@@ -304,7 +304,7 @@ TEST_F(SchedulerTest, ALeaveIsAnsweredAndToldToTheOthers) {
   EXPECT_FALSE(scheduler_.over()) << "who has left may go and be silent";
 }
 
-TEST_F(SchedulerTest, ThoseWhoLeaveInOneTurnAreToldTogetherAndOnlyToThoseWhoStay) {
+TEST_F(SchedulerTest, BatchesLeavesOfOneTurnForStayers) {
   constexpr std::uint32_t kWorkers = 20;
   constexpr std::uint32_t kLeave = 15;
   fake::Wire wire;
@@ -335,7 +335,7 @@ TEST_F(SchedulerTest, ThoseWhoLeaveInOneTurnAreToldTogetherAndOnlyToThoseWhoStay
   }
 }
 
-TEST_F(SchedulerTest, NodesWhoseAddressesDoNotFitOneMessageAreRefusedWithTheNumbers) {
+TEST_F(SchedulerTest, FailsJobIfAddressesExceedMessage) {
   constexpr std::uint32_t kShards = 1200;
   fake::Wire wire;
   Config config = fake::config(Role::kScheduler, -1, 1);
@@ -360,7 +360,7 @@ TEST_F(SchedulerTest, NodesWhoseAddressesDoNotFitOneMessageAreRefusedWithTheNumb
               AllOf(HasSubstr("1201 nodes"), HasSubstr("at most 262144"), HasSubstr("shards")));
 }
 
-TEST_F(SchedulerTest, ABarrierThatFailsIsToldToThoseWhoWaitAlone) {
+TEST_F(SchedulerTest, BarrierFailureReachesOnlyWaiters) {
   begin();
   say(second_, fake::leave());
   for (FarEnd* far : everybody()) far->controls();
@@ -370,7 +370,7 @@ TEST_F(SchedulerTest, ABarrierThatFailsIsToldToThoseWhoWaitAlone) {
   EXPECT_TRUE(server_.controls().empty());
 }
 
-TEST_F(SchedulerTest, WhenAllWorkersHaveLeftTheServersAreSentAwayAndItEnds) {
+TEST_F(SchedulerTest, DismissesServersOnceAllWorkersLeave) {
   begin();
   say(first_, fake::leave());
   say(second_, fake::leave());
@@ -417,7 +417,7 @@ TEST_F(SchedulerTest, ABrokenServerIsAServerLost) {
   expect_told({&first_, &second_}, Code::kServerLost, "server 0 is lost");
 }
 
-TEST_F(SchedulerTest, WhoSaysWhyItFailsIsLostForThatReason) {
+TEST_F(SchedulerTest, ReportedFailureBecomesLossCause) {
   begin();
   control::Failure message{.why = Status(Code::kResource, "out of memory: wanted 7 bytes more")};
   say(server_, message);
@@ -442,7 +442,7 @@ TEST_F(SchedulerTest, ASilentNodeIsLostAfterItsTime) {
   EXPECT_THAT(scheduler_.status().cause(), HasSubstr("nothing heard of it for 5"));
 }
 
-TEST_F(SchedulerTest, WhoSleptItselfAccusesNobodyOfSilence) {
+TEST_F(SchedulerTest, SuspendedSchedulerExcusesSilence) {
   begin();
   clock_.advance_to(clock_.now() + 1h);
   step();
@@ -452,7 +452,7 @@ TEST_F(SchedulerTest, WhoSleptItselfAccusesNobodyOfSilence) {
   EXPECT_FALSE(scheduler_.status().ok()) << "but from then on it counts";
 }
 
-TEST_F(SchedulerTest, ABreakBetweenTwoWhoLiveEndsTheJobNamingBoth) {
+TEST_F(SchedulerTest, BrokenLinkBetweenLiveNodesEndsJob) {
   begin();
   say(first_, report(server_.node));
   pass(1900ms, {&first_, &second_});
@@ -462,14 +462,14 @@ TEST_F(SchedulerTest, ABreakBetweenTwoWhoLiveEndsTheJobNamingBoth) {
   EXPECT_EQ(scheduler_.status().peer(), "worker 0, server 0");
 }
 
-TEST_F(SchedulerTest, OfTwoWhoHaveBeenHeardSinceNoOtherCauseIsWaitedFor) {
+TEST_F(SchedulerTest, HeartbeatsFromBothEndWaitForCause) {
   begin();
   say(first_, report(server_.node));
   pass(300ms, everybody());
   EXPECT_THAT(scheduler_.status().cause(), HasSubstr("worker 0 lost its link to server 0"));
 }
 
-TEST_F(SchedulerTest, AReportIsForgottenIfItsSubjectTurnsOutToBeLost) {
+TEST_F(SchedulerTest, DropsReportOnceSubjectIsLost) {
   begin();
   say(first_, report(second_.node));
   second_.break_link();
@@ -477,7 +477,7 @@ TEST_F(SchedulerTest, AReportIsForgottenIfItsSubjectTurnsOutToBeLost) {
   EXPECT_EQ(scheduler_.status().code(), Code::kPeerLost) << "the true cause";
 }
 
-TEST_F(SchedulerTest, ReportsOfWhoHasLeftOrWasNeverThereMeanNothing) {
+TEST_F(SchedulerTest, IgnoresReportsOnDepartedOrUnknownNodes) {
   begin();
   say(second_, fake::leave());
   say(first_, report(second_.node));

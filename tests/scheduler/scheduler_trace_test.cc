@@ -53,7 +53,7 @@ class SchedulerTraceTest : public testing::Test {
   FarEnd worker_{wire_, 102, 0};
 };
 
-TEST_F(SchedulerTraceTest, GoesOnByTimeAloneWhereNobodyLooks) {
+TEST_F(SchedulerTraceTest, TraceAdvancesByTimeWithoutViewer) {
   ASSERT_TRUE(scheduler_.start_trace(5, 60).ok());
   step();
   EXPECT_THAT(orders(worker_), ElementsAre(control::TraceCommand::Action::kStart));

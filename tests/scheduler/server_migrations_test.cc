@@ -99,7 +99,7 @@ TEST_F(ServerMigrationsTest, OneIsStartedAndHasThePlaceOnceItHasAll) {
   EXPECT_TRUE(catch_up(comes, again));
 }
 
-TEST_F(ServerMigrationsTest, OnesWordThatServesNobodyMovesNothing) {
+TEST_F(ServerMigrationsTest, IgnoresCaughtUpReportOfUnrelatedServer) {
   gather();
   const NodeId comes = come(server(2));
   EXPECT_FALSE(catch_up(servers_[1], comes)) << "it serves another place";
@@ -107,13 +107,13 @@ TEST_F(ServerMigrationsTest, OnesWordThatServesNobodyMovesNothing) {
   EXPECT_TRUE(view().find(comes)->standby);
 }
 
-TEST_F(ServerMigrationsTest, WhoSaysNoNumberTakesNoPlace) {
+TEST_F(ServerMigrationsTest, RefusesServerJoinWithoutId) {
   gather();
   EXPECT_EQ(come(server(-1)), 0U);
   EXPECT_TRUE(std::holds_alternative<Refuse>(orders_.front()));
 }
 
-TEST_F(ServerMigrationsTest, WhoIsLostWhileItGetsAllIsStartedAgainAFewTimes) {
+TEST_F(ServerMigrationsTest, StartsLostReplacementUpToThreeTimes) {
   gather();
   ASSERT_TRUE(ask(1).ok());
   for (int attempt = 1; attempt <= 3; ++attempt) {
@@ -134,7 +134,7 @@ TEST_F(ServerMigrationsTest, WhoIsLostWhileItGetsAllIsStartedAgainAFewTimes) {
   EXPECT_THAT(moves_.orders(), SizeIs(3));
 }
 
-TEST_F(ServerMigrationsTest, SoIsOneWhoseProcessEndsBeforeItComes) {
+TEST_F(ServerMigrationsTest, RestartsServerThatExitsBeforeJoining) {
   gather();
   ASSERT_TRUE(ask(0).ok());
   for (int attempt = 1; attempt < 3; ++attempt) {
@@ -146,7 +146,7 @@ TEST_F(ServerMigrationsTest, SoIsOneWhoseProcessEndsBeforeItComes) {
   EXPECT_THAT(follow(), SizeIs(1));
 }
 
-TEST_F(ServerMigrationsTest, WhoDoesNotComeOrCannotBeStartedIsNotWaitedFor) {
+TEST_F(ServerMigrationsTest, FailsMoveIfServerNeverJoinsOrStarts) {
   gather();
   ASSERT_TRUE(ask(0).ok());
   EXPECT_EQ(moves_.next_due(), now_ + 10s);
@@ -198,7 +198,7 @@ TEST_F(ServerMigrationsTest, SeveralMayAskAndAllAreAnswered) {
   EXPECT_THAT(follow(), SizeIs(2));
 }
 
-TEST_F(ServerMigrationsTest, WhatCannotBeIsRefused) {
+TEST_F(ServerMigrationsTest, RefusesImpossibleMove) {
   gather();
   EXPECT_THAT(ask(4).cause(), HasSubstr("there is no server 4: the job has 2 places"));
   EXPECT_THAT(ask(3).cause(), HasSubstr("server 3 does not serve: server 1 has that place"));
@@ -209,7 +209,7 @@ TEST_F(ServerMigrationsTest, WhatCannotBeIsRefused) {
   EXPECT_THAT(moves_.orders(), IsEmpty());
 }
 
-TEST_F(ServerMigrationsTest, InAnElasticJobAServerOfSeveralShardsMovesAsAWhole) {
+TEST_F(ServerMigrationsTest, ElasticServerMovesAllShardsTogether) {
   config_.shards = 2;
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
@@ -230,7 +230,7 @@ TEST_F(ServerMigrationsTest, InAnElasticJobAServerOfSeveralShardsMovesAsAWhole) 
   EXPECT_TRUE(answers[0].why.ok());
 }
 
-TEST_F(ServerMigrationsTest, AServerThatComesWithoutSomeOfItsShardsIsNotWaitedFor) {
+TEST_F(ServerMigrationsTest, TimesOutServerMissingShards) {
   config_.shards = 2;
   gather();
   ASSERT_TRUE(ask(0).ok());
@@ -242,7 +242,7 @@ TEST_F(ServerMigrationsTest, AServerThatComesWithoutSomeOfItsShardsIsNotWaitedFo
   EXPECT_THAT(answers[0].why.cause(), HasSubstr("of server 2, which was to have its place, some"));
 }
 
-TEST_F(ServerMigrationsTest, WithOneOfItsShardsAServerThatIsToHaveAPlaceIsLost) {
+TEST_F(ServerMigrationsTest, LosingOneShardLosesIncomingServer) {
   config_.shards = 2;
   gather();
   ASSERT_TRUE(ask(0).ok());

@@ -72,7 +72,7 @@ class ServerRestartsTest : public testing::Test {
   std::vector<NodeId> workers_;
 };
 
-TEST_F(ServerRestartsTest, AnotherHasThePlaceTheSlotsAndAnIdentityOfItsOwn) {
+TEST_F(ServerRestartsTest, ReplacementTakesRankAndSlotsWithNewId) {
   gather();
   const std::uint32_t slots = slots_of(servers_[1]);
   const auto orders = lose(servers_[1]);
@@ -116,7 +116,7 @@ TEST_F(ServerRestartsTest, BothMayBeAwayAtOnce) {
   EXPECT_NE(come(server(0)), 0U);
 }
 
-TEST_F(ServerRestartsTest, IfNobodyComesTheJobEnds) {
+TEST_F(ServerRestartsTest, JobEndsWithoutReplacementInTime) {
   gather();
   lose(servers_[0]);
   EXPECT_LE(machine_->next_due(), now_ + 10s);
@@ -149,7 +149,7 @@ TEST_F(ServerRestartsTest, EndedReplacementIsReplaced) {
   EXPECT_THAT(end(), HasSubstr("server 0 is lost: killed; no more servers may be replaced"));
 }
 
-TEST_F(ServerRestartsTest, WhatServersKeepEndsWithThem) {
+TEST_F(ServerRestartsTest, StatefulTensorMakesServerLossFatal) {
   gather();
   machine_->on(tensor("w"), now_);
   lose(servers_[0]);
@@ -175,7 +175,7 @@ TEST_F(ServerRestartsTest, ANewTensorLiesWhereTheLostOneWas) {
   EXPECT_GT(slots_of(back), 0U);
 }
 
-TEST_F(ServerRestartsTest, NobodyWaitsForTheEndOfALinkThatWasReplaced) {
+TEST_F(ServerRestartsTest, JobEndsWithoutLinkOfReplacedServer) {
   gather();
   machine_->on(Lost{.node = servers_[0], .cause = "silence"}, now_);  // Its link is up.
   machine_->on(EndOfTurn{}, now_);

@@ -114,7 +114,7 @@ TEST(SlotTable, AnEmptyTensorTakesNoSlot) {
   EXPECT_EQ(table.load(99), 0U);
 }
 
-TEST(SlotTable, WhatMovesTakesItsBytesAlong) {
+TEST(SlotTable, MovedSlotCarriesItsLoad) {
   Slots table(4, {50, 51});
   table.place(cut_of(4));
   table.table.add(52);
@@ -134,7 +134,7 @@ TEST(SlotTable, AShardWithoutBytesGivesItsSlotsToTheOthers) {
   EXPECT_EQ(table.map.owners(), std::vector<NodeId>(8, 50));
 }
 
-TEST(SlotTable, AShardThatTakesAnothersPlaceHasItsSlotsAndItsLoad) {
+TEST(SlotTable, ReplacementInheritsSlotsAndLoad) {
   Slots table(8, {50, 51});
   placed(table, cut_of(3, kPartBytes));
   const std::uint64_t load = table.load(51);

@@ -121,7 +121,7 @@ TEST_F(StandbysTest, OneThatLacksSomethingDoesNot) {
                                "it, does not have all of it yet"));
 }
 
-TEST_F(StandbysTest, OnlyWhoServesThePlaceSaysWhoHasAllOfIt) {
+TEST_F(StandbysTest, OnlyPrimaryReportsCaughtUpStandby) {
   gather();
   catch_up(servers_[1], servers_[2]);
   catch_up(servers_[2], servers_[2]);
@@ -131,7 +131,7 @@ TEST_F(StandbysTest, OnlyWhoServesThePlaceSaysWhoHasAllOfIt) {
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kFailing);
 }
 
-TEST_F(StandbysTest, WithoutWhoStoodByTheJobGoesOnUntilTheNextLoss) {
+TEST_F(StandbysTest, JobSurvivesStandbyLossUntilNextLoss) {
   gather();
   catch_up(servers_[0], servers_[2]);
   lose(servers_[2]);
@@ -141,7 +141,7 @@ TEST_F(StandbysTest, WithoutWhoStoodByTheJobGoesOnUntilTheNextLoss) {
   EXPECT_THAT(end(), HasSubstr("server 0 is lost: reset; nobody stands by for it"));
 }
 
-TEST_F(StandbysTest, WhoComesStandsByForWhoIsAlone) {
+TEST_F(StandbysTest, NewServerStandsByForLoneServer) {
   gather();
   catch_up(servers_[0], servers_[2]);
   lose(servers_[0]);
@@ -158,7 +158,7 @@ TEST_F(StandbysTest, WhoComesStandsByForWhoIsAlone) {
   EXPECT_EQ(member(any)->number(), 2U);
 }
 
-TEST_F(StandbysTest, NobodyElseComes) {
+TEST_F(StandbysTest, RefusesFurtherServersAndWorkers) {
   gather();
   EXPECT_EQ(come(server(1)), 0U);
   EXPECT_EQ(come(server(-1)), 0U);
@@ -166,7 +166,7 @@ TEST_F(StandbysTest, NobodyElseComes) {
   EXPECT_EQ(come({.rank = 0, .workers = 2, .servers = 2, .host = "w"}), 0U);
 }
 
-TEST_F(StandbysTest, NobodyWaitsAtTheEndForTheLinkOfWhoWasLost) {
+TEST_F(StandbysTest, JobEndsWithoutLinkOfLostServer) {
   gather();
   catch_up(servers_[0], servers_[2]);
   machine_->on(Lost{.node = servers_[0], .cause = "nothing heard of it"}, now_);
@@ -178,7 +178,7 @@ TEST_F(StandbysTest, NobodyWaitsAtTheEndForTheLinkOfWhoWasLost) {
   EXPECT_EQ(machine_->phase(), ViewMachine::Phase::kOver);
 }
 
-TEST_F(StandbysTest, ALinkBetweenTheTwoThatBreaksCostsTheOneThatStandsBy) {
+TEST_F(StandbysTest, BrokenReplicationLinkCostsStandby) {
   gather();
   catch_up(servers_[0], servers_[2]);
   machine_->on(Suspicion{.reporter = servers_[2], .subject = servers_[0], .cause = "cut"}, now_);
@@ -192,7 +192,7 @@ TEST_F(StandbysTest, ALinkBetweenTheTwoThatBreaksCostsTheOneThatStandsBy) {
   EXPECT_NE(member(servers_[0]), nullptr);
 }
 
-TEST_F(StandbysTest, ALinkOfAWorkersThatBreaksCostsAServerThatAnotherStandsByFor) {
+TEST_F(StandbysTest, BrokenWorkerLinkCostsReplicatedServer) {
   gather();
   catch_up(servers_[0], servers_[2]);
   machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[0], .cause = "cut"}, now_);
@@ -208,7 +208,7 @@ TEST_F(StandbysTest, ALinkOfAWorkersThatBreaksCostsAServerThatAnotherStandsByFor
 
 // ---- reports that a standby is in sync
 
-TEST_F(StandbysTest, WhoServesSaysItAndWhoStandsByOfItself) {
+TEST_F(StandbysTest, CaughtUpIsReportedByPrimaryOrStandby) {
   gather();
   const auto said = [this](NodeId teller, NodeId standby) {
     const auto caught = caught_by(*member(teller), standby, machine_->view());
@@ -221,7 +221,7 @@ TEST_F(StandbysTest, WhoServesSaysItAndWhoStandsByOfItself) {
   EXPECT_EQ(said(workers_[0], servers_[2]), nobody);
 }
 
-TEST_F(StandbysTest, InAnElasticJobABrokenLinkCostsAServerThatShowsNoSignOfLife) {
+TEST_F(StandbysTest, ElasticJobLosesSilentServer) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   catch_up(servers_[0], servers_[2]);
@@ -235,7 +235,7 @@ TEST_F(StandbysTest, InAnElasticJobABrokenLinkCostsAServerThatShowsNoSignOfLife)
   EXPECT_NE(member(workers_[0]), nullptr);
 }
 
-TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheWorker) {
+TEST_F(StandbysTest, ElasticJobLosesUnreachableStandbys) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   for (const std::size_t standby : {2U, 3U}) {
@@ -250,7 +250,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoStandsByAndCannotBeReachedIsLostAndNotTheW
   }
 }
 
-TEST_F(StandbysTest, InAnElasticJobWhoIsNotInYetIsLostAndNotWhoStandsBy) {
+TEST_F(StandbysTest, ElasticJobLosesNewcomerNotStandbys) {
   config_.job.min_workers = 1;
   config_.workers = 2;
   gather(Sizing::kWorkers);
@@ -268,7 +268,7 @@ TEST_F(StandbysTest, InAnElasticJobWhoIsNotInYetIsLostAndNotWhoStandsBy) {
   EXPECT_NE(member(servers_[3]), nullptr);
 }
 
-TEST_F(StandbysTest, InAnElasticJobAWorkerThatIsItselfTheCauseTakesNobodyWithItWhoStandsBy) {
+TEST_F(StandbysTest, ElasticJobLosesFaultyWorkerNotStandbys) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   for (const std::size_t server : {2U, 0U, 3U, 1U}) {
@@ -282,7 +282,7 @@ TEST_F(StandbysTest, InAnElasticJobAWorkerThatIsItselfTheCauseTakesNobodyWithItW
 }
 
 // A worker that can reach neither for a moment later connects to the primary.
-TEST_F(StandbysTest, WhoIsSaidToBeOutOfReachWithItsServerHasThePlace) {
+TEST_F(StandbysTest, StandbySuspectedWithServerIsPromoted) {
   gather();
   catch_up(servers_[0], servers_[2]);
   for (const std::size_t server : {2U, 0U}) {
@@ -296,7 +296,7 @@ TEST_F(StandbysTest, WhoIsSaidToBeOutOfReachWithItsServerHasThePlace) {
   EXPECT_FALSE(member(servers_[2])->standby);
 }
 
-TEST_F(StandbysTest, WhoCouldNotBeReachedAndHasThePlaceIsCalledAgain) {
+TEST_F(StandbysTest, PromotionClearsSuspicionOfStandby) {
   gather();
   catch_up(servers_[0], servers_[2]);
   machine_->on(Suspicion{.reporter = workers_[0], .subject = servers_[2], .cause = "reset"}, now_);
@@ -308,7 +308,7 @@ TEST_F(StandbysTest, WhoCouldNotBeReachedAndHasThePlaceIsCalledAgain) {
 }
 
 // A follower applies the decided changes to the previous view.
-TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
+TEST_F(StandbysTest, SimultaneousLossesMakeOneView) {
   gather();
   catch_up(servers_[0], servers_[2]);
   catch_up(servers_[1], servers_[3]);
@@ -323,7 +323,7 @@ TEST_F(StandbysTest, WhatIsDecidedAtOneMomentIsOneView) {
   EXPECT_EQ(std::get<Publish>(orders[0]).lost.size(), 2U);
 }
 
-TEST_F(StandbysTest, InAnElasticJobServersKeepTheirPlacesWhenWorkersGo) {
+TEST_F(StandbysTest, ElasticJobKeepsServerRanksOnWorkerLoss) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   catch_up(servers_[0], servers_[2]);

@@ -58,7 +58,7 @@ TEST(StatusPipe, SaysWhereAndThenHowFarTheJobHasCome) {
   ::close(ends[0]);
 }
 
-TEST(StatusPipe, WhatAFullPipeDoesNotTakeIsSaidLater) {
+TEST(StatusPipe, RetriesLineAfterFullPipe) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);
   ReadyIdle agent;
@@ -95,7 +95,7 @@ TEST(StatusPipe, ADescriptorThatCannotBeWrittenToIsAnError) {
   EXPECT_EQ(line.tell_address("h:1").code(), Code::kInvalidArgument);
 }
 
-TEST(StatusPipe, AReaderThatLeftAfterTheFirstLineChangesNothing) {
+TEST(StatusPipe, ClosedReaderChangesNoBehavior) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe(ends), 0);
   ReadyIdle agent;
@@ -223,7 +223,7 @@ class ReadyLineElastic : public testing::Test {
   std::optional<StatusPipe> line_;
 };
 
-TEST_F(ReadyLineElastic, SaysWithoutWhomTheJobGoesOn) {
+TEST_F(ReadyLineElastic, ReportsLostAndReturnedWorkers) {
   lost_ = {{.number = 2}, {.number = 0}, {.number = 2, .is_back = true}};
   EXPECT_EQ(said(),
             "the job goes on without worker 2\nthe job goes on without worker 0\n"

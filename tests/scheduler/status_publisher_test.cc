@@ -32,7 +32,7 @@ TEST(StatusPublisher, LeavesNumbersAndASnapshotTwiceASecond) {
   EXPECT_THAT(page.snapshot(0), HasSubstr(R"("phase":)"));
 }
 
-TEST(StatusPublisher, NothingIsLeftWhereNobodyLooks) {
+TEST(StatusPublisher, PublishesNoPagesWithoutViewer) {
   sim::VirtualClock clock;
   fake::Wire wire;
   const Config config = fake::config(Role::kScheduler, -1);

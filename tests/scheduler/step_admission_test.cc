@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 const std::set<NodeId> kTwoWorkers = {2, 3};
 
-TEST(StepAdmission, NobodyIsAskedBeforeTheFirstInTheLineIsReady) {
+TEST(StepAdmission, AsksOnlyOnceFirstInQueueIsReady) {
   StepAdmission entrance;
   EXPECT_FALSE(entrance.ask({}));
   EXPECT_FALSE(entrance.ask({7, 8}));
@@ -24,7 +24,7 @@ TEST(StepAdmission, NobodyIsAskedBeforeTheFirstInTheLineIsReady) {
   EXPECT_FALSE(entrance.ask({7, 8})) << "one question at a time";
 }
 
-TEST(StepAdmission, TheStepIsOneThatNobodyHasBegun) {
+TEST(StepAdmission, AdmitsAtStepNoWorkerHasBegun) {
   StepAdmission entrance;
   entrance.say_ready(7);
   const std::uint64_t question = *entrance.ask({7});
@@ -42,7 +42,7 @@ TEST(StepAdmission, TheStepIsOneThatNobodyHasBegun) {
   EXPECT_FALSE(entrance.decide(kTwoWorkers, {}));
 }
 
-TEST(StepAdmission, WhoIsLostIsWaitedForNoLongerAndANewcomerThatIsChangesNothing) {
+TEST(StepAdmission, LostWorkerOrNewcomerBlocksNoDecision) {
   StepAdmission entrance;
   entrance.say_ready(7);
   const std::uint64_t question = *entrance.ask({7});
@@ -55,7 +55,7 @@ TEST(StepAdmission, WhoIsLostIsWaitedForNoLongerAndANewcomerThatIsChangesNothing
   EXPECT_THAT(made->newcomers, IsEmpty());
 }
 
-TEST(StepAdmission, NewcomersComeInByTheLineAndTheNextOnesOnceTheseAreSettled) {
+TEST(StepAdmission, AdmitsNewcomersInOrderOnceSettled) {
   StepAdmission entrance;
   for (const NodeId newcomer : {7U, 9U}) entrance.say_ready(newcomer);
   entrance.answer(2, *entrance.ask({7, 8, 9}), 1);

@@ -55,7 +55,7 @@ TEST_F(TensorRegistryTest, ADisagreementNamesBothAndReachesAllDeclarers) {
   EXPECT_EQ(entry.declared, (std::vector<bool>{true, true, true}));
 }
 
-TEST_F(TensorRegistryTest, WhoUsesANameTwiceIsNamedOnce) {
+TEST_F(TensorRegistryTest, RedeclarationMismatchNamesWorkerOnce) {
   declare(fake::spec("x", Dtype::kF32, 100), 0);
   declare(fake::spec("x", Dtype::kF32, 100), 1);
   EXPECT_EQ(declare(fake::spec("x", Dtype::kF32, 99), 1).broken.cause(),
@@ -63,7 +63,7 @@ TEST_F(TensorRegistryTest, WhoUsesANameTwiceIsNamedOnce) {
             "another tensor needs another name");
 }
 
-TEST_F(TensorRegistryTest, WhatIsBrokenStaysSoWithItsFirstReason) {
+TEST_F(TensorRegistryTest, BrokenTensorKeepsFirstReason) {
   declare(fake::spec("x", Dtype::kF32, 100), 0);
   declare(fake::spec("x", Dtype::kF64, 100), 1);
   const auto& right = declare(fake::spec("x", Dtype::kF32, 100), 2);
@@ -93,7 +93,7 @@ TEST_F(TensorRegistryTest, EveryPartOfADescriptionMustAgree) {
   }
 }
 
-TEST_F(TensorRegistryTest, WhoeverDeclaresWithoutEndIsRefusedBeforeMemoryIs) {
+TEST_F(TensorRegistryTest, RefusesDeclarationsBeyondMemoryBudget) {
   TensorSpec spec = fake::spec("", Dtype::kF32, 1);
   Status refused;
   std::size_t count = 0;

@@ -92,7 +92,7 @@ TEST_F(ViewMachineTest, TheFirstViewIsPublishedWhenAllAreThere) {
   EXPECT_EQ(view().slots.size(), kSlots);
 }
 
-TEST_F(ViewMachineTest, AJobWithoutServersHasNoSlotsAndEndsWithItsWorkers) {
+TEST_F(ViewMachineTest, ServerlessJobHasNoSlotsAndEndsWithWorkers) {
   config_.servers = 0;
   machine_.emplace(config_, now_);
   for (const Rank rank : {0U, 1U}) {
@@ -113,14 +113,14 @@ TEST_F(ViewMachineTest, AJobWithoutServersHasNoSlotsAndEndsWithItsWorkers) {
   EXPECT_TRUE(machine_->status().ok());
 }
 
-TEST_F(ViewMachineTest, WhoIsRefusedIsToldWhy) {
+TEST_F(ViewMachineTest, RefusalStatesReason) {
   gather(Sizing::kFixed);
   const auto orders = on(worker_joins());
   ASSERT_NE(only<Refuse>(orders), nullptr);
   EXPECT_EQ(only<Refuse>(orders)->why.cause(), "w:1 asks to be a worker, and all 2 have come");
 }
 
-TEST_F(ViewMachineTest, WhoIsMissingIsNamed) {
+TEST_F(ViewMachineTest, TimeoutNamesMissingMembers) {
   machine_.emplace(config_, now_);
   come(server_joins(1));
   now_ += config_.rendezvous_timeout;
@@ -173,7 +173,7 @@ TEST_F(ViewMachineTest, ASuspicionWaitsForItsCause) {
 }
 
 // A session that has lost its link is hoped for in proportion: 4.5 s of 30.
-TEST_F(ViewMachineTest, WhereADeadNodeIsFoundOutLateACauseIsWaitedForLonger) {
+TEST_F(ViewMachineTest, LongerDeadAfterExtendsWaitForCause) {
   config_.job.dead_after = 30s;
   gather(Sizing::kFixed);
   on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
@@ -184,7 +184,7 @@ TEST_F(ViewMachineTest, WhereADeadNodeIsFoundOutLateACauseIsWaitedForLonger) {
             Code::kServerLost);
 }
 
-TEST_F(ViewMachineTest, OnceBothShowSignsOfLifeNoOtherCauseIsWaitedFor) {
+TEST_F(ViewMachineTest, SignsOfLifeFromBothEndWaitForCause) {
   gather(Sizing::kFixed);
   on(Suspicion{.reporter = workers_[0], .subject = servers_[1], .cause = "reset"});
   on(Alive{servers_[1]});  // That was on its way.
@@ -196,7 +196,7 @@ TEST_F(ViewMachineTest, OnceBothShowSignsOfLifeNoOtherCauseIsWaitedFor) {
   EXPECT_NE(only<EndJob>(on(Tick{})), nullptr);
 }
 
-TEST_F(ViewMachineTest, AnElasticJobGoesOnWithoutWhoIsLost) {
+TEST_F(ViewMachineTest, ElasticJobContinuesWithoutLostWorker) {
   gather(Sizing::kElastic);
   EXPECT_TRUE(on(Disconnected{.node = workers_[0], .cause = "reset", .round = 7}).empty());
   on(EndOfTurn{});
@@ -210,7 +210,7 @@ TEST_F(ViewMachineTest, AnElasticJobGoesOnWithoutWhoIsLost) {
   EXPECT_NE(only<EndJob>(on(Lost{.node = workers_[1]})), nullptr) << "the last one ends it";
 }
 
-TEST_F(ViewMachineTest, TooFewWorkersEndTheJobUnlessTheOthersHaveFinished) {
+TEST_F(ViewMachineTest, TooFewWorkersEndJobUnlessOthersFinished) {
   config_.job.min_workers = 2;
   gather(Sizing::kWorkers);
   EXPECT_EQ(only<EndJob>(on(Lost{.node = workers_[1], .cause = "reset"}))->why.cause(),
@@ -224,7 +224,7 @@ TEST_F(ViewMachineTest, TooFewWorkersEndTheJobUnlessTheOthersHaveFinished) {
   EXPECT_NE(only<DismissMembers>(last), nullptr) << "who has finished counts";
 }
 
-TEST_F(ViewMachineTest, AnElasticJobNamesWhoIsLost) {
+TEST_F(ViewMachineTest, ElasticJobNamesLostWorker) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   on(Lost{.node = workers_[0], .cause = "silent"});
@@ -236,7 +236,7 @@ TEST_F(ViewMachineTest, AnElasticJobNamesWhoIsLost) {
   EXPECT_EQ(news->lost[0].cause, "silent");
 }
 
-TEST_F(ViewMachineTest, WhoComesBeforeItsPlaceIsFreeMayComeAgain) {
+TEST_F(ViewMachineTest, DefersJoinUntilPlaceIsFree) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   const std::vector<ViewOrder> orders = on(Join{.role = Role::kWorker, .host = "w:9"});
@@ -250,7 +250,7 @@ TEST_F(ViewMachineTest, WhoComesBeforeItsPlaceIsFreeMayComeAgain) {
   EXPECT_NE(only<Refuse>(on(Join{.role = Role::kServer, .host = "s:9"})), nullptr);
 }
 
-TEST_F(ViewMachineTest, WhoComesAgainHasItsNumber) {
+TEST_F(ViewMachineTest, RejoiningWorkerKeepsItsNumber) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   const NodeId first = workers_[0];
@@ -267,7 +267,7 @@ TEST_F(ViewMachineTest, WhoComesAgainHasItsNumber) {
   EXPECT_TRUE(view().find(admitted->member.node)->joining);
 }
 
-TEST_F(ViewMachineTest, WhoComesAgainFromElsewhereIsANewWorker) {
+TEST_F(ViewMachineTest, InvalidFormerIdMakesNewWorker) {
   config_.job.min_workers = 1;
   gather(Sizing::kWorkers);
   on(Lost{.node = workers_[0], .cause = "silent"});
@@ -293,7 +293,7 @@ TEST_F(ViewMachineTest, ALinkThatBrokeCostsAnElasticJobItsWorker) {
   EXPECT_NE(view().find(workers_[0]), nullptr);
 }
 
-TEST_F(ViewMachineTest, ANewcomerContributesFromARoundThatNobodyHasBegun) {
+TEST_F(ViewMachineTest, NewcomerContributesFromUnstartedRound) {
   gather(Sizing::kElastic);
   Join join = worker_joins();
   join.round = 12;
@@ -305,7 +305,7 @@ TEST_F(ViewMachineTest, ANewcomerContributesFromARoundThatNobodyHasBegun) {
   EXPECT_EQ(view().fence, 1U);
 }
 
-TEST_F(ViewMachineTest, AServerWithTensorsEndsTheJobAndOneWithoutDoesNot) {
+TEST_F(ViewMachineTest, OnlyServerWithTensorsEndsJobOnLoss) {
   gather(Sizing::kElastic);
   on(tensor(1));
   const NodeId used = view().slots.owner(0);
@@ -330,7 +330,7 @@ TEST_F(ViewMachineTest, SlotsThatMovedAreFenced) {
   }
 }
 
-TEST_F(ViewMachineTest, WhoHasToGoContributesNoMoreAndIsLostAtItsDeadline) {
+TEST_F(ViewMachineTest, DrainedWorkerStopsThenIsLostAtDeadline) {
   gather(Sizing::kElastic);
   on(DrainNotice{.node = workers_[0], .deadline = now_ + 5s, .round = 4});
   on(EndOfTurn{});

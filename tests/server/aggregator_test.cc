@@ -89,7 +89,7 @@ const Floats& contrary(Rank rank) {
   return kShares[rank];
 }
 
-TEST_F(AggregatorTest, DeterministicSumsHaveTheSameBitsForEveryOrderOfArrival) {
+TEST_F(AggregatorTest, DeterministicSumsIgnoreArrivalOrder) {
   std::vector<Rank> order(5);
   std::iota(order.begin(), order.end(), 0);
   Floats wanted{0, 0};
@@ -187,7 +187,7 @@ TEST_F(AggregatorTest, RulesMoveParametersByTheMeanGradient) {
   EXPECT_EQ(held().version, 2U);
 }
 
-TEST_F(AggregatorTest, ABroadcastForgetsWhatARuleRemembers) {
+TEST_F(AggregatorTest, BroadcastResetsOptimizerState) {
   make(1, {.update = {.rule = Rule::kMomentum, .rate = 1, .momentum = 0.5}});
   ASSERT_TRUE(assign(0, {0, 0}).ok());
   ASSERT_TRUE(share(0, Floats{1, 1}).ok());
@@ -382,14 +382,14 @@ TEST_F(CodedPart, BroadcastsAndParametersTravelAsTheyAre) {
   EXPECT_THAT(value(), ElementsAre(1, 0, 2, 4));  // Means of 4 and of 2 were taken away.
 }
 
-TEST_F(CodedPart, AsyncValuesGrowByWhatIsDecoded) {
+TEST_F(CodedPart, AsyncValueAddsDecodedContributions) {
   make_coded("topk,k=1", {.mode = Mode::kAsync});
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 1}).ok());
   ASSERT_TRUE(coded_share(0, {0, 4, 1, 9}).ok());
   EXPECT_THAT(value(), ElementsAre(0, 4, 0, 9));
 }
 
-TEST_F(CodedPart, APushDuringAnOpenBroadcastLeavesTheRootsBytesAlone) {
+TEST_F(CodedPart, PushDuringBroadcastKeepsRootBytes) {
   for (const Mode mode : {Mode::kAsync, Mode::kBounded}) {
     make_coded("topk,k=4", {.mode = mode});
     ASSERT_TRUE(coded_share(1, {1, 1, 1, 1}).ok());
@@ -410,7 +410,7 @@ TEST_F(CodedPart, APushDuringABroadcastIsNotTakenForTheRoots) {
   EXPECT_THAT(value(), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(CodedPart, WhatIsNoShareIsRefusedAndChangesNothing) {
+TEST_F(CodedPart, RefusesMalformedContribution) {
   make_coded("topk,k=1");
   EXPECT_EQ(share(0, {1, 2, 3, 4}).code(), Code::kMismatch);
   EXPECT_THAT(share(0, {1, 2, 3, 4}).cause(), HasSubstr("sent a share as none, wanted topk"));

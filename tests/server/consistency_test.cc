@@ -39,7 +39,7 @@ TEST(EagerRounds, AreRoundsAndAPullAsksForOnesOwn) {
   EXPECT_THAT(rounds.awaited(), ElementsAre(10));
 }
 
-TEST(EagerAsyncRounds, NobodyWaitsForAnybody) {
+TEST(EagerAsyncRounds, PullPassesAfterFirstContribution) {
   Consistency rounds = make(Mode::kEagerAsync, 2);
   EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(0), 10)) << "there is no value yet";
   EXPECT_TRUE(share(rounds, 0));
@@ -62,7 +62,7 @@ TEST(SyncRounds, AreDoneWhenAllHaveCome) {
   EXPECT_THAT(missing_from(rounds), ElementsAre(10, 11, 12));
 }
 
-TEST(SyncRounds, ACompletedRoundSaysWhoseItIs) {
+TEST(SyncRounds, CompletedRoundNamesContributors) {
   Consistency rounds = make(Mode::kSync, 2);
   EXPECT_FALSE(rounds.contribute(11, false).has_value());
   const std::optional<Sources> all = rounds.contribute(10, false);
@@ -122,7 +122,7 @@ TEST(SyncRounds, APullWaitsForTheRoundItNamesAndForAFirstValue) {
   EXPECT_TRUE(rounds.passes(rounds.gate_of_pull(2), 10));
 }
 
-TEST(SyncRounds, WhoHasLeftIsTheAbsentee) {
+TEST(SyncRounds, NamesDepartedWorkerAsAbsentee) {
   Consistency rounds = make(Mode::kSync, 3);
   EXPECT_EQ(rounds.absentee(), std::nullopt);
   share(rounds, 2);
@@ -156,7 +156,7 @@ TEST(BoundedRounds, ABoundOfZeroIsLockstep) {
   EXPECT_TRUE(rounds.passes(rounds.gate_after(false, true), 10));
 }
 
-TEST(BoundedRounds, TheBoundDoesNotWaitForWhoHasLeft) {
+TEST(BoundedRounds, BoundIgnoresDepartedWorkers) {
   Consistency rounds = make(Mode::kBounded, 3, 0);
   share(rounds, 0);
   share(rounds, 1);
@@ -178,7 +178,7 @@ TEST(BoundedRounds, PullsKeepTheBoundToo) {
   EXPECT_FALSE(rounds.passes(rounds.gate_of_pull(1), 10));
 }
 
-TEST(BoundedRounds, WhoIsWaitedForIsTheSlowest) {
+TEST(BoundedRounds, AwaitsSlowestWorkers) {
   Consistency rounds = make(Mode::kBounded, 3, 0);
   share(rounds, 0);
   share(rounds, 2);
@@ -187,7 +187,7 @@ TEST(BoundedRounds, WhoIsWaitedForIsTheSlowest) {
   EXPECT_THAT(rounds.awaited(), ElementsAre(10, 12));
 }
 
-TEST(AsyncRounds, NobodyWaitsForAnybody) {
+TEST(AsyncRounds, GatesNeverWaitForOtherWorkers) {
   Consistency rounds = make(Mode::kAsync, 2);
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(share(rounds, 0));
@@ -245,7 +245,7 @@ TEST(Rounds, HoldForRandomOrders) {
   }
 }
 
-TEST(Rounds, InBoundedModeNobodyWhoKeepsToItsGateRunsAhead) {
+TEST(Rounds, BoundedModeKeepsSpreadWithinBound) {
   sim::Random random(4);
   for (std::uint32_t bound = 0; bound < 4; ++bound) {
     Consistency rounds = make(Mode::kBounded, 3, bound);

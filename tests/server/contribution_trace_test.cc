@@ -9,7 +9,7 @@
 namespace stretto {
 namespace {
 
-TEST(ShareRecord, SaysWhoseShareOfWhichRoundItWasAndWhatCameOfIt) {
+TEST(ShareRecord, DescribesContributionAndItsOutcome) {
   using namespace std::chrono_literals;
   wire::Header header = wire::PushFrame{.key = {3, 2}, .round = 7, .priority = -4}.header();
   header.sender = 11;

@@ -49,7 +49,7 @@ TEST_F(ContributorChangesTest, ALossMayCompleteARound) {
   EXPECT_EQ(appended_.front().from.size(), 2U);
 }
 
-TEST_F(ContributorChangesTest, APartWhoseUpdateIsOnItsWayHearsOfItAfterThat) {
+TEST_F(ContributorChangesTest, AppliesChangeAfterPendingUpdate) {
   share(0, 1);
   share(1, 1);
   std::optional<Update> whole = share(2, 1);

@@ -76,7 +76,7 @@ TEST(RuleState, RulesWithoutMemoryHaveNone) {
   EXPECT_EQ(all_of(store), "");
 }
 
-TEST(RuleState, WhatDoesNotFitIsRefusedAndChangesNothing) {
+TEST(RuleState, RefusesMismatchedState) {
   Store store = make_store(Rule::kMomentum);
   push(store, 0.5F);
   const std::string kept = all_of(store);

@@ -49,13 +49,13 @@ TEST_F(OwnedSlotsTest, AllSayTheSameOfATensor) {
   EXPECT_EQ(slots_.open(2, spec, 4).code(), Code::kMalformed) << "there are four";
 }
 
-TEST_F(OwnedSlotsTest, WhatIsNotOpenHasNoPlace) {
+TEST_F(OwnedSlotsTest, UnopenedPartHasNoPlace) {
   EXPECT_EQ(slots_.place_of({1, 0}, left_).status().code(), Code::kMalformed);
   ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
   EXPECT_EQ(slots_.place_of({1, 1}, left_).status().code(), Code::kMalformed);
 }
 
-TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
+TEST_F(OwnedSlotsTest, LimitCountsOptimizerState) {
   const TensorOptions adam{.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}};
   ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 4, adam), 0).ok());
   ASSERT_TRUE(slots_.place_of({1, 0}, left_).ok());
@@ -65,7 +65,7 @@ TEST_F(OwnedSlotsTest, TheLimitCountsWhatRulesRemember) {
 }
 
 // It may have left before this server has heard so of the scheduler.
-TEST_F(OwnedSlotsTest, NobodyIsMissedInAPartOfAnElasticJobThatIsMadeAfterSomebodyHasLeft) {
+TEST_F(OwnedSlotsTest, ElasticPartMissesNoDepartedWorker) {
   for (const bool elastic : {false, true}) {
     OwnedSlots slots(64, Buffer::allocate);
     const ContributorGroup group = fake::group_of(2);
@@ -108,7 +108,7 @@ TEST_F(OwnedSlotsTest, SharesThatApplyAsTheyComeAreNeverKept) {
   EXPECT_EQ(slots_.bytes(), 8U);
 }
 
-TEST_F(OwnedSlotsTest, ANewPartDoesNotWaitForWhoHasLeft) {
+TEST_F(OwnedSlotsTest, NewPartNamesDepartedWorkerAsAbsentee) {
   left_.insert(11);
   ASSERT_TRUE(slots_.open(1, fake::spec("x", Dtype::kF32, 2), 0).ok());
   EXPECT_EQ(slots_.place_of({1, 0}, left_)->part->collector.rounds().absentee(), 11U);

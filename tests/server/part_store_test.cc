@@ -117,7 +117,7 @@ TEST(Store, OneWithoutAValueIsSavedToo) {
   EXPECT_EQ(saved(second), saved(first));
 }
 
-TEST(Store, WhatIsNotOfItsLayoutIsRefused) {
+TEST(Store, RefusesStateOfOtherLayout) {
   Store store = make_store(layout_of({Mode::kSync, Rule::kSum, {}}));
   apply(store, 1);
   std::vector<std::byte> all = saved(store);
@@ -129,7 +129,7 @@ TEST(Store, WhatIsNotOfItsLayoutIsRefused) {
   EXPECT_EQ(same.load(0, all).code(), Code::kMalformed) << "more than there is";
 }
 
-TEST(Store, BroadcastsForgetWhatIsOwed) {
+TEST(Store, BroadcastClearsOwedError) {
   Store store = make_store(layout_of({Mode::kSync, Rule::kSum, *codec_from("onebit,ef=vanilla")}));
   apply(store, 0.5F);
   const std::uint64_t owing = store.saved_bytes();

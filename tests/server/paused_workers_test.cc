@@ -29,7 +29,7 @@ class SittingOutAlone : public testing::Test {
   PausedWorkers out_{[this](NodeId worker, const control::Wanted&) { asked_.push_back(worker); }};
 };
 
-TEST_F(SittingOutAlone, UntilTheBarrierIsOpenWhoeverSaysSo) {
+TEST_F(SittingOutAlone, WorkerSitsOutUntilBarrierOpens) {
   EXPECT_FALSE(out_.sits(1));
   out_.note(1, sit_out(3));
   EXPECT_TRUE(out_.sits(1));
@@ -56,7 +56,7 @@ TEST_F(SittingOutAlone, ARoundWantsThoseThatItLacks) {
   EXPECT_TRUE(out_.in_vain(rounds, Mode::kBounded).ok());
 }
 
-TEST_F(SittingOutAlone, TheBoundIsInVainOnceWhoSitsOutIsTheSlowest) {
+TEST_F(SittingOutAlone, BoundFailsOncePausedWorkerIsSlowest) {
   Consistency rounds({.mode = Mode::kBounded, .bound = 1}, fake::group_of(2));
   rounds.contribute(11, false);
   out_.note(11, sit_out(1));
@@ -103,7 +103,7 @@ TEST_F(PausedWorkersTest, IsAskedForTheRoundsThatAreOpenAlready) {
   EXPECT_TRUE(control::is<control::Wanted>(second_.control()));
 }
 
-TEST_F(PausedWorkersTest, IsAskedNoMoreOnceSomebodySaysThatItIsOver) {
+TEST_F(PausedWorkersTest, StopsAskingOncePauseIsReportedOver) {
   begin();
   open();
   say_sit_out(second_, 1);

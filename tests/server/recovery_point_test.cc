@@ -16,14 +16,14 @@ RecoveryReport has(std::uint64_t round) {
 
 const Contributors kGroup({{10, 0}, {11, 1}, {12, 2}});
 
-TEST(Recovery, NobodyHasSeenARoundEnd) {
+TEST(Recovery, NoFinishedRoundNeedsNoHolder) {
   const RecoveryPoint made = resumption_of({{10, {}}, {11, {}}}, 3, kGroup);
   EXPECT_TRUE(made.why.ok());
   EXPECT_EQ(made.finished, 0U);
   EXPECT_EQ(made.holder, 0U) << "there is no value that anybody could have";
 }
 
-TEST(Recovery, TheLastValueComesFromThoseWhoHaveIt) {
+TEST(Recovery, AlternatesHoldersOfLastValue) {
   std::set<NodeId> holders;
   for (const std::uint32_t turn : {0U, 1U, 2U, 3U}) {
     const RecoveryPoint made =
@@ -51,7 +51,7 @@ TEST(Recovery, AnOlderValueIsNoneOfTheLastRound) {
   EXPECT_THAT(made.why.cause(), HasSubstr("nobody has asked for the value of round 5"));
 }
 
-TEST(Recovery, WhatIsOwedIsLostOnlyIfNobodyHasTheRound) {
+TEST(Recovery, OwedContributionIsLostIfRoundIsUnknown) {
   const RecoveryReport owed{.finished = 4, .round = 4, .version = 4, .owed = true};
   EXPECT_TRUE(resumption_of({{10, has(5)}, {11, owed}}, 0, kGroup).why.ok());
   const RecoveryPoint made = resumption_of({{10, has(4)}, {11, owed}}, 0, kGroup);
@@ -59,7 +59,7 @@ TEST(Recovery, WhatIsOwedIsLostOnlyIfNobodyHasTheRound) {
   EXPECT_THAT(made.why.cause(), HasSubstr("what worker 1 contributed to round 5"));
 }
 
-TEST(Recovery, NobodyCanBeTwoRoundsBehind) {
+TEST(Recovery, RejectsWorkerTwoRoundsBehind) {
   EXPECT_THAT(resumption_of({{10, has(5)}, {11, has(3)}}, 0, kGroup).why.cause(),
               HasSubstr("worker 1 has seen 3 rounds end and another one 5"));
 }

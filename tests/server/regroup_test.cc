@@ -42,7 +42,7 @@ class RegroupTest : public PartFixture {
   }
 };
 
-TEST_F(RegroupTest, TheOpenRoundIsMadeAgainWithoutWhoIsGone) {
+TEST_F(RegroupTest, RemakesOpenRoundWithoutLostWorker) {
   make_kept(3);
   ASSERT_TRUE(share(0, {1, 1}).ok());
   ASSERT_TRUE(share(1, {10, 10}).ok());
@@ -53,7 +53,7 @@ TEST_F(RegroupTest, TheOpenRoundIsMadeAgainWithoutWhoIsGone) {
   EXPECT_THAT(held().from.nodes(), ElementsAre(11, 12));
 }
 
-TEST_F(RegroupTest, ASumThatHasOneWhoIsGoneIsNotTakenApart) {
+TEST_F(RegroupTest, RefusesToSplitSumOfLostWorker) {
   make_kept(4);
   ASSERT_TRUE(sum_of({0, 1}, 1, {1, 1}).ok());
   ASSERT_TRUE(share(2, {10, 10}).ok());
@@ -72,7 +72,7 @@ TEST_F(RegroupTest, ASumGoesWithAllItsMakersAndStaysIfTheyDo) {
   EXPECT_EQ(held().contributors, 3U);
 }
 
-TEST_F(RegroupTest, WhoListensIsNoContributorWhoeverIsLost) {
+TEST_F(RegroupTest, ListenerNeverCountsAsContributor) {
   const auto listen = [&](Rank rank) {
     return contribute({.worker = fake::node_of(rank),
                        .round = next(rank),
@@ -96,7 +96,7 @@ TEST_F(RegroupTest, WhoListensIsNoContributorWhoeverIsLost) {
   EXPECT_EQ(held().contributors, 0U);
 }
 
-TEST_F(RegroupTest, WhoLeavesInOrderStaysInTheRoundThatItHasContributedTo) {
+TEST_F(RegroupTest, LeavingWorkerStaysInItsRound) {
   make_kept(4);
   ASSERT_TRUE(share(0, {1, 1}).ok());
   ASSERT_TRUE(regroup({1, 2}).ok()) << "worker 3 leaves, too, and has not contributed";
@@ -108,7 +108,7 @@ TEST_F(RegroupTest, WhoLeavesInOrderStaysInTheRoundThatItHasContributedTo) {
   EXPECT_THAT(value(), ElementsAre(5, 5));
 }
 
-TEST_F(RegroupTest, ARoundThatOnlyLackedWhoIsGoneIsDone) {
+TEST_F(RegroupTest, DepartureCompletesRoundMissingOnlyLeavers) {
   make_kept(3);
   ASSERT_TRUE(share(2, {100, 100}).ok());
   part_->waiting.add({.worker = 12, .gate = gate_, .since = {}});
@@ -119,7 +119,7 @@ TEST_F(RegroupTest, ARoundThatOnlyLackedWhoIsGoneIsDone) {
   EXPECT_EQ(held().version, 2U);
 }
 
-TEST_F(RegroupTest, WhoIsGoneIsToldNothing) {
+TEST_F(RegroupTest, LostWaiterIsNotAnswered) {
   make_kept(2);
   ASSERT_TRUE(share(0, {1, 1}).ok());
   part_->waiting.add({.worker = 10, .gate = gate_, .since = {}});
@@ -131,7 +131,7 @@ TEST_F(RegroupTest, WhoIsGoneIsToldNothing) {
   EXPECT_EQ(ready[0].worker, 11U);
 }
 
-TEST_F(RegroupTest, MeansAreOverThoseWhoMadeThem) {
+TEST_F(RegroupTest, MeanCoversOnlyItsContributors) {
   make_kept(3, {.update = {.rule = Rule::kMean}});
   ASSERT_TRUE(share(0, {2, 2}).ok());
   ASSERT_TRUE(share(1, {4, 4}).ok());
@@ -159,7 +159,7 @@ TEST_F(RegroupTest, ANewcomerIsWaitedForFromItsRoundOn) {
   EXPECT_THAT(held().from.nodes(), ElementsAre(10, 15));
 }
 
-TEST_F(RegroupTest, WhatWasToComeIsReplaced) {
+TEST_F(RegroupTest, LaterRegroupReplacesPendingChange) {
   make_kept(2);
   ASSERT_TRUE(regroup({0, 1, 2}, 5).ok());
   ASSERT_TRUE(regroup({0}).ok()) << "worker 1 is lost, and the newcomer too";
@@ -167,7 +167,7 @@ TEST_F(RegroupTest, WhatWasToComeIsReplaced) {
   EXPECT_EQ(held().version, 6U);
 }
 
-TEST_F(RegroupTest, ChangesThatAreToComeComeInTheirOrderWithoutWhoIsGone) {
+TEST_F(RegroupTest, PendingChangesKeepOrderWithoutLostWorker) {
   make_kept(2);
   ASSERT_TRUE(regroup({0, 1, 2}, 2).ok());
   ASSERT_TRUE(regroup({0, 1, 2, 3}, 3).ok());
@@ -194,7 +194,7 @@ TEST_F(RegroupTest, WithoutItsSharesTheOpenRoundCannotBeMadeAgain) {
   }
 }
 
-TEST_F(RegroupTest, WhoeverStaysIsAddedInTheOrderOfRanks) {
+TEST_F(RegroupTest, RemainingWorkersAreSummedInRankOrder) {
   make(3, {.deterministic = true});
   ASSERT_TRUE(share(0, {1e8F, 1}).ok());
   ASSERT_TRUE(share(2, {1, 1}).ok());
@@ -216,7 +216,7 @@ TEST_F(RegroupTest, ABroadcastGoesOnWithoutAReceiver) {
   }
 }
 
-TEST_F(RegroupTest, ABroadcastThatHasLostItsRootMakesNothingOnceAllHaveCome) {
+TEST_F(RegroupTest, BroadcastWithLostRootMakesNoValue) {
   make_kept(4);
   ASSERT_TRUE(attend(1, 0).ok());
   ASSERT_TRUE(regroup({1, 2, 3}, 0, {fake::node_of(0)}).ok());
@@ -234,7 +234,7 @@ TEST_F(RegroupTest, ABroadcastThatHasLostItsRootMakesNothingOnceAllHaveCome) {
   EXPECT_EQ(held().version, 1U);
 }
 
-TEST_F(RegroupTest, ABroadcastWhoseLostRootHasGivenItsBytesIsMadeOrNot) {
+TEST_F(RegroupTest, LostRootBytesCountOnlyIfOthersAttended) {
   make_kept(3);
   ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
   ASSERT_TRUE(attend(1, 0).ok());
@@ -247,7 +247,7 @@ TEST_F(RegroupTest, ABroadcastWhoseLostRootHasGivenItsBytesIsMadeOrNot) {
   EXPECT_THAT(value(), ElementsAre(5, 6));
 }
 
-TEST_F(RegroupTest, ABroadcastOfTwoRootsByDifferentRanksMakesNothing) {
+TEST_F(RegroupTest, RootsOfDifferentRanksMakeNoValue) {
   make_kept(3);
   ASSERT_TRUE(assign(0, std::vector<float>{3, 4}).ok());
   ASSERT_TRUE(attend(1, 0).ok());
@@ -269,7 +269,7 @@ TEST_F(RegroupTest, ABroadcastIsDoneForNothingAsItsRootGoesLast) {
   EXPECT_THAT(value(), ElementsAre(9, 9));
 }
 
-TEST_F(RegroupTest, TheBoundWaitsNoMoreForWhoIsGone) {
+TEST_F(RegroupTest, BoundIgnoresDepartedWorker) {
   make_kept(2, {.mode = Mode::kBounded});
   ASSERT_TRUE(share(0, {1, 1}).ok());
   part_->waiting.add({.worker = 10, .gate = gate_, .since = {}});
@@ -293,7 +293,7 @@ TEST_F(RegroupTest, ANewcomerBeginsWhereTheFastestIs) {
 }
 
 /// In any order of joins and losses each value is the sum over its contributors.
-TEST_F(RegroupTest, SumsAreThoseOfTheirContributorsForRandomOrders) {
+TEST_F(RegroupTest, SumsMatchContributorsInRandomOrders) {
   sim::Random random(5);
   for (int job = 0; job < 100; ++job) {
     make_kept(3);

@@ -54,7 +54,7 @@ TEST_F(ServingElasticTest, ARoundThatALossCompletesIsReleasedAsAnyOther) {
   EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(1, 2));
 }
 
-TEST_F(ServingElasticTest, WhoMakesRoundsIsToldOnceForEachChange) {
+TEST_F(ServingElasticTest, SendsGroupOncePerChange) {
   begin_both();
   round_of_both(1);
   EXPECT_TRUE(as<control::LogEntry>(standby_.control()).regrouped.has_value()) << "the first one";
@@ -79,7 +79,7 @@ TEST_F(ServingElasticTest, ALossReachesAPartOnceItsUpdateIsReleased) {
   EXPECT_THAT(entry.regrouped->makers, ElementsAre(second_.node));
 }
 
-TEST_F(ServingElasticTest, ThatABroadcastHasComeToNothingIsToldOnceTheOtherKnowsIt) {
+TEST_F(ServingElasticTest, ReportsEmptyBroadcastAfterStandbyAck) {
   begin_both();
   push(second_, 1, {}, wire::kAssign | wire::kAbsent, 0);
   lose_worker(first_.node);
@@ -137,7 +137,7 @@ TEST_F(StandingByElasticTest, OfABroadcastThatCameToNothingItHasNoValue) {
   EXPECT_EQ(first_.datum().header.kind, wire::Kind::kDone);
 }
 
-TEST_F(StandingByElasticTest, ItGoesByWhatItIsToldAndNotByItsRoster) {
+TEST_F(StandingByElasticTest, StandbyFollowsReplicationNotRoster) {
   begin_both();
   lose_second();
   next_roster();
@@ -152,7 +152,7 @@ TEST_F(StandingByElasticTest, ItGoesByWhatItIsToldAndNotByItsRoster) {
   EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(5, 6));
 }
 
-TEST_F(StandingByElasticTest, WhoIsLostWhenItHasThePlaceMakesNoMoreRounds) {
+TEST_F(StandingByElasticTest, PromotedStandbyDropsLostWorker) {
   begin_both();
   update(1, {11, 22});
   lose_second();
@@ -188,7 +188,7 @@ TEST_F(StandingByElasticTest, ANewcomerThatMadeRoundsGoesOnByItsOwnCount) {
   EXPECT_THAT(floats_of(third.datum().payload.bytes()), ElementsAre(111, 222));
 }
 
-TEST_F(StandingByElasticTest, ANewcomerOfWhichOnlyWorkersKnowIsInOnceOneSaysSo) {
+TEST_F(StandingByElasticTest, WorkerAdmitsNewcomerAtPromotedStandby) {
   begin_both();
   update(1, {11, 22});
   roster_.workers = 3;
@@ -212,7 +212,7 @@ TEST_F(StandingByElasticTest, ANewcomerOfWhichOnlyWorkersKnowIsInOnceOneSaysSo) 
   EXPECT_THAT(floats_of(third.datum().payload.bytes()), ElementsAre(111, 222));
 }
 
-TEST_F(StandingByElasticTest, ANewcomerMaySaySoItselfWhereThoseWhoToldAreLost) {
+TEST_F(StandingByElasticTest, NewcomerAdmitsItselfAtPromotedStandby) {
   begin_both();
   update(1, {11, 22});
   roster_.workers = 3;
@@ -232,7 +232,7 @@ TEST_F(StandingByElasticTest, ANewcomerMaySaySoItselfWhereThoseWhoToldAreLost) {
   EXPECT_THAT(floats_of(first_.datum().payload.bytes()), ElementsAre(111, 222));
 }
 
-TEST_F(StandingByElasticTest, AnUpdateWhoseWorkersContradictThemselvesEndsTheLink) {
+TEST_F(StandingByElasticTest, ContradictoryUpdateEndsLink) {
   begin_both();
   regrouped(1, {1, 2}, {first_.node},
             {{.node = first_.node, .rounds = 1}, {.node = first_.node, .rounds = 1, .number = 1}});

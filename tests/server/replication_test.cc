@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 // ---- the primary
 
-TEST_F(ServingTest, NobodyIsToldOfARoundBeforeTheOtherHasItsSum) {
+TEST_F(ServingTest, ReleasesRoundAfterStandbyAck) {
   begin_both();
   push(first_, 1, {1, 2});
   push(second_, 1, {10, 20});
@@ -29,7 +29,7 @@ TEST_F(ServingTest, NobodyIsToldOfARoundBeforeTheOtherHasItsSum) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(11, 22));
 }
 
-TEST_F(ServingTest, WhatComesForAPartThatWaitsIsAnsweredWithWhatItWaitsFor) {
+TEST_F(ServingTest, RepliesDuringReplicationWaitForAck) {
   begin_both({.mode = Mode::kAsync});
   push(first_, 1, {1, 2}, 0);
   pull(second_, 0);
@@ -43,7 +43,7 @@ TEST_F(ServingTest, WhatComesForAPartThatWaitsIsAnsweredWithWhatItWaitsFor) {
   for (const Sent& answer : answers) EXPECT_EQ(wire::ValueFacts::of(answer.header).version, 1U);
 }
 
-TEST_F(ServingTest, APushIsAcknowledgedOnceTheOtherHasItAndWithItThoseBehindIt) {
+TEST_F(ServingTest, AcksPushAndFollowersAfterStandbyAck) {
   begin_both({.mode = Mode::kAsync});
   open_at(first_, 2, spec("rounds", Dtype::kF32, 2));
   push(first_, 1, {1, 2}, 0);
@@ -69,7 +69,7 @@ TEST_F(ServingTest, APushThatIsRefusedHoldsUpNoOther) {
   EXPECT_EQ(first_.heard_acked, 2U);
 }
 
-TEST_F(ServingTest, WithoutTheOtherItGoesOnAsSoonAsTheSchedulerSaysSo) {
+TEST_F(ServingTest, ContinuesAloneOnceSchedulerDropsStandby) {
   begin_both();
   push(first_, 1, {1, 2});
   push(second_, 1, {10, 20});
@@ -84,7 +84,7 @@ TEST_F(ServingTest, WithoutTheOtherItGoesOnAsSoonAsTheSchedulerSaysSo) {
   EXPECT_THAT(first_.data(), testing::SizeIs(1));
 }
 
-TEST_F(ServingTest, WhoComesLaterGetsAllThatIsThereAndIsReadyThen) {
+TEST_F(ServingTest, LateStandbyReceivesFullState) {
   begin();
   open();
   push(first_, 1, {1, 2});
@@ -130,7 +130,7 @@ TEST_F(ServingTest, StateThatIsSetGoesThereToo) {
   EXPECT_EQ(as<control::PartImage>(standby_.control()).version, 1U);
 }
 
-TEST_F(ServingTest, AnotherSchedulerHearsAgainWhoHasAll) {
+TEST_F(ServingTest, TellsNewSchedulerOfCaughtUpStandby) {
   roster_.settings.scheduler_absence = 10s;
   begin_both();
   EXPECT_EQ(told_to_another(kServer, 3), std::vector<NodeId>{kStandby});
@@ -155,7 +155,7 @@ TEST_F(ServingTest, WhenTheOtherIsLostAllPartsOfASlotGoOn) {
 
 // ---- the standby
 
-TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {
+TEST_F(StandingByTest, ServesNoWorkerBeforePromotion) {
   begin_both();
   open_at(first_, 1, spec("another", Dtype::kF32, 3));
   step();
@@ -165,7 +165,7 @@ TEST_F(StandingByTest, ItServesNobodyUntilItHasThePlace) {
   EXPECT_TRUE(server_.closed());
 }
 
-TEST_F(StandingByTest, AShareThatHasCountedElsewhereIsAnsweredWithItsValue) {
+TEST_F(StandingByTest, RetransmittedContributionGetsItsValue) {
   begin_both();
   update(1, {11, 22});
   EXPECT_EQ(acked(), 1U);
@@ -225,7 +225,7 @@ TEST_F(StandingByTest, AnImageComesInPieces) {
 }
 
 // The primary may be lost together with the scheduler that it told.
-TEST_F(StandingByTest, WhoHasAllSaysSoToAnotherScheduler) {
+TEST_F(StandingByTest, CaughtUpStandbyTellsNewScheduler) {
   roster_.settings.scheduler_absence = 10s;
   begin_both();
   EXPECT_THAT(told_to_another(kStandby, 2), IsEmpty()) << "it has not been told so";

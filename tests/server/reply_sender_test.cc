@@ -45,7 +45,7 @@ class ReplySenderTest : public LinksTest {
   std::array<std::uint64_t, 2> rounds_{};
 };
 
-TEST_F(ReplySenderTest, ThoseWhoseWaitIsOverAreTold) {
+TEST_F(ReplySenderTest, AnswersWaitersOnceRoundCompletes) {
   share(0);
   announce();
   EXPECT_TRUE(first_.data().empty());
@@ -59,7 +59,7 @@ TEST_F(ReplySenderTest, ThoseWhoseWaitIsOverAreTold) {
   EXPECT_TRUE(part_->waiting.empty());
 }
 
-TEST_F(ReplySenderTest, ARoundThatLacksWhoHasLeftFailsForThoseWhoWait) {
+TEST_F(ReplySenderTest, FailsWaitersOfRoundMissingDepartedWorker) {
   share(0);
   part_->collector.rounds().leave(node_of(1));
   announce();
@@ -70,7 +70,7 @@ TEST_F(ReplySenderTest, ARoundThatLacksWhoHasLeftFailsForThoseWhoWait) {
   EXPECT_TRUE(second_.controls().empty());
 }
 
-TEST_F(ReplySenderTest, WhoDisagreesAndThoseWhoWaitHearTheSame) {
+TEST_F(ReplySenderTest, MismatchReachesSenderAndWaiters) {
   share(0);
   const wire::PushFrame about{.key = part_->key, .round = 1};
   announcer_.disagree(second_.link(), about, *part_, {Code::kMismatch, "not alike"});

@@ -19,7 +19,7 @@ TEST(RoundCounts, BeginWithNoRounds) {
   EXPECT_EQ(counts.most(), 0U);
 }
 
-TEST(RoundCounts, WithNobodyLeftTheLeastIsTheMost) {
+TEST(RoundCounts, LeastEqualsMostOnceAllLeave) {
   RoundCounts counts(2);
   counts.advance(0);
   counts.leave(1);
@@ -33,7 +33,7 @@ TEST(RoundCounts, WithNobodyLeftTheLeastIsTheMost) {
   EXPECT_EQ(counts.least(), 2U);
 }
 
-TEST(RoundCounts, AreWhatALookAtEverybodyFinds) {
+TEST(RoundCounts, CountsMatchFullScan) {
   sim::Random random(11);
   for (int job = 0; job < 100; ++job) {
     const auto workers = static_cast<std::uint32_t>(1 + random.below(9));

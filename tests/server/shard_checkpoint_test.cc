@@ -118,7 +118,7 @@ class ShardCheckpointTest : public testing::Test {
   Slots slots_;
 };
 
-TEST_F(ShardCheckpointTest, HoldsWhatWasThereAtTheCut) {
+TEST_F(ShardCheckpointTest, SavesStateAtCut) {
   slots_.contribute(1);
   slots_.contribute(2);
   const auto at_the_cut = slots_.saved();
@@ -136,7 +136,7 @@ TEST_F(ShardCheckpointTest, HoldsWhatWasThereAtTheCut) {
   EXPECT_EQ(others.saved(), slots_.saved()) << "and goes on as that one";
 }
 
-TEST_F(ShardCheckpointTest, WhatHasNoValueIsNotSaved) {
+TEST_F(ShardCheckpointTest, SkipsPartsWithoutValue) {
   ShardCheckpoint checkpoint(work_, folder_, "server-0.0.parts");
   ASSERT_TRUE(checkpoint.begin(cut(), *slots_).ok());
   const control::CheckpointSaved saved = rest_of(checkpoint);
@@ -144,7 +144,7 @@ TEST_F(ShardCheckpointTest, WhatHasNoValueIsNotSaved) {
   EXPECT_EQ(saved.entries, 0U);
 }
 
-TEST(SavedTensors, AreThoseWhoseValuesDependOnMoreThanARound) {
+TEST(SavedTensors, IncludeOnlyStateBeyondOneRound) {
   const auto saved = [](Rule rule, Mode mode, std::optional<CodecSpec> codec = {}) {
     TensorOptions options = by(rule, mode);
     options.codec = codec;

@@ -12,7 +12,7 @@ using testing::Not;
 
 // ---- leaving
 
-TEST_F(ShardTest, ARoundThatLacksWhoHasLeftEndsWithItsName) {
+TEST_F(ShardTest, DepartedWorkerFailsOpenRound) {
   begin();
   open();
   push(first_, 1, {1, 2});
@@ -23,7 +23,7 @@ TEST_F(ShardTest, ARoundThatLacksWhoHasLeftEndsWithItsName) {
   EXPECT_THAT(status.cause(), HasSubstr("tensor 'grads', round 1: worker 1 has left the job"));
 }
 
-TEST_F(ShardTest, ARoundThatBeginsAfterSomebodyLeftEndsAtOnce) {
+TEST_F(ShardTest, RoundAfterDepartureFailsAtOnce) {
   begin();
   worker_leaves(second_, 1);
   open_at(first_, 1, spec("grads", Dtype::kF32, 2));
@@ -31,7 +31,7 @@ TEST_F(ShardTest, ARoundThatBeginsAfterSomebodyLeftEndsAtOnce) {
   EXPECT_EQ(fault_at(first_).code(), Code::kPeerLost);
 }
 
-TEST_F(ShardTest, AShareOfWhoHasLeftStillCounts) {
+TEST_F(ShardTest, DepartedWorkersContributionCounts) {
   begin();
   open();
   push(second_, 1, {1, 2}, 0);
@@ -42,7 +42,7 @@ TEST_F(ShardTest, AShareOfWhoHasLeftStillCounts) {
   EXPECT_TRUE(first_.controls().empty());
 }
 
-TEST_F(ShardTest, TheBoundWaitsNoLongerForWhoHasLeft) {
+TEST_F(ShardTest, BoundStopsWaitingForDepartedWorker) {
   begin();
   open({.mode = Mode::kBounded, .bound = 0});
   push(first_, 1, {1, 2});
@@ -52,7 +52,7 @@ TEST_F(ShardTest, TheBoundWaitsNoLongerForWhoHasLeft) {
   EXPECT_TRUE(first_.controls().empty());
 }
 
-TEST_F(ShardTest, WhoLeftInOrderMayBreakItsLink) {
+TEST_F(ShardTest, BrokenLinkAfterLeaveIsNotReported) {
   begin();
   second_.say(leave());
   second_.break_link();
@@ -168,7 +168,7 @@ TEST_F(ImpatientTest, TheLimitOfAnErrorHolds) {
   EXPECT_EQ(fault_at(first_).code(), Code::kTimeout);
 }
 
-TEST_F(StallTest, NothingIsSaidOfWhatNobodyWaitsFor) {
+TEST_F(StallTest, CompletedRoundReportsNoStall) {
   open();
   push(first_, 1, {1, 2});
   push(second_, 1, {1, 2});
@@ -176,7 +176,7 @@ TEST_F(StallTest, NothingIsSaidOfWhatNobodyWaitsFor) {
   EXPECT_TRUE(first_.controls().empty());
 }
 
-TEST_F(StallTest, InBoundedModeTheSlowestIsNamedAndNotWhoWaits) {
+TEST_F(StallTest, BoundedModeNamesStragglerNotWaiter) {
   open({.mode = Mode::kBounded, .bound = 0});
   push(first_, 1, {1, 2});
   pass(8s);
@@ -210,7 +210,7 @@ Duration held_by(FarEnd& scheduler, Rank rank) {
   return held;
 }
 
-TEST_F(ShardTest, AHeartbeatTellsWhosePushALongWaitLacksUntilItComes) {
+TEST_F(ShardTest, HeartbeatNamesStragglersOfLongWait) {
   begin();
   open();
   scheduler_.controls();
@@ -231,7 +231,7 @@ TEST_F(ShardTest, AHeartbeatTellsWhosePushALongWaitLacksUntilItComes) {
   EXPECT_EQ(std::get<control::Heartbeat>(scheduler_.controls().back()).long_waits.size(), 0U);
 }
 
-TEST_F(ShardTest, ALateWorkerHoldsRoundsThatWaitSideBySideForThatTimeOnce) {
+TEST_F(ShardTest, OverlappingWaitsCountOnceForStraggler) {
   begin();
   open();
   for (FarEnd* worker : {&first_, &second_}) {

@@ -98,7 +98,7 @@ TEST_F(ShardTest, APushBeforeHelloClosesTheLink) {
 
 // ---- rounds
 
-TEST_F(ShardTest, AFinishedRoundIsSentToAllWhoPushedFromOneMemory) {
+TEST_F(ShardTest, RoundValueIsSentToAllFromOneBuffer) {
   wire_.lend = true;
   begin();
   open();
@@ -142,7 +142,7 @@ TEST_F(ShardTest, AValueOnItsWayIsNotTouchedByTheNextRound) {
   EXPECT_THAT(floats_of(slow.payload.bytes()), ElementsAre(2, 2));
 }
 
-TEST_F(ShardTest, APushAloneIsAckedAtOnceAndToldWhenItsRoundIsDone) {
+TEST_F(ShardTest, PushOnlyGetsAckThenRoundCompletion) {
   begin();
   open();
   push(first_, 1, {1, 2}, 0);
@@ -194,7 +194,7 @@ TEST_F(ShardTest, ABroadcastGivesAllTheRootsBytes) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(4, 5));
 }
 
-TEST_F(ShardTest, ABroadcastWhoseRootIsLostIsDoneWithoutAValue) {
+TEST_F(ShardTest, LostRootBroadcastCompletesWithoutValue) {
   roster_.settings.min_workers = 1;
   begin();
   open();
@@ -213,7 +213,7 @@ TEST_F(ShardTest, ABroadcastWhoseRootIsLostIsDoneWithoutAValue) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(4, 5));
 }
 
-TEST_F(ShardTest, AnotherRootIsAMismatchForAllWhoWait) {
+TEST_F(ShardTest, RootMismatchReachesAllWaiters) {
   begin();
   open();
   push(first_, 1, {4, 5}, wire::kWantsValue | wire::kAssign);
@@ -235,7 +235,7 @@ TEST_F(ShardTest, AnotherRootIsAMismatchForAllWhoWait) {
   }
 }
 
-TEST_F(ShardTest, WhoComesToARoundAfterAMismatchIsToldToo) {
+TEST_F(ShardTest, LateContributorHearsOfMismatch) {
   begin();
   open();
   push(first_, 1, {4, 5});
@@ -251,7 +251,7 @@ TEST_F(ShardTest, WhoComesToARoundAfterAMismatchIsToldToo) {
   }
 }
 
-TEST_F(ShardTest, AsyncSharesAreAnsweredWithWhatIsThere) {
+TEST_F(ShardTest, AsyncContributionGetsCurrentValue) {
   begin();
   open({.mode = Mode::kAsync});
   push(first_, 1, {1, 1});
@@ -297,7 +297,7 @@ TEST_F(ShardTest, AProbeIsAnsweredAtOnceWithoutBytes) {
 
 // ---- what it cannot take
 
-TEST_F(ShardTest, AShareOfAnEpochThatIsOverIsRefusedBeforeItsSlotIsAsked) {
+TEST_F(ShardTest, RefusesContributionOfPastEpoch) {
   begin();
   open();
   push(first_, 1, {1, 2});
@@ -315,7 +315,7 @@ TEST_F(ShardTest, AShareOfAnEpochThatIsOverIsRefusedBeforeItsSlotIsAsked) {
   EXPECT_TRUE(first_.controls().empty());
 }
 
-TEST_F(ShardTest, AnUnknownTensorOrPartGetsAFaultAndTheLinkLives) {
+TEST_F(ShardTest, UnknownPartGetsFaultAndKeepsLink) {
   begin();
   first_.send(push_header({77, 0}, 1), bytes_of({1, 2}));
   step();
@@ -332,7 +332,7 @@ TEST_F(ShardTest, AnUnknownTensorOrPartGetsAFaultAndTheLinkLives) {
   EXPECT_EQ(first_.data().size(), 1U);
 }
 
-TEST_F(ShardTest, AWrongDtypeIsToldToAllWhoWaitForThatRound) {
+TEST_F(ShardTest, DtypeMismatchReachesAllWaiters) {
   begin();
   open();
   push(first_, 1, {1, 2});
@@ -345,7 +345,7 @@ TEST_F(ShardTest, AWrongDtypeIsToldToAllWhoWaitForThatRound) {
   }
 }
 
-TEST_F(ShardTest, AWrongSizeIsToldToAllWhoWaitForThatRound) {
+TEST_F(ShardTest, SizeMismatchReachesAllWaiters) {
   begin();
   open();
   push(first_, 1, {1, 2});
@@ -357,7 +357,7 @@ TEST_F(ShardTest, AWrongSizeIsToldToAllWhoWaitForThatRound) {
   }
 }
 
-TEST_F(ShardTest, ASecondDescriptionOfATensorIsAMismatchThatNamesBoth) {
+TEST_F(ShardTest, ConflictingSpecMismatchNamesBoth) {
   begin();
   open();
   open_at(second_, 1, spec("grads", Dtype::kF32, 3));
@@ -411,7 +411,7 @@ TEST_F(ShardTest, ARuleThatCannotBeMadeIsAFaultWithItsReason) {
   EXPECT_EQ(fault_at(first_).code(), Code::kUnsupported);
 }
 
-TEST_F(ShardTest, MoreThanTheMemoryLimitIsRefusedWithNeedAndHave) {
+TEST_F(ShardTest, MemoryLimitRefusalNamesNeedAndUse) {
   config_.memory_limit_bytes = 12;
   begin();
   open();
@@ -431,7 +431,7 @@ TEST_F(ShardTest, MoreThanTheMemoryLimitIsRefusedWithNeedAndHave) {
   EXPECT_EQ(shard_->slots().bytes(), 12U);
 }
 
-TEST_F(ShardTest, TheMemoryLimitCountsWhatRulesRemember) {
+TEST_F(ShardTest, MemoryLimitCountsOptimizerState) {
   config_.memory_limit_bytes = 23;  // Two numbers, and two of Adam's memory for each.
   begin();
   open({.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}});

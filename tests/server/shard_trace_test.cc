@@ -54,7 +54,7 @@ class ShardTraceTest : public ShardTest {
   const TickingClock ticking_{clock_};
 };
 
-TEST_F(ShardTraceTest, ASpanOfASumTellsWhoseShareOfWhatItWas) {
+TEST_F(ShardTraceTest, SumSpanNamesItsContribution) {
   begin();
   for (FarEnd* worker : {&first_, &second_}) {
     open_at(*worker, 9, spec("grads", Dtype::kF32, 2));
@@ -100,7 +100,7 @@ TEST_F(ShardTraceTest, TheShareThatEndsARoundOfARuleIsItsUpdate) {
 }
 
 // An analysis finds by this which contribution a value waited for.
-TEST_F(ShardTraceTest, AValueWaitsToLeaveFromWhenItsLastShareWasSummed) {
+TEST_F(ShardTraceTest, SendWaitBeginsAfterLastSum) {
   shards_clock_ = &ticking_;
   begin();
   constexpr std::size_t kElements = 16 << 10;
@@ -119,7 +119,7 @@ TEST_F(ShardTraceTest, AValueWaitsToLeaveFromWhenItsLastShareWasSummed) {
   }
 }
 
-TEST_F(ShardTraceTest, ATraceThatCannotBeWrittenIsWarnedOfAndTheJobGoesOn) {
+TEST_F(ShardTraceTest, JobContinuesWhenTraceCannotBeWritten) {
   config_.trace.folder = "/dev/null/traces";
   testing::internal::CaptureStderr();
   begin();

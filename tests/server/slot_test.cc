@@ -35,7 +35,7 @@ TEST_F(SlotTest, AShareThatHasCountedIsADuplicate) {
   EXPECT_EQ(slot_->shares(), 1U);
 }
 
-TEST_F(SlotTest, AnotherIncarnationsSharesAreNotThoseOfTheFirst) {
+TEST_F(SlotTest, AdmitsContributionOfOtherIncarnation) {
   make(1, {.mode = Mode::kAsync});
   ASSERT_TRUE(share(0, {1, 2}).ok());
   EXPECT_EQ(slot_->admit(*part_, {10, kKey, 1}, 1), Verdict::kDuplicate);
@@ -58,7 +58,7 @@ TEST_F(SlotTest, SharesOfAnEpochBeforeItWasOwnedHereAreOthers) {
   EXPECT_EQ(slot.number(), 7U);
 }
 
-TEST_F(SlotTest, ASlotThatMovesKnowsWhatHasCountedAndFencesWhatIsOlder) {
+TEST_F(SlotTest, MovedSlotRejectsDuplicatesAndOlderEpochs) {
   make(2);
   ASSERT_TRUE(share(0, {1, 2}).ok());
   slot_->move(4);
@@ -67,7 +67,7 @@ TEST_F(SlotTest, ASlotThatMovesKnowsWhatHasCountedAndFencesWhatIsOlder) {
   EXPECT_EQ(slot_->admit(*part_, {11, kKey, 1}, 4), Verdict::kApply);
 }
 
-TEST_F(SlotTest, NobodyIsToldWhatIsNotReleased) {
+TEST_F(SlotTest, WorkersWaitUntilUpdateIsReleased) {
   make(2);
   const Aggregator::Counted first = count(0, 1, {1, 2});
   EXPECT_FALSE(first.update.has_value());
@@ -104,7 +104,7 @@ TEST_F(SlotTest, UpdatesAreReleasedInTheOrderOfTheirPlaces) {
   EXPECT_TRUE(part_->settled());
 }
 
-TEST_F(SlotTest, CountsItsBytesWithWhatRulesRemember) {
+TEST_F(SlotTest, CountsBytesIncludingRuleState) {
   const TensorSpec plain = fake::spec("x", Dtype::kF32, 4);
   const TensorSpec adam =
       fake::spec("y", Dtype::kF32, 4, {.mode = Mode::kAsync, .update = {.rule = Rule::kAdam}});
@@ -118,7 +118,7 @@ TEST_F(SlotTest, CountsItsBytesWithWhatRulesRemember) {
 
 using SlotDeathTest = SlotTest;
 
-TEST_F(SlotDeathTest, ReleasingWhatHasNoPlaceIsOurOwnBug) {
+TEST_F(SlotDeathTest, DiesOnReleaseOfUnappendedPosition) {
   make(1);
   EXPECT_DEATH(slot_->release(1), "through <= appended");
 }

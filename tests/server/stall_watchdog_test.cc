@@ -42,12 +42,12 @@ class StallWatchdogTest : public testing::Test {
   std::vector<Status> failed_;
 };
 
-TEST_F(StallWatchdogTest, AShortWaitIsNobodysBusiness) {
+TEST_F(StallWatchdogTest, DoesNotReportShortWait) {
   EXPECT_THAT(look_after(900ms).told(), IsEmpty());
   EXPECT_EQ(watch_.next_due(), now_ + 1s);
 }
 
-TEST_F(StallWatchdogTest, ALongOneIsShownWithThoseWhoAreMissing) {
+TEST_F(StallWatchdogTest, ReportsLongWaitWithMissingRanks) {
   const auto told = look_after(2s).told();
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].tensor, "x");
@@ -56,7 +56,7 @@ TEST_F(StallWatchdogTest, ALongOneIsShownWithThoseWhoAreMissing) {
   EXPECT_THAT(failed_, IsEmpty());
 }
 
-TEST_F(StallWatchdogTest, WhoHasWaitedTooLongFailsWithTheNames) {
+TEST_F(StallWatchdogTest, TimeoutFailsWaiterNamingMissingWorkers) {
   look_after(9s);
   ASSERT_THAT(failed_, SizeIs(1));
   EXPECT_EQ(failed_[0].code(), Code::kTimeout);

@@ -27,7 +27,7 @@ TEST(StalledRoundsTest, PartsOfATensorAreOneWait) {
   EXPECT_EQ(told[1].workers, 2U);
 }
 
-TEST(StalledRoundsTest, ShortWaitsAndThoseForNobodyAreNone) {
+TEST(StalledRoundsTest, IgnoresShortWaitsAndWaitsForNoWorker) {
   StalledRounds waits;
   waits.add("a", 1, 999ms, {1});
   waits.add("b", 1, 5s, {});

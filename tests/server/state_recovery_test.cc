@@ -43,7 +43,7 @@ class StateRecoveryTest : public ShardTest {
   }
 };
 
-TEST_F(StateRecoveryTest, ARoundThatNobodyHasIsMadeAgain) {
+TEST_F(StateRecoveryTest, RestartsRoundMissingOnAllWorkers) {
   begin_and_open();
   push(first_, 1, {1, 2});
   EXPECT_EQ(asked(first_).round, 0U);
@@ -56,7 +56,7 @@ TEST_F(StateRecoveryTest, ARoundThatNobodyHasIsMadeAgain) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(11, 22));
 }
 
-TEST_F(StateRecoveryTest, WhoIsBehindHasTheValueOfWhoIsAhead) {
+TEST_F(StateRecoveryTest, WorkerBehindGetsValueFromWorkerAhead) {
   begin_and_open();
   push(first_, 4, {1, 2});   // It has had the value of round 3,
   push(second_, 3, {0, 0});  // for which the other still waits.
@@ -88,7 +88,7 @@ TEST_F(StateRecoveryTest, APullHasTheLastValueToo) {
   EXPECT_THAT(floats_of(second_.datum().payload.bytes()), ElementsAre(30, 31));
 }
 
-TEST_F(StateRecoveryTest, WhoWaitsForTheEndOfARoundOnlyIsToldOfIt) {
+TEST_F(StateRecoveryTest, WorkerOwedDoneGetsDoneWithoutValue) {
   begin_and_open();
   push(first_, 4, {1, 2});
   asked(first_);
@@ -117,7 +117,7 @@ TEST_F(StateRecoveryTest, AWorkerThatComesLaterIsAskedThen) {
   EXPECT_TRUE(control::is<control::Recall>(said[1]));
 }
 
-TEST_F(StateRecoveryTest, WhatNobodyHasAnyMoreIsAnError) {
+TEST_F(StateRecoveryTest, FailsWhenNoWorkerHoldsValue) {
   begin_and_open();
   push(first_, 4, {1, 2});
   asked(first_);
@@ -156,7 +156,7 @@ TEST_F(StateRecoveryTest, RoundsThatMakeNoSenseEndTheirLink) {
   EXPECT_THAT(fault_at(second_, 0).cause(), HasSubstr("of a round that has not ended"));
 }
 
-TEST_F(StateRecoveryTest, WhoDoesNotAnswerIsNamed) {
+TEST_F(StateRecoveryTest, TimeoutNamesUnresponsiveWorker) {
   begin_and_open();
   push(first_, 4, {1, 2});
   asked(first_);
@@ -168,7 +168,7 @@ TEST_F(StateRecoveryTest, WhoDoesNotAnswerIsNamed) {
   EXPECT_THAT(why.cause(), HasSubstr("has not heard within 15 s: worker 1"));
 }
 
-TEST_F(StateRecoveryTest, AWorkerWhoseTensorHasFailedEndsItForAll) {
+TEST_F(StateRecoveryTest, FailedTensorOfWorkerFailsAllWorkers) {
   begin_and_open();
   push(first_, 4, {1, 2});
   asked(first_);
@@ -224,7 +224,7 @@ TEST_F(StateRecoveryTest, TooManyFramesForOnePartEndTheirLink) {
   EXPECT_THAT(fault_at(first_, 0).cause(), HasSubstr("too many frames wait"));
 }
 
-TEST_F(StateRecoveryTest, TheFirstServersAskNobody) {
+TEST_F(StateRecoveryTest, FirstServersDoNotQueryWorkers) {
   roster_.epoch = 1;
   begin();
   open();

@@ -28,7 +28,7 @@ Buffer buffer_of(const std::vector<Number>& numbers) {
 
 class StoreMeans : public PartFixture {};
 
-TEST_F(StoreMeans, AMeanOfSmallIntegersIsRightWhereTheirSumIsBeyondTheirRange) {
+TEST_F(StoreMeans, MeanOfSmallIntegersDoesNotOverflow) {
   make(2, {.update = {.rule = Rule::kMean}}, 2, Dtype::kU8);
   ASSERT_TRUE(share(0, buffer_of<std::uint8_t>({200, 255})).ok());
   ASSERT_TRUE(share(1, buffer_of<std::uint8_t>({200, 254})).ok());
@@ -70,7 +70,7 @@ TEST_F(StoreMeans, ABroadcastOfHalvesIsTheRootsBytes) {
   EXPECT_THAT(as<std::uint16_t>(held().bytes), ElementsAre(0x3c01));
 }
 
-TEST_F(StoreMeans, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
+TEST_F(StoreMeans, AbsentIsZeroInMeanAndSkippedInProduct) {
   const auto share_nothing = [&](Rank rank) {
     return contribute({.worker = fake::node_of(rank), .round = 1, .absent = true, .bytes = {}});
   };
@@ -92,7 +92,7 @@ TEST_F(StoreMeans, AnEmptyShareCountsAsZerosInAMeanAndAsNothingInAProduct) {
   EXPECT_THAT(as<std::int32_t>(held().bytes), ElementsAre(0, 0)) << "nobody gave anything";
 }
 
-TEST_F(StoreMeans, WhoListensCountsForNothing) {
+TEST_F(StoreMeans, ListenersDoNotContribute) {
   const auto listen = [&](Rank rank) {
     return contribute(
         {.worker = fake::node_of(rank), .round = 1, .absent = true, .listens = true, .bytes = {}});

@@ -24,7 +24,7 @@ class SumMemoryTest : public PartFixture {
   }
 };
 
-TEST_F(SumMemoryTest, TheFirstSharesMemoryBecomesTheSumIfItIsOursAlone) {
+TEST_F(SumMemoryTest, ReusesExclusiveFirstBufferForSum) {
   make(2);
   Buffer first = bytes_of({1, 2});
   const std::byte* memory = first.data();
@@ -47,7 +47,7 @@ TEST_F(SumMemoryTest, LentMemoryIsCopiedAndNeverWrittenTo) {
   EXPECT_THAT(users, ElementsAre(100, 100));
 }
 
-TEST_F(SumMemoryTest, KeptSharesThatAreLentToLastStayWhereTheyAreUntilAllHaveCome) {
+TEST_F(SumMemoryTest, KeepsLastingLoansInPlaceUntilRoundEnds) {
   for (const Aggregator::Shares shares : {Aggregator::Shares::kKept, Aggregator::Shares::kAdded}) {
     for (const Rule rule : {Rule::kSum, Rule::kMax}) {
       make_with(rule, shares);
@@ -94,7 +94,7 @@ TEST_F(SumMemoryTest, WritableMemoryThatOthersHoldIsCopied) {
   EXPECT_THAT(value(), ElementsAre(11, 22));
 }
 
-TEST_F(SumMemoryTest, HeldSharesOfTheDeterministicModeAreNotTheUsersMemory) {
+TEST_F(SumMemoryTest, DeterministicModeCopiesBorrowedMemory) {
   make(2, {.deterministic = true});
   Floats users{1, 2};
   ASSERT_TRUE(share(1, Buffer::borrow(std::as_bytes(std::span(users)), [] {})).ok());

@@ -20,7 +20,7 @@ std::vector<NodeId> workers_of(const std::vector<Waiter>& waiters) {
   return workers;
 }
 
-TEST(WaitingList, TellsThoseWhoseGateOpensInTheOrderInWhichTheyCame) {
+TEST(WaitingList, ReleasesOpenGatesInArrivalOrder) {
   Consistency rounds({.mode = Mode::kSync}, fake::group_of(2));
   WaitingList list;
   for (const NodeId worker : {11U, 10U}) {
@@ -40,7 +40,7 @@ TEST(WaitingList, TellsThoseWhoseGateOpensInTheOrderInWhichTheyCame) {
 }
 
 /// After each call, only requests with closed gates remain.
-TEST(WaitingList, NobodyWaitsWhoseGateIsOpen) {
+TEST(WaitingList, NoWorkerWaitsAtOpenGate) {
   sim::Random random(12);
   for (const Mode mode : {Mode::kSync, Mode::kBounded, Mode::kAsync}) {
     for (int job = 0; job < 100; ++job) {

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(LinksTest, WhoeverCallsIsAnsweredOnceThereIsARoster) {
+TEST_F(LinksTest, AnswersHelloAfterRosterArrives) {
   call(first_, 0);
   EXPECT_TRUE(first_.controls().empty());
   EXPECT_EQ(links_.find(first_.link()), nullptr);
@@ -36,7 +36,7 @@ TEST_F(LinksTest, OneNodeHasOneLink) {
   EXPECT_EQ(links_.link_of(10), first_.link());
 }
 
-TEST_F(LinksTest, AWorkerWhoseLinkHasEndedMayComeAgain) {
+TEST_F(LinksTest, WorkerReconnectsAfterLinkEnds) {
   begin();
   first_.break_link();
   step();
@@ -56,7 +56,7 @@ TEST_F(LinksTest, ACallerThatHasGoneIsNotAnswered) {
   EXPECT_EQ(links_.link_of(10), 0U);
 }
 
-TEST_F(LinksTest, WhoHasLeftIsToldOfOnce) {
+TEST_F(LinksTest, ReportsDepartureOnce) {
   begin();
   second_.say(leave());
   step();
@@ -69,7 +69,7 @@ TEST_F(LinksTest, WhoHasLeftIsToldOfOnce) {
   EXPECT_TRUE(links_.follow(roster_).empty());
 }
 
-TEST_F(LinksTest, WhoIsLostToAnElasticJobHasNoLinkAndMakesNoRounds) {
+TEST_F(LinksTest, WorkerLostInElasticJobHasNoLinkOrRounds) {
   roster_.settings.min_workers = 1;
   begin();
   roster_.members[0].left = true;

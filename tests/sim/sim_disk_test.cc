@@ -53,7 +53,7 @@ std::set<std::string> found_after(const std::string& path, const DiskOptions& op
   return found;
 }
 
-TEST(SimulatedDisk, ACrashLosesAndTearsWhatWasNotSynced) {
+TEST(SimulatedDisk, CrashLosesAndTearsUnsyncedWrites) {
   const auto overwrite = [](SimDisk& disk) {
     const std::unique_ptr<File> file = created(disk, "a", "aabb");
     ASSERT_TRUE(file->sync().ok());
@@ -104,7 +104,7 @@ TEST(SimulatedDisk, ACrashLosesNamesUntilTheirFolderIsSynced) {
   EXPECT_THAT(found_after("a", {}, removed), UnorderedElementsAre("none", "text"));
 }
 
-TEST(SimulatedDisk, WhatWasSyncedSurvives) {
+TEST(SimulatedDisk, SyncedWritesSurviveCrash) {
   const auto sync_all = [](SimDisk& disk) {
     const std::unique_ptr<File> file = created(disk, "a", "text");
     ASSERT_TRUE(file->write(2, bytes_of("st!")).ok());
@@ -169,7 +169,7 @@ TEST(SimulatedDisk, CallsThatAreCutShortOrInterruptedGoOn) {
 }
 
 // The kernel drops what it could not write: another sync succeeds, and the bytes are lost.
-TEST(SimulatedDisk, AFileWhoseSyncFailedIsNotSyncedAgain) {
+TEST(SimulatedDisk, FileDiesAfterFailedSync) {
   std::set<std::string> found;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     SimDisk disk(seed);
@@ -262,7 +262,7 @@ struct Replacements {
   std::size_t told = 0;  // How many had been tried when one was last said to be there.
 };
 
-TEST(SimulatedDisk, EveryFileThatIsReplacedIsWholeAfterACrash) {
+TEST(SimulatedDisk, EveryReplacedFileIsCompleteAfterCrash) {
   std::set<std::size_t> told;
   const Seeds seeds = seeds_from_environment();
   Replay replay("SimulatedDisk.Every*");

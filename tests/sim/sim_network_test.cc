@@ -82,7 +82,7 @@ std::set<std::size_t> guarded_bytes() {
   return bytes;
 }
 
-TEST(SimNetwork, AFlipInWhatTheWireChecksEndsTheLink) {
+TEST(SimNetwork, BitFlipInGuardedHeaderBytesEndsLink) {
   std::size_t refused = 0;
   const std::set<std::size_t> guarded = guarded_bytes();
   for (std::size_t bit = 0; bit < kHeaderBits; ++bit) {

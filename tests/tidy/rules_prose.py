@@ -24,8 +24,9 @@ def dialect(tree):
         density = 1000 * marks / words
         most = listed.pop(group, MOST_MARKS)
         if density > most:
-            found.append(Offence(LIST, 1, f"{group}: {density:.1f} marks of dialect in 1,000 words, "
-                                          f"wanted at most {most}; tests/tidy/report.py --marks"))
+            text = (f"{group}: {density:.1f} marks in 1,000 words, wanted at most {most}; see "
+                    "tests/tidy/report.py --marks")
+            found.append(Offence(LIST, 1, text))
         elif most > MOST_MARKS and density < most - 1:
             found.append(Offence(LIST, 1, f"DIALECT permits {group} {most} marks, it has "
                                           f"{density:.1f}"))
@@ -40,8 +41,8 @@ def test_names(tree):
         for line, match in file.matches(_TEST):
             name = match.group(1)
             if len(name) > MOST_NAME:
-                found.append(file.offence(line, f"{name} has {len(name)} characters, wanted at most "
-                                                f"{MOST_NAME}"))
+                found.append(file.offence(line, f"{name} has {len(name)} characters, wanted at "
+                                                f"most {MOST_NAME}"))
             if _NO_SUBJECT.search(name):
                 found.append(file.offence(line, f"{name}: name the subject"))
     return found

@@ -144,7 +144,7 @@ TEST_F(AttachedCommands, InspectTakesStripesTogether) {
                                     {"shape", ""}}));
 }
 
-TEST_F(AttachedCommands, WhatWorkersWroteIsRightUntilAStripeLacks) {
+TEST_F(AttachedCommands, RejectsAttachmentMissingStripe) {
   const std::vector all{attachment("model", 100, Held::kAlike, Dtype::kF32, "5x5")};
   write(all, 3);
   EXPECT_EQ(verdict(), "");
@@ -169,7 +169,7 @@ TEST_F(AttachedCommands, WhatWorkersWroteIsRightUntilAStripeLacks) {
 }
 
 // Stripes are cut by bytes, not at the ends of elements.
-TEST_F(AttachedCommands, ElementsThatStripesCutAreExportedWhole) {
+TEST_F(AttachedCommands, ExportsCompleteElementsCutByStripes) {
   for (std::uint32_t workers = 1; workers <= 5; ++workers) {
     const std::vector all{attachment("model", 44, Held::kAlike, Dtype::kF32, "1x11"),
                           attachment("half", 26, Held::kAlike, Dtype::kBf16),
@@ -195,7 +195,7 @@ TEST_F(AttachedCommands, ElementsThatStripesCutAreExportedWhole) {
   }
 }
 
-TEST_F(AttachedCommands, TheRegistrySaysWhatIsAttachedAndWhatIsNotThere) {
+TEST_F(AttachedCommands, RegistryListsAttachmentsAndOmissions) {
   write(std::vector{attachment("model", 24, Held::kAlike, Dtype::kF32, "2x3"),
                     attachment("state", 9, Held::kAlike),
                     attachment("mine", 8, Held::kByEach, Dtype::kF32)},
@@ -254,7 +254,7 @@ TEST_F(AttachedCommands, WithoutTensorsOfServersTheyAreTheExport) {
 }
 
 // Each stripe has more than one chunk of a file, and no chunk ends with an element.
-TEST_F(AttachedCommands, StripesLargerThanAChunkAreExportedWhole) {
+TEST_F(AttachedCommands, ExportsStripesLargerThanChunk) {
   const std::vector all{attachment("a", 1, Held::kAlike, Dtype::kI8),
                         attachment("model", 12'000'002, Held::kAlike, Dtype::kBf16)};
   write(all, 2);

@@ -54,7 +54,7 @@ class AttachedCheckTest : public testing::Test {
   Inventory inventory_ = Inventory::of(manifest_).or_exit();
 };
 
-TEST_F(AttachedCheckTest, StripesInAnyOrderMakeUpTheWhole) {
+TEST_F(AttachedCheckTest, AcceptsStripesInAnyOrder) {
   EXPECT_EQ(refusal({stripe_of(2, 4), stripe_of(0, 13), stripe_of(1, 7)}), "");
   ASSERT_THAT(inventory_.attached(), SizeIs(1));
   EXPECT_EQ(inventory_.attached()[0].bytes(), 24U);
@@ -78,7 +78,7 @@ TEST_F(AttachedCheckTest, StripesThatLackAreNamed) {
               HasSubstr("4 of 9223372036854775808 bytes are"));
 }
 
-TEST_F(AttachedCheckTest, StripesThatHaveMoreThanTheWholeAreRefused) {
+TEST_F(AttachedCheckTest, RejectsStripesExceedingDeclaredSize) {
   EXPECT_EQ(refusal({stripe_of(0, 20), stripe_of(1, 8)}),
             "'m' of all workers has 28 bytes in 2 stripes, and is said to have 24");
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();

@@ -113,13 +113,13 @@ TEST_F(CheckpointCommands, ADamagedOneIsInspectedAndNamed) {
   EXPECT_THAT(lines_[0], HasSubstr(R"("complete":false)"));
 }
 
-TEST_F(CheckpointCommands, WhatGoesIsSaid) {
+TEST_F(CheckpointCommands, PruneReportsRemovedAndKept) {
   for (int i = 0; i < 4; ++i) make_right();
   ASSERT_TRUE(prune(disk_, folder_, 1, say()).ok());
   EXPECT_THAT(lines_, ElementsAre("removed: 1, 2, 3", "kept: 4"));
 }
 
-TEST_F(CheckpointCommands, SoIsWhatWentBeforeAnError) {
+TEST_F(CheckpointCommands, FailedPruneReportsRemovedAndKept) {
   for (int i = 0; i < 4; ++i) make_right();
   disk_.fail(sim::DiskCall::kName, EIO, 4);
   EXPECT_FALSE(prune(disk_, folder_, 1, say()).ok());
@@ -128,7 +128,7 @@ TEST_F(CheckpointCommands, SoIsWhatWentBeforeAnError) {
 }
 
 // Chunks of a file are independent of the positions of values.
-TEST_F(CheckpointCommands, PartsLargerThanAChunkAreExportedWhole) {
+TEST_F(CheckpointCommands, ExportsPartsLargerThanChunk) {
   constexpr std::uint64_t kElements = 3'000'000;
   constexpr std::uint32_t kLarge = 9 << 20;
   std::string value;
@@ -146,7 +146,7 @@ TEST_F(CheckpointCommands, PartsLargerThanAChunkAreExportedWhole) {
 }
 
 // After a failure of any call the export is complete or absent.
-TEST_F(CheckpointCommands, AnExportIsThereWholeOrNotAtAll) {
+TEST_F(CheckpointCommands, ExportIsAtomicUnderDiskFailures) {
   make_right();
   for (const ExportFormat format : {ExportFormat::kSafetensors, ExportFormat::kNpy}) {
     for (const sim::DiskCall call : {sim::DiskCall::kLook, sim::DiskCall::kRead,

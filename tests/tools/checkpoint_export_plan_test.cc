@@ -41,7 +41,7 @@ class ExportPlanTest : public testing::Test {
   std::set<std::size_t> encoded_;
 };
 
-TEST_F(ExportPlanTest, WhatIsSavedIsPlacedAndAligned) {
+TEST_F(ExportPlanTest, PlacesAndAlignsSavedTensors) {
   EXPECT_EQ(add({saved_entry("w", 1), saved_entry("b", 0)}), "");
   EXPECT_EQ(add({saved_entry("w", 0)}), "");
   const ExportPlan plan =
@@ -71,7 +71,7 @@ TEST_F(ExportPlanTest, SoIsOneWithoutSomeValues) {
   EXPECT_THAT(refusal(), HasSubstr("its part 1 has no value yet"));
 }
 
-TEST_F(ExportPlanTest, WhatHasNoValueOrAnEncodedOneIsLeftOut) {
+TEST_F(ExportPlanTest, SkipsTensorsWithoutValueOrEncoded) {
   EXPECT_EQ(add({saved_entry("w", 0, 0), saved_entry("w", 1, 0), saved_entry("b", 0)}), "");
   encoded_ = {1};
   const ExportPlan plan =
@@ -83,7 +83,7 @@ TEST_F(ExportPlanTest, WhatHasNoValueOrAnEncodedOneIsLeftOut) {
   EXPECT_EQ(plan.items[0].name, "e.npy");
 }
 
-TEST_F(ExportPlanTest, WhatIsAttachedIsPlacedBesideTensors) {
+TEST_F(ExportPlanTest, PlacesAttachmentsAfterTensors) {
   const auto stripe = [](const std::string& name, std::uint32_t part, std::uint64_t bytes,
                          std::optional<Dtype> dtype = Dtype::kI64) {
     return SavedEntry{.key = {.kind = Kind::kAttached, .name = name, .part = part},

@@ -41,7 +41,7 @@ TEST(ExportedShape, IsOneDimensionWhereItHasNone) {
   EXPECT_THAT(shape(ones + "x1"), ElementsAre(6)) << "numpy takes no more";
 }
 
-TEST(ExportedShape, FitsWhateverDimensionsItHas) {
+TEST(ExportedShape, FitsAnyDimensionsOfSameElementCount) {
   EXPECT_TRUE(shape_fits("", 6));
   EXPECT_TRUE(shape_fits("2x3", 6));
   EXPECT_TRUE(shape_fits("bool 2x3", 6));
@@ -108,7 +108,7 @@ TEST(SafetensorsHead, IsNotLongerThanReadersTake) {
   EXPECT_THAT(safetensors_head(long_ones, {}).status().cause(), HasSubstr("use --format npy"));
 }
 
-TEST(NpyHead, IsAlignedAndSaysWhatFollows) {
+TEST(NpyHead, HeaderIsAlignedAndDescribesArray) {
   for (const auto& sizes : std::vector<std::vector<std::uint64_t>>{
            {0}, {7}, {3, 7}, std::vector<std::uint64_t>(32, 12345)}) {
     const std::string head = npy_head(Dtype::kF16, sizes);

@@ -21,7 +21,7 @@ using What = ServerJoinStatus::What;
 Result<ServerJoin> wish(const std::vector<std::string>& words) { return servers_wish(words); }
 std::string refusal(const std::vector<std::string>& words) { return wish(words).status().cause(); }
 
-TEST(ServerJoinTest, HowManyAndWhosePlaces) {
+TEST(ServerJoinTest, ParsesServerCountAndPlaces) {
   const Result<ServerJoin> some = wish({"node1:9000", "--servers", "3", "--port=9700"});
   ASSERT_TRUE(some.ok()) << some.status().text();
   EXPECT_EQ(some->scheduler, "node1:9000");
@@ -47,7 +47,7 @@ TEST(ServerJoinTest, AWorkersProgramIsAnotherThing) {
   EXPECT_FALSE(wants({}));
 }
 
-TEST(ServerJoinTest, WhatCannotBeUsedIsNamed) {
+TEST(ServerJoinTest, NamesInvalidOptionOrValue) {
   EXPECT_THAT(refusal({"node1", "--servers", "2"}), HasSubstr("'node1', wanted HOST:PORT"));
   EXPECT_THAT(refusal({"--servers", "2"}), HasSubstr("'--servers', wanted HOST:PORT"));
   EXPECT_THAT(refusal({"node1:9", "--server", "2"}), HasSubstr("'--server' is not understood"));
@@ -85,7 +85,7 @@ TEST_F(VariablesOfGuests, TheJobsSettingsAreTold) {
   EXPECT_FALSE(all->contains("STRETTO_SERVER_PORT"));
 }
 
-TEST_F(VariablesOfGuests, WhatIsSetHereMustNotDiffer) {
+TEST_F(VariablesOfGuests, RejectsConflictingJobVariables) {
   EXPECT_EQ(given({{"STRETTO_SERVERS", "3"}}).status().code(), Code::kMismatch);
   EXPECT_THAT(given({{"STRETTO_CHECKPOINT", "x"}}).status().cause(), HasSubstr("has none"));
   const Result<Variables> own = given({{"STRETTO_TRANSPORT", "tcp"}, {"STRETTO_BIND_HOST", "x"}});
@@ -145,7 +145,7 @@ TEST(ExternalServerTrackerTest, ARefusalIsTheEnd) {
   EXPECT_EQ(servers.status().cause(), "no");
 }
 
-TEST(ExternalServerTrackerTest, OneThatDoesNotGetItsPlaceIsKilledAndTheOthersStay) {
+TEST(ExternalServerTrackerTest, KillsServerGivenUpAndKeepsOthers) {
   ExternalServerTracker servers(2);
   servers.take(starts(4, 0));
   servers.take(starts(5, 1));
@@ -184,7 +184,7 @@ TEST(ExternalServerTrackerTest, AndWhyIfItHasSaidThat) {
   EXPECT_EQ(servers.status().cause(), "server 4 exited with status 69: worker 1 is lost");
 }
 
-TEST(ExternalServerTrackerTest, WhoMustNotBeStartedIsNot) {
+TEST(ExternalServerTrackerTest, RefusalBeforeStartEndsWithItsError) {
   ExternalServerTracker servers(1);
   servers.take(starts(4, 0));
   EXPECT_THAT(servers.refuse(4, {Code::kMismatch, "other"}, false).kills, IsEmpty());
@@ -192,7 +192,7 @@ TEST(ExternalServerTrackerTest, WhoMustNotBeStartedIsNot) {
   EXPECT_EQ(servers.status().code(), Code::kMismatch);
 }
 
-TEST(ExternalServerTrackerTest, TheNextSchedulersRefusalIsThatOfOneAndTheOthersWait) {
+TEST(ExternalServerTrackerTest, NextSchedulerRefusesSingleServer) {
   ExternalServerTracker servers(2, {0, 1});
   servers.take(starts(4, 0));
   servers.take(starts(5, 1));
@@ -209,7 +209,7 @@ TEST(ExternalServerTrackerTest, TheNextSchedulersRefusalIsThatOfOneAndTheOthersW
   EXPECT_THAT(servers.running(), ElementsAre(4, 5));
 }
 
-TEST(ExternalServerTrackerTest, WhatNoSchedulerHasAnsweredIsAskedOfTheNext) {
+TEST(ExternalServerTrackerTest, RepeatsUnansweredRequestsToNextScheduler) {
   ExternalServerTracker servers(2, {3, 1});
   ASSERT_EQ(servers.wishes().size(), 2U);
   EXPECT_EQ(servers.wishes()[0].place, 3U);
@@ -264,7 +264,7 @@ TEST(ExternalServerTrackerTest, OneThatCrashesWhileItIsToEndIsNamed) {
   EXPECT_EQ(servers.status().code(), Code::kServerLost);
 }
 
-TEST(ExternalServerTrackerTest, WhereTheSchedulerIsLostBeforeItAnswersThatIsSaid) {
+TEST(ExternalServerTrackerTest, ReportsSchedulerLostBeforeAnswer) {
   ExternalServerTracker servers(2);
   servers.give_up({Code::kSchedulerLost, "gone"});
   EXPECT_TRUE(servers.over());
@@ -279,7 +279,7 @@ TEST(ExternalServerTrackerTest, OrWhereItIsToEndBeforeThatIsNoFailure) {
   EXPECT_TRUE(servers.over() && servers.status().ok());
 }
 
-TEST(ExternalServerTrackerTest, NobodyIsStartedOnceAllAreToEnd) {
+TEST(ExternalServerTrackerTest, StartsNoServerAfterInterrupt) {
   ExternalServerTracker servers(2);
   servers.take(starts(4, 0));
   servers.interrupt();

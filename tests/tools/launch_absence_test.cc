@@ -7,7 +7,7 @@ namespace {
 
 class LaunchAbsence : public SupervisorFixture {};
 
-TEST_F(LaunchAbsence, WhoEndsBeforeItJoinsIsMissedWhileOthersWait) {
+TEST_F(LaunchAbsence, WorkerEndingBeforeJoinIsLostAfterOthersWait) {
   start_all();
   end({{kSecondWorker, kFine}});
   EXPECT_FALSE(supervisor_.deadline());  // Nobody needs it.
@@ -27,7 +27,7 @@ TEST_F(LaunchAbsence, WhoEndsBeforeItJoinsIsMissedWhileOthersWait) {
             "it had joined the job, and other workers wait for it");
 }
 
-TEST_F(LaunchAbsence, WhoEndsWhileOthersWaitHasTheSameTime) {
+TEST_F(LaunchAbsence, WorkerEndingWhileOthersWaitGetsSameTimeout) {
   start_all();
   gather(JobFormation::kAwaited);
   now_ += 7s;
@@ -36,7 +36,7 @@ TEST_F(LaunchAbsence, WhoEndsWhileOthersWaitHasTheSameTime) {
   EXPECT_EQ(elapsed(), 7s + 5s);
 }
 
-TEST_F(LaunchAbsence, WhoEndsAfterAllHaveComeIsNotMissed) {
+TEST_F(LaunchAbsence, NoTimeoutOnceGatheringIsComplete) {
   start_all();
   gather(JobFormation::kAwaited);
   end({{kSecondWorker, kFine}});
@@ -46,7 +46,7 @@ TEST_F(LaunchAbsence, WhoEndsAfterAllHaveComeIsNotMissed) {
   EXPECT_FALSE(supervisor_.deadline());
 }
 
-TEST_F(LaunchAbsence, WhoGaveUpWaitingMissesNobody) {
+TEST_F(LaunchAbsence, NoTimeoutAfterOthersStopWaiting) {
   start_all();
   end({{kSecondWorker, kFine}});
   gather(JobFormation::kAwaited);
@@ -58,7 +58,7 @@ TEST_F(LaunchAbsence, WhoGaveUpWaitingMissesNobody) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchAbsence, WhatAnEndedWorkerLeftBehindMayJoinForIt) {
+TEST_F(LaunchAbsence, OrphanMayJoinForEndedWorker) {
   start_all();
   gather(JobFormation::kAwaited);
   end({{kSecondWorker, kFine}}, 1);

@@ -117,7 +117,7 @@ TEST_F(LaunchAdmissionListener, AgentRefusesLongFrames) {
             Code::kMalformed);
 }
 
-TEST_F(LaunchAdmissionListener, AgentRefusesWhatFollowsProof) {
+TEST_F(LaunchAdmissionListener, AgentRejectsFramesAfterProof) {
   const AgentFrame start{Kind::kStart, 0, 0, 1, {"/", "/bin/true", "true"}};
   EXPECT_FALSE(admitted_by(encoded({Kind::kProof, 0, 0, 0, {}}) + encoded(start)).ok());
 }

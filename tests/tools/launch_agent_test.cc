@@ -59,7 +59,7 @@ TEST(LaunchFrames, NoiseBeforeTheGreetingIsKeptApart) {
   EXPECT_EQ(chatty.next().status().code(), Code::kMalformed);
 }
 
-TEST(LaunchFrames, WhatIsNoneIsMalformed) {
+TEST(LaunchFrames, RejectsMalformedFrames) {
   const std::string good = encoded({Kind::kReady, 0, 0, 0, {"text"}});
   std::vector<std::string> wrong(4, good);
   wrong[0][4] = 99;                            // Unknown kind.
@@ -179,7 +179,7 @@ TEST_F(LaunchFarHost, OrdersBecomeFramesAndFramesEvents) {
   EXPECT_TRUE(take_events().empty());
 }
 
-TEST_F(LaunchFarHost, AnAgentIsNotBelievedWhatCannotBe) {
+TEST_F(LaunchFarHost, IgnoresImpossibleFramesFromAgent) {
   host_->start(3, {"sh", {"sh"}, {}, {}}, false);
   take_events();
   say({Kind::kEnded, 0, 4, 0, {}});      // Not its own process.
@@ -385,7 +385,7 @@ TEST(LaunchGate, GateListensAtLoopbackThatIsNamed) {
   }
 }
 
-TEST(LaunchGate, NobodyAtHomeIsSaid) {
+TEST(LaunchGate, ReportsUnreachableAddresses) {
   const Status status = knock("127.0.0.1:1,nonsense", SteadyClock()).status();
   EXPECT_EQ(status.code(), Code::kNetwork);
   EXPECT_NE(status.cause().find("127.0.0.1:1 (no connection: Connection refused), nonsense ("),

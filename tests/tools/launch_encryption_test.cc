@@ -49,7 +49,7 @@ TEST(LaunchEncryption, OnlySshCarriesItsSecretToOtherHosts) {
   EXPECT_TRUE(check_encryption({}, Via::kSlurm, false, {}).ok());
 }
 
-TEST(LaunchEncryption, WhatProcessesWouldRefuseIsRefusedBefore) {
+TEST(LaunchEncryption, RejectsSettingsConflictingWithEncryption) {
   const auto cause = [](const Variables& inherited) {
     return std::string(check_encryption(encrypted(), Via::kLocal, true, inherited).cause());
   };

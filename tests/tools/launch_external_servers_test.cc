@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(GuestServers, TheyHaveTheNumbersThatFollowThoseOfTheLauncher) {
+TEST(GuestServers, ExternalServersGetNumbersAfterLaunchers) {
   Plan plan;
   plan.servers = 2;
   EXPECT_THAT(guest_servers(plan), IsEmpty());
@@ -101,14 +101,14 @@ TEST_F(LauncherOfGuests, OneThatIsLostIsReplacedByOneThatIsStartedHere) {
   ends_well();
 }
 
-TEST_F(LauncherOfGuests, OrByTheOneThatHasNeverRunWhereTheOtherStillEnds) {
+TEST_F(LauncherOfGuests, UnstartedServerReplacesLostExternalServer) {
   begin(GoingOn::Sizing::kServersReturn, false);
   supervisor_->on_loss_news(kFirst, false, now_, true);
   EXPECT_EQ(lose(kGuest).restarts, (std::vector<Restart>{{kSecond, kSecond}}));
   supervisor_->on_spawned(kSecond);
 }
 
-TEST_F(LauncherOfGuests, WhoIsToHaveTheirPlaceHasItOnceTheyAreDropped) {
+TEST_F(LauncherOfGuests, MovedServerReplacesDroppedExternalServer) {
   begin(GoingOn::Sizing::kServersReturn, false);
   give_away();
   begin_move(*supervisor_, {.member = kFirst, .instead_of = kGuest});
@@ -156,7 +156,7 @@ TEST_F(LauncherOfGuests, OneThatIsTurnedAwayUsesUpNoRestart) {
   supervisor_->on_spawned(kStandby);
 }
 
-TEST_F(LauncherOfGuests, WhoServesIsNotKilledForOneThatIsLostWhileAnotherEnds) {
+TEST_F(LauncherOfGuests, KeepsPrimaryRunningIfExternalServerIsLost) {
   begin(GoingOn::Sizing::kServersStandBy, true);
   constexpr std::size_t kStandby = 2;
   constexpr std::size_t kOne = 4;
@@ -170,7 +170,7 @@ TEST_F(LauncherOfGuests, WhoServesIsNotKilledForOneThatIsLostWhileAnotherEnds) {
   EXPECT_FALSE(supervisor_->evidence().members[kFirst].awaited);
 }
 
-TEST(GuestServers, NobodyElseHasAStandIn) {
+TEST(GuestServers, OnlyIdleServerOfSamePlaceStandsIn) {
   JobEvidence evidence;
   for (const JobMember& member :
        {JobMember{Role::kScheduler, 0}, JobMember{Role::kServer, 0}, JobMember{Role::kServer, 1},

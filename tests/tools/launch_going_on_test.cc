@@ -76,7 +76,7 @@ TEST_F(LaunchGoingOn, ASchedulerThatEndsSaysNothingMore) {
             "137 ERROR PeerLost role=worker rank=0 peer=- op=run cause=killed by SIGKILL");
 }
 
-TEST_F(LaunchGoingOn, OneThatStandsStillIsKilledWhenItDoesNotComeAgain) {
+TEST_F(LaunchGoingOn, KillsLostWorkerThatDoesNotReconnect) {
   run_all();
   EXPECT_EQ(goes_on_without(kFirstWorker).notes,
             std::vector<std::string>{"worker 0 is lost; the job goes on without it"});
@@ -111,7 +111,7 @@ TEST_F(LaunchGoingOn, OneThatHasComeAgainIsAsOthersAre) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
+TEST_F(LaunchGoingOn, ReconnectedWorkerFailureFailsJob) {
   run_all();
   goes_on_without(kFirstWorker);
   supervisor_.on_loss_news(kFirstWorker, true, now_);
@@ -123,7 +123,7 @@ TEST_F(LaunchGoingOn, WhoHasComeAgainAndFailsIsMissed) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 3);
 }
 
-TEST_F(LaunchGoingOn, AJobMayBeDoneBeforeWhoComesAgainIsIn) {
+TEST_F(LaunchGoingOn, JobSucceedsBeforeReconnectingWorkerIsIn) {
   run_all();
   goes_on_without(kFirstWorker);
   supervisor_.on_loss_news(kFirstWorker, true, now_);
@@ -145,7 +145,7 @@ TEST_F(LaunchGoingOn, AndThatMayBeSeenLater) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchGoingOn, WhoHasEndedDoesNotComeAgain) {
+TEST_F(LaunchGoingOn, EndedWorkerDoesNotReconnect) {
   run_all();
   end({{kFirstWorker, kKilled}});
   goes_on_without(kFirstWorker);

@@ -67,7 +67,7 @@ class HostDrainsTest : public supervised::SupervisorFixture {
        .save = [this] { ++saves_; }}};
 };
 
-TEST_F(HostDrainsTest, AllWhoRunThereAreAskedToGoAndAreWaitedFor) {
+TEST_F(HostDrainsTest, AsksMembersOnHostToLeaveAndAwaitsEnd) {
   run_all();
   ASSERT_TRUE(take(1));
   EXPECT_EQ(done_.orders, to({supervised::kServer, supervised::kFirstWorker}, SIGTERM,
@@ -90,7 +90,7 @@ TEST_F(HostDrainsTest, AllWhoRunThereAreAskedToGoAndAreWaitedFor) {
   EXPECT_FALSE(notices_.deadline());
 }
 
-TEST_F(HostDrainsTest, WhoIsStillThereInTheEndIsKilled) {
+TEST_F(HostDrainsTest, KillsMembersStillOnHostAtTimeout) {
   run_all();
   ASSERT_TRUE(take(1));
   end({{supervised::kFirstWorker, supervised::kFine}});
@@ -117,7 +117,7 @@ TEST_F(HostDrainsTest, OfTwoHostsTheSecondIsJudgedWithoutTheFirst) {
   EXPECT_FALSE(take(2)) << "nobody runs anywhere else";
 }
 
-TEST_F(HostDrainsTest, WhereAllAreToldToEndNobodyIsKilledBefore) {
+TEST_F(HostDrainsTest, JobShutdownCancelsKillOfDrainedMembers) {
   run_all();
   ASSERT_TRUE(take(1));
   supervisor_.on_signal(SIGTERM, now_);
@@ -137,7 +137,7 @@ TEST_F(HostDrainsTest, AskedWorkerGetsNoSecondSigterm) {
   EXPECT_TRUE(supervisor_.evidence().members[supervised::kFirstWorker].told);
 }
 
-TEST_F(HostDrainsTest, WhoHasFinishedIsNotReplaced) {
+TEST_F(HostDrainsTest, FinishedWorkerIsNotReplaced) {
   run_all();
   ASSERT_TRUE(take(1));
   end({{supervised::kSecondWorker, supervised::kFine}});
@@ -146,7 +146,7 @@ TEST_F(HostDrainsTest, WhoHasFinishedIsNotReplaced) {
   EXPECT_THAT(done_.restarts, IsEmpty());
 }
 
-TEST_F(HostDrainsTest, AmidAJobThatHasFailedTheHostIsLeftOutOfTheNext) {
+TEST_F(HostDrainsTest, HostDrainedDuringFailureIsLeftOutOfRestart) {
   plan_.checkpoint = "kept";
   plan_.least_workers = 2;
   run_all();
@@ -156,7 +156,7 @@ TEST_F(HostDrainsTest, AmidAJobThatHasFailedTheHostIsLeftOutOfTheNext) {
   EXPECT_THAT(done_.orders, IsEmpty());
 }
 
-TEST_F(HostDrainsTest, AJobThatCannotDoWithoutThemBeginsAgainAfterACheckpoint) {
+TEST_F(HostDrainsTest, JobNeedingMembersRestartsAfterCheckpoint) {
   plan_.least_workers = 2;
   plan_.checkpoint = "kept";
   run_all();

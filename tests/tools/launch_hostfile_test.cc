@@ -62,7 +62,7 @@ TEST(LaunchPlacement, EachOfSeveralHostsHasServer) {
   EXPECT_EQ(plan_with_file({"-H", "a,b", "-n", "1:2", "--replicas=2", "x"}).servers, 2U);
 }
 
-TEST(LaunchPlacement, WhoStandsByIsOnAnotherHost) {
+TEST(LaunchPlacement, PlacesStandbyOnOtherHost) {
   const Placement placement =
       placed(plan_with_file({"-H", "a,b,c", "-s", "4", "--replicas=2", "x"}));
   EXPECT_EQ(placement.site_of, (Sites{0, 1, 2, 3, 1, 2, 3, 1, 2, 1, 2, 3}));
@@ -103,7 +103,7 @@ TEST(LaunchPlacement, ServersAndSchedulerMayHaveHostsOfTheirOwn) {
   EXPECT_EQ(placed(plan).site_of, (Sites{3, 2, 3, 2, 1}));
 }
 
-TEST(LaunchPlacement, TheWayIsChosenByWhatIsAround) {
+TEST(LaunchPlacement, SelectsLaunchMethodByEnvironment) {
   const Variables slurm{{"SLURM_JOB_ID", "7"}};
   EXPECT_EQ(via_of(plan_with_file({"x"}), {}, is_home), Via::kLocal);
   EXPECT_EQ(via_of(plan_with_file({"-H", "localhost:2", "x"}), {}, is_home), Via::kLocal);
@@ -115,7 +115,7 @@ TEST(LaunchPlacement, TheWayIsChosenByWhatIsAround) {
             std::string::npos);
 }
 
-TEST(LaunchPlacement, AnElasticJobBeginsWithAsManyAsThereAreSlotsFor) {
+TEST(LaunchPlacement, ElasticJobStartsWithWorkersThatFitSlots) {
   Plan plan;
   plan.workers = 4;
   EXPECT_EQ(workers_that_fit(plan, 3), 4U) << "a job of fixed size is refused later";
@@ -293,7 +293,7 @@ TEST_F(LaunchMeeting, ASchedulerElsewhereIsFoundThere) {
   EXPECT_EQ(meeting->scheduler_host, "198.51.100.3");
 }
 
-TEST_F(LaunchMeeting, WhoMayBeStartedLaterIsNowhereYet) {
+TEST_F(LaunchMeeting, IgnoresMembersWithoutSite) {
   plan_ = plan_with_file({"-H", "a,b", "x"});
   Placement placement = placed(plan_);
   placement.site_of.resize(placement.site_of.size() + 9, std::numeric_limits<std::size_t>::max());

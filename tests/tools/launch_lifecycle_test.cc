@@ -69,7 +69,7 @@ TEST_F(LaunchLifecycle, AJobThatNeverCameTogetherIsGivenLess) {
   EXPECT_EQ(lifecycle_.deadline(), kStart + limits_.settle);
 }
 
-TEST_F(LaunchLifecycle, WithoutHopeNobodySettles) {
+TEST_F(LaunchLifecycle, StopsAtOnceIfJobNeverFormed) {
   run();
   expect({.failed = true, .hopeless = true}, kStart, Step::kStop, Phase::kStopping);
 }

@@ -25,7 +25,7 @@ class LaunchLines : public testing::Test {
   Lines lines_;
 };
 
-TEST_F(LaunchLines, PiecesBecomeWholeLines) {
+TEST_F(LaunchLines, JoinsPiecesIntoLines) {
   feed("one\ntw");
   feed("o\n\nthr");
   feed("ee");

@@ -48,7 +48,7 @@ class LaunchLocalHost : public testing::Test {
   LocalHost host_{poller_, events_, signals_, clock_};
 };
 
-TEST_F(LaunchLocalHost, WhoHasEndedHoldsNoDescriptor) {
+TEST_F(LaunchLocalHost, EndedProcessHoldsNoDescriptor) {
   const std::size_t before = open_pidfds();
   for (std::size_t member = 0; member < 3; ++member) start(member, "exit 3");
   run_until_ended(3);

@@ -29,7 +29,7 @@ JobEvidence running() {
   return evidence;
 }
 
-TEST(LaunchLosses, AWorkerThatEndedIsAbsentOnceOthersHaveWaitedForIt) {
+TEST(LaunchLosses, EndedWorkerIsAbsentAfterOthersWait) {
   const Limits limits;
   JobEvidence evidence = running();
   LossDetector detector(limits);
@@ -57,7 +57,7 @@ TEST(LaunchLosses, ServersAndThoseThatFailedAreNotAbsent) {
   EXPECT_FALSE(detector.absence_deadline(evidence));
 }
 
-TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
+TEST(LaunchLosses, AbandonedMemberGetsGracePeriod) {
   JobEvidence evidence = running();
   LossDetector detector(Limits{});
   EXPECT_TRUE(detector.abandoned(evidence, kLossesStart).empty());
@@ -73,7 +73,7 @@ TEST(LaunchLosses, WhoIsGivenUpHasAMomentToEndByItself) {
   EXPECT_FALSE(detector.abandonment_deadline());
 }
 
-TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
+TEST(LaunchLosses, EvidenceTracksLiveMembers) {
   JobEvidence evidence = running();
   EXPECT_EQ(evidence.alive_names(), "scheduler, server 0, worker 0, worker 1");
   evidence.record_end(kFirst, kFine, kLossesStart);
@@ -88,7 +88,7 @@ TEST(LaunchLosses, TheRecordKnowsWhoRuns) {
   EXPECT_FALSE(evidence.workers_succeeded());
 }
 
-TEST(LaunchLossesDeathTest, WhoEndedDoesNotEndAgain) {
+TEST(LaunchLossesDeathTest, DiesOnSecondEndOrStartOfEndedMember) {
   JobEvidence evidence = running();
   evidence.record_end(kFirst, kFine, kLossesStart);
   EXPECT_DEATH(evidence.record_end(kFirst, kFine, kLossesStart), "stretto bug");
@@ -110,7 +110,7 @@ TEST(LaunchHeartbeat, SilenceCountsWhileWeAreAwake) {
   EXPECT_EQ(watch.look(kLossesStart + 607s), 1s);
 }
 
-TEST(LaunchOutputCredit, IsGivenInLargePiecesAndNotWhileAStreamIsPaused) {
+TEST(LaunchOutputCredit, GrantsLargePiecesUnlessStreamIsPaused) {
   OutputCredit credit(400);
   credit.take(99);
   EXPECT_EQ(credit.take_due(), 0);

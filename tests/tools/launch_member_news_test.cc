@@ -206,7 +206,7 @@ TEST_F(MemberNewsTest, WorkerOfAwakenedHostIsWatchedAgain) {
   EXPECT_EQ(status(), 0);
 }
 
-TEST_F(MemberNewsTest, HostTakenAwayGoesOnWithNobody) {
+TEST_F(MemberNewsTest, HostTakenAwayGivesNoNotes) {
   run_all();
   const std::vector<std::size_t> there{kFirstWorker};
   const Status why(Code::kInterrupted, "b is taken away");

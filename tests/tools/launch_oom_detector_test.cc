@@ -30,7 +30,7 @@ TEST_F(LaunchMemoryKills, EachThatIsCountedExplainsOne) {
   EXPECT_FALSE(kills.explain_one(now_));
 }
 
-TEST_F(LaunchMemoryKills, WhatWasCountedLongBeforeIsNone) {
+TEST_F(LaunchMemoryKills, IgnoresKillsCountedLongBefore) {
   counts(5);
   OomDetector kills(path_);
   counts(6);
@@ -41,7 +41,7 @@ TEST_F(LaunchMemoryKills, WhatWasCountedLongBeforeIsNone) {
   EXPECT_TRUE(kills.explain_one(now_));
 }
 
-TEST_F(LaunchMemoryKills, OfSeveralAtOnceEachIsExplainedThoughOthersBeginAndEndMeanwhile) {
+TEST_F(LaunchMemoryKills, ExplainsEachOfSimultaneousKills) {
   counts(5);
   OomDetector kills(path_);
   counts(7);

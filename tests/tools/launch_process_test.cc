@@ -96,7 +96,7 @@ TEST_F(LaunchProcess, AScriptWithoutAnInterpreterRuns) {
   EXPECT_EQ(run({worker}).output, "[worker 0] ran\n");
 }
 
-TEST_F(LaunchProcess, EachProcessIsToldWhoItIsAndWhereToMeet) {
+TEST_F(LaunchProcess, PassesRoleAndRendezvousToProcesses) {
   const char* show =
       "echo $STRETTO_ROLE $STRETTO_RANK $STRETTO_WORLD_SIZE $STRETTO_SERVERS $STRETTO_SCHEDULER "
       "$DMLC_PS_ROOT_PORT $STRETTO_RENDEZVOUS_TIMEOUT_S $EXTRA; "
@@ -117,7 +117,7 @@ TEST_F(LaunchProcess, EachProcessIsToldWhoItIsAndWhereToMeet) {
   EXPECT_EQ(tokens.front().size(), 32u);
 }
 
-TEST_F(LaunchProcess, LogsHoldWhatEachProcessSaid) {
+TEST_F(LaunchProcess, LogFilesHoldProcessOutput) {
   const std::string worker = script("worker", "echo out $RANK; echo err $RANK >&2");
   const std::string logs = folder_ / "deep" / "logs";
   EXPECT_EQ(run({"-n", "2", "--log-dir", logs, worker}).status, 0);
@@ -237,7 +237,7 @@ TEST_F(LaunchProcess, ServersThatStayAreEndedAfterTheWork) {
   EXPECT_TRUE(gone(remembered()[0]));
 }
 
-TEST_F(LaunchProcess, ServersThatNobodyCameToAreEndedSoon) {
+TEST_F(LaunchProcess, EndsServersSoonIfNoJobBegan) {
   script("stretto-scheduler", "remember; echo 127.0.0.1:45678 >&3; exec sleep 1000");
   const Outcome outcome = run({"--drain", "1000", script("worker", "exit 0")});
   EXPECT_EQ(outcome.status, 0);
@@ -277,7 +277,7 @@ TEST_F(LaunchProcess, SigtermIsNotForTheChildrenOfAWorker) {
   EXPECT_EQ(file("notes"), "worker\n");
 }
 
-TEST_F(LaunchProcess, WhatAWrapperRunsIsToldToo) {
+TEST_F(LaunchProcess, SignalReachesProcessInsideWrapper) {
   script("inner", "nap; trap 'note told; exit 0' TERM; tell up; forever");
   start({script("wrapper", "$HERE/inner; true")});
   ASSERT_EQ(told(), "up");
@@ -288,7 +288,7 @@ TEST_F(LaunchProcess, WhatAWrapperRunsIsToldToo) {
   EXPECT_EQ(outcome.last_error().substr(0, 43), "ERROR Interrupted role=worker rank=0 peer=-");
 }
 
-TEST_F(LaunchProcess, SigintReachesWholeGroups) {
+TEST_F(LaunchProcess, SigintReachesProcessGroup) {
   start({script("worker", "trap 'note int; exit 7' INT; (tell up; exec sleep 1000)")});
   ASSERT_EQ(told(), "up");
   ::kill(launcher_, SIGINT);
@@ -306,7 +306,7 @@ TEST_F(LaunchProcess, OrphansEndWithTheJob) {
   EXPECT_TRUE(gone(remembered()[0]));
 }
 
-TEST_F(LaunchProcess, AKilledLauncherLeavesNobody) {
+TEST_F(LaunchProcess, KilledLauncherLeavesNoProcess) {
   script("stretto-scheduler", std::string("echo 127.0.0.1:45678 >&3; ") + kStay);
   script("stretto-server", kStay);
   start({"-n", "2", script("worker", kStay)});
@@ -338,7 +338,7 @@ TEST_F(LaunchProcess, AReaderThatStopsHidesNoFailure) {
 }
 
 // A batch system that stops the job does not wait for a reader that never reads.
-TEST_F(LaunchProcess, SigtermEndsALauncherThatNobodyReads) {
+TEST_F(LaunchProcess, SigtermEndsLauncherWithUnreadOutput) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const Descriptor reader(ends[0]);
@@ -382,7 +382,7 @@ TEST_F(LaunchProcess, ASchedulerThatFailsIsNamed) {
   EXPECT_EQ(file("notes"), "");
 }
 
-TEST_F(LaunchProcess, WhatCannotBeExecutedIsNamed) {
+TEST_F(LaunchProcess, NamesProgramThatCannotExecute) {
   Outcome outcome = run({"no-such-program"});
   EXPECT_EQ(outcome.status, 127);
   EXPECT_EQ(outcome.errors,

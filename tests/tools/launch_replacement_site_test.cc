@@ -57,7 +57,7 @@ TEST_F(NewSiteTest, AHostIsFoundByItsName) {
   EXPECT_FALSE(site_to_move_to("c", 1, sites()).ok());
 }
 
-TEST_F(NewSiteTest, WhoComesForSomebodyRunsWhereThatDid) {
+TEST_F(NewSiteTest, ReplacementRunsOnSameHost) {
   EXPECT_EQ(site_instead_of(1, sites()), 1U);
   EXPECT_EQ(site_instead_of(4, sites()), 2U);
 }
@@ -70,7 +70,7 @@ TEST_F(NewSiteTest, NothingStartsWhereNoOrderArrives) {
   EXPECT_EQ(site_instead_of(4, sites()), 2U) << "the agent there may only be slow";
 }
 
-TEST_F(NewSiteTest, IfThatHostIsLostAServerRunsApartFromTheOtherOfItsPlace) {
+TEST_F(NewSiteTest, ServerOfLostHostRunsApartFromReplica) {
   placement_.site_of = {0, 1, 2, 1, 2, 2, 3};  // b: standby of 0; c: standby of 1.
   lost_ = {1};
   EXPECT_EQ(site_instead_of(1, sites()), 3U);
@@ -80,7 +80,7 @@ TEST_F(NewSiteTest, IfThatHostIsLostAServerRunsApartFromTheOtherOfItsPlace) {
   EXPECT_EQ(site_instead_of(1, sites()), 2U) << "beside it, if there is no other";
 }
 
-TEST_F(NewSiteTest, WhoHasEndedTakesNoRoom) {
+TEST_F(NewSiteTest, EndedMemberTakesNoRoom) {
   placement_.site_of = {0, 1, 2, 1, 3, 3, kNowhere};
   EXPECT_EQ(site_to_move_to("", 1, sites()).or_exit(), 2U) << "as on c";
   ended_ = {5};
@@ -88,7 +88,7 @@ TEST_F(NewSiteTest, WhoHasEndedTakesNoRoom) {
   EXPECT_EQ(site_instead_of(5, sites()), 3U);
 }
 
-TEST_F(NewSiteTest, AWorkerWhoseHostLeavesComesWhereTheFewestAre) {
+TEST_F(NewSiteTest, WorkerOfLostHostMovesToLeastLoaded) {
   lost_ = {1};
   members_.push_back({Role::kWorker, 2});
   placement_.site_of = {0, 1, 2, 1, 2, 2, kNowhere, 3};

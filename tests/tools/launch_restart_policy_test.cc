@@ -109,7 +109,7 @@ TEST_F(LaunchAttempts, WorkersThatWereReplacedCount) {
   EXPECT_FALSE(next().plan);
 }
 
-TEST_F(LaunchAttempts, WhatHasEndedWellOrWasAskedToEndIsOver) {
+TEST_F(LaunchAttempts, DoesNotRestartAfterSuccessOrInterrupt) {
   outcome_.interrupted = true;
   EXPECT_FALSE(next().plan);
   EXPECT_TRUE(next().notes.empty());
@@ -124,13 +124,13 @@ TEST_F(LaunchAttempts, WithoutAFolderThereIsNothingToBeginFrom) {
   EXPECT_FALSE(next().plan);
 }
 
-TEST_F(LaunchAttempts, WhatNeverCameTogetherWouldNotDoSoNow) {
+TEST_F(LaunchAttempts, DoesNotRestartJobThatNeverFormed) {
   outcome_.gathered = false;
   EXPECT_FALSE(next().plan);
   EXPECT_EQ(said(), "the job does not begin again: it has not come together");
 }
 
-TEST_F(LaunchAttempts, WhatHasBegunOnceMayFailToComeTogether) {
+TEST_F(LaunchAttempts, RestartsJobThatDidNotFormAgain) {
   outcome_.first = false;
   outcome_.gathered = false;
   outcome_.saved.reset();
@@ -167,7 +167,7 @@ TEST_F(LaunchAttempts, OlderCheckpointsThatWereNotWantedStayUnwanted) {
             std::string::npos);
 }
 
-TEST_F(LaunchAttempts, APathIsWhereTheJobBeginsUntilItHasACheckpointOfItsOwn) {
+TEST_F(LaunchAttempts, ResumesFromPathUntilOwnCheckpoint) {
   plan_.resume = "old/ckpt-3";
   EXPECT_EQ(next().plan->resume, "auto");
   outcome_.saved.reset();

@@ -268,7 +268,7 @@ const std::vector<Case> kCases = {
      SIGTERM},
 };
 
-TEST(LaunchVerdict, OneVerdictFromWhatWasSaidAndSeen) {
+TEST(LaunchVerdict, DerivesVerdictFromEvidence) {
   for (const Case& one : kCases) {
     EXPECT_EQ(text_of(judge(evidence_of(one))), one.verdict) << one.name;
   }
@@ -281,7 +281,7 @@ TEST(LaunchVerdict, TheOrderInWhichEvidenceComesDoesNotMatter) {
   }
 }
 
-TEST(LaunchVerdict, WhomTheSchedulerHasLostIsGivenUp) {
+TEST(LaunchVerdict, GivesUpMemberLostToScheduler) {
   const auto given = [](const std::vector<Known>& known) {
     return given_up(evidence_of({"", known, ""}));
   };

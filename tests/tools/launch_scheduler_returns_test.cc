@@ -64,7 +64,7 @@ TEST_F(LaunchSchedulerReturns, OneThatSaysNothingIsKilledFirst) {
   end_well();
 }
 
-TEST_F(LaunchSchedulerReturns, AServerThatEndsMeanwhileWaitsForTheNextOnesWord) {
+TEST_F(LaunchSchedulerReturns, ServerEndingMeanwhileAwaitsNextScheduler) {
   run_all();
   const Reaction both = end({{kServer, kKilled}, {kScheduler, kKilled}});
   run_again(both, kScheduler);

@@ -51,7 +51,7 @@ TEST_F(SchedulerSupervisorTest, ElsewhereAndWithoutRestartsItDoesNotComeBack) {
 }
 
 // Each scheduler tells of all, in the order of their moments.
-TEST_F(SchedulerSupervisorTest, ALossIsNewsOnceWhoeverTellsOfIt) {
+TEST_F(SchedulerSupervisorTest, RepeatedLossReportIsNewsOnce) {
   plan_.least_workers = 1;
   SchedulerSupervisor seat(plan_, true, folders());
   EXPECT_NE(seat.restarts_left(), 0U) << "in elastic jobs too";
@@ -110,7 +110,7 @@ TEST_F(SchedulerSupervisorTest, ASchedulerThatHasEndedIsNotMissed) {
   EXPECT_TRUE(seat.deadline());
 }
 
-TEST_F(SchedulerSupervisorTest, ALauncherThatStoodStillMissesNobody) {
+TEST_F(SchedulerSupervisorTest, SuspendedLauncherDoesNotMissScheduler) {
   SchedulerSupervisor seat(plan_, true, folders());
   seat.begin_life(now_);
   seat.begin_watch();
@@ -128,7 +128,7 @@ TEST_F(SchedulerSupervisorTest, TheLastOneIsNotMissed) {
   EXPECT_FALSE(seat.is_missed(now_ + 100s));
 }
 
-TEST_F(SchedulerSupervisorTest, WhoHasEndedAndRunsAgainIsNotAmongTheEnded) {
+TEST_F(SchedulerSupervisorTest, RestartedMemberIsNotAmongEnded) {
   SchedulerSupervisor seat(plan_, true, folders());
   seat.note_end(1);
   seat.note_end(2);

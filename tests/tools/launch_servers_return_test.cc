@@ -47,7 +47,7 @@ TEST_F(LaunchServersReturn, OneThatStandsStillIsKilledFirst) {
             "server 0 was lost to the job and killed; another is started in its place");
 }
 
-TEST_F(LaunchServersReturn, OneThatHasGivenItsPlaceAwayIsNotMissedAndMayHaveItAgain) {
+TEST_F(LaunchServersReturn, DroppedServerIsNotMissedAndMayReturn) {
   run_all();
   EXPECT_THAT(supervisor_.on_loss_news(kServer, false, now_, true).notes,
               testing::ElementsAre("the job goes on without server 0"));
@@ -62,7 +62,7 @@ TEST_F(LaunchServersReturn, OneThatHasGivenItsPlaceAwayIsNotMissedAndMayHaveItAg
   EXPECT_EQ(supervisor_.evidence().members[kServer].returned, 1U);
 }
 
-TEST_F(LaunchServersReturn, OneThatIsToHaveAPlaceAndStandsStillIsKilledSoon) {
+TEST_F(LaunchServersReturn, KillsDroppedServerThatDoesNotEnd) {
   run_all();
   supervisor_.on_loss_news(kServer, false, now_, true);
   const Reaction late = wait();
@@ -138,7 +138,7 @@ TEST_F(LaunchServersReturn, ASchedulerThatEndsSaysNothingMore) {
   EXPECT_FALSE(end({{kScheduler, {false, 69}}}).notes.empty());
 }
 
-TEST_F(LaunchServersReturn, WhoCameTooLateForAJobThatIsDoneHarmsNothing) {
+TEST_F(LaunchServersReturn, LateServerDoesNotFailFinishedJob) {
   run_all();
   end({{kServer, kKilled}});
   is_awaited();
@@ -149,7 +149,7 @@ TEST_F(LaunchServersReturn, WhoCameTooLateForAJobThatIsDoneHarmsNothing) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchServersReturn, NobodyIsRunAgainWhileTheJobIsBeingEnded) {
+TEST_F(LaunchServersReturn, DoesNotRestartServerDuringShutdown) {
   run_all();
   signal(SIGTERM);
   end({{kServer, {true, SIGTERM}}});

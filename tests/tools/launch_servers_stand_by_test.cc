@@ -81,7 +81,7 @@ TEST_F(LaunchServersStandBy, OneThatIsMissedBeforeItsHostIsRunElsewhereToo) {
   end_others();
 }
 
-TEST_F(LaunchServersStandBy, OneThatEndsBeforeItStandsByIsNoLossToTheScheduler) {
+TEST_F(LaunchServersStandBy, JobContinuesIfServerEndsBeforeStandingBy) {
   run_all();
   lose_once();
   end({{kServer, kKilled}});

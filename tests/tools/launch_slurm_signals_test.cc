@@ -21,7 +21,7 @@ class SlurmSignalFilterTest : public testing::Test {
   Time now_{100s};
 };
 
-TEST_F(SlurmSignalFilterTest, WhatSlurmSendsAfterwardsReplacesTheOrder) {
+TEST_F(SlurmSignalFilterTest, LaterSlurmSignalReplacesOrder) {
   EXPECT_FALSE(notices_.may_go(kFirstOrder, now_));
   EXPECT_FALSE(notices_.may_go(kInterrupt, now_));
   notices_.came(SIGTERM, now_ + 10ms);
@@ -29,7 +29,7 @@ TEST_F(SlurmSignalFilterTest, WhatSlurmSendsAfterwardsReplacesTheOrder) {
   EXPECT_EQ(notices_.due(), std::nullopt);
 }
 
-TEST_F(SlurmSignalFilterTest, WhatSlurmHasSentIsNotOrderedAgain) {
+TEST_F(SlurmSignalFilterTest, SuppressesOrderSlurmAlreadySent) {
   notices_.came(SIGTERM, now_);
   EXPECT_FALSE(notices_.may_go(kFirstOrder, now_ + 1s));
   EXPECT_THAT(notices_.take_due(now_ + 5s), IsEmpty());
@@ -47,7 +47,7 @@ TEST_F(SlurmSignalFilterTest, OrdersGoIfSlurmSaysNothing) {
   EXPECT_EQ(notices_.due(), due + 100ms);
 }
 
-TEST_F(SlurmSignalFilterTest, KillingWaitsForNobody) {
+TEST_F(SlurmSignalFilterTest, SigkillIsNotDelayed) {
   notices_.came(SIGKILL, now_);
   EXPECT_TRUE(notices_.may_go({0, SIGKILL, SignalOrder::Scope::kGroup}, now_));
 }

@@ -66,7 +66,7 @@ TEST_F(LaunchReplacing, AReplacementThatHasJoinedMayWorkOnAfterTheJob) {
   ASSERT_TRUE(supervisor_.over());
 }
 
-TEST_F(LaunchReplacing, ForEachThatIsLostOneIsStartedUntilNobodyIsLeft) {
+TEST_F(LaunchReplacing, StartsSparePerLostWorkerUntilNoneIsLeft) {
   run_all();
   end({{kFirstWorker, kKilled}});
   const Reaction first = supervisor_.on_loss_news(kFirstWorker, false, now_);
@@ -258,7 +258,7 @@ TEST_F(LaunchReplacing, EachLossInOneLookGetsItsOwnSpare) {
   EXPECT_EQ(late.restarts, (std::vector<Restart>{{7, 5}, {8, 6}}));
 }
 
-TEST_F(LaunchReplacing, WhoIsNotNeededIsNotMissed) {
+TEST_F(LaunchReplacing, UnusedSparesAreNotMissed) {
   run_all();
   end({{kFirstWorker, kFine}, {kSecondWorker, kFine}});
   end({{kServer, kFine}, {kScheduler, kFine}});

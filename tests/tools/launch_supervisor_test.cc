@@ -39,7 +39,7 @@ TEST_F(LaunchSupervisor, ServersThatStayAreEndedWithAWarning) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
+TEST_F(LaunchSupervisor, EndsServersSoonIfNoJobBegan) {
   start_all();
   end({{kFirstWorker, kFine}});
   end({{kSecondWorker, kFine}});
@@ -55,7 +55,7 @@ TEST_F(LaunchSupervisor, ServersThatNobodyCameToAreNotWaitedFor) {
   EXPECT_EQ(supervisor_.outcome().verdict.exit_status, 0);
 }
 
-TEST_F(LaunchSupervisor, AFailureBeforeTheJobIsTogetherLeavesLittleTime) {
+TEST_F(LaunchSupervisor, FailureBeforeFormationLeavesOneSecond) {
   start_all();
   const Reaction failed = end({{kSecondWorker, kStatus3}});
   ASSERT_EQ(failed.notes.size(), 1u);
@@ -123,7 +123,7 @@ TEST_F(LaunchSupervisor, ThoseThatDoNotSettleAreToldThenKilled) {
             "137 ERROR PeerLost role=worker rank=0 peer=- op=run cause=killed by SIGKILL");
 }
 
-TEST_F(LaunchSupervisor, WhatTheKernelDoesNotEndIsNotWaitedForForEver) {
+TEST_F(LaunchSupervisor, StopsWaitingForUnkillableProcesses) {
   run_all();
   end({{kFirstWorker, kStatus3}});
   wait();
@@ -242,7 +242,7 @@ TEST_F(LaunchSupervisor, ANoticeExplainsWorkersThatDiedOfIt) {
   EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kInterrupted);
 }
 
-TEST_F(LaunchSupervisor, ANoticeDoesNotExplainWhatWasLongBefore) {
+TEST_F(LaunchSupervisor, NoticeDoesNotExplainEarlierFailure) {
   run_all();
   end({{kServer, {false, 1}}});
   now_ += 1s;
@@ -253,7 +253,7 @@ TEST_F(LaunchSupervisor, ANoticeDoesNotExplainWhatWasLongBefore) {
 }
 
 // A wrapper dies of the notice; what it wrapped gets the notice then, and its time to end.
-TEST_F(LaunchSupervisor, WhatAWrapperLeavesIsToldAndWaitedFor) {
+TEST_F(LaunchSupervisor, SignalsAndAwaitsWrapperOrphans) {
   run_all();
   signal(SIGTERM);
   EXPECT_EQ(end({{kFirstWorker, kTerminated}}, 1).orders,
@@ -264,7 +264,7 @@ TEST_F(LaunchSupervisor, WhatAWrapperLeavesIsToldAndWaitedFor) {
   EXPECT_TRUE(supervisor_.over());
 }
 
-TEST_F(LaunchSupervisor, WhatAProgramLeavesByItsOwnDecisionIsNotWaitedFor) {
+TEST_F(LaunchSupervisor, DoesNotAwaitOrphansOfSelfEndedProgram) {
   run_all();
   signal(SIGTERM);
   EXPECT_TRUE(end({{kFirstWorker, kFine}, {kSecondWorker, kStatus3}}, 2).orders.empty());
@@ -341,7 +341,7 @@ TEST_F(LaunchSupervisor, AnInterruptBeforeTheWorkersStartIsNoSuccess) {
   EXPECT_EQ(supervisor_.outcome().verdict.error.code(), Code::kInterrupted);
 }
 
-TEST_F(LaunchSupervisor, WhoIsLostToTheOthersIsKilledAtOnce) {
+TEST_F(LaunchSupervisor, KillsMemberLostToOthersAfterGracePeriod) {
   run_all();
   const std::string cause = "server 0 is lost: nothing heard of it for 5.1 s";
   const ErrorLine statement{Code::kServerLost, "server 0", cause};
@@ -364,7 +364,7 @@ TEST_F(LaunchSupervisor, WhoIsLostToTheOthersIsKilledAtOnce) {
             "s, say scheduler and worker 0");
 }
 
-TEST_F(LaunchSupervisor, OneLineSaysWhoIsLostHowThatIsKnownAndWhatFollows) {
+TEST_F(LaunchSupervisor, NoteNamesLostMemberReporterAndTimeout) {
   run_all();
   supervisor_.on_statement(kScheduler, {Code::kServerLost, "server 0", "nothing heard of it"},
                            now_);
@@ -374,7 +374,7 @@ TEST_F(LaunchSupervisor, OneLineSaysWhoIsLostHowThatIsKnownAndWhatFollows) {
   EXPECT_EQ(wait().notes, std::vector<std::string>{"sent SIGKILL to server 0"});
 }
 
-TEST_F(LaunchSupervisor, WhatIsSaidAfterTheNoticeIsAnAnswerToIt) {
+TEST_F(LaunchSupervisor, StatementAfterSignalCountsAsInterrupt) {
   run_all();
   signal(SIGTERM);
   supervisor_.on_statement(kFirstWorker, {Code::kServerLost, "server 0", "it has gone"}, now_);
@@ -384,7 +384,7 @@ TEST_F(LaunchSupervisor, WhatIsSaidAfterTheNoticeIsAnAnswerToIt) {
   EXPECT_EQ(supervisor_.outcome().verdict.who, (JobMember{Role::kWorker, 0}));
 }
 
-TEST_F(LaunchSupervisor, AHostMayBeSilentForLongerWhileTheWholeJobRuns) {
+TEST_F(LaunchSupervisor, SilenceLimitIsLongerWhileAllMembersRun) {
   run_all();
   EXPECT_EQ(silence_limit(supervisor_.evidence(), Limits()), 20s);
   end({{kFirstWorker, kFine}});

@@ -194,7 +194,7 @@ TEST(LaunchHosts, FilesHaveSlotsCommentsAndBlanks) {
   EXPECT_FALSE(parse_hostfile(std::string_view("a\0b slots=2", 12), "f").ok());
 }
 
-TEST(LaunchHosts, WhatIsNoFileOfHostsIsRefused) {
+TEST(LaunchHosts, RejectsUnreadableHostFile) {
   const auto cause = [](const std::string& path) { return read_file(path).status().cause(); };
   EXPECT_EQ(cause("/nonexistent"), "cannot read '/nonexistent': No such file or directory");
   EXPECT_EQ(cause(testing::TempDir()), "cannot read '" + testing::TempDir() + "': Is a directory");
@@ -202,7 +202,7 @@ TEST(LaunchHosts, WhatIsNoFileOfHostsIsRefused) {
   EXPECT_EQ(*read_file("/dev/null"), "");
 }
 
-TEST(LaunchHosts, ErrorsSayWhereWhatAndWhatWasWanted) {
+TEST(LaunchHosts, ErrorsNameLineFoundAndWanted) {
   EXPECT_EQ(parse_hostfile("a\n\nb slots=two\n", "my/hosts").status().cause(),
             "my/hosts:3: host 'b slots=two' has 'two' slots, wanted a whole number from 1 to 4096");
   EXPECT_EQ(parse_hostfile("a cpus=2", "hosts").status().cause(),
@@ -299,7 +299,7 @@ TEST_F(LaunchEnvironment, FixedPortsGoToThoseThatListen) {
 }
 
 // The members' own reader of these variables must agree with the launcher.
-TEST_F(LaunchEnvironment, ConfigReadsWhatIsGiven) {
+TEST_F(LaunchEnvironment, ConfigReadsGivenVariables) {
   for (const JobMember& member : members_of(plan_)) {
     const Variables given = variables_for(plan_, member, rendezvous_, seat_, {});
     const Environment look = [&](const std::string& name) -> std::optional<std::string> {
@@ -378,7 +378,7 @@ TEST_F(LaunchEnvironment, APreviewQuotesAndMasks) {
   EXPECT_EQ(shell_quoted(""), "''");
 }
 
-TEST_F(LaunchEnvironment, ASeatElsewhereChangesWhatIsBoundAndCounted) {
+TEST_F(LaunchEnvironment, RemoteSeatChangesBindHostAndLocalCounts) {
   rendezvous_.scheduler.host = "192.0.2.1";
   rendezvous_.master_host = "192.0.2.9";
   const Variables given =
@@ -390,7 +390,7 @@ TEST_F(LaunchEnvironment, ASeatElsewhereChangesWhatIsBoundAndCounted) {
   EXPECT_EQ(given.at("STRETTO_SCHEDULER"), "192.0.2.1:41234");
 }
 
-TEST_F(LaunchEnvironment, WhatBelongsToOneHostDoesNotTravel) {
+TEST_F(LaunchEnvironment, HostSpecificVariablesDoNotTravel) {
   EXPECT_EQ(portable({{"HOME", "/h"},
                       {"PATH", "/bin"},
                       {"SSH_AUTH_SOCK", "s"},
@@ -402,7 +402,7 @@ TEST_F(LaunchEnvironment, WhatBelongsToOneHostDoesNotTravel) {
             (Variables{{"PATH", "/bin"}, {"STRETTO_LOG_LEVEL", "debug"}, {"HOMEWORK", "yes"}}));
 }
 
-TEST(LaunchVariables, WhatIsSetInVainIsSaid) {
+TEST(LaunchVariables, NotesIgnoredVariables) {
   Plan plan = plan_of({"x"});
   plan.workers = 2;
   EXPECT_EQ(overridden(plan, {{"STRETTO_WORLD_SIZE", "2"}, {"DMLC_NUM_SERVER", "1"}}).size(), 0u);
@@ -424,7 +424,7 @@ TEST(LaunchVariables, WhatIsSetInVainIsSaid) {
   EXPECT_EQ(overridden(plan, nested).size(), 0u) << "it belongs to the outer job";
 }
 
-TEST(LaunchAllocation, OnlyWhatIsLeftUnusedIsNoted) {
+TEST(LaunchAllocation, NotesUnusedAllocationOnly) {
   EXPECT_EQ(allocation_note({{"SLURM_JOB_NUM_NODES", "1"}, {"OMPI_COMM_WORLD_SIZE", "1"}}), "");
   EXPECT_NE(allocation_note({{"SLURM_JOB_NUM_NODES", "4"}}).find("4 nodes"), std::string::npos);
 }

@@ -39,7 +39,7 @@ TEST(LaunchJoin, ElsewhereItComesFromTheEnvironment) {
   EXPECT_THAT(joining({"node1:9000", "train"}).status().cause(), HasSubstr("STRETTO_JOB_TOKEN"));
 }
 
-TEST(LaunchJoin, WhatCannotBeUsedIsNamed) {
+TEST(LaunchJoin, NamesInvalidArguments) {
   EXPECT_THAT(joining({"node1", "train"}).status().cause(), HasSubstr("'node1 train'"));
   EXPECT_FALSE(joining({}).ok());
   EXPECT_FALSE(joining({"127.0.0.1:9000", "--"}).ok());

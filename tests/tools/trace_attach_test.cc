@@ -56,7 +56,7 @@ TEST(AttachTest, NamesAndProcessesTellJobsApart) {
   EXPECT_THAT(refusal({}, "nobody"), HasSubstr("none is known"));
 }
 
-TEST(AttachTest, AnAddressTakesTheTokenThatWasGivenOrThatOfItsJob) {
+TEST(AttachTest, AddressUsesGivenTokenOrTokenOfItsJob) {
   EXPECT_EQ(target_of({train()}, "127.0.0.1:5001", "given")->token, "given");
   EXPECT_EQ(target_of({train()}, "127.0.0.1:5001", "")->token, "secret of train");
   EXPECT_EQ(target_of({train()}, "localhost:5001", "")->token, "secret of train");

@@ -27,7 +27,7 @@ TEST(ServerJoinStatusTest, ARefusalThatNamesAServerIsAboutThatOne) {
   EXPECT_EQ(news_in({.server = 5, .why = no, .other = 1}).what, What::kGivenUp);
 }
 
-TEST(ObserverClient, WhoeverWaitsForASchedulerCanGoOnMeanwhile) {
+TEST(ObserverClient, ConnectIsCancellableWhileWaiting) {
   const Descriptor silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -26,7 +26,7 @@ TEST(TopTest, AStandstillComesFirst) {
   EXPECT_THAT(table(R"("stall":null,)", ""), StartsWith("job is running, 1 nodes\nnode"));
 }
 
-TEST(TopTest, WhatProgramsReportStandsBesideThem) {
+TEST(TopTest, ShowsReportsBesideWorker) {
   EXPECT_THAT(table("", R"(,"reports":{"acc":0.9,"loss":0.31234567})"),
               HasSubstr("acc 0.9, loss 0.3123\n"));
   EXPECT_THAT(table("", R"(,"reports":{"loss":0.5},"held_share":0.5)"),
@@ -43,17 +43,17 @@ TEST(TopTest, HowTensorsGoIsALineForEachPlan) {
   EXPECT_THAT(table(R"("exchange":[7,{"plan":7}],)", ""), Not(HasSubstr("exchange")));
 }
 
-TEST(TopTest, WhoIsLostHasNotLeft) {
+TEST(TopTest, ShowsLostInsteadOfLeft) {
   EXPECT_THAT(table("", R"(,"left":true)"), HasSubstr("has left"));
   EXPECT_THAT(table("", R"(,"left":true,"lost":true)"), HasSubstr("is lost"));
 }
 
-TEST(TopTest, WhoStandsByIsTold) {
+TEST(TopTest, ShowsStandby) {
   EXPECT_THAT(table("", R"(,"standby":true)"), HasSubstr("stands by"));
   EXPECT_THAT(table("", R"(,"standby":false)"), Not(HasSubstr("stands by")));
 }
 
-TEST(TopTest, WhatMakesNoSenseIsLeftOutOrRefused) {
+TEST(TopTest, SkipsInvalidFieldsAndRejectsMalformed) {
   EXPECT_THAT(table(R"("stall":{"s":1},)", R"(,"reports":[1],"input":3)"), HasSubstr("worker 0"));
   EXPECT_THAT(table("", R"(,"reports":{"a":"text"})"), Not(HasSubstr("text")));
   EXPECT_FALSE(table_from("[]", true).ok());

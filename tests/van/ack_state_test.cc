@@ -40,7 +40,7 @@ TEST_F(AckStateTest, MuchCreditIsToldAtOnce) {
   EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
 }
 
-TEST_F(AckStateTest, WhatIsAskedForAtOnceIsToldAtOnce) {
+TEST_F(AckStateTest, RequestedAckIsSentAtOnce) {
   owed_.take(1, true);
   EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
   tell(wire::Kind::kCredit);
@@ -48,7 +48,7 @@ TEST_F(AckStateTest, WhatIsAskedForAtOnceIsToldAtOnce) {
   EXPECT_EQ(owed_.settle(kMuch, false), Telling::kNow);
 }
 
-TEST_F(AckStateTest, AFarewellIsAnsweredAtOnceUnlessAFrameHasToldThatItCame) {
+TEST_F(AckStateTest, AnswersFarewellAtOnceUnlessFrameDid) {
   owed_.hear();
   EXPECT_EQ(owed_.settle(kMuch, false), Telling::kLater);
   owed_.hear_farewell();
@@ -59,7 +59,7 @@ TEST_F(AckStateTest, AFarewellIsAnsweredAtOnceUnlessAFrameHasToldThatItCame) {
   EXPECT_EQ(owed_.settle(kMuch, false), Telling::kSettled);
 }
 
-TEST_F(AckStateTest, WhatRodeOnAnotherFrameIsSettled) {
+TEST_F(AckStateTest, AckOnOtherFrameIsSettled) {
   owed_.take(1, true);
   owed_.apply(1, false);
   EXPECT_TRUE(owed_.acks());

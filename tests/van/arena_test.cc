@@ -39,7 +39,7 @@ TEST(Arena, BuffersAreAlignedWritableAndApart) {
   }
 }
 
-TEST(Arena, WhatLiesInItIsFoundAndNothingElse) {
+TEST(Arena, FindsOnlyOwnBuffers) {
   Arena arena(kChunk);
   EXPECT_FALSE(arena.find(Buffer::allocate(10).bytes()));
   const Buffer first = arena.allocate(1000).or_exit();
@@ -82,7 +82,7 @@ TEST(Arena, TheRestOfAChunkIsUsedToo) {
   EXPECT_EQ(arena.find(quarter.bytes())->chunk, 0U);
 }
 
-TEST(Arena, ChunksGrowWithWhatThereIs) {
+TEST(Arena, ChunksGrowWithArenaSize) {
   Arena arena(kChunk);
   std::vector<Buffer> all;
   for (int i = 0; i < 256; ++i) all.push_back(arena.allocate(kChunk).or_exit());

@@ -133,7 +133,7 @@ class CallerTest : public testing::Test {
   Van van_{fake::scripted_transport(wire_), clock_, {.limits = link_limits(5s)}};
 };
 
-TEST_F(CallerTest, OneThatIsHeardIsAwaitedByWhoeverCalls) {
+TEST_F(CallerTest, CallerAwaitsWelcomeOnNewConnection) {
   callee().break_link();
   pass(100ms);
   ASSERT_THAT(wire_.connected, SizeIs(2));
@@ -147,7 +147,7 @@ TEST_F(CallerTest, OneThatIsHeardIsAwaitedByWhoeverCalls) {
   EXPECT_EQ(seen_.controls[0].first, 1U);
 }
 
-TEST_F(CallerTest, OneThatDoesNotAnswerTheConnectionIsCalledForASecondOrTwo) {
+TEST_F(CallerTest, RetriesUnansweredConnectionUntilTimeout) {
   wire_.made = false;
   callee().break_link();
   pass(1400ms);
@@ -159,7 +159,7 @@ TEST_F(CallerTest, OneThatDoesNotAnswerTheConnectionIsCalledForASecondOrTwo) {
   EXPECT_THAT(wire_.closed, SizeIs(wire_.connected.size()));
 }
 
-TEST_F(CallerTest, WhereNobodyIsReachedOrListensItIsToldAtOnce) {
+TEST_F(CallerTest, ReportsUnreachablePeerWithoutRetry) {
   for (const Code why : {Code::kNetwork, Code::kRefused, Code::kTimeout}) {
     CallerTest::pass(10ms);
     van_.links().connect("callee:1", fake::hello(Role::kWorker, 0, kCaller)).or_exit();
@@ -176,7 +176,7 @@ TEST_F(CallerTest, WhereNobodyIsReachedOrListensItIsToldAtOnce) {
   EXPECT_EQ(seen_.broken[2].second.code(), Code::kLinkBroken);
 }
 
-TEST_F(CallerTest, WhatThisProcessLacksIsToldAtOnce) {
+TEST_F(CallerTest, ReportsLocalResourceErrorAtOnce) {
   wire_.refusal = {Code::kResource, "no descriptors"};
   callee().break_link();
   pass(20ms);
@@ -184,7 +184,7 @@ TEST_F(CallerTest, WhatThisProcessLacksIsToldAtOnce) {
   EXPECT_EQ(seen_.broken[0].second.code(), Code::kResource);
 }
 
-TEST_F(CallerTest, WhoseCallerHangsUpIsNotCalled) {
+TEST_F(CallerTest, ClosedLinkDoesNotReconnect) {
   callee().break_link();
   step();
   van_.links().close(1);
@@ -225,7 +225,7 @@ class HelloAgainTest : public testing::Test {
   Van van_{fake::scripted_transport(wire_), clock_, {.limits = {.patience = 2s}}};
 };
 
-TEST_F(HelloAgainTest, WhoWaitsForAnAnswerGetsItOverTheNewLinkAndTheOldOneIsFenced) {
+TEST_F(HelloAgainTest, NewLinkGetsPendingAnswerAndOldLinkCloses) {
   again_.connect();
   again_.say(hello());
   step();
@@ -265,7 +265,7 @@ TEST_F(HelloAgainTest, AnotherTokenIsRefusedAndTheFirstCallStands) {
   EXPECT_TRUE(control::is<control::Welcome>(caller_.control()));
 }
 
-TEST_F(HelloAgainTest, WhoHasHadTheAnswerMayNotCallAgain) {
+TEST_F(HelloAgainTest, RejectsRepeatedHelloAfterAnswer) {
   welcome();
   wire::Header header;
   header.received = 1;
@@ -280,7 +280,7 @@ TEST_F(HelloAgainTest, WhoHasHadTheAnswerMayNotCallAgain) {
   EXPECT_THAT(std::get<control::Fault>(answer).why.cause(), HasSubstr("has been answered"));
 }
 
-TEST_F(HelloAgainTest, WhoWasRefusedAndDidNotHearWhyIsHeardAgain) {
+TEST_F(HelloAgainTest, RefusedCallerMaySayHelloAgain) {
   van_.links().refuse(caller_.link(), {Code::kResource, "too many"});
   again_.connect();
   again_.say(hello());

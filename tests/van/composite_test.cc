@@ -83,7 +83,7 @@ TEST_F(CompositeParts, OnlyOneThatSignalsIsAsked) {
   EXPECT_EQ(parts_[1]->polls, 1);
 }
 
-TEST_F(CompositeParts, OneThatAlwaysHasSomethingDoesNotKeepAnotherFromBeingAsked) {
+TEST_F(CompositeParts, BusyTransportDoesNotStarveOther) {
   parts_[0]->speaks = true;
   for (int i = 1; i < 4; ++i) {
     parts_[1]->ring();
@@ -92,7 +92,7 @@ TEST_F(CompositeParts, OneThatAlwaysHasSomethingDoesNotKeepAnotherFromBeingAsked
   }
 }
 
-TEST_F(CompositeParts, WhatHasComeIsToldWhereAllOfThemTell) {
+TEST_F(CompositeParts, KnowsPendingInputIfAllTransportsTell) {
   using enum Transport::Asked;
   parts_[1]->come = true;
   EXPECT_EQ(has_come(kMemory), std::nullopt);

@@ -38,7 +38,7 @@ T there_and_back(const T& message) {
 
 // ---- bytes and errors
 
-TEST(ControlDecode, WhatSaysNothingIsMalformed) {
+TEST(ControlDecode, RejectsEmptyGarbageOrOversizedMessage) {
   EXPECT_EQ(decode(Buffer()).status().code(), Code::kMalformed);
   EXPECT_EQ(decode(Buffer::copy_of(std::as_bytes(std::span("garbage")))).status().code(),
             Code::kMalformed);
@@ -63,7 +63,7 @@ TEST(ControlDecode, EveryCodeTravels) {
   EXPECT_TRUE(there_and_back(StatePiece{}).why.ok());
 }
 
-TEST(ControlDecode, WhoeversPlacesAreForServersThatJoin) {
+TEST(ControlDecode, AnyPlaceAndMachineNeedJoiningServers) {
   const Move wish{.joining = 2, .any = true, .machine = 7};
   EXPECT_EQ(there_and_back(wish).joining, 2U);
   wire::Control message = to_spoil(wish);
@@ -108,7 +108,7 @@ TEST(ControlDecode, AHelloOfARoleThatIsNotKnownIsRefused) {
   }
 }
 
-TEST(ControlDecode, AnotherReleasesHelloIsReadWhateverItsRole) {
+TEST(ControlDecode, ReadsHelloOfOtherProtocolWithUnknownRole) {
   wire::Control message = to_spoil(Hello{.protocol = wire::kProtocol, .host = "here:1"});
   message.mutable_hello()->set_protocol(wire::kProtocol + 1);
   message.mutable_hello()->set_role(6);
@@ -116,7 +116,7 @@ TEST(ControlDecode, AnotherReleasesHelloIsReadWhateverItsRole) {
   EXPECT_EQ(std::get<Hello>(*read(message)).protocol, wire::kProtocol + 1);
 }
 
-TEST(ControlDecode, ARankThatNobodyHasIsMalformed) {
+TEST(ControlDecode, RejectsRankOutOfRange) {
   for (const std::int64_t rank :
        {std::int64_t{-1}, std::int64_t{kMaxNodes}, std::int64_t{1} << 32}) {
     wire::Control message;
@@ -157,7 +157,7 @@ TEST(ControlDecode, APieceOfStateIsNoLargerThanWasAgreed) {
 
 // ---- signs of life
 
-TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
+TEST(ControlDecode, LimitsHeartbeatFields) {
   wire::Control message;
   wire::Heartbeat& beat = *message.mutable_heartbeat();
   for (std::uint32_t i = 0; i < 100; ++i) {
@@ -210,7 +210,7 @@ TEST(ControlDecode, WhatAHeartbeatTellsIsReadUpToItsLimits) {
 
 // ---- those who look on
 
-TEST(ControlDecode, WhatIsNotKnownIsNoOrderAndNoQuestion) {
+TEST(ControlDecode, UnknownOrderOrQuestionDecodesToNone) {
   wire::Control message;
   for (const int number : {-1, 4, 256 + 1}) {
     message.mutable_trace_command()->set_action(static_cast<wire::TraceCommand::Action>(number));
@@ -222,7 +222,7 @@ TEST(ControlDecode, WhatIsNotKnownIsNoOrderAndNoQuestion) {
   }
 }
 
-TEST(ControlDecode, AChunkIsCutToWholeNotesAndNotTooMany) {
+TEST(ControlDecode, CutsTraceChunkToCompleteNotesAndLimit) {
   EXPECT_EQ(there_and_back(TraceChunk{.notes = std::vector<TraceNote>(3)}).notes.size(), 3U);
   wire::Control message;
   message.mutable_trace_chunk()->set_notes(std::string(sizeof(TraceNote) + 1, 'x'));
@@ -234,7 +234,7 @@ TEST(ControlDecode, AChunkIsCutToWholeNotesAndNotTooMany) {
 
 // ---- rosters
 
-TEST(Roster, TravelsWhole) {
+TEST(Roster, SurvivesEncodingUnchanged) {
   Roster sent = fake::roster(3, 2);
   sent.epoch = 9;
   sent.fence = 8;

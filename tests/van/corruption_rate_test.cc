@@ -45,7 +45,7 @@ TEST(CorruptionRate, NamesTheLinkInTheLog) {
   link.session.set_peer(7);
   link.address = "there:1";
   FrameCounters counters;
-  LinkLives links;
+  LinkTable links;
   links.set_names([](NodeId) { return "worker 2"; });
   testing::internal::CaptureStderr();
   for (int i = 0; i < 3; ++i) note_corrupted(link, links, counters, kNow);

@@ -100,7 +100,7 @@ class DrivenWaits : public testing::Test {
   Loop loop_{node_, clock_};
 };
 
-TEST_F(DrivenWaits, WhoWaitsDrives) {
+TEST_F(DrivenWaits, WaiterDrivesLoop) {
   for (int i = 0; i < 100; ++i) {
     const auto end = want(loop_, CurrentLoop::this_thread());
     wait(*end);
@@ -157,7 +157,7 @@ TEST_F(DrivenWaits, ALimitEndsAWaitAndNotTheLoop) {
   wait(*want(loop_, CurrentLoop::this_thread()));
 }
 
-TEST_F(DrivenWaits, AnInterruptionEndsAWaitAndNotWhatItAskedFor) {
+TEST_F(DrivenWaits, InterruptEndsWaitButNotRequest) {
   std::shared_ptr<End> asked;
   bool told = false;
   int looks = 0;
@@ -194,7 +194,7 @@ class Unwatchable final : public Awaited {
   void unwatch(Parker&) override {}
 };
 
-TEST_F(DrivenWaits, WhoCannotWatchIsNotOfferedTheLoop) {
+TEST_F(DrivenWaits, UnwatchableWaiterIsNotOfferedLoop) {
   auto asked = std::make_shared<End>();
   loop_.post([this, asked](DrivenNode&) {  // The loop thread drives: a waiter asks for the loop.
     Unwatchable unwatchable;
@@ -225,7 +225,7 @@ TEST_F(DrivenWaits, AForkedChildDrivesNothing) {
   }
 }
 
-TEST_F(DrivenWaits, TheLoopEndsThoughSomebodyDrives) {
+TEST_F(DrivenWaits, LoopStopsWhileWaiterDrives) {
   auto begun = std::make_shared<std::atomic<bool>>(false);
   const auto never = want(loop_, &node_);
   std::jthread waiter([this, never, begun, door = loop_.door()] {
@@ -240,7 +240,7 @@ TEST_F(DrivenWaits, TheLoopEndsThoughSomebodyDrives) {
   EXPECT_TRUE(never->done());
 }
 
-TEST_F(DrivenWaits, ACallbackIsHereWhoeverDrives) {
+TEST_F(DrivenWaits, CallbackIsOnLoopInDrivingWaiter) {
   bool here = false;
   auto end = std::make_shared<End>();
   end->on_done([&](const Status&) { here = loop_.is_here() && loop_.door()->is_here(); });
@@ -251,7 +251,7 @@ TEST_F(DrivenWaits, ACallbackIsHereWhoeverDrives) {
   EXPECT_FALSE(loop_.is_here());
 }
 
-TEST_F(DrivenWaits, WhoDrivesALoopDrivesNoOther) {
+TEST_F(DrivenWaits, DriverOfLoopDrivesNoOtherLoop) {
   DrivenNode other_node;
   Loop other(other_node, clock_);
   ASSERT_TRUE(other.start().ok());
@@ -284,7 +284,7 @@ void expect_own_drives_for(Loop& loop, const std::function<int()>& change) {
   }).join();
 }
 
-TEST_F(DrivenWaits, WhoIsGivenAProcessorLaterThanTheOwnThreadDoesNotDrive) {
+TEST_F(DrivenWaits, LowerPriorityWaiterDoesNotDrive) {
   expect_own_drives_for(
       loop_, [] { return ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 1); });
   expect_own_drives_for(loop_, [] {
@@ -294,7 +294,7 @@ TEST_F(DrivenWaits, WhoIsGivenAProcessorLaterThanTheOwnThreadDoesNotDrive) {
   wait(*want(loop_, CurrentLoop::this_thread()));
 }
 
-TEST_F(DrivenWaits, IfAllThreadsAreMovedWhoWaitsDrives) {
+TEST_F(DrivenWaits, WaiterDrivesIfAllThreadsLowerPriority) {
   std::jthread([this] {
     const int nice = ::getpriority(PRIO_PROCESS, 0) + 1;
     std::atomic<bool> on_own{false};

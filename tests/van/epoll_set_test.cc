@@ -25,7 +25,7 @@ TEST(EpollSet, EachWakeIsToldOnce) {
   }
 }
 
-TEST(EpollSet, WhoWatchesAWatchIsToldOfItsWakes) {
+TEST(EpollSet, OuterSetSeesWakesOfInnerSet) {
   EpollSet inner;
   EpollSet outer;
   ASSERT_TRUE(inner.open().ok() && outer.open().ok());

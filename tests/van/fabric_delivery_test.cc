@@ -29,14 +29,14 @@ class DeliveryProbeTest : public testing::Test {
   DeliveryProbe delivery_;
 };
 
-TEST_F(DeliveryProbeTest, NobodyIsAskedWhileNothingIsOwed) {
+TEST_F(DeliveryProbeTest, DoesNotProbeWhileNoFrameIsOwed) {
   EXPECT_FALSE(look());
   counts_ = {.handed = 5, .taken = 5};
   look();
   EXPECT_FALSE(look());
 }
 
-TEST_F(DeliveryProbeTest, NobodyIsAskedWhileSomethingMoves) {
+TEST_F(DeliveryProbeTest, DoesNotProbeWhileFramesAreTaken) {
   for (int i = 0; i < 100; ++i) {
     counts_.handed += 2;
     counts_.taken += 1;
@@ -57,7 +57,7 @@ TEST_F(DeliveryProbeTest, WhereAFetchStandsStillTheFarEndIsAsked) {
   EXPECT_TRUE(look());
 }
 
-TEST_F(DeliveryProbeTest, WhatHasComeAndIsNotTakenYetIsNotAskedForAgain) {
+TEST_F(DeliveryProbeTest, DoesNotProbeAgainForArrivedFrames) {
   counts_ = {.handed = 3};
   look();
   ASSERT_TRUE(look());
@@ -66,7 +66,7 @@ TEST_F(DeliveryProbeTest, WhatHasComeAndIsNotTakenYetIsNotAskedForAgain) {
   EXPECT_FALSE(delivery_.lost_for(0s, now_));
 }
 
-TEST_F(DeliveryProbeTest, FramesThatNeverComeToAFarEndThatAnswersAreLost) {
+TEST_F(DeliveryProbeTest, FramesMissingAtAnsweringPeerAreLost) {
   counts_ = {.handed = 3};
   EXPECT_TRUE(lost_though_answered(2));
 }
@@ -80,7 +80,7 @@ TEST_F(DeliveryProbeTest, AFarEndThatDoesNotAnswerHasLostNothing) {
   EXPECT_FALSE(delivery_.lost_for(kLimit, now_)) << "it may be busy, or stopped";
 }
 
-TEST_F(DeliveryProbeTest, WhatComesLateIsNotLost) {
+TEST_F(DeliveryProbeTest, LateFramesAreNotLost) {
   counts_ = {.handed = 100};
   for (std::uint64_t came = 0; came < 100; ++came) {
     for (int i = 0; i < 20; ++i) {

@@ -24,7 +24,7 @@ class FrameIndexTest : public testing::Test {
   FrameList lane_;
 };
 
-TEST_F(FrameIndexTest, ThoseOfATagAreVisitedInTheOrderInWhichTheyCame) {
+TEST_F(FrameIndexTest, VisitsFramesOfTagInArrivalOrder) {
   for (std::uint64_t mark = 1; mark <= 9; ++mark) add(mark, mark % 3);
   EXPECT_EQ(of(1), (Marks{1, 4, 7}));
   EXPECT_EQ(of(2), (Marks{2, 5, 8}));
@@ -33,7 +33,7 @@ TEST_F(FrameIndexTest, ThoseOfATagAreVisitedInTheOrderInWhichTheyCame) {
   EXPECT_EQ(frames_.visits(), 6U);
 }
 
-TEST_F(FrameIndexTest, WhatIsDroppedIsVisitedNoMore) {
+TEST_F(FrameIndexTest, DoesNotVisitDroppedFrames) {
   for (std::uint64_t mark = 1; mark <= 6; ++mark) add(mark, mark % 2 + 1);
   frames_.drop(lane_, std::next(lane_.begin(), 2));
   EXPECT_EQ(of(2), (Marks{1, 5}));
@@ -113,7 +113,7 @@ TEST_F(Steering, MovesNoFrameInMemory) {
   EXPECT_EQ(pick->frame, frame);
 }
 
-TEST_F(Steering, EveryFrameCanBeSteeredForWhatOneCosts) {
+TEST_F(Steering, SteersEachFrameAtConstantCost) {
   for (std::uint64_t tag = 100; tag < 3100; ++tag) {
     EXPECT_EQ(cost([&] { queue_.set_urgency(tag, {static_cast<std::int32_t>(tag)}); }), 1U);
   }

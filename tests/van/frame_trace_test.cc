@@ -56,7 +56,7 @@ class FrameTraceTest : public testing::Test {
   FrameTrace trace_{clock_};
 };
 
-TEST_F(FrameTraceTest, NothingIsNotedWhileNobodyTraces) {
+TEST_F(FrameTraceTest, RecordsNoFrameWhileTracingIsOff) {
   Frame frame = frame_of(1, 0);
   EXPECT_EQ(frame.times.queued, Time());
   leave(frame, 0, true);
@@ -88,7 +88,7 @@ TEST_F(FrameTraceTest, AFrameWaitsAndLeaves) {
   EXPECT_EQ(records[1].priority, -3);
 }
 
-TEST_F(FrameTraceTest, WhatGoesBetweenTwoSlicesPreempts) {
+TEST_F(FrameTraceTest, FrameBetweenSlicesCountsAsPreemption) {
   tracer_.start(64);
   Frame slow = frame_of(1, 0);
   leave(slow, 0, false);
@@ -129,7 +129,7 @@ TEST_F(FrameTraceTest, AValueComesFromItsFirstSliceOn) {
   EXPECT_EQ(records[1].end_ns, records[1].begin_ns);
 }
 
-TEST_F(FrameTraceTest, WhoHandlesAFrameMayNoteItsComingThemselves) {
+TEST_F(FrameTraceTest, HandlerMayRecordArrivalItself) {
   EXPECT_EQ(trace_.take_arrival(), 0);
   tracer_.start(64);
   clock_.advance_to(clock_.now() + 1h);
@@ -142,7 +142,7 @@ TEST_F(FrameTraceTest, WhoHandlesAFrameMayNoteItsComingThemselves) {
   EXPECT_TRUE(noted().empty());
 }
 
-TEST_F(FrameTraceTest, WhileItTracesTheLoopTurnsAndWhereItDoesNotThatIsNoted) {
+TEST_F(FrameTraceTest, TracingWakesLoopAndRecordsStalls) {
   EXPECT_EQ(trace_.next_pulse(), Time::max());
   tracer_.start(64);
   clock_.advance_to(clock_.now() + 1h);

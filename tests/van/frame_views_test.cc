@@ -31,7 +31,7 @@ Header with_part(const Fields& fields) {
   return header;
 }
 
-TEST(FrameViews, APushSaysItsRoundAndWhatItWasComputedFrom) {
+TEST(FrameViews, PushEncodesRoundAndComputedFrom) {
   const PushFrame push{.key = {7, 2},
                        .round = 5,
                        .computed_from = 4,
@@ -60,7 +60,7 @@ TEST(FrameViews, APushOfABroadcastSaysTheRootInstead) {
   EXPECT_EQ(encode(PushFrame::of(header).header()), encode(header));
 }
 
-TEST(FrameViews, APullSaysTheLeastVersionAndWhatItsWorkerHas) {
+TEST(FrameViews, PullEncodesLeastAndLastVersion) {
   const PullFrame pull{
       .key = {7, 2}, .least_version = 6, .last_version = 4, .probes = true, .priority = -3};
   const Header header = with_part({Kind::kPull, kProbe, 6, 4});

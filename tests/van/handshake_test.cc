@@ -45,7 +45,7 @@ TEST(Greeting, TakesTheSameProtocolAndToken) {
   EXPECT_TRUE(check_greeting(fake::hello(Role::kWorker, 0), "secret").ok());
 }
 
-TEST(Greeting, AnotherProtocolIsRefusedBeforeTheTokenIsLookedAt) {
+TEST(Greeting, RefusesOtherProtocolBeforeCheckingToken) {
   control::Hello hello = fake::hello(Role::kWorker, 0);
   hello.protocol = 7;
   hello.version = "9.9";

@@ -85,7 +85,7 @@ TEST(Wire, NumbersOfKindsAndFlagsNeverChange) {
   EXPECT_EQ(kProtocol, 5);
 }
 
-TEST(Wire, ReadsBackWhatWasWritten) {
+TEST(Wire, DecodesEncodedHeader) {
   const HeaderBytes bytes = encode(distinct());
   const Result<Header> header = decode(bytes, 16);
   ASSERT_TRUE(header.ok()) << header.status().text();
@@ -113,7 +113,7 @@ TEST(Wire, EncodedElementsHaveAnyLength) {
 
 class WireRefusal : public testing::TestWithParam<Refusal> {};
 
-TEST_P(WireRefusal, SaysWhatWasFound) {
+TEST_P(WireRefusal, ErrorDescribesInvalidField) {
   Header header;
   header.kind = Kind::kPush;
   header.dtype = static_cast<std::uint8_t>(Dtype::kF32);
@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(
                 0, Code::kMalformed, "0 bytes at 8"}),
     [](const auto& each) { return std::string(each.param.name); });
 
-TEST(Wire, TakesTheLargestControlMessageAndTheLargestPayload) {
+TEST(Wire, AcceptsLargestControlAndPayload) {
   Header header;
   header.bytes = kMaxControlBytes;
   EXPECT_TRUE(decode(encode(header), kMaxControlBytes).ok());
@@ -234,7 +234,7 @@ TEST(Wire, TakesSlicesThatLieInsideTheirFrame) {
   EXPECT_TRUE(decode(encode(header), 0).ok());
 }
 
-TEST(Wire, CallsAndAnswersCarryAnyNumberOfBytesAndNoElements) {
+TEST(Wire, CallFramesCarryAnyBytesButNoElements) {
   for (const Kind kind : {Kind::kCall, Kind::kAnswer}) {
     for (const std::uint32_t bytes : {0U, 1U, 7U}) {
       Header header;

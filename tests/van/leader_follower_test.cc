@@ -237,19 +237,19 @@ Alternation alternate(Duration waits, Duration computes) {
   return found;
 }
 
-TEST(LeaderFollower, WhoComputesBetweenWaitsDoesNotKeepTheOwnThreadOut) {
+TEST(LeaderFollower, ComputingWaiterLetsOwnThreadDrive) {
   EXPECT_LT(alternate(50us, 90us).unserved, 0.2);
   EXPECT_LT(alternate(20us, 20us).unserved, 0.2);
   EXPECT_LT(alternate(200us, 90us).unserved, 0.2);
   EXPECT_LT(alternate(1ms, 99us).unserved, 0.1);
 }
 
-TEST(LeaderFollower, WhoWaitsAgainAtOnceWakesNobody) {
+TEST(LeaderFollower, ConsecutiveWaitsDoNotWakeOwnThread) {
   EXPECT_LE(alternate(50us, 5us).own_wakes, 1U) << "to see that waits follow one another";
   EXPECT_LE(alternate(20us, 4us).own_wakes, 1U);
 }
 
-TEST(LeaderFollower, AnOfferThatNobodyTakesIsTakenBack) {
+TEST(LeaderFollower, WithdrawsOfferThatNoWaiterTakes) {
   Hands hands;
   Time now{std::chrono::seconds(7)};
   Hands::Wakes wakes;

@@ -31,7 +31,7 @@ class LinkManagerTest : public fake::PartsFixture {
   }
 };
 
-TEST_F(LinkManagerTest, WhoConnectsSaysHello) {
+TEST_F(LinkManagerTest, ConnectSendsHello) {
   const LinkId link = connect();
   EXPECT_THAT(wire_.connected, ElementsAre("there:1"));
   pump();
@@ -69,7 +69,7 @@ TEST_F(LinkManagerTest, ALinkIsOpenFromItsAdmissionToItsRefusal) {
   EXPECT_EQ(std::get<control::Fault>(sent(0)).why.cause(), "nonsense");
 }
 
-TEST_F(LinkManagerTest, ARefusedMemberIsHeardOfWhenItsFaultHasHadTimeToLeave) {
+TEST_F(LinkManagerTest, RefusedLinkClosesAfterTimeToSendFault) {
   let_in();
   links_.refuse(kTheirs, {Code::kMalformed, "nonsense"});
   links_.expire(seen_);
@@ -82,7 +82,7 @@ TEST_F(LinkManagerTest, ARefusedMemberIsHeardOfWhenItsFaultHasHadTimeToLeave) {
   EXPECT_EQ(counters_.breaks, 1U);
 }
 
-TEST_F(LinkManagerTest, WhoNeverGreetsIsClosedAndNobodyHearsOfIt) {
+TEST_F(LinkManagerTest, ClosesSilentConnectionWithoutReport) {
   links_.accept(kTheirs);
   pass(6s);
   links_.expire(seen_);
@@ -127,7 +127,7 @@ TEST_F(LinkManagerTest, AStrangersLinkEndsUnheard) {
   EXPECT_TRUE(lives_.empty());
 }
 
-TEST_F(LinkManagerTest, WhatIsClosedHereIsForgottenAndHeardOfNoMore) {
+TEST_F(LinkManagerTest, ClosedLinkIsForgottenAndNotReported) {
   const LinkId link = connect();
   links_.close(link);
   EXPECT_THAT(wire_.closed, ElementsAre(link));
@@ -172,7 +172,7 @@ TEST_F(PatientLinkKeeper, ABrokenLinkIsMadeAnewBeforeAnybodyHearsOfIt) {
   EXPECT_EQ(counters_.breaks, 1U);
 }
 
-TEST_F(PatientLinkKeeper, WhenPatienceEndsTheSessionDoesAndItsBreakCountsOnce) {
+TEST_F(PatientLinkKeeper, ReconnectTimeoutEndsSessionWithOneBreak) {
   const LinkId link = connect();
   links_.admit(link, kFar);
   carrier_breaks(link);

@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(LinkMap, FindsWhatWasAdded) {
+TEST(LinkMap, FindsAddedValues) {
   LinkMap<int> table;
   EXPECT_EQ(table.find(1), nullptr);
   table.add(1, 10);

@@ -68,7 +68,7 @@ TEST_F(SendQueueNesting, AFrameIsMeantAndNotItsUrgency) {
   EXPECT_EQ(take(), 6U) << "but too large to be so itself";
 }
 
-TEST_F(SendQueueNesting, WhatIsPausedDoesNotCount) {
+TEST_F(SendQueueNesting, PausedFrameDoesNotCountAsNested) {
   push(1, 1, 400);
   EXPECT_EQ(take(), 1U);
   queue_.pause(1);
@@ -149,7 +149,7 @@ TEST_F(SendQueueRoom, APausedOneGivesItsPlaceFirst) {
   EXPECT_EQ(queue_.backlog().untouched(20), 0U);
 }
 
-TEST_F(SendQueueRoom, WhatIsPausedGivesItsPlaceToWhatHasWaitedLongest) {
+TEST_F(SendQueueRoom, PausedFrameYieldsToLongestWaitingFrame) {
   begin_all();
   for (std::uint64_t tag = 1; tag <= wire::kMaxBegun; ++tag) queue_.pause(tag);
   push(-5, 99);
@@ -172,7 +172,7 @@ TEST_F(SendQueueRoom, AmongEqualsOneThatHasBegunGoesOn) {
   EXPECT_EQ(go(), 1);
 }
 
-TEST_F(SendQueueRoom, WhatWasCancelledMakesRoomAtOnce) {
+TEST_F(SendQueueRoom, CancelledFrameMakesRoomAtOnce) {
   begin_all();
   push(100, 99);
   queue_.cancel(7);

@@ -37,7 +37,7 @@ TEST(LoopInbox, OnlyADriverThatFoundNothingIsWoken) {
   EXPECT_EQ(requests.size(), 2U);
 }
 
-TEST(LoopInbox, AClosedOneGivesBackWhatItHeldAndTakesNothing) {
+TEST(LoopInbox, ClosedInboxReturnsHeldAndAcceptsNone) {
   NodeInbox inbox([] {});
   post(inbox, [] {});
   EXPECT_EQ(inbox.close().size(), 1U);
@@ -47,7 +47,7 @@ TEST(LoopInbox, AClosedOneGivesBackWhatItHeldAndTakesNothing) {
   EXPECT_TRUE(inbox.close().empty());
 }
 
-TEST(LoopInbox, AWaiterIsOfferedWhatTheOwnThreadDrives) {
+TEST(LoopInbox, OffersWaiterLoopDrivenByOwnThread) {
   int wakes = 0;
   NodeInbox inbox([&wakes] { ++wakes; });
   std::vector<NodeRequest> requests;

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 // ---- greeting
 
-TEST_F(MembershipClientTest, SaysWhoItIs) {
+TEST_F(MembershipClientTest, SendsHelloWithIdentity) {
   step();
   EXPECT_EQ(membership_.state(), State::kGreeting);
   EXPECT_EQ(wire_.connected.front(), "scheduler:9000");
@@ -55,7 +55,7 @@ TEST_F(MembershipClientTest, SaysWhyTheLastAttemptFailed) {
   expect_failed(Code::kRendezvousTimeout, "the connection was reset");
 }
 
-TEST_F(MembershipClientTest, WhatThisProcessLacksFailsAtOnce) {
+TEST_F(MembershipClientTest, LocalResourceErrorFailsJoinAtOnce) {
   step();
   ASSERT_TRUE(membership_.on_broken(1, {Code::kResource, "wanted a socket"}));
   expect_failed(Code::kResource, "wanted a socket");
@@ -137,7 +137,7 @@ TEST_F(MembershipClientTest, OnlyNewerRostersCount) {
   EXPECT_EQ(membership_.settings().stall_error, 99s);
 }
 
-TEST_F(MembershipClientTest, ARosterOfWhatHasChangedChangesOnlyThat) {
+TEST_F(MembershipClientTest, PartialRosterChangesListedMembersOnly) {
   become_member();
   const std::size_t members = membership_.roster()->members.size();
   Roster change = fake::roster();
@@ -154,7 +154,7 @@ TEST_F(MembershipClientTest, ARosterOfWhatHasChangedChangesOnlyThat) {
   EXPECT_EQ(membership_.settings().stall_error, 99s);
 }
 
-TEST_F(MembershipClientTest, WholeRosterMayOmitDepartedMembers) {
+TEST_F(MembershipClientTest, FullRosterMayOmitDepartedMembers) {
   become_member();
   Roster change = fake::roster();
   change.epoch = 2;
@@ -183,7 +183,7 @@ TEST_F(MembershipClientTest, AChangeOfARosterThatNeverCameEndsIt) {
   expect_failed(Code::kMalformed, "contradicts the one before");
 }
 
-TEST_F(MembershipClientTest, AChangeOfSomebodyWhoWasNeverInEndsIt) {
+TEST_F(MembershipClientTest, PartialRosterWithUnknownMemberFails) {
   become_member();
   Roster change = fake::roster();
   change.epoch = 2;
@@ -302,7 +302,7 @@ TEST_F(MembershipClientTest, AHeartbeatFromTheSchedulerIsASignOfLife) {
   EXPECT_EQ(membership_.state(), State::kMember);
 }
 
-TEST_F(MembershipClientTest, WhoSleptDoesNotAccuseTheSchedulerOfSilence) {
+TEST_F(MembershipClientTest, SleepingMemberDoesNotBlameScheduler) {
   become_member();
   jump(1h);
   EXPECT_EQ(membership_.state(), State::kMember);
@@ -343,7 +343,7 @@ TEST_F(MembershipClientTest, OtherLinksAreNotItsBusiness) {
 
 // ---- reports
 
-TEST_F(MembershipClientTest, ReportsABrokenLinkAndLeavesTheVerdictToTheScheduler) {
+TEST_F(MembershipClientTest, ReportsBrokenLinkAndAwaitsVerdict) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "my verdict"});
   step();
@@ -395,7 +395,7 @@ TEST_F(MembershipClientTest, AReplicatedJobsVerdictWaitsLonger) {
   expect_failed(Code::kServerLost, "the first");
 }
 
-TEST_F(MembershipClientTest, WhoHasLeftInOrderIsNotLost) {
+TEST_F(MembershipClientTest, DepartedServerIsNotLost) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"}, {Code::kServerLost, "the first"});
   shard_leaves();
@@ -407,7 +407,7 @@ TEST_F(MembershipClientTest, WhoHasLeftInOrderIsNotLost) {
 
 // ---- resigning
 
-TEST_F(MembershipClientTest, WhoResignsTellsTheSchedulerWhyAndWaitsUntilItIsHeard) {
+TEST_F(MembershipClientTest, ResigningMemberAwaitsSchedulerAnswer) {
   become_member();
   scheduler_.controls();
   membership_.resign({Code::kResource, "out of memory: wanted 7 bytes more"});
@@ -422,7 +422,7 @@ TEST_F(MembershipClientTest, WhoResignsTellsTheSchedulerWhyAndWaitsUntilItIsHear
   expect_failed(Code::kResource, "wanted 7 bytes");  // Its own reason stays.
 }
 
-TEST_F(MembershipClientTest, AResignationThatNobodyHearsIsOverSoon) {
+TEST_F(MembershipClientTest, UnansweredResignationTimesOut) {
   become_member();
   membership_.resign({Code::kInterrupted, "a signal came"});
   pass(400ms);
@@ -432,7 +432,7 @@ TEST_F(MembershipClientTest, AResignationThatNobodyHearsIsOverSoon) {
   expect_failed(Code::kInterrupted, "a signal came");
 }
 
-TEST_F(MembershipClientTest, WhoHasNotComeYetResignsAtOnce) {
+TEST_F(MembershipClientTest, UnjoinedMemberResignsAtOnce) {
   step();
   membership_.resign({Code::kInterrupted, "a signal came"});
   expect_failed(Code::kInterrupted, "a signal came");

@@ -10,7 +10,7 @@ namespace {
 using fake::MembershipClientTest;
 using testing::HasSubstr;
 
-TEST_F(MembershipClientTest, AnElasticJobMayGoOnWithoutWhoHearsNothing) {
+TEST_F(MembershipClientTest, MemberOfFixedSizeJobIsNotCutOff) {
   become_member();
   Roster roster = *membership_.roster();
   EXPECT_FALSE(roster.settings.elastic());
@@ -55,14 +55,14 @@ TEST_F(ElasticMembershipTest, TheEndOfTheJobDoesNot) {
   EXPECT_NE(membership_.state(), State::kCutOff);
 }
 
-TEST_F(ElasticMembershipTest, NorDoesWhatIsWrongHere) {
+TEST_F(ElasticMembershipTest, LocalFailureDoesNotCutOff) {
   become_member();
   membership_.fail({Code::kTimeout, "a link takes no more bytes"});
   EXPECT_NE(membership_.state(), State::kCutOff);
 }
 
 // The address may be the scheduler's of a running job that will restart.
-TEST_F(MembershipClientTest, WhoComesLateAndHasNoViewYetCallsAgain) {
+TEST_F(MembershipClientTest, LateWorkerWithoutRosterReconnects) {
   config_.rank = 2;
   step();
   say(fake::welcome(13, 1));
@@ -75,7 +75,7 @@ TEST_F(MembershipClientTest, WhoComesLateAndHasNoViewYetCallsAgain) {
   EXPECT_EQ(membership_.hello().job, 0U);
 }
 
-TEST_F(MembershipClientTest, WhoIsThereFromTheBeginDoesNot) {
+TEST_F(MembershipClientTest, InitialWorkerDoesNotReconnect) {
   step();
   say(fake::welcome(11, 1));
   scheduler_.break_link();
@@ -90,13 +90,13 @@ class ReturningMembershipTest : public MembershipClientTest {
   Config returns_ = fake::config(Role::kWorker, 1);
 };
 
-TEST_F(ReturningMembershipTest, SaysWhoItWas) {
+TEST_F(ReturningMembershipTest, SaysHelloWithFormerNode) {
   MembershipClient again(returns_, {}, van_, clock_);
   again.start();
   EXPECT_EQ(again.hello().node, 7U);
 }
 
-TEST_F(ReturningMembershipTest, GivesUpWhereNobodyListensAnyMore) {
+TEST_F(ReturningMembershipTest, GivesUpWhenConnectionsAreRefused) {
   MembershipClient again(returns_, {}, van_, clock_);
   again.start();
   const Time began = clock_.now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MembershipTest: a worker's membership in virtual time, against a scheduler played by hand.
+// MembershipClientTest: a worker's membership in virtual time, against a scheduler played by hand.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -62,7 +62,7 @@ TEST_F(PacerShareTest, ASliceGoesHoweverSmallThePart) {
   }
 }
 
-TEST_F(PacerShareTest, WhatIsLessUrgentThanAnotherProcessWaits) {
+TEST_F(PacerShareTest, LessUrgentFrameWaitsForOtherProcess) {
   learn();
   pacer_.set_share(above(5), now_);
   push(kFar, 4 << 20);
@@ -82,7 +82,7 @@ TEST_F(PacerShareTest, WhatIsLessUrgentThanAnotherProcessWaits) {
   EXPECT_GT(send(), slice);
 }
 
-TEST_F(PacerShareTest, WhatStaysInThisHostDoesNotWait) {
+TEST_F(PacerShareTest, FrameToSameHostDoesNotWait) {
   learn();
   pacer_.set_share(above(5), now_);
   push(kFar, 4 << 20);
@@ -91,7 +91,7 @@ TEST_F(PacerShareTest, WhatStaysInThisHostDoesNotWait) {
   EXPECT_EQ(send(), 100'000U);
 }
 
-TEST_F(PacerShareTest, BesideWhatIsUrgentElsewhereBulkGoesInSmallSlices) {
+TEST_F(PacerShareTest, BulkUsesSmallSlicesBesideUrgentProcess) {
   learn();
   push(kFar, 8 << 20, true, 0);
   send();
@@ -118,7 +118,7 @@ TEST_F(PacerShareTest, BesideWhatIsUrgentElsewhereBulkGoesInSmallSlices) {
   EXPECT_GE(queue_.windows().in_flight(kFar), bulk_window / 2);
 }
 
-TEST_F(PacerShareTest, TellsWhatWaitsAndWhatIsUnderWay) {
+TEST_F(PacerShareTest, ReportsWaitingPriorityAndBytesInFlight) {
   EXPECT_FALSE(pacer_.entry(now_).waiting);
   push(kNear, 1000, false, 9);
   EXPECT_FALSE(pacer_.entry(now_).waiting) << "that stays here";

@@ -156,7 +156,7 @@ TEST_F(PacerTest, TinyGrantStopsNoLink) {
   }
 }
 
-TEST_F(PacerTest, TellsWhatItGrants) {
+TEST_F(PacerTest, AckReportsGrantedRate) {
   EXPECT_EQ(told(1).version, 0U);
   for (int i = 0; i < 1000; ++i, now_ += 134us)
     pacer_.on_data(i % 2 == 0 ? 1 : 2, 16'000, 0, false, now_);
@@ -164,7 +164,7 @@ TEST_F(PacerTest, TellsWhatItGrants) {
 }
 
 // Both links were busy; then the second is alone, and has the whole uplink at once.
-TEST_F(PacerTest, LastLinkOfARoundHasTheWholeWindow) {
+TEST_F(PacerTest, LastLinkOfRoundGetsFullWindow) {
   for (int i = 0; i < 200; ++i) {
     for (LinkId link : {1U, 2U}) push(link, 256 << 10);
     const std::uint64_t bytes = send();
@@ -198,7 +198,7 @@ TEST_F(PacerTest, LatencyModeLastsForAWhile) {
   EXPECT_GE(slice(), 60U << 10);
 }
 
-TEST_F(PacerTest, AFarEndThatNeverTookAnythingDoesNotHoldUpTheOther) {
+TEST_F(PacerTest, UnresponsiveLinkDoesNotBlockOtherLink) {
   learn(1, 300ms);
   push(2, 1 << 20);
   send();
@@ -209,7 +209,7 @@ TEST_F(PacerTest, AFarEndThatNeverTookAnythingDoesNotHoldUpTheOther) {
   EXPECT_GT(queue_.windows().in_flight(1), 0U);
 }
 
-TEST_F(PacerTest, AFarEndThatSeemsSlowHoldsUpTheOtherOnlyForAMoment) {
+TEST_F(PacerTest, SlowPeerDelaysOtherLinkBriefly) {
   learn(1, 300ms);
   push(2, 1 << 20);
   send();
@@ -253,7 +253,7 @@ TEST_F(PacerTest, ALinkThatStandsStillDoesNotHoldUpTheOther) {
   EXPECT_GE(sent, 900U * (16U << 10));
 }
 
-TEST_F(PacerTest, TheLimitHoldsWhateverThePathCouldTake) {
+TEST_F(PacerTest, LimitBoundsBytesInFlight) {
   pacer_.set_limit(4096);
   learn(1, 100ms);
   push(1, 1 << 20);

@@ -36,7 +36,7 @@ class PartedSessionsTest : public testing::Test {
   PartedSessions sessions_{{.patience = kPatience, .grace = 200ms, .attempt = 300ms}};
 };
 
-TEST_F(PartedSessionsTest, WhoMadeTheLinkConnectsAtOnceAndThenNowAndThen) {
+TEST_F(PartedSessionsTest, InitiatorReconnectsAtOnceThenPeriodically) {
   part(1, true, 0s);
   part(2, false, 0s);
   EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
@@ -78,7 +78,7 @@ TEST_F(PartedSessionsTest, OneOverWhichSomethingCameDoes) {
   EXPECT_THAT(sessions_.lost(at(1s)), IsEmpty());
 }
 
-TEST_F(PartedSessionsTest, WhoSaysForLongEnoughThatNobodyListensIsBelieved) {
+TEST_F(PartedSessionsTest, RefusalsBeyondGraceLoseSession) {
   refused_once_and_tried_again();
   sessions_.failed(8, true, at(110ms));
   EXPECT_EQ(sessions_.next_due(), at(200ms));
@@ -93,7 +93,7 @@ TEST_F(PartedSessionsTest, WhoSaysForLongEnoughThatNobodyListensIsBelieved) {
   EXPECT_THAT(sessions_.lost(at(211ms)), SizeIs(1));
 }
 
-TEST_F(PartedSessionsTest, AnAttemptOnItsWayIsWaitedForWhateverWasSaidBefore) {
+TEST_F(PartedSessionsTest, AttemptInProgressDefersLoss) {
   part(1, true, 0s);
   EXPECT_THAT(sessions_.to_connect(at(0s)), ElementsAre(1));
   sessions_.attempted(1, 7);
@@ -106,13 +106,13 @@ TEST_F(PartedSessionsTest, AnAttemptOnItsWayIsWaitedForWhateverWasSaidBefore) {
   EXPECT_THAT(sessions_.lost(at(260ms)), IsEmpty()) << "somebody was there";
 }
 
-TEST_F(PartedSessionsTest, AnotherFailureMeansThatSomebodyMayBeThere) {
+TEST_F(PartedSessionsTest, NonRefusalFailureKeepsSessionWaiting) {
   refused_once_and_tried_again();
   sessions_.failed(8, false, at(110ms));
   EXPECT_THAT(sessions_.lost(at(999ms)), IsEmpty());
 }
 
-TEST_F(PartedSessionsTest, AnAttemptWithoutAnAnswerIsGivenUpAndSomeHaveMoreTime) {
+TEST_F(PartedSessionsTest, AttemptsTimeOutAndThirdHasLongerLimit) {
   const Duration lasts[] = {300ms, 300ms, 1200ms};
   part(1, true, 0s);
   Time now = at(0s);
@@ -128,7 +128,7 @@ TEST_F(PartedSessionsTest, AnAttemptWithoutAnAnswerIsGivenUpAndSomeHaveMoreTime)
   }
 }
 
-TEST_F(PartedSessionsTest, WhatIsGivenUpEndsAtOnce) {
+TEST_F(PartedSessionsTest, GiveUpLosesSessionAtOnce) {
   part(1, false, 0s);
   sessions_.give_up(1);
   EXPECT_THAT(sessions_.lost(at(0s)), SizeIs(1));

@@ -33,7 +33,7 @@ class PartsFixture : public testing::Test {
   sim::VirtualClock clock_;
   Wire wire_;
   std::unique_ptr<Transport> transport_ = scripted_transport(wire_);
-  LinkLives lives_;
+  LinkTable lives_;
   FrameTrace trace_{clock_};
   FrameCounters counters_;
   Recorder seen_;

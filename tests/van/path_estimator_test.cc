@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path of known rate and round trip, in virtual time, and what Path finds.
+// A path of known rate and round trip, in virtual time, and the results of PathEstimator.
 #include "van/path/path_estimator.h"
 
 #include <gtest/gtest.h>
@@ -145,7 +145,7 @@ TEST(PathEstimator, AsksForPacketsNowAndThen) {
   EXPECT_TRUE(pipe.path.wants_packets(pipe.now()));
 }
 
-TEST(PathEstimator, KnowsWhatHasLeftTheHost) {
+TEST(PathEstimator, TracksBytesDepartedFromHost) {
   constexpr std::uint64_t kWindow = 128 << 10;
   Pipe pipe(125e6, 100us);
   pipe.run(500ms);

@@ -42,7 +42,7 @@ TEST_F(PathLivenessTest, AnIdlePathThatAnswersLives) {
   EXPECT_TRUE(look_for(1h, asked_now_and_then).ok());
 }
 
-TEST_F(PathLivenessTest, AMessageWhoseRestDoesNotComeEndsIt) {
+TEST_F(PathLivenessTest, IncompleteMessageEndsPath) {
   const Status status = look_for(1min, [](PathSample& signs) { signs.begun_at = 700; });
   EXPECT_EQ(status.code(), Code::kLinkBroken);
   EXPECT_THAT(status.cause(), HasSubstr("in part, and not its rest for 5.0 s"));
@@ -54,7 +54,7 @@ TEST_F(PathLivenessTest, AMessageThatComesSlowlyDoesNot) {
   EXPECT_TRUE(look_for(1h, [](PathSample& signs) { signs.begun_at = 0; }).ok());
 }
 
-TEST_F(PathLivenessTest, APathThatNobodyAskedOfMayBeSilentForEver) {
+TEST_F(PathLivenessTest, UnprobedPathMayStaySilent) {
   EXPECT_TRUE(look_for(1h, [](PathSample& signs) { signs.silence += 500ms; }).ok());
 }
 
@@ -76,7 +76,7 @@ TEST_F(PathLivenessTest, OneAnswerThatIsLateIsNotSilence) {
   EXPECT_TRUE(look_for(1min, asked_once).ok()) << "a far end that reads nothing is asked rarely";
 }
 
-TEST_F(PathLivenessTest, LargePacketsThatAreLostEndItThoughSmallOnesCome) {
+TEST_F(PathLivenessTest, LargePacketLossEndsPathDespiteSmallOnes) {
   const auto small_ones_come = [](PathSample& signs) {
     signs.unacked = true;
     signs.silence = 10ms;
@@ -97,7 +97,7 @@ TEST_F(PathLivenessTest, ASlowPathLivesWhileAnyByteIsAcknowledged) {
   EXPECT_TRUE(look_for(1h, a_byte_in_four_seconds).ok());
 }
 
-TEST_F(PathLivenessTest, WhatWasAllAcknowledgedInBetweenCountsAnew) {
+TEST_F(PathLivenessTest, FullAcknowledgmentRestartsTimeout) {
   int looks = 0;
   const auto at_times_nothing_is_under_way = [&](PathSample& signs) {
     signs.unacked = ++looks % 8 != 0;
@@ -105,7 +105,7 @@ TEST_F(PathLivenessTest, WhatWasAllAcknowledgedInBetweenCountsAnew) {
   EXPECT_TRUE(look_for(1h, at_times_nothing_is_under_way).ok());
 }
 
-TEST_F(PathLivenessTest, WhoStoodStillItselfBeginsAnew) {
+TEST_F(PathLivenessTest, OwnStallRestartsTimeout) {
   const auto stuck = [](PathSample& signs) { signs.unacked = true; };
   EXPECT_TRUE(look_for(4s, stuck).ok());
   now_ += 1h;

@@ -20,20 +20,20 @@ class PendingLinksTest : public testing::Test {
   PendingLinks links_;
 };
 
-TEST_F(PendingLinksTest, WhoSaysNoHelloExpires) {
+TEST_F(PendingLinksTest, LinkWithoutHelloExpires) {
   links_.add(1, at(0s));
   EXPECT_THAT(links_.expired(at(5s)), IsEmpty());
   EXPECT_THAT(links_.expired(at(6s)), ElementsAre(1));
 }
 
-TEST_F(PendingLinksTest, WhoHasGreetedMayWaitForItsAdmission) {
+TEST_F(PendingLinksTest, GreetedLinkMayAwaitAdmission) {
   links_.add(1, at(0s));
   links_.greeted(1);
   EXPECT_THAT(links_.expired(at(100s)), IsEmpty());
   EXPECT_NE(links_.next_look(), Time::max()) << "it still counts among those that are not admitted";
 }
 
-TEST_F(PendingLinksTest, WhoWasAdmittedIsSettled) {
+TEST_F(PendingLinksTest, AdmittedLinkIsNoLongerPending) {
   links_.add(1, at(0s));
   links_.admitted(1);
   EXPECT_EQ(links_.next_look(), Time::max());

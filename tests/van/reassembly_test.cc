@@ -47,7 +47,7 @@ class ReassemblyTest : public testing::Test {
   Reassembly assembly_;
 };
 
-TEST_F(ReassemblyTest, WhatThereIsNoMemoryForIsDroppedAsItComes) {
+TEST_F(ReassemblyTest, DropsFrameWhenMemoryIsFull) {
   EXPECT_FALSE(give(5, 0, 400, 1000).or_exit().has_value());
   EXPECT_EQ(assembly_.held_bytes(), 1000U);
   full_ = true;
@@ -128,7 +128,7 @@ TEST_F(ReassemblyTest, AnAbandonedFrameIsForgotten) {
   EXPECT_EQ(assembly_.begun(), 0U);
 }
 
-TEST_F(ReassemblyTest, WhatDoesNotFitIsMalformed) {
+TEST_F(ReassemblyTest, MismatchedSliceIsMalformed) {
   EXPECT_EQ(give(3, 100, 100, 1000).status().code(), Code::kMalformed) << "never begun";
   EXPECT_FALSE(give(1, 0, 100, 1000).or_exit().has_value());
   EXPECT_EQ(give(1, 200, 100, 1000).status().code(), Code::kMalformed) << "a gap";

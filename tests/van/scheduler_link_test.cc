@@ -47,7 +47,7 @@ TEST_F(AwaitedSchedulerTest, WhereNoneComesBackItsLossIsTheEnd) {
   expect_failed(Code::kSchedulerLost, "the link to the scheduler");
 }
 
-TEST_F(AwaitedSchedulerTest, ItIsCalledAsWhoTheMemberIs) {
+TEST_F(AwaitedSchedulerTest, ReconnectHelloCarriesMemberIdentity) {
   become_member();
   lose();
   EXPECT_EQ(membership_.state(), State::kMember);
@@ -88,7 +88,7 @@ class AbandonedMemberTest : public AwaitedSchedulerTest {
   }
 };
 
-TEST_F(AbandonedMemberTest, WhereWhoStartedItHasEndedNobodyWaits) {
+TEST_F(AbandonedMemberTest, MemberFailsAtOnceIfStarterHasEnded) {
   become_member();
   lose();
   step();
@@ -134,7 +134,7 @@ TEST_F(AwaitedSchedulerTest, AnEarlierOneAndAnothersAreRefused) {
   EXPECT_EQ(membership_.state(), State::kMember);
 }
 
-TEST_F(AwaitedSchedulerTest, WhoRefusesItAsAStrangerIsNotIt) {
+TEST_F(AwaitedSchedulerTest, RefusalByStrangerDoesNotEndWait) {
   become_member();
   lose();
   step();
@@ -170,7 +170,7 @@ TEST_F(AwaitedSchedulerTest, AFarewellIsSaidAgain) {
   EXPECT_EQ(membership_.state(), State::kLeft);
 }
 
-TEST_F(AwaitedSchedulerTest, ABrokenLinkIsReportedToTheNextOneAndWaitsForItsWord) {
+TEST_F(AwaitedSchedulerTest, ReportsBrokenLinkToNextScheduler) {
   become_member();
   membership_.report_broken(50, {Code::kLinkBroken, "reset"},
                             Status(Code::kServerLost, "the link to server 0 broke"));

@@ -44,7 +44,7 @@ TEST_F(SchedulerReconnectTest, ItHasAnEndAndWordsForIt) {
             "it broke; and it was not back within 120 s (nobody listens)");
 }
 
-TEST_F(SchedulerReconnectTest, WhoListensThereAndRefusesForSecondsIsOfAnotherJob) {
+TEST_F(SchedulerReconnectTest, PersistentRefusalsMeanAnotherJob) {
   const Status refusal(Code::kRefused, "this is job 7");
   for (int i = 0; i < 2; ++i) {
     search_.refused(refusal, now_);
@@ -71,7 +71,7 @@ TEST_F(SchedulerReconnectTest, ThatItIsMissedIsSaidOnce) {
   EXPECT_EQ(search_.news(now_ + 2s), "it broke; another is awaited for 118 s more");
 }
 
-TEST_F(SchedulerReconnectTest, WhoStoodStillMeanwhileLooksAgain) {
+TEST_F(SchedulerReconnectTest, OwnStallDoesNotEndSearch) {
   now_ += 300s;
   search_.slept(now_);
   EXPECT_FALSE(search_.is_over(now_ + 1s));

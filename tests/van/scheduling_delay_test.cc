@@ -37,7 +37,7 @@ TEST_F(SchedulingDelayTest, LookingIsDueOnceAMillisecond) {
   EXPECT_TRUE(waits_.is_due(now_ + 1ms));
 }
 
-TEST_F(SchedulingDelayTest, WhatAnotherThreadHasWaitedInItsLifeIsNoWaitOfTheLoop) {
+TEST_F(SchedulingDelayTest, MoveToOtherThreadAddsNoDelay) {
   pass(5ms, 4, 0ms);
   waits_.move(waited_ + 20s);
   waited_ += 20s;
@@ -60,7 +60,7 @@ TEST_F(SchedulingDelayTest, RareWaitsMakeNoDifference) {
   EXPECT_EQ(waits_.typical(), Duration::zero());
 }
 
-TEST_F(SchedulingDelayTest, WhatIsOverIsForgotten) {
+TEST_F(SchedulingDelayTest, ForgetsPastDelays) {
   pass(5ms, 4, 3ms);
   pass(5ms, 1, 0ms);
   EXPECT_EQ(waits_.typical(), Duration::zero());
@@ -111,13 +111,13 @@ TEST(WaitsOfMany, DriversThatTakeTurnsLoseNoWait) {
   EXPECT_NEAR(seconds(alternate(accounts, 3ms, 20us)), 3e-3, 1e-4);
 }
 
-TEST(WaitsOfMany, WhatDriversWaitElsewhereIsNoWaitOfTheLoop) {
+TEST(WaitsOfMany, DelaysOutsideLoopDoNotCount) {
   Accounts accounts;
   EXPECT_NEAR(seconds(alternate(accounts, 3ms, 5ms)), 3e-3, 1e-4);
   EXPECT_EQ(alternate(accounts, 20us, 10ms), Duration::zero());
 }
 
-TEST(WaitsOfMany, WhileNobodyWaitsLongTheyAreLookedAtOnceAMillisecond) {
+TEST(WaitsOfMany, SamplesAtMostOncePerMillisecond) {
   Accounts accounts;
   const Time begin = accounts.now();
   EXPECT_EQ(alternate(accounts, 20us, 5us), Duration::zero());

@@ -337,7 +337,7 @@ class Both {
   Model model_;
 };
 
-TEST(SendQueueModel, PicksWhatLookingAtEverythingWouldPick) {
+TEST(SendQueueModel, PickMatchesExhaustiveSearch) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     Both both(seed);
     for (int i = 0; i < 600; ++i) {

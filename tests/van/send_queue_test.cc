@@ -19,14 +19,14 @@ TEST_F(SendQueueTest, MostUrgentFirstOverAllLinks) {
   EXPECT_EQ(queue_.waiting(), 0U);
 }
 
-TEST_F(SendQueueTest, AnUrgentFrameOvertakesWhatStillWaits) {
+TEST_F(SendQueueTest, UrgentFrameOvertakesQueuedFrames) {
   for (std::uint64_t mark = 1; mark <= 3; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take(), 1U);
   queue_.push(1, frame(1, 9));
   EXPECT_EQ(take_all(), (Marks{9, 2, 3}));
 }
 
-TEST_F(SendQueueTest, EqualsTakeTurnsOverTheLinksAndKeepTheirOrderWithinOne) {
+TEST_F(SendQueueTest, EqualFramesRoundRobinAcrossLinks) {
   for (std::uint64_t i = 0; i < 3; ++i) {
     for (LinkId link : {1U, 2U, 3U}) queue_.push(link, frame(7, link * 10 + i));
   }
@@ -40,7 +40,7 @@ TEST_F(SendQueueTest, FirstFrameAfterPauseHasFirstTurn) {
   }
 }
 
-TEST_F(SendQueueTest, ALinkThatIsAlwaysFullOfWorkDoesNotStarveItsEquals) {
+TEST_F(SendQueueTest, BusyLinkDoesNotStarveOthers) {
   for (std::uint64_t i = 1; i <= 100; ++i) queue_.push(1, frame(0, i));
   EXPECT_EQ(take(), 1U);
   queue_.push(2, frame(0, 200));
@@ -48,7 +48,7 @@ TEST_F(SendQueueTest, ALinkThatIsAlwaysFullOfWorkDoesNotStarveItsEquals) {
   EXPECT_EQ(take(), 2U);
 }
 
-TEST_F(SendQueueTest, AWindowBoundsWhatOneLinkHasInFlight) {
+TEST_F(SendQueueTest, LinkWindowBoundsBytesInFlight) {
   queue_.windows().set(2 * kFrame, 100 * kFrame);
   for (std::uint64_t mark = 1; mark <= 4; ++mark) queue_.push(1, frame(0, mark));
   EXPECT_EQ(take_all(), (Marks{1, 2}));
@@ -60,7 +60,7 @@ TEST_F(SendQueueTest, AWindowBoundsWhatOneLinkHasInFlight) {
   EXPECT_EQ(take_all(), (Marks{3}));
 }
 
-TEST_F(SendQueueTest, AWindowBoundsWhatAllLinksHaveInFlight) {
+TEST_F(SendQueueTest, TotalWindowBoundsBytesInFlight) {
   queue_.windows().set(100 * kFrame, 3 * kFrame);
   for (LinkId link : {1U, 2U, 3U}) {
     queue_.push(link, frame(0, link * 10));
@@ -83,7 +83,7 @@ TEST_F(SendQueueTest, AFrameLargerThanTheWindowPassesAnOpenOne) {
   EXPECT_EQ(take(), 2U);
 }
 
-TEST_F(SendQueueTest, ControlGoesFirstWhateverTheWindowsSay) {
+TEST_F(SendQueueTest, ControlBypassesWindows) {
   queue_.windows().set(1, 1);
   queue_.push(1, frame(1000, 1));
   EXPECT_EQ(take(), 1U);
@@ -167,7 +167,7 @@ TEST_F(SendQueueTest, UnknownLinksAreIgnored) {
   EXPECT_EQ(take(), 0U);
 }
 
-TEST_F(SendQueueTest, FramesLeaveInSlicesOfTheQuantumAndMayBeOvertakenBetweenThem) {
+TEST_F(SendQueueTest, FramesLeaveInPreemptibleSlices) {
   queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
   queue_.push(1, frame(0, 1, 1, 350));
   auto pick = queue_.next();
@@ -192,7 +192,7 @@ TEST_F(SendQueueTest, FramesLeaveInSlicesOfTheQuantumAndMayBeOvertakenBetweenThe
   EXPECT_EQ(queue_.windows().sent(1), 350U + 4 * wire::kHeaderBytes + kFrame);
 }
 
-TEST_F(SendQueueTest, AmongEqualPrioritiesTheEarlierDeadlineGoesFirst) {
+TEST_F(SendQueueTest, EarlierDeadlineGoesFirstAmongEquals) {
   const auto at = [](std::uint64_t mark, Duration deadline) {
     Frame made = frame(0, mark);
     made.deadline = Time(deadline);
@@ -232,7 +232,7 @@ TEST_F(SendQueueTest, APausedFrameGoesOnWhereItStood) {
   EXPECT_EQ(take_all().size(), 2U);
 }
 
-TEST_F(SendQueueTest, OfACancelledFrameTheFarEndIsToldOnlyIfItHasTheBeginning) {
+TEST_F(SendQueueTest, CancelTellsFarEndOnlyOfBegunFrames) {
   queue_.windows().shape(1, {1 << 20, 100}, {1 << 20, 100});
   for (std::uint64_t tag : {1U, 2U}) {
     Frame made = frame(0, tag, 1, 300);
@@ -253,7 +253,7 @@ TEST_F(SendQueueTest, OfACancelledFrameTheFarEndIsToldOnlyIfItHasTheBeginning) {
   EXPECT_EQ(queue_.waiting(), 0U);
 }
 
-TEST_F(SendQueueTest, WhatIsLeastUrgentGetsItsShareAtLast) {
+TEST_F(SendQueueTest, LeastUrgentFrameGetsMinimumShare) {
   queue_.push(1, frame(-9, 1, 1, 4096));
   std::uint64_t urgent_bytes = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -267,7 +267,7 @@ TEST_F(SendQueueTest, WhatIsLeastUrgentGetsItsShareAtLast) {
   EXPECT_LT(urgent_bytes, 64U * 4096U);
 }
 
-TEST_F(SendQueueTest, WhatHasLeftThisHostNoLongerCountsForOthers) {
+TEST_F(SendQueueTest, DepartedBytesFreeSharedWindow) {
   queue_.windows().set_shaped(2 * kFrame, 2 * kFrame);
   for (LinkId link : {1U, 2U})
     queue_.windows().shape(link, {10 * kFrame, 4096}, {10 * kFrame, 4096});

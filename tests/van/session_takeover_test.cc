@@ -147,7 +147,7 @@ TEST(SessionTakeover, WithoutABreakNothingIsSentAgain) {
   EXPECT_EQ(pair.near.session.next_again(), nullptr);
 }
 
-TEST(SessionTakeover, WhatIsSentAgainTellsWhatIsKnownNow) {
+TEST(SessionTakeover, RetransmitCarriesCurrentCreditAndAcks) {
   End end;
   end.send_new();
   end.session.owed().take(100, false);
@@ -161,7 +161,7 @@ TEST(SessionTakeover, WhatIsSentAgainTellsWhatIsKnownNow) {
   EXPECT_EQ(again->header.acked, 4U);
 }
 
-TEST(SessionTakeover, WhatWasToldMayBeLostSoItIsOwedAnew) {
+TEST(SessionTakeover, TakeoverOwesCreditAgain) {
   End end;
   end.session.owed().take(100, false);
   end.send_new();
@@ -171,7 +171,7 @@ TEST(SessionTakeover, WhatWasToldMayBeLostSoItIsOwedAnew) {
   EXPECT_EQ(end.session.owed().settle(1000, true), AckState::Telling::kNow);
 }
 
-TEST(SessionTakeover, AFarEndCannotHaveWhatWasNeverSent) {
+TEST(SessionTakeover, RejectsReceivedCountOfUnsentFrames) {
   End end;
   end.send_new();
   EXPECT_THAT(end.session.take_over(2).cause(), HasSubstr("wanted 0 to 1"));
@@ -180,7 +180,7 @@ TEST(SessionTakeover, AFarEndCannotHaveWhatWasNeverSent) {
   EXPECT_EQ(end.session.check_told(header).code(), Code::kMalformed);
 }
 
-TEST(SessionTakeover, AFarEndCannotLoseWhatItHad) {
+TEST(SessionTakeover, RejectsShrinkingReceivedCount) {
   End end;
   end.send_new();
   end.send_new();
@@ -193,7 +193,7 @@ TEST(SessionTakeover, AFarEndCannotLoseWhatItHad) {
   EXPECT_TRUE(end.session.take_over(2).ok()) << "and a claim that is wrong does no harm";
 }
 
-TEST(SessionTakeover, WhoNeverTellsWhatItHasIsNotKeptFor) {
+TEST(SessionTakeover, UnacknowledgedOverflowEndsRetention) {
   Session session;
   session.outlive(1);
   wire::Header header;

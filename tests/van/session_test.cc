@@ -46,7 +46,7 @@ TEST_F(SessionTest, PushesAreNumberedAndTakenOnceAcked) {
   EXPECT_EQ(near_.take_acked(2), std::nullopt);
 }
 
-TEST_F(SessionTest, AcksOfWhatWasNotSentAreMalformed) {
+TEST_F(SessionTest, AckOfUnsentPushIsMalformed) {
   send(wire::Kind::kPush);
   wire::Header header;
   header.acked = 1;

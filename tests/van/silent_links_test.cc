@@ -112,7 +112,7 @@ struct SilentWay {
 class SilentWaysTest : public SilentLinksTest, public testing::WithParamInterface<SilentWay> {};
 
 // What the scheduler needs to decide on it comes on top.
-TEST_P(SilentWaysTest, APathThatFallsSilentIsHeardOfALittleLaterThanTheDeadTime) {
+TEST_P(SilentWaysTest, SilentPathIsReportedSoonAfterTimeout) {
   const double after =
       seconds_until_heard(GetParam().there, GetParam().back, GetParam().least_bytes);
   EXPECT_GE(after, seconds(kDeadAfter)) << "shorter ones cost time only";
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(SilentLinks, SilentWaysTest,
                                          SilentWay{"large_there", true, false, kLargeBytes}),
                          [](const auto& way) { return way.param.name; });
 
-TEST_F(SilentLinksTest, AfterAResetTheWholePatienceIsThere) {
+TEST_F(SilentLinksTest, ResetRestartsFullTimeout) {
   talk(300ms);
   ASSERT_TRUE(network_.cut("worker", "shard"));
   silence(true, true, 0);
@@ -181,7 +181,7 @@ TEST_F(SmallFramesTest, ReconnectNeedsLargePacketsToCaller) {
   EXPECT_FALSE(survives_reset(false, true));
 }
 
-TEST_F(SilentLinksTest, WhoLosesItsLinkAndFindsItAgainIsToldOf) {
+TEST_F(SilentLinksTest, ReportsLinkLossAndReconnect) {
   talk(300ms);
   EXPECT_TRUE(shard_.links().take_news().empty());
   ASSERT_TRUE(network_.cut("worker", "shard"));
@@ -275,7 +275,7 @@ TEST_F(IdleLinksTest, AFaultOfTheFarEndBreaksNoOther) {
 
 // ---- what is said last
 
-class ServerDrainsTest : public SilentLinksTest {
+class LinkFarewellsTest : public SilentLinksTest {
  protected:
   // As a scheduler does: the worker may go when it hears this.
   void say_farewell() {
@@ -301,14 +301,14 @@ class ServerDrainsTest : public SilentLinksTest {
   }
 };
 
-TEST_F(ServerDrainsTest, WhoHasHeardItGoesAndIsNotWaitedFor) {
+TEST_F(LinkFarewellsTest, DrainEndsOnceWorkerHearsFarewell) {
   talk(300ms);
   say_farewell();
   ASSERT_TRUE(leaves_on_hearing(1s));
   EXPECT_TRUE(has_gone(10ms));
 }
 
-TEST_F(ServerDrainsTest, WhoseLinkIsResetBeforeItHearsComesBackForIt) {
+TEST_F(LinkFarewellsTest, WorkerReconnectsToHearFarewell) {
   talk(300ms);
   say_farewell();
   shard_.step(at_shard_, Duration::zero());  // It has left.
@@ -319,7 +319,7 @@ TEST_F(ServerDrainsTest, WhoseLinkIsResetBeforeItHearsComesBackForIt) {
   EXPECT_TRUE(has_gone(10ms));
 }
 
-TEST_F(ServerDrainsTest, WhoDoesNotComeBackForItIsWaitedForBriefly) {
+TEST_F(LinkFarewellsTest, DrainWaitsBrieflyForLostWorker) {
   talk(300ms);
   say_farewell();
   shard_.step(at_shard_, Duration::zero());

@@ -24,7 +24,7 @@ class SpinBudgetTest : public testing::Test {
   Time now_{std::chrono::seconds(7)};
 };
 
-TEST_F(SpinBudgetTest, NothingIsToSpareUntilSomebodyHasAsked) {
+TEST_F(SpinBudgetTest, BudgetIsDeniedBeforeFirstAnswer) {
   EXPECT_TRUE(spare_.is_due(now_));
   EXPECT_FALSE(spare_.is_spare());
 }
@@ -35,7 +35,7 @@ TEST_F(SpinBudgetTest, AnAnswerHoldsAMillisecond) {
   EXPECT_EQ(holds(), SpinBudget::kHolds);
 }
 
-TEST_F(SpinBudgetTest, WhereNothingIsToSpareItIsAskedMoreAndMoreRarely) {
+TEST_F(SpinBudgetTest, NegativeAnswersLengthenPauses) {
   Duration last{};
   for (int i = 0; i < 20; ++i) {
     spare_.told(false, now_);
@@ -47,14 +47,14 @@ TEST_F(SpinBudgetTest, WhereNothingIsToSpareItIsAskedMoreAndMoreRarely) {
   EXPECT_EQ(last, SpinBudget::kMostPause);
 }
 
-TEST_F(SpinBudgetTest, OneGoodAnswerAmongBadOnesMakesThePausesLittleShorter) {
+TEST_F(SpinBudgetTest, OnePositiveAnswerBarelyShortensPause) {
   for (int i = 0; i < 20; ++i) tell(false);
   tell(true);
   spare_.told(false, now_);
   EXPECT_EQ(holds(), SpinBudget::kMostPause - SpinBudget::kMostPause / 16);
 }
 
-TEST_F(SpinBudgetTest, WhoIsKeptFromLookingForLongHasLostItsProcessor) {
+TEST_F(SpinBudgetTest, LongPreemptionRevokesBudget) {
   spare_.told(true, now_);
   spare_.kept_away(SpinBudget::kMostAway, now_);
   EXPECT_TRUE(spare_.is_spare());

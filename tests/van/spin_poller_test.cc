@@ -102,13 +102,13 @@ class SpinPollerTest : public testing::Test, protected Transport::Sink {
   void on_writable(LinkId) override {}
 };
 
-TEST_F(SpinPollerTest, WhatIsFoundByLookingIsPolledForWithoutASleep) {
+TEST_F(SpinPollerTest, SpinFindsDataWithoutSleeping) {
   warm_up();
   poll();
   EXPECT_EQ(transport_.waits, std::vector<Duration>{Duration::zero()});
 }
 
-TEST_F(SpinPollerTest, WhatIsFoundInMemoryIsFoundToo) {
+TEST_F(SpinPollerTest, SpinFindsDataInMemory) {
   warm_up();
   transport_.by_system = false;
   poll();
@@ -135,7 +135,7 @@ TEST_F(SpinPollerTest, TheSystemIsAskedOnceAMicrosecondAtMost) {
   EXPECT_GT(transport_.memory_asked, transport_.system_asked);
 }
 
-TEST_F(SpinPollerTest, AfterALookInVainItSleepsForWhatIsLeft) {
+TEST_F(SpinPollerTest, FailedSpinSleepsForRemainingTime) {
   warm_up();
   transport_.after = 10ms;
   poll(1, WaitReason::kAnswers, 1ms);
@@ -159,7 +159,7 @@ TEST_F(SpinPollerTest, NothingWaitsToLeaveWhileItLooks) {
   EXPECT_TRUE(looked());
 }
 
-TEST_F(SpinPollerTest, WhatComesNowAndThenIsSleptForWhileAnswersAreLookedFor) {
+TEST_F(SpinPollerTest, SpinsForAnswersButSleepsForRareCalls) {
   warm_up();
   transport_.after = 200ms;
   poll(10, WaitReason::kCalls);
@@ -169,7 +169,7 @@ TEST_F(SpinPollerTest, WhatComesNowAndThenIsSleptForWhileAnswersAreLookedFor) {
   EXPECT_TRUE(looked());
 }
 
-TEST_F(SpinPollerTest, NothingIsLookedForByWhoAwaitsNothing) {
+TEST_F(SpinPollerTest, NeverSpinsWithoutAwaitedData) {
   poll(100, WaitReason::kNothing);
   EXPECT_EQ(transport_.memory_asked + transport_.system_asked + asked_, 0);
 }
@@ -198,7 +198,7 @@ TEST_F(SpinPollerTest, WhereProcessorsAreScarceItSleepsAndSeldomAsks) {
   EXPECT_TRUE(looked());
 }
 
-TEST_F(SpinPollerTest, WhereItLooksProcessorsAreCountedOnceAMillisecond) {
+TEST_F(SpinPollerTest, CountsProcessorsOncePerMillisecond) {
   warm_up();
   asked_ = 0;
   const Time begin = clock_.now();
@@ -207,7 +207,7 @@ TEST_F(SpinPollerTest, WhereItLooksProcessorsAreCountedOnceAMillisecond) {
   EXPECT_GE(asked_, 18);
 }
 
-TEST_F(SpinPollerTest, WhoLosesItsProcessorWhileItLooksLeavesOff) {
+TEST_F(SpinPollerTest, PreemptionStopsSpinning) {
   warm_up();
   transport_.after = 1ms;
   transport_.away = 300us;

@@ -125,7 +125,7 @@ TEST_F(SpinPredictorTest, OneThatPaysAgainIsTriedSoonAgain) {
   EXPECT_LE(sleeps_until_it_looks(), 2 * SpinPredictor::kLeastNeeded);
 }
 
-TEST_F(SpinPredictorTest, WhatWasThereAlreadyDoesNotSpeakForLooking) {
+TEST_F(SpinPredictorTest, ReadyDataDoesNotJustifySpinning) {
   sleeps_until_it_looks();
   for (int i = 0; i < 100; ++i) ahead_.looked(500ns, true);
   miss(2);

@@ -110,13 +110,13 @@ class TakeoverTest : public testing::Test {
 };
 
 // Corrupts a bit of the next frame: a header, a payload, and then the resume request.
-TEST_F(TakeoverTest, WhoWasAdmittedSaysThatItHasHeardOfItThoughNothingFollows) {
+TEST_F(TakeoverTest, AdmissionIsAckedWithoutFurtherTraffic) {
   pass(10ms);
   EXPECT_TRUE(shard_.links().has_heard_all(near_shard_));
   EXPECT_TRUE(worker_.links().has_heard_all(link_));
 }
 
-TEST_F(TakeoverTest, WhatIsCorruptedIsSentAgain) {
+TEST_F(TakeoverTest, CorruptedFramesAreRetransmitted) {
   constexpr std::uint32_t kParts = 40;
   send_all(kParts);
   std::size_t bit = 0;
@@ -148,7 +148,7 @@ TEST_F(TakeoverTest, ACutLinkIsMadeAnewAndAllArrivesOnce) {
   EXPECT_TRUE(shard_.queue().idle());
 }
 
-TEST_F(TakeoverTest, ALinkThatHasBeenSilentForLongIsMadeAnewOnceMore) {
+TEST_F(TakeoverTest, LongSilentLinkReconnectsTwice) {
   pass(10ms);
   ASSERT_TRUE(network_.cut("worker", "shard"));
   pass(3s);  // Longer than the session timeout, without any message.
@@ -230,7 +230,7 @@ TEST_F(TakeoverTest, APeerThatIsGoneIsHeardOfWhenPatienceEnds) {
   EXPECT_FALSE(shard_.links().is_open(near_shard_));
 }
 
-TEST_F(TakeoverTest, WhereNobodyListensAnyMoreASessionEndsToo) {
+TEST_F(TakeoverTest, SessionEndsWhenPeerStopsListening) {
   network_.kill("shard");
   pass(2100ms);
   EXPECT_THAT(at_worker_.broken, SizeIs(1));
@@ -244,7 +244,7 @@ TEST_F(TakeoverTest, ASessionThatTheFarEndClosedIsNotTakenOver) {
   EXPECT_THAT(at_worker_.broken[0].second.cause(), HasSubstr("no such session"));
 }
 
-TEST_F(TakeoverTest, WhatThisEndClosesStaysClosed) {
+TEST_F(TakeoverTest, LocallyClosedLinkStaysClosed) {
   network_.cut("worker", "shard");
   turn();
   worker_.links().close(link_);
@@ -337,7 +337,7 @@ class ClaimTest : public testing::Test {
   Van van_;
 };
 
-TEST_F(ClaimTest, WhoProvesItTakesTheSessionOverAndTheOldLinkIsFenced) {
+TEST_F(ClaimTest, ValidClaimTakesOverAndFencesOldLink) {
   say(102, claim());
   const control::Message message = answer(102);
   ASSERT_TRUE(control::is<control::Resumed>(message));
@@ -418,7 +418,7 @@ class ClaimWithoutPatience : public ClaimTest {
   ClaimWithoutPatience() : ClaimTest(0s) {}
 };
 
-TEST_F(ClaimWithoutPatience, NobodyTakesOver) {
+TEST_F(ClaimWithoutPatience, ClaimIsRefused) {
   say(102, claim());
   expect_refused(102, "do not outlive");
 }

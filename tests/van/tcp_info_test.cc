@@ -43,7 +43,7 @@ class TcpPathTest : public testing::Test {
   Descriptor far_;
 };
 
-TEST_F(TcpPathTest, CountsWhatTheFarKernelHasTakenThoughNobodyReadsIt) {
+TEST_F(TcpPathTest, CountsBytesAckedByFarKernel) {
   const std::uint64_t before = path_signs(near_.get())->acked_bytes;
   ASSERT_EQ(::send(near_.get(), "hello", 5, 0), 5);
   PathSample signs;
@@ -76,7 +76,7 @@ TEST_F(TcpPathTest, AsksWhetherAnIdleFarEndIsThere) {
   EXPECT_EQ(option(TCP_KEEPCNT), kKeepAliveTries);
 }
 
-TEST_F(TcpPathTest, TellsNothingOfWhatIsNoConnection) {
+TEST_F(TcpPathTest, ReportsNothingForNonConnection) {
   EXPECT_FALSE(path_signs(0).has_value());
   EXPECT_FALSE(path_signs(-1).has_value());
 }

@@ -96,7 +96,7 @@ TEST(TensorSpec, CodecsThatCannotBeRightAreRefused) {
   EXPECT_FALSE(spec_in(message).ok());
 }
 
-TEST(TensorSpec, WhatTheRuleTheModeOrTheCodecDoesNotUseIsNoDifference) {
+TEST(TensorSpec, CanonicalFormDropsUnusedOptions) {
   const TensorSpec sum = fake::spec("x", Dtype::kF32, 10);
   TensorSpec other = sum;
   other.options.update = {.rate = 0.5, .momentum = 0.1, .nesterov = true, .weight_decay = 1};
@@ -132,7 +132,7 @@ TEST(TensorSpec, DescriptionsDifferWhereCanonicalOnesDo) {
   }
 }
 
-TEST(TensorSpec, TravelsWhole) {
+TEST(TensorSpec, SerializationRoundTrips) {
   const Result<TensorSpec> read = travelled(adam_spec());
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(*read, canonical(adam_spec()));

@@ -46,7 +46,7 @@ TEST_F(TransportEventsTest, ALinkThatCameCarriesASessionOfItsOwn) {
   EXPECT_TRUE(control::is<control::Hello>(seen_.controls[0].second));
 }
 
-TEST_F(TransportEventsTest, FramesOfALinkThatCarriesNothingAreNobodys) {
+TEST_F(TransportEventsTest, IgnoresFramesOfLinkWithoutSession) {
   far_.say(fake::hello(Role::kWorker, 0));
   poll();
   EXPECT_THAT(seen_.controls, IsEmpty());
@@ -64,7 +64,7 @@ TEST_F(TransportEventsTest, AFrameThatBreaksTheRulesEndsItsLink) {
   EXPECT_TRUE(lives_.empty());
 }
 
-TEST_F(TransportEventsTest, AFarEndThatIsRefusedHearsWhyAndIsListenedToNoMore) {
+TEST_F(TransportEventsTest, RefusedPeerHearsFaultAndIsIgnored) {
   admit_far();
   receiver_.set_fence(5);
   far_.epoch = 4;
@@ -80,7 +80,7 @@ TEST_F(TransportEventsTest, AFarEndThatIsRefusedHearsWhyAndIsListenedToNoMore) {
   EXPECT_EQ(counters_.frames_in, came);
 }
 
-TEST_F(TransportEventsTest, AHandlerMayCloseTheLinkOfTheFrameThatItIsGiven) {
+TEST_F(TransportEventsTest, HandlerMayCloseLinkOfCurrentFrame) {
   admit_far();
   seen_.when_data = [this](LinkId link) { links_.close(link); };
   push(64);
@@ -98,7 +98,7 @@ TEST_F(TransportEventsTest, ABreakIsOfTheSessionThatTheLinkCarries) {
   EXPECT_EQ(seen_.broken[0].first, far_.link());
 }
 
-TEST_F(TransportEventsTest, WhatALinkHadNoRoomForGoesWhenTheTransportSaysThatThereIs) {
+TEST_F(TransportEventsTest, BlockedFrameLeavesOnWritableEvent) {
   admit_far();
   wire_.full.insert(far_.link());
   queue(64);
@@ -112,7 +112,7 @@ TEST_F(TransportEventsTest, WhatALinkHadNoRoomForGoesWhenTheTransportSaysThatThe
   EXPECT_THAT(wire_.sent, SizeIs(1));
 }
 
-TEST_F(TransportEventsTest, SmallFramesAreAnsweredTogetherOnceTheyMakeASlice) {
+TEST_F(TransportEventsTest, FlushesRepliesOnceFramesFillSlice) {
   admit_far();
   seen_.when_data = [this](LinkId) { queue(8); };
   for (int i = 0; i < 2; ++i) push(6000);

@@ -75,7 +75,7 @@ TEST_F(UrgencyDetectorTest, FewBytesBesideManyAreUrgent) {
   EXPECT_TRUE(lasts());
 }
 
-TEST_F(UrgencyDetectorTest, GradientsWithPrioritiesAmongThemselvesAreNotUrgent) {
+TEST_F(UrgencyDetectorTest, PrioritizedGradientsAreNotUrgent) {
   for (std::int32_t layer = 50; layer >= 0; --layer) bulk(-layer);
   EXPECT_FALSE(lasts());
   send(-1);
@@ -92,7 +92,7 @@ TEST_F(UrgencyDetectorTest, AmongEqualsADeadlineIsUrgent) {
   EXPECT_TRUE(lasts());
 }
 
-TEST_F(UrgencyDetectorTest, BeforeAnyBulkWhatAsksForSomethingIsUrgent) {
+TEST_F(UrgencyDetectorTest, PrioritizedFrameBeforeBulkIsUrgent) {
   send(0);
   EXPECT_FALSE(lasts());
   send(1);
@@ -130,7 +130,7 @@ TEST_F(UrgencyDetectorTest, ItBridgesTheGapsThatThereAre) {
   EXPECT_EQ(remembered_after(10s, 3), 20s);
 }
 
-TEST_F(UrgencyDetectorTest, WhatComesOnceAMinuteIsNotWaitedFor) {
+TEST_F(UrgencyDetectorTest, RareUrgentFramesAreRememberedBriefly) {
   EXPECT_EQ(remembered_after(60s, 10), 1s);
   EXPECT_EQ(remembered_after(1h, 10), 1s);
 }

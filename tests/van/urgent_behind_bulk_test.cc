@@ -163,7 +163,7 @@ TEST_F(UrgentBehindBulkTest, BothDirectionsYield) {
   EXPECT_LT(others[95], 3.0);
 }
 
-TEST_F(UrgentBehindBulkTest, WhatIsKnownToBeUrgentIsNotWaitedForWhenBulkBegins) {
+TEST_F(UrgentBehindBulkTest, KnownUrgentFramePassesNewBulkAtOnce) {
   ask_often(3);
   near_.start_bulk();
   run(300ms);

@@ -22,7 +22,7 @@ class VanTest : public fake::VanFixture {};
 
 // ---- admission
 
-TEST_F(VanTest, AHelloReachesTheHandlerAndAdmissionOpensTheLink) {
+TEST_F(VanTest, HelloReachesHandlerAndAdmitOpensLink) {
   worker_.connect();
   worker_.say(fake::hello(Role::kWorker, 0));
   step();
@@ -36,7 +36,7 @@ TEST_F(VanTest, AHelloReachesTheHandlerAndAdmissionOpensTheLink) {
   EXPECT_EQ(seen_.data.size(), 1U);
 }
 
-TEST_F(VanTest, DataBeforeAHelloClosesTheLinkAndTheHandlerHearsNothing) {
+TEST_F(VanTest, DataBeforeHelloClosesLinkSilently) {
   worker_.connect();
   push(1);
   step();
@@ -46,7 +46,7 @@ TEST_F(VanTest, DataBeforeAHelloClosesTheLinkAndTheHandlerHearsNothing) {
   EXPECT_EQ(van_.counters().refused, 1U);
 }
 
-TEST_F(VanTest, AnyOtherControlMessageBeforeAHelloClosesTheLink) {
+TEST_F(VanTest, ControlBeforeHelloClosesLink) {
   worker_.connect();
   worker_.say(fake::leave());
   step();
@@ -79,7 +79,7 @@ TEST_F(VanTest, AHelloAfterAdmissionClosesTheLink) {
   EXPECT_TRUE(seen_.controls.empty());
 }
 
-TEST_F(VanTest, ALinkOfOursTakesAWelcomeOrAFaultFirstAndNothingElse) {
+TEST_F(VanTest, OutgoingLinkTakesWelcomeButNoHello) {
   ASSERT_TRUE(van_.links().connect("there:1", fake::hello(Role::kServer, 0)).ok());
   FarEnd scheduler(wire_, 1, kSchedulerNode);
   step();
@@ -94,7 +94,7 @@ TEST_F(VanTest, ALinkOfOursTakesAWelcomeOrAFaultFirstAndNothingElse) {
   ASSERT_EQ(seen_.broken.size(), 1U) << "the handler made this link, so it hears of its end";
 }
 
-TEST_F(VanTest, WhoNeverSaysHelloIsShutOut) {
+TEST_F(VanTest, LinkWithoutHelloTimesOut) {
   worker_.connect();
   step();
   pass(4s);
@@ -105,7 +105,7 @@ TEST_F(VanTest, WhoNeverSaysHelloIsShutOut) {
   admit_worker();
 }
 
-TEST_F(VanTest, AFloodOfStrangersIsBoundedAndLeavesMembersAlone) {
+TEST_F(VanTest, FloodOfStrangersLeavesMembersAlone) {
   admit_worker();
   for (LinkId link = 1000; link < 4000; ++link) {
     wire_.events.push_back([link](Transport::Sink& sink) { sink.on_link(link); });
@@ -123,7 +123,7 @@ TEST_F(VanTest, AFloodOfStrangersIsBoundedAndLeavesMembersAlone) {
 
 // ---- events that end a link
 
-TEST_F(VanTest, AFrameInSomebodyElsesNameEndsTheLink) {
+TEST_F(VanTest, FrameFromOtherNodeEndsLink) {
   admit_worker();
   worker_.node = 11;
   push(1);
@@ -161,7 +161,7 @@ TEST_F(VanTest, NothingMoreIsHeardAfterTheFrameThatEndedALink) {
   EXPECT_EQ(seen_.broken.size(), 1U);
 }
 
-TEST_F(VanTest, DataOfAnEpochBehindTheFenceIsRefusedWithAFault) {
+TEST_F(VanTest, DataBehindEpochFenceIsRefused) {
   admit_worker();
   worker_.epoch = 2;
   push(1);
@@ -197,7 +197,7 @@ TEST_F(VanTest, GarbageInAControlFrameEndsTheLink) {
   expect_dropped("cannot be read");
 }
 
-TEST_F(VanTest, CreditForWhatWasNeverSentEndsTheLink) {
+TEST_F(VanTest, CreditForUnsentDataEndsLink) {
   admit_worker();
   worker_.credit = 1;
   push(1);
@@ -413,7 +413,7 @@ TEST_F(VanTest, AFullLinkKeepsItsFramesAndItsNumbers) {
   EXPECT_EQ(sent[1].header.push_sequence, 2U);
 }
 
-TEST_F(VanTest, AnUrgentFrameOvertakesWhatTheWindowHeldBack) {
+TEST_F(VanTest, UrgentFrameOvertakesWindowedFrames) {
   admit_worker();
   van_.set_windows(100, 100);
   for (std::uint32_t part = 0; part < 3; ++part) {

@@ -23,7 +23,7 @@ class WokenTransport final : public Transport {
   std::atomic<int> wakes = 0;
 };
 
-TEST(Waker, WhoLooksTakesWakesThatTheTransportDoesNotHearOf) {
+TEST(Waker, LookConsumesWakesBypassingTransport) {
   WokenTransport transport;
   Waker waker(transport);
   {

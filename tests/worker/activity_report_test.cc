@@ -24,7 +24,7 @@ class ActivityReportTest : public testing::Test {
   Time now_{1h};
 };
 
-TEST_F(ActivityReportTest, WhoDoesNotWaitIsOutside) {
+TEST_F(ActivityReportTest, NonWaitingThreadIsOutside) {
   EXPECT_EQ(after(0s).place, Place::kOutside);
   EXPECT_EQ(after(3s).age, 3s);
   {
@@ -34,7 +34,7 @@ TEST_F(ActivityReportTest, WhoDoesNotWaitIsOutside) {
   EXPECT_EQ(after(1s).age, 1s);
 }
 
-TEST_F(ActivityReportTest, WhoWaitsIsInACallForAsLongAsItsOldestOperation) {
+TEST_F(ActivityReportTest, ThreadInCallAgesByOldestOperation) {
   after(0s);
   std::optional<WaitingThreads::Wait> wait;
   wait.emplace(*callers_);
@@ -45,7 +45,7 @@ TEST_F(ActivityReportTest, WhoWaitsIsInACallForAsLongAsItsOldestOperation) {
   EXPECT_EQ(after(1s).place, Place::kOutside);
 }
 
-TEST_F(ActivityReportTest, WhoAsksAgainAndAgainIsInACallToo) {
+TEST_F(ActivityReportTest, PollingThreadCountsAsInCall) {
   after(0s);
   {
     const WaitingThreads::Wait wait(*callers_);
@@ -66,7 +66,7 @@ TEST_F(ActivityReportTest, PausesAndTheEndAreTold) {
   EXPECT_EQ(after(1s).place, Place::kEnding);
 }
 
-TEST_F(ActivityReportTest, WhatTheThreadDoesIsToldOnceItIsOutsideForLong) {
+TEST_F(ActivityReportTest, ReportsThreadStateAfterLongOutside) {
   after(0s);
   EXPECT_EQ(after(500ms).rest, control::Activity::Rest::kUnknown);
   EXPECT_EQ(after(500ms).rest, control::Activity::Rest::kRuns) << "the one that asks";

@@ -37,7 +37,7 @@ class BarrierCallsTest : public ExchangeTest {
   std::vector<Result<Rank>> ends_;
 };
 
-TEST_F(BarrierCallsTest, WhoSitsOutSaysSoAtOnceAndEntersWhenItsOwnRoundsAreOver) {
+TEST_F(BarrierCallsTest, SitOutIsAnnouncedThenEntersAfterRounds) {
   add(1, 2);
   const Floats source{1, 2};
   const OperationPtr first = start(Kind::kPush, 1, &source, nullptr);
@@ -113,7 +113,7 @@ TEST_F(BarrierCallsTest, ACallThatFailsLeavesItsNumberToTheNext) {
   EXPECT_THAT(entered_, ElementsAre(1, 1));
 }
 
-TEST_F(BarrierCallsTest, ACheckpointIsEnteredWhenNothingIsInFlightAndNothingIsBegunMeanwhile) {
+TEST_F(BarrierCallsTest, CheckpointEntersWhenIdleAndBlocksNewWork) {
   add(1, 2);
   const Floats source{1, 2};
   start(Kind::kPush, 1, &source, nullptr);
@@ -132,7 +132,7 @@ TEST_F(BarrierCallsTest, ACheckpointIsEnteredWhenNothingIsInFlightAndNothingIsBe
   EXPECT_TRUE(calls_.refusal().ok());
 }
 
-TEST_F(BarrierCallsTest, WhoGivesUpACheckpointWithdraws) {
+TEST_F(BarrierCallsTest, AbandonedCheckpointWithdraws) {
   std::vector<Result<std::uint64_t>> cuts;
   calls_.checkpoint(7, 0, [&cuts](const Result<std::uint64_t>& cut) { cuts.push_back(cut); });
   calls_.end_all({Code::kTimeout, "late"});

@@ -149,7 +149,7 @@ TEST(CallPlan, MorePartsThanHaveNamesAreRefused) {
   EXPECT_THAT(plan_of(call, trees, 0, 64).status().text(), HasSubstr("STRETTO_PART_BYTES"));
 }
 
-TEST(CallPlan, WhatCannotBeCalledIsSaid) {
+TEST(CallPlan, InvalidCallsAreRejected) {
   std::vector<std::byte> ten(10);
   const auto text = [&ten](GroupCall call) {
     return check({.call = call, .source = ten, .target = ten}, 2, 0).text();

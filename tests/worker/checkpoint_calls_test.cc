@@ -59,7 +59,7 @@ TEST_F(CheckpointCallsTest, EndWithTheirOwn) {
   EXPECT_EQ(first_.size(), 1U);
 }
 
-TEST_F(CheckpointCallsTest, ACutIsForTheCallWhoseBarrierOpensNext) {
+TEST_F(CheckpointCallsTest, CutGoesToCallWithNextBarrier) {
   CheckpointShare first;
   calls_.begin(7, 5, [&first](const Result<CheckpointShare>& share) { first = *share; });
   calls_.on_cut({.number = 3, .workers = {7, 8}});
@@ -74,7 +74,7 @@ TEST_F(CheckpointCallsTest, ACutIsForTheCallWhoseBarrierOpensNext) {
   EXPECT_EQ(told_[0].entries, 2U);
 }
 
-TEST_F(CheckpointCallsTest, WhoDoesNotWaitForACutSaysThatItWritesNothing) {
+TEST_F(CheckpointCallsTest, UnawaitedCutIsDeclined) {
   calls_.on_cut({.number = 3, .workers = {7, 8}});
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_EQ(told_[0].number, 3U);
@@ -82,7 +82,7 @@ TEST_F(CheckpointCallsTest, WhoDoesNotWaitForACutSaysThatItWritesNothing) {
   EXPECT_FALSE(begin(1).cut);
 }
 
-TEST_F(CheckpointCallsTest, ACutWhoseCallEndsBeforeTheBarrierOpensIsAnswered) {
+TEST_F(CheckpointCallsTest, CutIsAnsweredIfCallEndsFirst) {
   Status ended;
   calls_.begin(7, 5, [&ended](const Result<CheckpointShare>& share) { ended = share.status(); });
   calls_.on_cut({.number = 3, .workers = {7, 8}});
@@ -94,7 +94,7 @@ TEST_F(CheckpointCallsTest, ACutWhoseCallEndsBeforeTheBarrierOpensIsAnswered) {
   EXPECT_FALSE(begin(1).cut);
 }
 
-TEST_F(CheckpointCallsTest, WhatEndsBeforeAnybodyAsksIsToldWhenTheyDo) {
+TEST_F(CheckpointCallsTest, EarlyOutcomeIsReportedOnRequest) {
   const CheckpointShare first = begin(1);
   calls_.on_ended({.number = 1, .why = {Code::kResource, "full"}});
   calls_.end_all({Code::kSchedulerLost, "gone"});
@@ -122,7 +122,7 @@ TEST_F(CheckpointCallsTest, WaitNoLongerThanOthers) {
   EXPECT_EQ(calls_.next_due(), Time::max());
 }
 
-TEST_F(CheckpointCallsTest, AnotherSchedulerIsToldAgainWhatWasWrittenAndAskedWhatHasEnded) {
+TEST_F(CheckpointCallsTest, TellsNewSchedulerWritesAndAsksOutcomes) {
   calls_.tell_again();
   EXPECT_TRUE(told_.empty() && asked_.empty());
   CheckpointShare share = begin(4);

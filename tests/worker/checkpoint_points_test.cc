@@ -40,7 +40,7 @@ class CheckpointPointsTest : public testing::Test {
   std::vector<Status> failed_;
 };
 
-TEST_F(CheckpointPointsTest, WhatHeldTheProgramUpIsToldFromWhenItWasDueOrCalledFor) {
+TEST_F(CheckpointPointsTest, ReportsHoldTimeSinceDueOrCall) {
   const Time called = clock_.now();
   clock_.advance_to(called + 3s);
   offers_.returned(called);
@@ -64,7 +64,7 @@ TEST_F(CheckpointPointsTest, WhatHeldTheProgramUpIsToldFromWhenItWasDueOrCalledF
   EXPECT_THAT(told_, SizeIs(count)) << "nobody hears it any more";
 }
 
-TEST_F(CheckpointPointsTest, WhatHasPassedIsToldAndNoLaterOnePassesBeforeTheAnswer) {
+TEST_F(CheckpointPointsTest, PassedPointIsReportedAndLaterPointsWait) {
   offer(5);
   ask(1);
   ASSERT_THAT(told_, SizeIs(1));
@@ -95,7 +95,7 @@ TEST_F(CheckpointPointsTest, OneThatTheProgramWantsMakesAnAnswerNeedless) {
   EXPECT_THAT(due_, ElementsAre(false, false)) << "also of one that waits";
 }
 
-TEST_F(CheckpointPointsTest, NobodyWaitsForEver) {
+TEST_F(CheckpointPointsTest, PendingOffersNeverWaitForever) {
   ask(1);
   offer(1);
   offer(2);

@@ -81,7 +81,7 @@ std::vector<Floats> train(Worker& worker, int first, int end) {
   return values;
 }
 
-TEST_F(CheckpointTest, AnotherJobWithMoreShardsGoesOnAsIfNothingHadBeen) {
+TEST_F(CheckpointTest, JobWithMoreShardsResumesExactly) {
   std::vector<Floats> undisturbed;
   Cluster(plan(2)).run([&](Worker& worker) {
     EXPECT_FALSE(Checkpoints(worker).restored());
@@ -99,7 +99,7 @@ TEST_F(CheckpointTest, AnotherJobWithMoreShardsGoesOnAsIfNothingHadBeen) {
   });
 }
 
-TEST_F(CheckpointTest, WhatComesAfterTheCutIsNotInIt) {
+TEST_F(CheckpointTest, CheckpointExcludesUpdatesAfterCut) {
   std::vector<Floats> at_the_cut;
   Cluster(plan(1)).run([&](Worker& worker) {
     std::vector<Floats> values = train(worker, 0, 2);
@@ -158,7 +158,7 @@ Floats floats_of(const std::vector<std::byte>& bytes) {
   return values;
 }
 
-TEST_F(CheckpointTest, WhatWorkersHoldIsInTheSameCut) {
+TEST_F(CheckpointTest, AttachmentsBelongToSameCut) {
   live::Plan three = plan(1);
   three.workers = 3;
   Cluster(three).run([&](Worker& worker) {
@@ -194,7 +194,7 @@ TEST_F(CheckpointTest, WhatWorkersHoldIsInTheSameCut) {
   });
 }
 
-TEST_F(CheckpointTest, AJobWithoutServersSavesWhatWorkersHold) {
+TEST_F(CheckpointTest, ServerlessJobSavesAttachments) {
   live::Plan none = plan(0);
   Cluster(none).run([&](Worker& worker) {
     EXPECT_EQ(Checkpoints(worker).save(1).code(), Code::kInvalidArgument) << "nothing is given";
@@ -208,7 +208,7 @@ TEST_F(CheckpointTest, AJobWithoutServersSavesWhatWorkersHold) {
   });
 }
 
-TEST_F(CheckpointTest, WhatIsNotAlikeAfterAllIsThatOfTheFirst) {
+TEST_F(CheckpointTest, DifferingAttachmentIsFromFirstWorker) {
   Cluster(plan(1)).run([&](Worker& worker) {
     const Holdings mine(worker.rank(), worker.rank() + 5);
     ASSERT_TRUE(Checkpoints(worker).save(1, mine.attachments()).ok());
@@ -220,7 +220,7 @@ TEST_F(CheckpointTest, WhatIsNotAlikeAfterAllIsThatOfTheFirst) {
   });
 }
 
-TEST_F(CheckpointTest, AWorkerThatCannotWriteItsOwnCostsTheCheckpointOnly) {
+TEST_F(CheckpointTest, FailedWorkerWriteFailsCheckpointOnly) {
   Cluster cluster(plan(1));
   cluster.run([&](Worker& worker) {
     const Holdings mine(worker.rank(), 1);
@@ -244,7 +244,7 @@ TEST_F(CheckpointTest, AWorkerThatCannotWriteItsOwnCostsTheCheckpointOnly) {
   }
 }
 
-TEST_F(CheckpointTest, WhatCannotBeAttachedIsToldBeforeAnybodyWaits) {
+TEST_F(CheckpointTest, InvalidAttachmentIsRefusedAtOnce) {
   Cluster(plan(1)).run([](Worker& worker) {
     const std::byte bytes[6] = {};
     Checkpoints checkpoints(worker);
@@ -261,7 +261,7 @@ TEST_F(CheckpointTest, WhatCannotBeAttachedIsToldBeforeAnybodyWaits) {
   });
 }
 
-TEST_F(CheckpointTest, OneThatIsBegunIsOfTheCutWhateverComesNext) {
+TEST_F(CheckpointTest, BegunCheckpointKeepsItsCut) {
   std::vector<Floats> at_the_cut;
   Cluster(plan(1)).run([&](Worker& worker) {
     std::vector<Floats> values = train(worker, 0, 2);
@@ -286,7 +286,7 @@ TEST_F(CheckpointTest, OneThatIsBegunIsOfTheCutWhateverComesNext) {
   });
 }
 
-TEST_F(CheckpointTest, WhoLeavesWaitsForOneThatIsBeingWritten) {
+TEST_F(CheckpointTest, LeaveWaitsForCheckpointWrite) {
   std::array<CheckpointTicket, 2> tickets;
   Cluster(plan(1)).run([&](Worker& worker) {
     const Holdings mine(worker.rank(), 4);
@@ -349,7 +349,7 @@ TEST_F(CheckpointTest, AllMustMakeIt) {
   apart([](Worker& worker) { return Checkpoints(worker).save(worker.rank()); });
 }
 
-TEST_F(CheckpointTest, WhatIsRestoredIsToldOfEachTensorAndIsNotStale) {
+TEST_F(CheckpointTest, RestoredTensorsAreFlaggedAndNotStale) {
   Cluster(plan(1)).run([&](Worker& worker) {
     (void)train(worker, 0, 5);
     ASSERT_TRUE(Checkpoints(worker).save(0).ok());
@@ -370,7 +370,7 @@ TEST_F(CheckpointTest, WhatIsRestoredIsToldOfEachTensorAndIsNotStale) {
   });
 }
 
-TEST_F(CheckpointTest, AFolderThatCannotBeWrittenCostsTheCheckpointOnly) {
+TEST_F(CheckpointTest, UnwritableFolderFailsCheckpointOnly) {
   Cluster cluster(plan(1));
   cluster.run([&](Worker& worker) {
     (void)train(worker, 0, 1);

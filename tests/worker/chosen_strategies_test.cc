@@ -23,7 +23,7 @@ TEST(ChosenStrategies, AreToldWhenTheyChange) {
   EXPECT_THAT(ways.take(), ElementsAre(Chosen{"direct", 1, 100, "direct: 3 ms"}));
 }
 
-TEST(ChosenStrategies, TensorsOfOnePlanAreOneWithTheReasonOfTheLargest) {
+TEST(ChosenStrategies, MergesTensorsByPlanWithLargestReason) {
   ChosenStrategies ways;
   ways.set(1, 100, "ring", "of 100");
   ways.set(2, 300, "ring", "of 300");

@@ -27,7 +27,7 @@ Bytes encoded(PartCoder with, std::uint64_t round = 1) {
   return out;
 }
 
-TEST(PartCoder, ChanceIsTheSameInEveryRunAndOtherwiseEverywhereElse) {
+TEST(PartCoder, RandomnessIsReproducibleAndDistinct) {
   const Bytes one = encoded(coder("dithering,k=2,seed=1"));
   EXPECT_EQ(encoded(coder("dithering,k=2,seed=1")), one);
   EXPECT_NE(encoded(coder("dithering,k=2,seed=2")), one);

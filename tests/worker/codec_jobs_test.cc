@@ -56,7 +56,7 @@ TEST_F(ExchangeCoding, SharesLeaveEncodedAndValuesAreDecoded) {
   EXPECT_EQ(target_, (Floats{3, -3, -1, 1, 7}));
 }
 
-TEST_F(ExchangeCoding, WhatIsLostIsOwed) {
+TEST_F(ExchangeCoding, ErrorFeedbackCarriesLossToNextPush) {
   add_coded("topk,k=1,ef=vanilla");
   Floats first = {3, 2, 0, 0, 0};
   const OperationPtr one = start(Kind::kPush, 1, &first, nullptr);
@@ -70,7 +70,7 @@ TEST_F(ExchangeCoding, WhatIsLostIsOwed) {
   EXPECT_TRUE(one->ticket->done() && two->ticket->done());
 }
 
-TEST_F(ExchangeCoding, BroadcastsTravelAsTheyAreAndNothingIsOwedAfterwards) {
+TEST_F(ExchangeCoding, BroadcastIsUncodedAndClearsFeedback) {
   add_coded("topk,k=1,ef=vanilla");
   Floats share = {3, 2, 0, 0, 0};
   const OperationPtr pushed = start(Kind::kPush, 1, &share, nullptr);
@@ -161,7 +161,7 @@ TEST_F(ExchangeCoding, MemoryIsKeptUntilWorkThatHasBegunIsDone) {
   EXPECT_EQ(shard_.data().size(), 0U);
 }
 
-TEST_F(ExchangeCoding, AFailedTensorDoesNotWaitForWorkThatHasNotBegun) {
+TEST_F(ExchangeCoding, FailedTensorDropsUnstartedEncodings) {
   add_coded("fp16");
   coder_->hold = true;
   const OperationPtr operation = push_pull(1, source_, target_);
@@ -206,7 +206,7 @@ TEST_F(ExchangeCoding, ALargePartIsEncodedAlone) {
   EXPECT_TRUE(first->ticket->done());
 }
 
-TEST_F(ExchangeCoding, WhatHasNoRoomYetFailsWithItsTensor) {
+TEST_F(ExchangeCoding, PartAwaitingEncodingFailsWithTensor) {
   exchange_.servers().set_most_encoded(1);
   add_coded("fp16");
   const OperationPtr operation = push_pull(1, source_, target_);
@@ -217,7 +217,7 @@ TEST_F(ExchangeCoding, WhatHasNoRoomYetFailsWithItsTensor) {
   EXPECT_EQ(shard_.data().size(), 1U) << "what had left";
 }
 
-TEST_F(ExchangeCoding, APullThatIsCancelledWhileItIsDecodedLeavesItsPartFree) {
+TEST_F(ExchangeCoding, CancelledDecodingPullFreesPart) {
   add_coded("fp16");
   const OperationPtr pull = start(Kind::kPull, 1, nullptr, &target_);
   shard_.data();

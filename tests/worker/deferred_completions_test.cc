@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(DeferredCompletions, GivesBackWhoseMemoryIsFreeInTheirOrder) {
+TEST(DeferredCompletions, ReleasesFreeOperationsInOrder) {
   std::vector<std::shared_ptr<Operation>> made;
   DeferredCompletions lingering;
   const Time start{};
@@ -30,7 +30,7 @@ TEST(DeferredCompletions, GivesBackWhoseMemoryIsFreeInTheirOrder) {
 }
 
 // A value goes to other workers over links that take their time.
-TEST(DeferredCompletions, WhatWentWellMayBeReadUntilItsDeadline) {
+TEST(DeferredCompletions, SuccessMayLingerUntilDeadline) {
   const Time start{};
   const auto stuck_after = [start](const Status& why) {
     auto operation = std::make_shared<Operation>();

@@ -22,7 +22,7 @@ std::vector<LinkId> links_of(const std::vector<EarlyFrames::Frame>& frames) {
   return links;
 }
 
-TEST(EarlyFrames, AreTakenOfWhoIsDueInTheirOrder) {
+TEST(EarlyFrames, TakesFramesOfDueNodeInOrder) {
   EarlyFrames early;
   EXPECT_TRUE(early.keep(7, word(1)));
   EXPECT_TRUE(early.keep(8, word(4)));

@@ -39,7 +39,7 @@ class EmptyContributorTest : public ExchangeTest {
   std::optional<TensorSpec> declared_;
 };
 
-TEST_F(EmptyContributorTest, SharesNothingOfAllPartsForTheFirstThatIsWanted) {
+TEST_F(EmptyContributorTest, FirstWishPushesEmptySharesOfAllParts) {
   add(1, 5);
   stand_in_.begin(1);
   wish(1, 1);
@@ -50,7 +50,7 @@ TEST_F(EmptyContributorTest, SharesNothingOfAllPartsForTheFirstThatIsWanted) {
   EXPECT_EQ(pushed(), 0U) << "it is the same round";
 }
 
-TEST_F(EmptyContributorTest, DoesNothingForWhatTheProgramShares) {
+TEST_F(EmptyContributorTest, IgnoresRoundsProgramContributesTo) {
   add(1, 2);
   wish(0, 1);
   EXPECT_EQ(pushed(), 0U) << "it does not sit out";
@@ -79,7 +79,7 @@ TEST_F(EmptyContributorTest, TellsShardsFromWhenAndUntilWhen) {
   EXPECT_TRUE(stand_in_.refusal().ok());
 }
 
-TEST_F(EmptyContributorTest, IsNotAtRestWhileARoundIsOpenThatThisWorkerHasAShareIn) {
+TEST_F(EmptyContributorTest, RestsOnlyAfterOwnRoundsEnd) {
   add(1, 2);
   EXPECT_TRUE(stand_in_.at_rest());
   stand_in_.begin(1);

@@ -58,7 +58,7 @@ TEST_F(ExchangeTest, SourceAndTargetMayBeTheSameMemory) {
   EXPECT_THAT(source_, ElementsAre(10, 20, 30, 40, 50));
 }
 
-TEST_F(ExchangeTest, HeadersSayRoundBaseAndWhatIsWanted) {
+TEST_F(ExchangeTest, HeadersCarryRoundBaseAndWantedValue) {
   add(1, 2);
   source_.resize(2);
   target_.resize(2);
@@ -77,7 +77,7 @@ TEST_F(ExchangeTest, HeadersSayRoundBaseAndWhatIsWanted) {
   EXPECT_EQ(wire::PushFrame::of(header).computed_from, 4U);
 }
 
-TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
+TEST_F(ExchangeTest, BroadcastSendsRootDataAndPresence) {
   add(1, 2);
   source_.resize(2);
   target_.resize(2);
@@ -93,7 +93,7 @@ TEST_F(ExchangeTest, BroadcastsSendTheRootsBytesAndTheOthersPresence) {
   EXPECT_TRUE(receiver.payload.empty());
 }
 
-TEST_F(ExchangeTest, WhoListensSendsThatItIsNotCountedAndGetsTheValueIfItWantsIt) {
+TEST_F(ExchangeTest, ListenerIsUncountedAndMayGetValue) {
   add(1, 2);
   target_.resize(2);
   start(Kind::kListen, 1, nullptr, &target_);
@@ -108,7 +108,7 @@ TEST_F(ExchangeTest, WhoListensSendsThatItIsNotCountedAndGetsTheValueIfItWantsIt
             Code::kInvalidArgument);
 }
 
-TEST_F(ExchangeTest, ABroadcastWhoseRootIsLostChangesNothingAndMayBeginAgain) {
+TEST_F(ExchangeTest, BroadcastWithLostRootFailsUnchanged) {
   add(1, 5);
   auto operation = std::make_shared<Operation>();
   operation->kind = Kind::kBroadcastReceiver;
@@ -143,7 +143,7 @@ TEST_F(ExchangeTest, AnEmptyTensorEndsAtOnceAndSendsNothing) {
   EXPECT_TRUE(shard_.data().empty());
 }
 
-TEST_F(ExchangeTest, WhoComesIntoARunningJobCountsStalenessFromItsFirstValue) {
+TEST_F(ExchangeTest, LateWorkerCountsStalenessFromFirstValue) {
   add(1, 2, {.mode = Mode::kBounded, .bound = 1});
   tensors_.come_late();
   add(2, 2, {.mode = Mode::kAsync});
@@ -250,7 +250,7 @@ TEST_F(ExchangeTest, AnUndeclaredTensorIsRefused) {
                 "tensor 9 was not declared");
 }
 
-TEST_F(ExchangeTest, ValuesThatNobodyAskedForAreIgnored) {
+TEST_F(ExchangeTest, IgnoresUnrequestedValues) {
   add(1, 2);
   value({1, 0}, 1, {1, 1});
   value({1, 7}, 1, {1, 1});
@@ -357,7 +357,7 @@ TEST_F(ExchangeTest, AnOperationThatIsDoneEndsWhenItsFramesAreGone) {
   EXPECT_THAT(target_, ElementsAre(5, 6));
 }
 
-TEST_F(ExchangeTest, AFailedOperationKeepsTheUsersMemoryUntilItsFramesAreGone) {
+TEST_F(ExchangeTest, FailedOperationKeepsMemoryUntilFramesGo) {
   wire_.lend = true;
   add(1, 2);
   source_.resize(2);
@@ -392,7 +392,7 @@ TEST_F(ExchangeTest, AnOperationPastItsDeadlineFailsItsTensor) {
   EXPECT_EQ(exchange_.operations().next_due(), Time::max());
 }
 
-TEST_F(ExchangeTest, WhatHasWaitedLongestIsNamed) {
+TEST_F(ExchangeTest, NamesLongestWaitingOperation) {
   add(1, 4);
   target_.resize(4);
   EXPECT_EQ(exchange_.operations().oldest(clock_.now()), nullptr);

@@ -34,7 +34,7 @@ Exchange exchange_of(const Roster& roster, const TensorOptions& options = {},
 
 const Roster kFourApart = roster_of({1, 2, 3, 4}, {1, 2, 3, 4});
 
-TEST(Settled, WhatIsPinnedStays) {
+TEST(Settled, PinnedExchangeIsKept) {
   const TensorSpec spec{.name = "t", .elements = 100, .options = {.exchange = Exchange::kRing}};
   EXPECT_EQ(settled(spec, kFourApart, 10, {}), spec);
 }
@@ -54,7 +54,7 @@ TEST(Settled, ServersWithLinksOfTheirOwnAreFaster) {
   EXPECT_EQ(exchange_of(roster_of({1, 2, 3, 4}, {5})), Exchange::kAuto);
 }
 
-TEST(Settled, WhatOnlyServersDoGoesThere) {
+TEST(Settled, ServerOnlyOptionsSelectServers) {
   EXPECT_EQ(exchange_of(kFourApart, {.mode = Mode::kAsync}), Exchange::kServers);
   EXPECT_EQ(exchange_of(kFourApart, {.update = {.rule = Rule::kSgd}}), Exchange::kServers);
   EXPECT_EQ(exchange_of(kFourApart, {.codec = CodecSpec{.codec = Codec::kOnebit}}),

@@ -98,7 +98,7 @@ TEST_F(EagerExchangeTest, EagerRoundsKeepTheOrderOfSync) {
   EXPECT_EQ(wire::PushFrame::of(shard_.datum().header).round, 2U);
 }
 
-TEST_F(EagerExchangeTest, EachPartTellsWhatIsInIt) {
+TEST_F(EagerExchangeTest, EachPartReportsOwnInfo) {
   add(1, 4, {.mode = Mode::kEagerAsync});
   const auto pull = start(Kind::kPull, 1, nullptr, &target_);
   pulled(kSecond, 9, 2, {1, 1});
@@ -124,7 +124,7 @@ TEST_F(EagerExchangeTest, OtherModesKeepNothingOfEachPart) {
   EXPECT_TRUE(both->ticket->parts().empty());
 }
 
-TEST_F(EagerExchangeTest, AProbeAsksOnePartOfEachShardAndPassesEverything) {
+TEST_F(EagerExchangeTest, ProbeAsksOnePartPerShardAndOvertakes) {
   add(1, 4, {.mode = Mode::kAsync});
   const auto both = push_pull(1, source_, target_);
   (void)shard_.data();
@@ -140,7 +140,7 @@ TEST_F(EagerExchangeTest, AProbeAsksOnePartOfEachShardAndPassesEverything) {
   EXPECT_FALSE(both->ticket->done());
 }
 
-TEST_F(EagerExchangeTest, AProbeTellsWhatHasPassedSinceTheLastValue) {
+TEST_F(EagerExchangeTest, ProbeReportsStalenessSinceLastValue) {
   add(1, 2, {.mode = Mode::kEagerAsync});
   target_.resize(2);
   start(Kind::kPull, 1, nullptr, &target_);
@@ -152,7 +152,7 @@ TEST_F(EagerExchangeTest, AProbeTellsWhatHasPassedSinceTheLastValue) {
   }
 }
 
-TEST_F(EagerExchangeTest, AnAnswerThatNobodyAskedForIsIgnored) {
+TEST_F(EagerExchangeTest, IgnoresUnrequestedAnswers) {
   add(1, 2, {.mode = Mode::kEagerAsync});
   probed(kFirst, 5, 1);
   pulled(kFirst, 5, 1, {1, 1});

@@ -120,7 +120,7 @@ TEST(Feedback, AllThatIsSentArrivesInTheEndAndOnce) {
   });
 }
 
-TEST(Feedback, AfterABroadcastNobodyOwesAnything) {
+TEST(Feedback, BroadcastClearsErrorFeedback) {
   const live::Cluster cluster({.workers = kWorkers, .job = {.part_bytes = kPartBytes}});
   cluster.run([](Worker& worker) {
     const Tensor tensor =

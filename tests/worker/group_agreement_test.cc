@@ -30,7 +30,7 @@ class GroupAgreementTest : public testing::Test {
   std::optional<Regroup> last_;
 };
 
-TEST_F(GroupAgreementTest, AllWhoGoOnMustHaveSaidSo) {
+TEST_F(GroupAgreementTest, DecisionRequiresAllContinuingMembers) {
   choice_.note(1, wants({1, 2, 3}, 0));
   EXPECT_THAT(decided({}), IsEmpty());
   choice_.note(2, wants({1, 2, 3}, 0));
@@ -42,7 +42,7 @@ TEST_F(GroupAgreementTest, AllWhoGoOnMustHaveSaidSo) {
   EXPECT_THAT(decided({1, 2, 3}), IsEmpty()) << "what was said is used up";
 }
 
-TEST_F(GroupAgreementTest, WhatAllHaveFinishedIsTheLeastOfEachPart) {
+TEST_F(GroupAgreementTest, AgreementTakesLeastFinishedRounds) {
   choice_.note(1, wants({1, 2}, 4, {{.tensor = 7, .least = 5, .ahead = {0, 1, 0}}}));
   choice_.note(2, wants({1, 2}, 6,
                         {{.tensor = 7, .least = 5, .ahead = {1, 0, 1}},
@@ -80,7 +80,7 @@ TEST_F(GroupAgreementTest, AWordFromBeforeADecisionIsNone) {
 }
 
 /// It has rejected the decision, and accepts no later one unless its proposal counts.
-TEST_F(GroupAgreementTest, AWordThatCrossesADecisionThatItDoesNotGoAlongWithCounts) {
+TEST_F(GroupAgreementTest, ProposalCrossingDecisionStillCounts) {
   choice_.note(1, wants({1, 2, 3}, 0));
   choice_.note(2, wants({1, 2, 3}, 0));
   choice_.note(3, wants({1, 2, 3}, 0));
@@ -92,7 +92,7 @@ TEST_F(GroupAgreementTest, AWordThatCrossesADecisionThatItDoesNotGoAlongWithCoun
   EXPECT_EQ(last_->generation, 2U);
 }
 
-TEST_F(GroupAgreementTest, WhoKnowsOfMoreLossesIsWaitedFor) {
+TEST_F(GroupAgreementTest, DisagreementOnLossesDelaysDecision) {
   choice_.note(1, wants({1, 2, 3}));
   choice_.note(2, wants({1, 2}));
   choice_.note(3, wants({1, 2, 3}));

@@ -76,7 +76,7 @@ TEST_F(GroupStateTest, MemberThatExceedsTheAllowanceIsRefused) {
   EXPECT_THAT(status.cause(), HasSubstr("member 1 is at call 3, this one at 1"));
 }
 
-TEST(ProgressFrame, HeaderSaysWhatItIs) {
+TEST(ProgressFrame, HeaderRoundTripsAndIdentifiesFrame) {
   for (const bool asks : {false, true}) {
     const wire::Header header =
         ProgressFrame{.asks = asks, .tensor = 7, .number = 9, .priority = -3}.header();

@@ -208,7 +208,7 @@ TEST_P(Grouped, SendsOfATagComeInTheirOrder) {
   });
 }
 
-TEST_P(Grouped, LateMemberGetsWhatWasHeld) {
+TEST_P(Grouped, LateMemberReceivesHeldCalls) {
   run([](Worker& worker, Group& group) {
     constexpr std::size_t kSize = 150'000;  // With three calls, twice what may go ahead.
     constexpr int kCalls = 3;
@@ -281,7 +281,7 @@ TEST(Group, SomeWorkersMakeCallsThatOthersDoNotHearOf) {
   });
 }
 
-TEST(Group, WhoIsNoMemberIsTold) {
+TEST(Group, InvalidRanksAndExchangeAreRefused) {
   Cluster({.workers = 1, .shards = 1}).run([](Worker& worker) {
     const auto text = [&worker](std::vector<Rank> ranks) {
       return Group::of(worker, std::move(ranks)).status().text();
@@ -354,7 +354,7 @@ TEST(Group, CallsThatDisagreeEndAtAllWithBoth) {
               is_told("root 0", "root 1"));
 }
 
-TEST(Group, MemoryOfTheWrongSizeIsRefusedBeforeAnythingIsSent) {
+TEST(Group, InvalidCallsAreRefusedBeforeSending) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
     Group group = Group::of(worker).or_exit();
     Floats ten(10);
@@ -379,7 +379,7 @@ TEST(Group, MemoryOfTheWrongSizeIsRefusedBeforeAnythingIsSent) {
   });
 }
 
-TEST(Group, WhoLeavesIsNamedByThoseWhoStillWait) {
+TEST(Group, WaitersNameDepartedMember) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
     Group group = Group::of(worker).or_exit();
     Floats data(1000, 1.0F);
@@ -430,8 +430,8 @@ void lose_the_last(bool late) {
   });
 }
 
-TEST(Group, WhoWaitsForAMemberThatLostAnotherIsTold) { lose_the_last(false); }
-TEST(Group, WhoCallsAMemberThatLostAnotherIsTold) { lose_the_last(true); }
+TEST(Group, PendingReceiveNamesPeersLostMember) { lose_the_last(false); }
+TEST(Group, LaterReceiveNamesPeersLostMember) { lose_the_last(true); }
 
 TEST(Group, AWorkerThatHasOneMaySitOut) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
@@ -467,7 +467,7 @@ TEST(Group, TicketNamesAwaitedWorkers) {
   });
 }
 
-TEST(Group, ATimeoutSaysWhoHasNotCalled) {
+TEST(Group, TimeoutNamesMissingMember) {
   std::barrier late(2);
   Cluster({.workers = 2, .shards = 1, .operation_timeout = 1s}).run([&late](Worker& worker) {
     Group group = Group::of(worker).or_exit();

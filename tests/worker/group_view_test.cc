@@ -107,7 +107,7 @@ TEST_F(GroupViewTest, ANewcomerThatDoesNotComeIsDecidedAbout) {
   EXPECT_THAT(went_on_, ElementsAre(1, 2));
 }
 
-TEST_F(GroupViewTest, WhoAsksTheDeciderIsAnswered) {
+TEST_F(GroupViewTest, DeciderJoinsMemberRequest) {
   follow();
   says(2, {1, 2}, 0);
   says(2, {1, 2}, 1);
@@ -122,7 +122,7 @@ class SecondMember : public GroupViewTest {
   }
 };
 
-TEST_F(SecondMember, WhoIsAskedStops) {
+TEST_F(SecondMember, MemberStopsWhenDeciderAsks) {
   EXPECT_THAT(went_on_, ElementsAre(1));
   says(1, {1, 2}, 1);
   EXPECT_TRUE(view_.waits());

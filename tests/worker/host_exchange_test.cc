@@ -54,7 +54,7 @@ TEST(HostExchange, ManyPartsAndRoundsAreInFlight) {
 }
 
 // A late member finds what the other one has begun, and begins it.
-TEST(HostExchange, ALateMemberTakesWhatHasCome) {
+TEST(HostExchange, LateMemberTakesEarlierContributions) {
   Cluster cluster({.workers = 2, .shards = 0, .job = {.part_bytes = 64}});
   std::latch begun(1);
   cluster.run([&begun](Worker& worker) {

@@ -24,7 +24,7 @@ class NodeWithoutServers : public fake::PlayedNode {
   }
 };
 
-TEST_F(NodeWithoutServers, JoinsWithTheRosterAndLeavesAtTheSchedulersWord) {
+TEST_F(NodeWithoutServers, JoinsByRosterAndLeavesOnSchedulersWord) {
   std::optional<Status> joined;
   node_.join(into(joined));
   say(scheduler_, fake::welcome(10, 0));
@@ -55,7 +55,7 @@ TEST_F(NodeWithoutServers, ARosterThatLacksItsServersEndsTheJoin) {
 
 // ---- a worker that leaves
 
-TEST_F(NodeWithoutServers, WhoAnswersWhileItLeavesIsToldSo) {
+TEST_F(NodeWithoutServers, LeavingNodeTellsLateAnsweringPeer) {
   Roster all = roster();
   for (Member& member : all.members) member.address = "worker:1";
   node_.join([](const Status&) {});

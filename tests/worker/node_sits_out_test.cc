@@ -63,7 +63,7 @@ TEST_F(NodeSitsOutTest, MakesSharesAgainIfTheBarrierFails) {
   EXPECT_EQ(std::get<control::SitOut>(shard_.control()).number, 0U);
 }
 
-TEST_F(NodeSitsOutTest, AWishThatMakesNoSenseEndsTheLinkAndTheSchedulerHearsWhy) {
+TEST_F(NodeSitsOutTest, InvalidWishEndsLinkAndIsReported) {
   scheduler_.controls();
   say(shard_, control::Wanted{.part = 1});
   EXPECT_TRUE(shard_.closed());
@@ -71,7 +71,7 @@ TEST_F(NodeSitsOutTest, AWishThatMakesNoSenseEndsTheLinkAndTheSchedulerHearsWhy)
               testing::HasSubstr("a wish names a tensor that makes no sense"));
 }
 
-TEST_F(NodeSitsOutTest, RefusesWhatTheProgramBeginsMeanwhile) {
+TEST_F(NodeSitsOutTest, SittingOutNodeRefusesNewOperations) {
   auto operation = std::make_shared<Operation>();
   operation->ticket = std::make_shared<detail::TicketState>(1);
   node_.work().start(operation);

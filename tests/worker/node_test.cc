@@ -168,7 +168,7 @@ TEST_F(NodeTest, AnAddressThatCannotBeUsedEndsTheJoin) {
 
 // ---- names
 
-TEST_F(NodeTest, DeclaringGivesTheSchedulersIdAndOpensTheTensorAtItsOwner) {
+TEST_F(NodeTest, DeclareUsesSchedulersIdAndOpensAtOwner) {
   join();
   const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {51}));
   ASSERT_TRUE(tensor.ok()) << tensor.status().text();
@@ -190,7 +190,7 @@ TEST_F(NodeTest, PartsGoToTheOwnersOfTheirSlots) {
   EXPECT_EQ(first_.datum().header.key, (wire::Key{4, 1})) << "and around to the first";
 }
 
-TEST_F(NodeTest, DeclaringTheSameAgainAsksNobody) {
+TEST_F(NodeTest, RepeatedDeclareSendsNothing) {
   join();
   ASSERT_TRUE(declare(spec_, declared("grads", 4, {50})).ok());
   scheduler_.controls();
@@ -217,7 +217,7 @@ TEST_F(NodeTest, TwoCallersOfOneNameShareTheAnswer) {
   EXPECT_TRUE(second.came() && second->ok());
 }
 
-TEST_F(NodeTest, WhatCannotBeDeclaredIsRefusedHere) {
+TEST_F(NodeTest, InvalidDeclareIsRefusedLocally) {
   join();
   Answer<Result<Tensor>> told;
   node_.work().declare(fake::spec("", Dtype::kF32, 2), told.callback());
@@ -471,7 +471,7 @@ TEST_F(NodeTest, AbandoningEndsEverythingAtOnce) {
 }
 
 // Memory that the transport still holds is released with the membership, before the ticket ends.
-TEST_F(NodeTest, TicketsEndWithTheMembershipWhoeverHoldsTheirMemory) {
+TEST_F(NodeTest, AbandonEndsTicketsDespiteLentMemory) {
   wire_.lend = true;
   join();
   const Result<Tensor> tensor = declare(spec_, declared("grads", 4, {50}));

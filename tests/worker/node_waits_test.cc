@@ -62,7 +62,7 @@ TEST_F(NodeWaitsTest, ATimeoutTellsWhereOthersWait) {
       << "also if worker 1 has given up before";
 }
 
-TEST_F(NodeWaitsTest, WhatWasSaidOfOneCallDoesNotHoldForTheNext) {
+TEST_F(NodeWaitsTest, TimeoutDetailAppliesToOneCallOnly) {
   pull();
   EXPECT_EQ(told_in(2s), "pull 'grads'");
   hear_of("worker 1 waits in barrier");

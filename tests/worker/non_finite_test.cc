@@ -42,7 +42,7 @@ void expect_named(const Status& status) {
                         "or infinite, the first is nan at 70000"));
 }
 
-TEST(NonFiniteAction, WhatIsRejectedIsMissingFromTheRoundAndFromTheMean) {
+TEST(NonFiniteAction, RejectedShareIsExcludedFromMean) {
   const live::Cluster cluster({.workers = 3});
   cluster.run([](Worker& worker) {
     const Tensor tensor =
@@ -64,7 +64,7 @@ TEST(NonFiniteAction, WhatIsRejectedIsMissingFromTheRoundAndFromTheMean) {
   });
 }
 
-TEST(NonFiniteAction, APushIsRejectedAndOthersPullWhatTheyMade) {
+TEST(NonFiniteAction, RejectedPushIsExcludedFromPulledSum) {
   const live::Cluster cluster({.workers = 2});
   cluster.run([](Worker& worker) {
     const Tensor tensor =
@@ -107,7 +107,7 @@ TEST(NonFiniteAction, WhereOthersWouldWaitForItItIsRaised) {
   });
 }
 
-TEST(NonFiniteAction, WhatElseIsWrongIsSaidFirst) {
+TEST(NonFiniteAction, OtherErrorsPrecedeRejection) {
   const live::Cluster cluster({.workers = 1});
   cluster.run([](Worker& worker) {
     const TensorOptions options = options_of(NonFinite::kReject);
@@ -140,7 +140,7 @@ TEST(NonFiniteAction, WhereThereAreNoRoundsNothingIsSent) {
   });
 }
 
-TEST(NonFiniteAction, WhatIsRaisedFailsTheTensorAtAllWorkers) {
+TEST(NonFiniteAction, RaisedShareFailsTensorAtAllWorkers) {
   const live::Cluster cluster({.workers = 3});
   cluster.run([](Worker& worker) {
     const Tensor tensor =
@@ -160,7 +160,7 @@ TEST(NonFiniteAction, WhatIsRaisedFailsTheTensorAtAllWorkers) {
   });
 }
 
-TEST(NonFiniteAction, AmongWorkersWhatIsRejectedIsRaised) {
+TEST(NonFiniteAction, PeerExchangeRaisesRejectedShares) {
   for (const NonFinite policy : {NonFinite::kRaise, NonFinite::kReject}) {
     const live::Cluster cluster({.workers = 3, .shards = 0});
     cluster.run([policy](Worker& worker) {
@@ -174,7 +174,7 @@ TEST(NonFiniteAction, AmongWorkersWhatIsRejectedIsRaised) {
   }
 }
 
-TEST(NonFiniteAction, WhatIsCountedOrNotLookedAtCounts) {
+TEST(NonFiniteAction, PassedOrCountedSharesContribute) {
   for (const NonFinite policy : {NonFinite::kPass, NonFinite::kCount}) {
     const live::Cluster cluster({.workers = 2});
     cluster.run([policy](Worker& worker) {

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 
 class SteeringTest : public fake::ExchangeTest {};
 
-TEST_F(SteeringTest, APushOfWhichNothingHasLeftIsCancelledAndItsRoundIsTheNexts) {
+TEST_F(SteeringTest, UnsentPushCancelsButBegunPushDoesNot) {
   add(1, 5);
   van_.set_windows(1, 1);
   const OperationPtr first = push_pull(1, source_, target_);
@@ -47,7 +47,7 @@ TEST_F(SteeringTest, ACancelledPullLeavesItsMemoryAlone) {
   EXPECT_EQ(again, (Floats{1, 2, 3, 4, 5}));
 }
 
-TEST_F(SteeringTest, ACancelledPullDoesNotStandInTheWayOfTheShareThatItWaitsFor) {
+TEST_F(SteeringTest, CancelledPullDoesNotBlockWaitingShare) {
   add(1, 2);
   source_.resize(2);
   target_.resize(2);
@@ -87,7 +87,7 @@ TEST_F(SteeringTest, ACancelledPullsAnswerLandsNowhere) {
   EXPECT_EQ(exchange_.servers().landing(answer).size(), 8U);
 }
 
-TEST_F(SteeringTest, AFaultThatAnswersACancelledPullIsNobodysElse) {
+TEST_F(SteeringTest, FaultForCancelledPullSparesNextPull) {
   add(1, 2);
   source_.resize(2);
   target_.resize(2);
@@ -104,7 +104,7 @@ TEST_F(SteeringTest, AFaultThatAnswersACancelledPullIsNobodysElse) {
   expect_failed(next, Code::kTimeout, "waited 300 s");
 }
 
-TEST_F(SteeringTest, APausedOperationHoldsBackWhatHasNotLeft) {
+TEST_F(SteeringTest, PausedOperationHoldsBackUnsentParts) {
   add(1, 5);
   van_.set_windows(1, 1);
   const OperationPtr operation = push_pull(1, source_, target_);
@@ -122,7 +122,7 @@ TEST_F(SteeringTest, APausedOperationHoldsBackWhatHasNotLeft) {
   EXPECT_EQ(rest.back().header.priority, 7);
 }
 
-TEST_F(SteeringTest, WhatHasEndedIsSteeredNoMore) {
+TEST_F(SteeringTest, EndedOperationIgnoresCancel) {
   add(1, 2);
   source_.resize(2);
   target_.resize(2);

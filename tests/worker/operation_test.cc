@@ -35,7 +35,7 @@ TEST(Operation, TheLastLeaseWakesALoopThatWaitsForIt) {
   EXPECT_EQ(wire.wakes, 1U);
 }
 
-TEST(Operation, WhatIsKnownOfItsPartsIsThatOfTheOldest) {
+TEST(Operation, InfoTakesOldestVersionAndWidestSpread) {
   Operation operation;
   operation.note({.version = 5, .spread = 1});
   operation.note({.version = 4, .spread = 3});

@@ -65,7 +65,7 @@ TEST_F(OperationTableTest, WhileAnotherWorkerPausesNoneIsLate) {
   EXPECT_EQ(operations_.begun_at(*first), start);
 }
 
-TEST_F(OperationTableTest, AnErrorSaysWhatFailedAndATimeoutWhatOthersWaitIn) {
+TEST_F(OperationTableTest, ErrorNamesOperationAndTimeoutNamesOthers) {
   operations_.set_elsewhere("worker 1 waits in barrier");
   const OperationPtr lost = begin();
   operations_.end(lost, {Code::kPeerLost, "gone"});

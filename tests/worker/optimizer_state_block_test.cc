@@ -80,7 +80,7 @@ TEST(StateBlock, EveryChangedBitIsRefused) {
               HasSubstr("part 2 of the state is not as it was saved"));
 }
 
-TEST(StateBlock, ReadsNothingBehindABlockWhoseSizesLie) {
+TEST(StateBlock, CorruptSizesNeverReadPastBlock) {
   const Bytes right = block_of(adam(100), {Bytes(5), Bytes(7)});
   std::minstd_rand random(1);
   for (int i = 0; i < 10'000; ++i) {

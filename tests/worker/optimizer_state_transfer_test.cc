@@ -133,7 +133,7 @@ TEST_F(OptimizerStateTransferTest, AnswersThatMakeNoSenseEndIt) {
   EXPECT_TRUE(states_.idle());
 }
 
-TEST_F(OptimizerStateTransferTest, WhatAServerRefusesIsTold) {
+TEST_F(OptimizerStateTransferTest, ReportsServerRefusal) {
   save(1);
   control::StatePiece message{.number = asked().number, .why = {Code::kResource, "no memory"}};
   shard_.say(message);
@@ -142,7 +142,7 @@ TEST_F(OptimizerStateTransferTest, WhatAServerRefusesIsTold) {
   EXPECT_EQ(saved_[0].status().code(), Code::kResource);
 }
 
-TEST_F(OptimizerStateTransferTest, SilenceEndsItAndALateAnswerIsNobodys) {
+TEST_F(OptimizerStateTransferTest, SilenceTimesOutAndLateAnswerIsIgnored) {
   save(1);
   const control::StateRequest late = asked();
   EXPECT_EQ(states_.next_due(), clock_.now() + 20s);

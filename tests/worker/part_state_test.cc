@@ -27,7 +27,7 @@ class PartStateTest : public testing::Test {
   const OperationPtr pull_ = operation(Kind::kPull);
 };
 
-TEST_F(PartStateTest, ALaneHasOneOperationAndTheOthersWaitInTheirOrder) {
+TEST_F(PartStateTest, LaneRunsOneOperationInOrder) {
   EXPECT_TRUE(part_.enter(kShares, push_pull_));
   EXPECT_FALSE(part_.enter(kShares, pull_));
   EXPECT_FALSE(part_.enter(kShares, push_));
@@ -85,7 +85,7 @@ TEST_F(PartStateTest, AShareThatIsTakenBackLeavesItsRoundToTheNext) {
   EXPECT_TRUE(part_.settled());
 }
 
-TEST_F(PartStateTest, AfterAPullThatWasGivenUpSharesGoAndQuestionsWaitForItsAnswer) {
+TEST_F(PartStateTest, GivenUpPullBlocksOnlyFurtherPulls) {
   part_.enter(kShares, pull_);
   part_.give_up(kShares, pull_);
   EXPECT_TRUE(part_.enter(kShares, push_pull_));
@@ -99,7 +99,7 @@ TEST_F(PartStateTest, AfterAPullThatWasGivenUpSharesGoAndQuestionsWaitForItsAnsw
   EXPECT_EQ(part_.next(kShares), next);
 }
 
-TEST_F(PartStateTest, WhatOnlyWaitsIsGivenUpWithoutATrace) {
+TEST_F(PartStateTest, GivingUpQueuedOperationLeavesNoTrace) {
   part_.enter(kShares, push_pull_);
   part_.enter(kShares, pull_);
   part_.give_up(kShares, pull_);
@@ -108,7 +108,7 @@ TEST_F(PartStateTest, WhatOnlyWaitsIsGivenUpWithoutATrace) {
   EXPECT_FALSE(part_.take_given_up(kShares));
 }
 
-TEST_F(PartStateTest, AValueIsJudgedByWhatThePartIsBusyWith) {
+TEST_F(PartStateTest, VerdictDependsOnCurrentOperation) {
   EXPECT_EQ(part_.judge(kShares, true), Verdict::kUnwanted);
   part_.enter(kShares, push_);
   EXPECT_EQ(part_.judge(kShares, true), Verdict::kUnwanted) << "a push wants none";
@@ -125,7 +125,7 @@ TEST_F(PartStateTest, AValueIsJudgedByWhatThePartIsBusyWith) {
   EXPECT_EQ(part_.current(kShares), push_pull_) << "its codec writes to its memory";
 }
 
-TEST_F(PartStateTest, AClearedPartForgetsWhoWaits) {
+TEST_F(PartStateTest, ClearForgetsWaitingOperations) {
   part_.enter(kShares, push_);
   part_.enter(kShares, pull_);
   part_.clear();

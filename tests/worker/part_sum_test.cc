@@ -73,7 +73,7 @@ TEST_F(PartSums, AMeanIsDividedOnce) {
   EXPECT_EQ(target_, (Integers{2, 3, 4}));
 }
 
-TEST(Kept, WhatIsLentForNowIsCopied) {
+TEST(Kept, CopiesOnlyTemporarilyLentBuffers) {
   const std::vector<std::byte> lent(8);
   bool ended = false;
   const Buffer copy = to_keep(Buffer::borrow(lent, [&ended] { ended = true; }));

@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(Patience, APauseGivesEachCallTheWholeTimeAgain) {
+TEST(Patience, PauseGrantsFullTimeoutAgain) {
   Patience patience(20s);
   const Time begun{100s};
   const Time deadline = patience.deadline(begun);

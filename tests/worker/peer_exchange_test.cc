@@ -181,7 +181,7 @@ TEST(PeerExchange, CallsThatDisagreeAreNamedAtAll) {
 }
 
 // A worker that declares the tensor late is waited for, and no frame to it is lost.
-TEST(PeerExchange, WhoDeclaresLateIsWaitedFor) {
+TEST(PeerExchange, RoundAwaitsLateDeclare) {
   Cluster cluster({.workers = 3, .shards = 1});
   std::latch others(2);
   cluster.run([&others](Worker& worker) {
@@ -196,7 +196,7 @@ TEST(PeerExchange, WhoDeclaresLateIsWaitedFor) {
   });
 }
 
-TEST(PeerExchange, RoundsThatWhoHasLeftDoesNotMakeEndWithItsName) {
+TEST(PeerExchange, RoundMissingDepartedWorkerNamesWorker) {
   Cluster cluster({.workers = 3, .shards = 1});
   cluster.run([](Worker& worker) {
     const Tensor tensor = declare(worker, "t", 100, {.exchange = Exchange::kRing});
@@ -211,7 +211,7 @@ TEST(PeerExchange, RoundsThatWhoHasLeftDoesNotMakeEndWithItsName) {
   });
 }
 
-TEST(PeerExchange, WhatItDoesNotHaveIsRefusedWithTheWayOut) {
+TEST(PeerExchange, UnsupportedUseIsRefusedWithAlternative) {
   Cluster cluster({.workers = 2, .shards = 1});
   cluster.run([](Worker& worker) {
     const Tensor tensor = declare(worker, "t", 10, {.exchange = Exchange::kDirect});
@@ -239,7 +239,7 @@ TEST(PeerExchange, WhatItDoesNotHaveIsRefusedWithTheWayOut) {
 }
 
 /// The survivors continue without a worker that left.
-TEST(PeerExchange, AnElasticJobGoesOnWithoutWhoLeaves) {
+TEST(PeerExchange, ElasticJobContinuesAfterLeave) {
   Cluster cluster({.workers = 3, .shards = 1, .job = {.part_bytes = 256, .min_workers = 1}});
   cluster.run([](Worker& worker) {
     const Tensor tensor = declare(worker, "t", 200, {.exchange = Exchange::kTree});
@@ -258,7 +258,7 @@ TEST(PeerExchange, AnElasticJobGoesOnWithoutWhoLeaves) {
   });
 }
 
-TEST(PeerExchange, WhatCannotGoOnIsRefusedInElasticJobs) {
+TEST(PeerExchange, ElasticJobRefusesBroadcastAndGroups) {
   Cluster cluster({.workers = 2, .shards = 1, .job = {.min_workers = 1}});
   cluster.run([](Worker& worker) {
     const Tensor tensor = declare(worker, "t", 10, {.exchange = Exchange::kDirect});
@@ -271,7 +271,7 @@ TEST(PeerExchange, WhatCannotGoOnIsRefusedInElasticJobs) {
   });
 }
 
-TEST(PeerExchange, WhatHasNotBegunIsCancelledAndTheRestGoesOn) {
+TEST(PeerExchange, CancellingUnstartedCallSparesOthers) {
   Cluster cluster({.workers = 2, .shards = 1});
   std::latch cancelled(2);
   cluster.run([&cancelled](Worker& worker) {

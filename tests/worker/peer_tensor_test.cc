@@ -45,7 +45,7 @@ TEST(PeerTensor, PartsHaveTheirRootsInTurn) {
   }
 }
 
-TEST(PeerTensor, WhereBitsCountTheNameDecidesAndNotWhoCameFirst) {
+TEST(PeerTensor, DeterministicRootsDependOnNameOnly) {
   const TensorOptions options{.deterministic = true, .exchange = Exchange::kRing};
   std::set<std::vector<collective::Place>> found;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) {

@@ -34,7 +34,7 @@ TEST(PoolCoder, LargeWorkIsDoneElsewhereAndItsEndIsPosted) {
 }
 
 // After stop() no thread posts, so an ended loop cannot get codec work.
-TEST(PoolCoder, StoppingDropsWhatHasNotBegunAndWaitsForWhatHas) {
+TEST(PoolCoder, StopDropsUnstartedWorkAndAwaitsRest) {
   std::atomic<int> begun{0};
   std::atomic<int> posted{0};
   std::latch first(1);
@@ -58,7 +58,7 @@ TEST(PoolCoder, StoppingDropsWhatHasNotBegunAndWaitsForWhatHas) {
 }
 
 // All threads but one are blocked until the end, and that one until everything is queued.
-TEST(PoolCoder, WhatIsUrgentGoesFirst) {
+TEST(PoolCoder, UrgentWorkGoesFirst) {
   constexpr int kPieces = 40;
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
   std::latch begin(1);
@@ -89,7 +89,7 @@ TEST(PoolCoder, WhatIsUrgentGoesFirst) {
 }
 
 // Work that never began releases its leases before discard() returns.
-TEST(PoolCoder, WhatIsDiscardedIsNotBegun) {
+TEST(PoolCoder, DiscardedWorkNeverStarts) {
   std::latch begin(1);
   const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
   std::atomic<int> ran{0};
@@ -126,7 +126,7 @@ TEST(PoolCoder, PoolsOfOneProcessDoNotWaitForOneAnother) {
 
 using Floats = std::vector<float>;
 
-TEST(LiveCodecs, EveryCodecThroughTheWholeJob) {
+TEST(LiveCodecs, CodecsSumExactNumbersEndToEnd) {
   live::Cluster cluster({.workers = 2, .job = {.part_bytes = 64 << 10}});
   cluster.run([](Worker& worker) {
     constexpr std::size_t kCount = 50'000;

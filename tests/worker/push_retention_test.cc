@@ -37,7 +37,7 @@ class PushRetentionTest : public ExchangeTest {
   FarEnd heir_{wire_, kHeir, 51};
 };
 
-TEST_F(PushRetentionTest, AnAcknowledgedPushOfAnOpenRoundGoesAgainThoughItsMemoryHasChanged) {
+TEST_F(PushRetentionTest, AckedPushIsResentFromRetainedCopy) {
   add(1, 2);
   const auto push = start(Kind::kPush, 1, &source_, nullptr);
   ack(1);
@@ -104,7 +104,7 @@ TEST_F(PushRetentionTest, AValueInPiecesLeavesAShareThatLiesThereAsItIs) {
   EXPECT_THAT(both, ElementsAre(5, 6));
 }
 
-TEST_F(PushRetentionTest, WhatLiesElsewhereLands) {
+TEST_F(PushRetentionTest, ValueLandsInSeparateTarget) {
   add(1, 2);
   push_pull(1, source_, target_);
   EXPECT_THAT(exchange_.servers().landing(value_header({1, 0}, 1)), SizeIs(8));

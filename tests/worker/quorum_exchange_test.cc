@@ -72,7 +72,7 @@ std::uint32_t counted(const Counts& counts, Rank rank, std::size_t element, std:
   return sum;
 }
 
-TEST(QuorumExchange, WhatIsLateCountsOnceInALaterRound) {
+TEST(QuorumExchange, LateContributionCountsOnceInLaterRound) {
   for (const Late late : {Late::kNext, Late::kOwn}) {
     Counts counts;
     run_with_one_late({.exchange = Exchange::kDirect, .close = {.quorum = 3, .late = late}}, 1000,
@@ -92,7 +92,7 @@ TEST(QuorumExchange, WhatIsLateCountsOnceInALaterRound) {
   }
 }
 
-TEST(QuorumExchange, WhatIsDroppedCountsNowhere) {
+TEST(QuorumExchange, DroppedContributionIsNotCounted) {
   Counts counts;
   run_with_one_late({.exchange = Exchange::kDirect, .close = {.quorum = 3, .late = Late::kDrop}},
                     200, counts);
@@ -102,7 +102,7 @@ TEST(QuorumExchange, WhatIsDroppedCountsNowhere) {
   EXPECT_LE(counted(counts, 0, 0, 30), 27U);
 }
 
-TEST(QuorumExchange, MeansAreOverWhatIsIn) {
+TEST(QuorumExchange, MeanCoversArrivedContributions) {
   std::latch others_through(3);
   Cluster cluster({.workers = 4, .shards = 1});
   cluster.run([&](Worker& worker) {
@@ -159,7 +159,7 @@ TEST(QuorumExchange, ManyRoundsAreInFlightAtOnce) {
   });
 }
 
-TEST(QuorumExchange, WhatIsRefusedHasNotUsedUpItsName) {
+TEST(QuorumExchange, RefusedDeclareLeavesNameFree) {
   Cluster({.workers = 2, .shards = 1}).run([](Worker& worker) {
     EXPECT_FALSE(
         worker
@@ -173,7 +173,7 @@ TEST(QuorumExchange, WhatIsRefusedHasNotUsedUpItsName) {
   });
 }
 
-TEST(QuorumExchange, WhatCannotBeIsRefusedWithWhatIsWanted) {
+TEST(QuorumExchange, InvalidCloseOptionsAreExplained) {
   Cluster({.workers = 3, .shards = 1}).run([](Worker& worker) {
     int number = 0;
     const auto refusal = [&worker, &number](const TensorOptions& options) {
@@ -207,7 +207,7 @@ TEST(QuorumExchange, WhatCannotBeIsRefusedWithWhatIsWanted) {
   });
 }
 
-TEST(QuorumExchange, WhoHasLeftIsMissedFromItsNextRoundOn) {
+TEST(QuorumExchange, DepartedWorkerFailsLaterRounds) {
   Cluster({.workers = 3, .shards = 1}).run([](Worker& worker) {
     const Tensor tensor =
         declare(worker, 10, {.exchange = Exchange::kDirect, .close = {.quorum = 2}});

@@ -32,7 +32,7 @@ TEST(QuorumPart, AMeanIsOverAllThatCount) {
             (Floats{0, 0}));
 }
 
-TEST(QuorumPart, WhatIsKeptBackIsInTheNextContribution) {
+TEST(QuorumPart, WithheldSharesJoinNextContribution) {
   QuorumPart part;
   const Floats one{1, 2};
   part.withhold(Dtype::kF32, bytes_of(one));
@@ -66,7 +66,7 @@ TEST(QuorumPart, ValuesWaitForTheirRounds) {
   EXPECT_TRUE(part.may_come(6));
 }
 
-TEST(QuorumPart, MemoryOfTakenValuesIsUsedAgainOnceNobodyReadsIt) {
+TEST(QuorumPart, ReusesValueMemoryOnceUnread) {
   QuorumPart part;
   part.rounds.emplace(2, CloseOptions{.quorum = 1});
   const Floats share{1, 2};

@@ -35,7 +35,7 @@ TEST(RateEstimator, KnowsNothingAtFirst) {
 }
 
 /// Two fast peers, then the rest to a slow one, as in each round of unequal hosts.
-TEST(RateEstimator, IsWhatTheyCarryWhenTheyAreTheLimit) {
+TEST(RateEstimator, MeasuresPeakRateOfBusyLinks) {
   WatchedLinks links;
   for (int round = 0; round < 5; ++round) {
     links.run(kFast, 100ms, true);
@@ -62,7 +62,7 @@ TEST(RateEstimator, OneBurstIsNone) {
   EXPECT_NEAR(links.watch.rate(), kSlow, 0.1 * kSlow);
 }
 
-TEST(RateEstimator, ForgetsWhatWasLongAgo) {
+TEST(RateEstimator, ForgetsOldRates) {
   WatchedLinks links;
   links.run(kFast, 200ms, true);
   links.run(kSlow, 25s, true);

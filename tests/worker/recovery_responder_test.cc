@@ -95,7 +95,7 @@ TEST_F(RecoveryResponderTest, AnAcknowledgedPushCannotBeSentAgain) {
   EXPECT_EQ(told.round, 0U) << "its value was never asked for";
 }
 
-TEST_F(RecoveryResponderTest, WhoBroughtNothingCanDoSoAgain) {
+TEST_F(RecoveryResponderTest, EmptyShareCanBeRepeated) {
   begin(Operation::Kind::kPush, false);
   part().end(PartState::kShares);
   EXPECT_FALSE(asked().owed);
@@ -115,7 +115,7 @@ TEST_F(RecoveryResponderTest, AValueMayComeBeforeTheWordThatItsRoundIsDone) {
   EXPECT_TRUE(part().knows_round_ended());
 }
 
-TEST_F(RecoveryResponderTest, WhatHasFailedHereIsSaid) {
+TEST_F(RecoveryResponderTest, ReportsLocalTensorFailure) {
   tensor().fail({Code::kNotFinite, "NaN"});
   recalls_.answer(kOwner, {.tensor = 1, .part = 0});
   step();

@@ -31,7 +31,7 @@ class RequestDispatcherTest : public testing::Test {
   std::vector<Code> heard_;
 };
 
-TEST_F(RequestDispatcherTest, WhatIsRefusedIsRefusedForOneReason) {
+TEST_F(RequestDispatcherTest, AllRequestsAreRefusedForSameReason) {
   work_.refuse({Code::kCancelled, "this worker is leaving the job"});
   work_.declare(fake::spec("x", Dtype::kF32, 2),
                 [note = note()](const Result<Tensor>& result) { note(result.status()); });
@@ -46,7 +46,7 @@ TEST_F(RequestDispatcherTest, WhatIsRefusedIsRefusedForOneReason) {
   EXPECT_TRUE(work_.idle());
 }
 
-TEST_F(RequestDispatcherTest, EndingEndsWhatWasAskedAndRefusesTheRest) {
+TEST_F(RequestDispatcherTest, EndAllFailsPendingAndLaterRequests) {
   work_.barrier(note());
   EXPECT_FALSE(work_.idle());
   EXPECT_EQ(work_.progress().waits_in, "") << "not for long yet";

@@ -29,7 +29,7 @@ class ShardLinksTest : public testing::Test {
   ShardLinks links_{van_};
 };
 
-TEST_F(ShardLinksTest, EveryShardIsCalledAndIsFoundByItsLinkAndItsNode) {
+TEST_F(ShardLinksTest, CallsEveryShardAndFindsByLinkOrNode) {
   EXPECT_FALSE(links_.called());
   EXPECT_EQ(links_.next_due(), Time::max());
   EXPECT_TRUE(connect(fake::roster(2, 2)).ok());
@@ -54,7 +54,7 @@ TEST_F(ShardLinksTest, AreCompleteWhenAllHaveAnswered) {
   EXPECT_TRUE(links_.silence(clock_.now() + 1h).ok());
 }
 
-TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
+TEST_F(ShardLinksTest, SilentShardIsNamed) {
   ASSERT_TRUE(connect(fake::roster(2, 2)).ok());
   links_.welcome(1);
   const Time due = links_.next_due();
@@ -64,7 +64,7 @@ TEST_F(ShardLinksTest, WhoDoesNotAnswerIsNamed) {
   EXPECT_THAT(silence.cause(), HasSubstr("shard1:1 did not answer within 10 s: "));
 }
 
-TEST_F(ShardLinksTest, WhileNobodyCouldSayThatAShardIsLostItHasItsTimeAnew) {
+TEST_F(ShardLinksTest, SchedulerAbsenceRestartsTimeout) {
   ASSERT_TRUE(connect(fake::roster(2, 2)).ok());
   links_.welcome(1);
   const Time due = links_.next_due();
@@ -78,7 +78,7 @@ TEST_F(ShardLinksTest, ARosterWithoutItsServersIsMalformed) {
   EXPECT_FALSE(links_.complete());
 }
 
-TEST_F(ShardLinksTest, WithoutServersThereIsNobodyToWaitFor) {
+TEST_F(ShardLinksTest, AwaitsNothingWithoutServers) {
   Roster roster = fake::roster(2, 0);
   roster.servers = 0;
   EXPECT_FALSE(links_.complete());
@@ -90,7 +90,7 @@ TEST_F(ShardLinksTest, WithoutServersThereIsNobodyToWaitFor) {
   EXPECT_TRUE(links_.silence(clock_.now() + 1h).ok());
 }
 
-TEST_F(ShardLinksTest, WhoCannotBeCalledIsNamed) {
+TEST_F(ShardLinksTest, UnreachableShardIsNamed) {
   wire_.refusal = {Code::kServerLost, "no such host"};
   const Status refused = connect(fake::roster(2, 1));
   EXPECT_EQ(refused.code(), Code::kServerLost);
@@ -132,7 +132,7 @@ TEST_F(ShardLinksTest, ASuccessorHasThePlaceOnceItHasAnswered) {
   EXPECT_EQ(links_.next_due(), Time::max());
 }
 
-TEST_F(ShardLinksTest, WhoStoodByHasThePlaceByTheLinkThatItHas) {
+TEST_F(ShardLinksTest, PromotedStandbyKeepsExistingLink) {
   Roster roster = fake::roster(2, 1);
   const Member serving = roster.members.back();
   ASSERT_EQ(serving.role, Role::kServer);

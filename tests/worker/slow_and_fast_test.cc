@@ -81,7 +81,7 @@ Seen exchange(Worker& worker, bool slow) {
   return seen;
 }
 
-TEST(SlowAndFast, AFastWorkerNeverTouchesWhatASlowOneHasYetToReceive) {
+TEST(SlowAndFast, FastWorkerLeavesSlowWorkersDataIntact) {
   live::Cluster cluster({.workers = 2, .shards = 2});
   cluster.run([](Worker& worker) {
     const Seen seen = exchange(worker, worker.rank() == 1);

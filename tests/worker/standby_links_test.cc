@@ -52,7 +52,7 @@ class StandbyLinksTest : public testing::Test {
   const control::TakeIn taken_{.step = 3};
 };
 
-TEST_F(StandbyLinksTest, OnlyThoseWhoStandByAreCalledAndOnce) {
+TEST_F(StandbyLinksTest, CallsOnlyStandbysAndOnce) {
   follow();
   follow();
   EXPECT_THAT(wire_.connected, ElementsAre("standby:1"));
@@ -60,7 +60,7 @@ TEST_F(StandbyLinksTest, OnlyThoseWhoStandByAreCalledAndOnce) {
   EXPECT_FALSE(links_.lose(7, {Code::kLinkBroken, "gone"}));
 }
 
-TEST_F(StandbyLinksTest, WhoHasAnsweredIsThereAndHasNothingElseToSay) {
+TEST_F(StandbyLinksTest, AnsweredStandbyIsSettled) {
   EXPECT_TRUE(links_.settled());
   follow();
   EXPECT_FALSE(links_.settled());
@@ -73,7 +73,7 @@ TEST_F(StandbyLinksTest, WhoHasAnsweredIsThereAndHasNothingElseToSay) {
   EXPECT_THAT(links_.take_said(), IsEmpty());
 }
 
-TEST_F(StandbyLinksTest, WhatItSaysWaitsUntilItHasThePlace) {
+TEST_F(StandbyLinksTest, HoldsMessagesUntilPromotion) {
   follow();
   EXPECT_TRUE(links_.holds(1, heard()));
   EXPECT_TRUE(links_.holds(1, fake::welcome(10, 0)));
@@ -93,7 +93,7 @@ TEST_F(StandbyLinksTest, WhatItSaysWaitsUntilItHasThePlace) {
   EXPECT_THAT(wire_.closed, IsEmpty());
 }
 
-TEST_F(StandbyLinksTest, WhoDoesNotAnswerInTimeIsMissed) {
+TEST_F(StandbyLinksTest, UnansweringStandbyTimesOut) {
   follow();
   EXPECT_EQ(links_.next_due(), clock_.now() + 10s);
   EXPECT_THAT(missed_after(12s), IsEmpty()) << "this process may have stood still";
@@ -106,20 +106,20 @@ TEST_F(StandbyLinksTest, WhoDoesNotAnswerInTimeIsMissed) {
   EXPECT_EQ(links_.promote(60), std::nullopt) << "but if it has the place";
 }
 
-TEST_F(StandbyLinksTest, WhereWhoHasStoppedIsFoundOutLateItHasLonger) {
+TEST_F(StandbyLinksTest, LongerDeadAfterExtendsTimeout) {
   roster_.settings.dead_after = 30s;
   follow();
   EXPECT_EQ(links_.next_due(), clock_.now() + 60s);
 }
 
-TEST_F(StandbyLinksTest, WhileNobodyCouldSayThatItIsLostItHasItsTimeAnew) {
+TEST_F(StandbyLinksTest, SchedulerAbsenceRestartsTimeout) {
   follow();
   EXPECT_THAT(missed_after(25s, true), IsEmpty());
   EXPECT_THAT(missed_after(10s), IsEmpty());
   EXPECT_EQ(missed_after(1s).size(), 1U);
 }
 
-TEST_F(StandbyLinksTest, WhoseLinkEndsIsMissed) {
+TEST_F(StandbyLinksTest, StandbyWithEndedLinkIsMissed) {
   follow();
   EXPECT_TRUE(links_.lose(1, {Code::kLinkBroken, "refused"}));
   EXPECT_TRUE(links_.settled()) << "nobody waits for it";
@@ -127,7 +127,7 @@ TEST_F(StandbyLinksTest, WhoseLinkEndsIsMissed) {
   EXPECT_THAT(missed_after(0s), ElementsAre("refused"));
 }
 
-TEST_F(StandbyLinksTest, WhoRefusesIsMissedForThatReason) {
+TEST_F(StandbyLinksTest, RefusalBecomesReasonForMiss) {
   follow();
   EXPECT_TRUE(links_.holds(1, control::Fault{.why = {Code::kRefused, "another job's token"}}));
   EXPECT_THAT(missed_after(0s), IsEmpty());
@@ -135,7 +135,7 @@ TEST_F(StandbyLinksTest, WhoRefusesIsMissedForThatReason) {
   EXPECT_THAT(missed_after(0s), ElementsAre("another job's token"));
 }
 
-TEST_F(StandbyLinksTest, WhoRefusesAndHasThePlaceIsHeard) {
+TEST_F(StandbyLinksTest, RefusalOfPromotedStandbyIsHeard) {
   follow();
   EXPECT_TRUE(links_.holds(1, control::Fault{.why = {Code::kRefused, "no worker of this job"}}));
   EXPECT_EQ(links_.promote(60), 1U);
@@ -144,13 +144,13 @@ TEST_F(StandbyLinksTest, WhoRefusesAndHasThePlaceIsHeard) {
   EXPECT_EQ(std::get<control::Fault>(said[0].second).why.cause(), "no worker of this job");
 }
 
-TEST_F(StandbyLinksTest, WhoCannotBeCalledIsMissed) {
+TEST_F(StandbyLinksTest, UnreachableStandbyIsMissed) {
   wire_.refusal = {Code::kNetwork, "no such host"};
   follow();
   EXPECT_THAT(missed_after(0s), ElementsAre("no such host"));
 }
 
-TEST_F(StandbyLinksTest, TheLinkToWhoIsGoneEnds) {
+TEST_F(StandbyLinksTest, LinkToDepartedStandbyIsClosed) {
   follow();
   roster_.members.back().left = true;
   follow();
@@ -159,7 +159,7 @@ TEST_F(StandbyLinksTest, TheLinkToWhoIsGoneEnds) {
   EXPECT_THAT(missed_after(1h), IsEmpty());
 }
 
-TEST_F(StandbyLinksTest, WhoSaysTooMuchIsRefused) {
+TEST_F(StandbyLinksTest, StandbyWithTooManyMessagesIsRefused) {
   follow();
   EXPECT_TRUE(links_.holds(1, fake::welcome(10, 0)));
   for (int i = 0; i < 64 * 1024; ++i) EXPECT_TRUE(links_.holds(1, taken_));

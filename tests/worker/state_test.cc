@@ -87,7 +87,7 @@ TEST(State, AnotherJobGoesOnAsIfNothingHadBeen) {
   }
 }
 
-TEST(State, WhatCannotBeIsRefused) {
+TEST(State, InvalidStateCallsAreRefused) {
   const Cluster cluster({.workers = 1, .job = {.part_bytes = 65536}});
   cluster.run([](Worker& worker) {
     const Tensor sum = worker.declare("sum", Dtype::kF32, 4).or_exit();

@@ -56,7 +56,7 @@ class StepGateTest : public testing::Test {
        .entered = [this](std::uint64_t barriers) { barriers_before_ = barriers; }}};
 };
 
-TEST_F(StepGateTest, WhileNobodyComesAStepBeginsAtOnce) {
+TEST_F(StepGateTest, StepBeginsAtOnceWithoutNewcomers) {
   EXPECT_FALSE(steps_.gate().count()->is_asked());
   EXPECT_EQ((*begin(1))->step, 1U);
   EXPECT_EQ(steps_.gate().count()->begun(), 1U);
@@ -76,7 +76,7 @@ TEST_F(StepGateTest, NoStepBeginsBeforeTheAnswer) {
 }
 
 /// In these steps the programs agree on what they train.
-TEST_F(StepGateTest, AnotherSchedulerIsAnsweredTheSameUntilThereIsADecision) {
+TEST_F(StepGateTest, NewSchedulerGetsSameAnswerUntilDecision) {
   for (std::uint64_t step = 1; step <= 4; ++step) begin(step);
   ask(1);
   ask(1);
@@ -88,7 +88,7 @@ TEST_F(StepGateTest, AnotherSchedulerIsAnsweredTheSameUntilThereIsADecision) {
   EXPECT_EQ(told_scheduler_.size(), 2U);
 }
 
-TEST_F(StepGateTest, WhoComesTellsAnotherSchedulerHowFarItIs) {
+TEST_F(StepGateTest, NewcomerReportsProgressToNewScheduler) {
   steps_.tell_again();
   EXPECT_THAT(told_scheduler_, IsEmpty()) << "who was there from the begin";
   Roster roster{.epoch = 3, .members = {{.node = 9, .address = {}, .joining = true}}};
@@ -103,7 +103,7 @@ TEST_F(StepGateTest, WhoComesTellsAnotherSchedulerHowFarItIs) {
   EXPECT_EQ(told_scheduler_[3].number, 0U);
 }
 
-TEST_F(StepGateTest, NobodyComesAmidTheFirstTwoSteps) {
+TEST_F(StepGateTest, NewcomersCannotJoinInFirstTwoSteps) {
   ask(1);
   EXPECT_EQ(told_scheduler_[0].step, 2U);
   EXPECT_TRUE(begin(1).has_value());
@@ -112,7 +112,7 @@ TEST_F(StepGateTest, NobodyComesAmidTheFirstTwoSteps) {
 }
 
 /// It is about to begin the step at which it joined; no other worker may join there.
-TEST_F(StepGateTest, WhoHasJustComeIsInItsFirstStep) {
+TEST_F(StepGateTest, EnteringWorkerIsInItsFirstStep) {
   steps_.gate().enter({.step = 40, .nodes = {7}});
   ask(3);
   EXPECT_EQ(told_scheduler_.back().step, 40U);
@@ -123,7 +123,7 @@ TEST_F(StepGateTest, WhoHasJustComeIsInItsFirstStep) {
 }
 
 /// The program's thread begins steps while the loop asks: none begins beyond the answer.
-TEST(StepCount, WhoAsksKnowsWhichStepHasBegun) {
+TEST(StepCount, AskReportsStepThatHasBegun) {
   for (int times = 0; times < 200; ++times) {
     StepCount count;
     std::atomic<std::uint64_t> begun = 0;
@@ -185,7 +185,7 @@ TEST_F(StepGateTest, ANewQuestionTakesNothingFromAnOlderAnswer) {
   EXPECT_THAT(told_shards_[1].nodes, ElementsAre(10));
 }
 
-TEST_F(StepGateTest, WhoHasSatOutTheStepHasNothingToTell) {
+TEST_F(StepGateTest, WorkerThatSatOutReportsNothing) {
   begin(1);
   ask(1);
   answer(1, 3, {9});
@@ -248,7 +248,7 @@ TEST_F(StepGateTest, ANewcomerWaitsForAWorkerThatPauses) {
   EXPECT_TRUE(steps_.too_late());
 }
 
-TEST_F(StepGateTest, ANewcomerThatNobodyTakesInSaysWhy) {
+TEST_F(StepGateTest, UnadmittedNewcomerTimesOutWithCause) {
   const Roster roster{.epoch = 1, .members = {{.node = 9, .address = {}, .joining = true}}};
   EXPECT_TRUE(steps_.takes_part(roster, 8, 2)) << "who was there from the begin is in";
   EXPECT_FALSE(steps_.takes_part(roster, 9, 2));

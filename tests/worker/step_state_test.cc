@@ -49,7 +49,7 @@ struct Trained {
   std::array<std::uint64_t, 1> count{};
 };
 
-TEST(StepState, ANewcomerHasWhatTheOthersHave) {
+TEST(StepState, NewcomerReceivesSharedState) {
   live::Cluster cluster({.workers = 3, .shards = 2, .job = {.min_workers = 1}});
   cluster.run([&](Worker& worker) {
     Trained mine(worker);

@@ -73,7 +73,7 @@ TEST_F(StrategySelectorTest, ThePlanOfTheFirstWorkerHolds) {
   EXPECT_FALSE(known_->terms->awaited_by(4));
 }
 
-TEST_F(StrategySelectorTest, WhatCannotBeIsRefused) {
+TEST_F(StrategySelectorTest, InvalidPlansAreRefused) {
   finish(2);
   const auto why = [this](NodeId from, const control::TermPlan& told) {
     const Status status = take(from, told);
@@ -122,7 +122,7 @@ TEST_F(FirstMember, WithoutWordsOfLinksItStays) {
   EXPECT_THAT(told.weights, IsEmpty());
 }
 
-TEST_F(FirstMember, NobodyTellsIt) {
+TEST_F(FirstMember, FirstMemberTakesNoPlans) {
   finish(3);
   EXPECT_FALSE(take(10, {.round = 4, .primitive = kRing}).ok());
   EXPECT_FALSE(take(11, {.round = 4, .primitive = kRing}).ok());

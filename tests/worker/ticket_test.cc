@@ -100,7 +100,7 @@ TEST(Ticket, CallbacksRunInOrderAndMayAskTheTicket) {
   EXPECT_EQ(told, (std::vector<int>{1, 0, 11, 10, 21, 20}));
 }
 
-TEST(Ticket, WhatACallbackThrowsIsNoConcernOfTheLoop) {
+TEST(Ticket, ThrowingCallbackSparesLoop) {
   auto state = std::make_shared<TicketState>(1);
   int told = 0;
   state->on_done([](const Status&) { (void)std::stoi("no number"); });

@@ -27,7 +27,7 @@ TEST(UserMetricsTest, AHeartbeatTakesTheLatestOfEachName) {
   EXPECT_THAT(reports.all(), ElementsAre(Pair("accuracy", 0.9), Pair("loss", 0.125)));
 }
 
-TEST(UserMetricsTest, WhatCannotBeShownIsRefusedWithTheReason) {
+TEST(UserMetricsTest, InvalidMetricsAreRefusedWithReason) {
   UserMetrics reports;
   for (const double value :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {

@@ -72,7 +72,7 @@ class Stoppable {
 
 class WorkerEnd : public testing::TestWithParam<TransportChoice> {};
 
-TEST_P(WorkerEnd, EndsItsTicketsWhileAStoppedServerHoldsTheirMemory) {
+TEST_P(WorkerEnd, EndsTicketsWhileServerHoldsMemory) {
   constexpr std::uint64_t kWindow = 8 << 20;
   Cluster cluster({.workers = 1,
                    .job = {.link_window_bytes = kWindow, .total_window_bytes = kWindow},
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, WorkerEnd,
                          });
 
 // Threads that encode end their pieces before, while and after the loop closes its inbox.
-TEST(WorkerEnds, WhatIsBeingEncodedThenIsOverBeforeTheWorkerIs) {
+TEST(WorkerEnds, PendingEncodingEndsBeforeWorker) {
   Floats memory(1 << 20, 1.0F);
   for (int turn = 0; turn < 6; ++turn) {
     Cluster cluster({.workers = 1, .transport = TransportChoice::kTcp});
@@ -118,7 +118,7 @@ TEST(WorkerEnds, WhatIsBeingEncodedThenIsOverBeforeTheWorkerIs) {
   }
 }
 
-TEST(WorkerEnds, WhoLeavesAgainWaitsForTheSameEnd) {
+TEST(WorkerEnds, RepeatedLeaveAwaitsSameEnd) {
   Cluster cluster({.workers = 1});
   cluster.run([](Worker& worker) {
     Floats data(4, 1.0F);
@@ -148,7 +148,7 @@ TEST(WorkerEnds, HandlesAreHeardUntilTheWorkerHasLeft) {
   EXPECT_THAT(waits.wait().cause(), HasSubstr("it was cancelled"));
 }
 
-TEST(WorkerEnds, WhatACallbackThrowsEndsNothingElse) {
+TEST(WorkerEnds, ThrowingCallbackSparesLaterOperations) {
   Cluster cluster({.workers = 1});
   cluster.run([](Worker& worker) {
     const Tensor tensor = *worker.declare("x", Dtype::kF32, 4);

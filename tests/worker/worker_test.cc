@@ -45,7 +45,7 @@ TEST(Worker, SumsTensorsOfEverySize) {
   EXPECT_THAT(cluster.outcomes(), Each(testing::Property(&Status::ok, true)));
 }
 
-TEST(Worker, TicketsMayBeSteeredAtAnyTimeAndEveryValueIsRight) {
+TEST(Worker, RandomSteeringKeepsValuesCorrect) {
   constexpr std::size_t kSize = 5000;
   Cluster cluster({.workers = 2, .job = {.part_bytes = 4096}});
   cluster.run([](Worker& worker) {
@@ -161,7 +161,7 @@ TEST(Worker, AsyncSharesAllArrive) {
   });
 }
 
-TEST(Worker, BarriersLetNobodyAhead) {
+TEST(Worker, BarrierWaitsForAllWorkers) {
   Cluster cluster({.workers = 3});
   std::atomic<int> arrived{0};
   cluster.run([&arrived](Worker& worker) {
@@ -212,7 +212,7 @@ TEST(Worker, CallbacksMayStartTheNextOperation) {
   });
 }
 
-TEST(Worker, WhatWaitsForItsThreadIsRefusedThere) {
+TEST(Worker, BlockingCallsInCallbackAreRefused) {
   Cluster cluster({.workers = 2});
   std::latch registered(1);  // A ticket that has ended calls back on the caller's own thread.
   cluster.run([&registered](Worker& worker) {
@@ -286,7 +286,7 @@ TEST(Worker, ANameThatIsNoneIsRefused) {
   });
 }
 
-TEST(Worker, ADisagreementReachesAllWhoDeclared) {
+TEST(Worker, MismatchReachesAllDeclarers) {
   Cluster cluster;
   std::latch declared(1);
   std::latch heard(1);
@@ -379,7 +379,7 @@ TEST(Worker, AnOperationThatLacksAWorkerEndsAtItsDeadline) {
   });
 }
 
-TEST(Worker, ABarrierWithoutAWorkerThatHasLeftFailsEachTime) {
+TEST(Worker, BarrierMissingDepartedWorkerAlwaysFails) {
   Cluster cluster;
   cluster.run([](Worker& worker) {
     if (worker.rank() == 1) return;

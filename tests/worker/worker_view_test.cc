@@ -43,7 +43,7 @@ TEST(WorkerView, RanksCloseUpAndNumbersStay) {
   EXPECT_THAT(place.numbers, ElementsAre(1, 2));
 }
 
-TEST(WorkerView, WhoIsAboutToComeInIsNobodysRoot) {
+TEST(WorkerView, JoiningWorkerIsNoRoot) {
   Roster roster = of_three();
   roster.members.push_back({.node = 30, .rank = 3, .address = {}, .joining = true});
   EXPECT_THAT(place_in(roster, 30).numbers, ElementsAre(0, 1, 2));
@@ -54,7 +54,7 @@ TEST(WorkerView, WhoIsAboutToComeInIsNobodysRoot) {
 }
 
 // A program without steps admits no worker: its sums are over the initial members.
-TEST(WorkerView, WhoComesInBeforeAStepIsNotInWhereNoStepsAreTold) {
+TEST(WorkerView, LaterStepNewcomerIsExcludedWithoutSteps) {
   Roster roster = of_two();
   roster.workers = 3;
   roster.members.push_back({.node = 30, .rank = 2, .address = {}, .from_step = 3});

@@ -198,7 +198,7 @@ struct CheckpointCut {
 struct CheckpointSaved {
   std::uint64_t number = 0;
   std::string file = {};    ///< File name in the checkpoint's folder; empty: none was needed.
-  std::uint64_t bytes = 0;  ///< `bytes` and `seal` form its checkpoint::Seal.
+  std::uint64_t bytes = 0;  ///< `bytes` and `seal` form its checkpoint::FileDigest.
   std::uint32_t seal = 0;
   std::uint64_t entries = 0;
   Status why = {};  ///< The error, or ok.

@@ -20,7 +20,7 @@ class LinkManager {
 
   /// Display names of peers; an empty name: the node id is shown. The function must outlive the Van
   /// or be replaced before it ends.
-  void set_names(LinkLives::NameOf name_of) { parts_.links.set_names(std::move(name_of)); }
+  void set_names(LinkTable::NameOf name_of) { parts_.links.set_names(std::move(name_of)); }
 
   /// Connects and says hello.
   Result<LinkId> connect(std::string_view address, const control::Hello& hello);

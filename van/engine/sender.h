@@ -24,7 +24,7 @@ class Sender {
   /// All must outlive the Sender.
   struct Parts {
     Transport& transport;
-    LinkLives& links;
+    LinkTable& links;
     FrameTrace& trace;
     FrameCounters& counters;
     const Clock& clock;

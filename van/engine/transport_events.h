@@ -13,7 +13,7 @@ namespace stretto {
 class TransportEvents final : public Transport::Sink {
  public:
   struct Parts {
-    LinkLives& lives;
+    LinkTable& lives;
     LinkManager& links;
     Reconnector& mender;
     Sender& sender;

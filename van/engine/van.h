@@ -120,7 +120,7 @@ class Van final {
   std::unique_ptr<Transport> transport_;  // Null once shut.
   std::shared_ptr<Waker> waker_;
   const Clock& clock_;
-  LinkLives lives_;
+  LinkTable lives_;
   FrameTrace trace_{clock_};
   Counters counters_;
   Sender out_;

@@ -20,8 +20,8 @@ namespace inproc {
 class Directory;
 }  // namespace inproc
 
-/// The scope in which endpoints find each other: one network. Endpoints may outlive it. Thread:
-/// any.
+/// The scope in which endpoints find each other: one network. Endpoints may outlive it.
+/// Thread: any.
 class InprocNetwork {
  public:
   /// A link holds at most `queue_frames` frames in each direction.

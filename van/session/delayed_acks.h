@@ -25,7 +25,7 @@ class DelayedAcks {
   }
   /// settle() for all links with pending acks.
   template <typename Tell>
-  void settle_all(LinkLives& links, Time now, const Tell& tell);
+  void settle_all(LinkTable& links, Time now, const Tell& tell);
   /// When the oldest ack is due; Time::max(): there is none.
   Time due() const { return owing_.empty() ? Time::max() : owing_.front().second + kDelay; }
   bool empty() const { return owing_.empty(); }
@@ -38,7 +38,7 @@ class DelayedAcks {
 };
 
 template <typename Tell>
-void DelayedAcks::settle_all(LinkLives& links, Time now, const Tell& tell) {
+void DelayedAcks::settle_all(LinkTable& links, Time now, const Tell& tell) {
   for (std::size_t left = owing_.size(); left > 0; --left) {
     const auto [id, since] = owing_.front();
     owing_.pop_front();

@@ -12,7 +12,7 @@
 
 namespace stretto {
 
-void LinkLives::add(LinkId id, bool ours, Time now) {
+void LinkTable::add(LinkId id, bool ours, Time now) {
   LinkState& link = links_[id];
   link.carrier = id;
   link.ours = ours;
@@ -21,7 +21,7 @@ void LinkLives::add(LinkId id, bool ours, Time now) {
   if (ours) greet(id, link);
 }
 
-LinkLives::Carried LinkLives::carried_by(LinkId carrier) {
+LinkTable::Carried LinkTable::carried_by(LinkId carrier) {
   LinkId id = carrier;
   if (!carriers_.empty()) {
     const auto found = carriers_.find(carrier);
@@ -31,7 +31,7 @@ LinkLives::Carried LinkLives::carried_by(LinkId carrier) {
   return link == nullptr || link->carrier != carrier ? Carried() : Carried{id, link};
 }
 
-void LinkLives::carry(LinkId id, LinkId carrier) {
+void LinkTable::carry(LinkId id, LinkId carrier) {
   LinkState* link = find(id);
   STRETTO_CHECK(link != nullptr && link->greeted);
   carriers_.erase(link->carrier);
@@ -39,25 +39,25 @@ void LinkLives::carry(LinkId id, LinkId carrier) {
   if (carrier != 0) carriers_[carrier] = id;
 }
 
-std::string LinkLives::name_of(NodeId peer) const {
+std::string LinkTable::name_of(NodeId peer) const {
   if (peer == 0) return "an endpoint";
   std::string name = name_of_ ? name_of_(peer) : std::string();
   return name.empty() ? fmt::format("node {}", peer) : name;
 }
 
-LinkId LinkLives::named(std::uint64_t name) const {
+LinkId LinkTable::named(std::uint64_t name) const {
   const auto found = std::ranges::find_if(
       links_, [name](const auto& item) { return item.second.session.name() == name; });
   return name == 0 || found == links_.end() ? 0 : found->first;
 }
 
-void LinkLives::greet(LinkId id, LinkState& link) {
+void LinkTable::greet(LinkId id, LinkState& link) {
   if (link.greeted) return;
   link.greeted = true;
   unsettled_.greeted(id);
 }
 
-bool LinkLives::admit(LinkId id, NodeId peer, LinkKind stay) {
+bool LinkTable::admit(LinkId id, NodeId peer, LinkKind stay) {
   LinkState* link = find(id);
   if (link == nullptr || link->admitted) return false;
   link->admitted = true;
@@ -67,18 +67,18 @@ bool LinkLives::admit(LinkId id, NodeId peer, LinkKind stay) {
   return true;
 }
 
-void LinkLives::refuse(LinkId id, LinkState& link, Time now) {
+void LinkTable::refuse(LinkId id, LinkState& link, Time now) {
   link.closing = true;
   unsettled_.refused(id, now);
 }
 
-void LinkLives::remove(LinkId id) {
+void LinkTable::remove(LinkId id) {
   if (const LinkState* link = find(id)) carriers_.erase(link->carrier);
   links_.erase(id);
   unsettled_.remove(id);
 }
 
-void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now) {
+void note_corrupted(LinkState& link, const LinkTable& links, FrameCounters& counters, Time now) {
   ++counters.corrupted;
   if (!link.corruption.note(now)) return;
   log(Level::kError,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkLives: a Van's links, the state of each (opened, hello received, admitted, refused), and the
+// LinkTable: a Van's links, the state of each (opened, hello received, admitted, refused), and the
 // session that each carries. The id of a session's first link identifies the session for its
 // lifetime, whichever link carries it.
 #pragma once
@@ -53,7 +53,7 @@ struct LinkState {
 };
 
 /// Thread: loop. Pure.
-class LinkLives {
+class LinkTable {
  public:
   /// Null if unknown.
   LinkState* find(LinkId id) {
@@ -105,6 +105,6 @@ class LinkLives {
 
 struct FrameCounters;
 /// Counts a corrupted frame of the link, and logs it if several came within a minute.
-void note_corrupted(LinkState& link, const LinkLives& links, FrameCounters& counters, Time now);
+void note_corrupted(LinkState& link, const LinkTable& links, FrameCounters& counters, Time now);
 
 }  // namespace stretto

@@ -22,7 +22,7 @@ namespace stretto {
 /// Thread: loop.
 class ExchangeDispatcher {
  public:
-  /// Operations may be on `tensors`, which outlive this, as all references do. Connecting workers
+  /// Operations use `tensors`, which outlive this, as all references do. Connecting workers
   /// must present `token`.
   ExchangeDispatcher(Van& van, const Clock& clock, Tensors& tensors, Duration operation_timeout,
                      std::unique_ptr<CodecExecutor> coder = std::make_unique<CodecExecutor>(),

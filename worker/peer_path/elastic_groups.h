@@ -33,7 +33,7 @@ class ElasticGroups {
     Van& van;
     Tensors& tensors;
     PeerLinks& peers;
-    MemberTensors& members;
+    PeerTensors& members;
     const std::map<std::uint32_t, std::set<NodeId>>& knowers;  ///< By tensor: workers with it.
     AllReduceRounds& rounds;
     StrategySelector& plans;

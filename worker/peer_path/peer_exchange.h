@@ -88,7 +88,7 @@ class PeerExchange final : public ExchangeBackend {
   HostExchange hosts_;
   GroupCalls calls_;
   StrategySelector plans_;
-  MemberTensors members_;
+  PeerTensors members_;
   RoundFailures ends_;
   std::map<std::uint32_t, std::set<NodeId>> known_to_;  // By tensor: workers that know it.
   ElasticGroups elastic_;

@@ -16,13 +16,13 @@
 namespace stretto {
 
 /// By tensor.
-using MemberTensors = std::unordered_map<std::uint32_t, PeerTensor>;
+using PeerTensors = std::unordered_map<std::uint32_t, PeerTensor>;
 
 /// Thread: loop.
 class RoundFailures {
  public:
   /// All outlive this.
-  RoundFailures(PeerLinks& peers, const Tensors& tensors, MemberTensors& members,
+  RoundFailures(PeerLinks& peers, const Tensors& tensors, PeerTensors& members,
                 const OperationEvents& outcomes)
       : peers_(peers), tensors_(tensors), members_(members), outcomes_(outcomes) {}
 
@@ -50,7 +50,7 @@ class RoundFailures {
 
   PeerLinks& peers_;
   const Tensors& tensors_;
-  MemberTensors& members_;
+  PeerTensors& members_;
   const OperationEvents& outcomes_;
   std::map<std::uint32_t, PeerTensor::RoundFailure>
       dooms_;  // Of tensors that are not known here yet.

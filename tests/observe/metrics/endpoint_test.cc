@@ -21,7 +21,7 @@ std::string get(const std::string& address, const std::string& path, const std::
   return answer_to(address, "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n" + more + "\r\n");
 }
 
-TEST(MetricsEndpoint, ServesWhatIsOnTheBoard) {
+TEST(MetricsEndpoint, ServesBoardMetrics) {
   const auto board = std::make_shared<MetricsSnapshots>();
   Metric histogram;
   histogram.name = "stretto_staleness";
@@ -45,7 +45,7 @@ TEST(MetricsEndpoint, ServesWhatIsOnTheBoard) {
   EXPECT_THAT(text, HasSubstr("stretto_memory_bytes "));
 }
 
-TEST(MetricsEndpoint, WhoAsksHalfAQuestionKeepsNobodyFromAnAnswer) {
+TEST(MetricsEndpoint, HalfRequestsBlockNoOtherClient) {
   const auto endpoint = serve("127.0.0.1:0", std::make_shared<MetricsSnapshots>(), "");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().text();
   std::vector<int> halves;

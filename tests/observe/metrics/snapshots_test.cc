@@ -23,7 +23,7 @@ bool has(const Metrics& metrics, const std::string& name) {
                      [&](const Metric& metric) { return metric.name == name; });
 }
 
-TEST(MetricsSnapshots, EachSourceReplacesWhatItSaid) {
+TEST(MetricsSnapshots, SourceReplacesOwnMetrics) {
   MetricsSnapshots board;
   board.put(1, {named("a"), named("b")});
   board.put(2, {named("c")});
@@ -54,7 +54,7 @@ TEST(MetricsSnapshots, APenIsDueNowAndThen) {
   EXPECT_TRUE(has(board.all(), "x"));
 }
 
-TEST(MetricsSnapshots, AVanTellsOfWhatWaitsByPriority) {
+TEST(MetricsSnapshots, VanReportsQueueDepthByPriority) {
   sim::VirtualClock clock;
   fake::Wire wire;
   Van van(fake::scripted_transport(wire), clock);

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, Injected,
                                          Where::kCodec));
 
 // With one worker and one server the whole iteration is slow: only other iterations are typical.
-TEST(Analysis, AnIterationOfOneLinkIsComparedWithOtherIterations) {
+TEST(Analysis, ComparesIterationsOfSingleLink) {
   const made::Plan plan{.workers = 1, .servers = 1, .tensors = 1, .iterations = 9};
   Trace trace = made::make(plan);
   constexpr std::uint64_t kSlow = 5;
@@ -134,7 +134,7 @@ TEST(Analysis, AStoppedServerIsFoundWithoutOthersOfItsKind) {
   }
 }
 
-TEST(Analysis, WhatIsPushedOnceIsNoIteration) {
+TEST(Analysis, OneTimePushIsNoIteration) {
   const made::Plan plan{.workers = 2, .servers = 1, .tensors = 2, .iterations = 6};
   Trace trace = made::make(plan);
   for (std::uint32_t w = 0; w < plan.workers; ++w) {
@@ -149,7 +149,7 @@ TEST(Analysis, WhatIsPushedOnceIsNoIteration) {
   EXPECT_GE(analyse(trace).iterations.size(), plan.iterations - 2);
 }
 
-TEST(Analysis, IterationsThatLackWhoIsWaitedForAreLeftOut) {
+TEST(Analysis, OmitsIterationsMissingSlowWorker) {
   const made::Plan plan{.workers = 2, .servers = 1, .tensors = 1, .iterations = 8};
   Trace trace = made::make(plan);
   const std::uint32_t slow = trace.nodes[made::place_of_worker(plan, 1)].node;

@@ -23,7 +23,7 @@ Trace of_one_worker() {
   return trace;
 }
 
-TEST(Byteps, EveryTensorHasItsWholeAndItsStages) {
+TEST(Byteps, WritesTotalAndStagesPerTensor) {
   const std::string text = byteps_json(of_one_worker());
   EXPECT_EQ(made::count(text, R"("name": "Comm.byteps.layer1.PUSH")"), 3U);
   EXPECT_EQ(made::count(text, R"("name": "Comm.byteps.layer1.PULL")"), 3U);

@@ -28,7 +28,7 @@ std::string written(const Trace& trace) {
   return out.str();
 }
 
-TEST(Chrome, WhatIsWrittenIsReadBack) {
+TEST(Chrome, WrittenTraceReadsBack) {
   Trace trace = made::make({});
   trace.tensors[2] = "odd \"name\"\n\x01 ü";
   trace.nodes[0].dropped = 5;
@@ -81,7 +81,7 @@ TEST(Chrome, SpansSideBySideHaveRowsOfTheirOwn) {
   EXPECT_EQ(made::count(text, R"("tid":202,"ts")"), 1U);
 }
 
-TEST(Chrome, FilesThatAreNoneSayWhatIsWanted) {
+TEST(Chrome, RejectsInvalidTraceFiles) {
   const std::string node = R"({"ph":"M","name":"process_name","pid":2,"args":{"name":"worker 0",)"
                            R"("role":"worker","rank":0,"shard":0,"dropped":0}})";
   const std::string span =

@@ -89,7 +89,7 @@ TEST_F(TraceFile, OneThatEndsEarlyIsReadUpToThere) {
   }
 }
 
-TEST_F(TraceFile, OneThatIsWholeNeedsNoWord) {
+TEST_F(TraceFile, CompleteFileReadsWithoutWarning) {
   std::ostringstream out;
   write_identity(out, {});
   write_dropped(out, 0);
@@ -117,7 +117,7 @@ TEST_F(TraceFile, FilesOfTwoJobsAreNoOneTrace) {
   EXPECT_TRUE(read_folder(folder_).ok());
 }
 
-TEST_F(TraceFile, WhatAnotherJobLeftIsNotWrittenOver) {
+TEST_F(TraceFile, RefusesToOverwriteOtherJobsTrace) {
   const auto write = [this](std::uint64_t job) {
     Node node;
     node.role = Role::kWorker;
@@ -179,7 +179,7 @@ TEST_F(TraceFile, NothingInItIsTrusted) {
   }
 }
 
-TEST_F(TraceFile, WhatEndsTheWritingIsSaidOnceAndWhenItHappens) {
+TEST_F(TraceFile, WarnsOnceWhenWriteFails) {
   ::signal(SIGXFSZ, SIG_IGN);
   Result<std::unique_ptr<Sink>> sink = folder_sink(folder_, {});
   ASSERT_TRUE(sink.ok()) << sink.status().text();

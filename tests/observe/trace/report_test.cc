@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(Report, NamesWhoIsWaitedForAndWhy) {
+TEST(Report, NamesAwaitedNodeAndCause) {
   const Trace trace = made::make({.where = made::Where::kCompute, .who = 2});
   const Analysis analysis = analyse(trace);
   EXPECT_THAT(report_text(trace, analysis), HasSubstr("waited for computing of worker 2"));
@@ -32,7 +32,7 @@ TEST(Report, NamesBothEndsOfASlowLink) {
   EXPECT_THAT(report_json(trace, analysis), HasSubstr(R"("culprit":"worker 1 and server 0")"));
 }
 
-TEST(Report, AnEmptyTraceSaysWhatIsMissing) {
+TEST(Report, EmptyTraceReportsNoFullIteration) {
   EXPECT_THAT(report_text({}, analyse({})), HasSubstr("no whole iteration"));
   EXPECT_THAT(report_json({}, analyse({})), HasSubstr(R"("iterations":[])"));
 }
@@ -69,7 +69,7 @@ std::string verdict(const Trace& trace) {
 constexpr made::Plan kStanding{.workers = 3, .servers = 1, .tensors = 3};
 constexpr std::size_t kServer = 0;
 
-TEST(Report, AJobThatStandsStillSaysWhosePushIsMissing) {
+TEST(Report, StandstillNamesMissingPush) {
   const Trace trace = standing(kStanding, [](std::size_t place, const TraceRecord& record) {
     const bool of_second = place == 2 || (place == kServer && record.peer == 4);
     return record.frame == kValueFrame || of_second;
@@ -79,7 +79,7 @@ TEST(Report, AJobThatStandsStillSaysWhosePushIsMissing) {
   EXPECT_THAT(report_json(trace, analyse(trace)), HasSubstr(R"("standstill_ms":5200.0)"));
 }
 
-TEST(Report, AJobThatStandsStillSaysWhatIsInFlight) {
+TEST(Report, StandstillNamesStageInFlight) {
   const auto no_sum = [](std::size_t place, const TraceRecord& record) {
     return record.frame == kValueFrame || place == kServer;
   };

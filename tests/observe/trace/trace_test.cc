@@ -118,7 +118,7 @@ class CountingClock final : public Clock {
   mutable int looks_ = 0;
 };
 
-TEST(Trace, AReadingOfTheClockServesForAFewMomentsAndNotAcrossWork) {
+TEST(Trace, ReusesClockReadingOnlyBriefly) {
   const CountingClock clock;
   Tracer tracer;
   const Time untraced = tracer.now(clock);

@@ -164,7 +164,7 @@ TEST(Device, PlacesOutsideChangeNothing) {
   EXPECT_TRUE(same(target.values(), Floats(10, 3.0F)));
 }
 
-TEST(Device, WhatCannotBeIsRefused) {
+TEST(Device, RefusesInvalidArguments) {
   EXPECT_EQ(encode_topk({.codec = Codec::kOnebit}, {.elements = 10}, nullptr, nullptr, nullptr)
                 .code(),
             Code::kInvalidArgument);

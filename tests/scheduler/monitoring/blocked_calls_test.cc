@@ -7,7 +7,7 @@
 namespace stretto {
 namespace {
 
-TEST(BlockedCallsTest, WhoWaitsIsToldOfThoseThatWaitElsewhere) {
+TEST(BlockedCallsTest, ReportsWorkersBlockedElsewhere) {
   BlockedCalls workers;
   workers.heard(0, "push_pull 'x'");
   EXPECT_EQ(workers.elsewhere(0), "");
@@ -19,7 +19,7 @@ TEST(BlockedCallsTest, WhoWaitsIsToldOfThoseThatWaitElsewhere) {
   EXPECT_EQ(workers.elsewhere(3), "");
 }
 
-TEST(BlockedCallsTest, WhoGoesOnIsForgottenWhereItWas) {
+TEST(BlockedCallsTest, MovesWorkerToItsLatestCall) {
   BlockedCalls workers;
   for (Rank rank = 0; rank < 5; ++rank) workers.heard(rank, "push_pull 'x'");
   workers.heard(1, "barrier");

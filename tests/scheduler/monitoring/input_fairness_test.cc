@@ -84,7 +84,7 @@ TEST(InputFairness, ASlowDeviceIsToldFromAStolenShare) {
   }
 }
 
-TEST(InputFairness, WhereOneHoldsDownAllOthersAllOfThoseAreStarved) {
+TEST(InputFairness, NamesAllWorkersStarvedByOne) {
   InputFairness fairness;
   auto window = workers({0.2, 0.2, 0.8, 0.2});
   window[2].in_flight_bytes = 64 * kRead;
@@ -125,7 +125,7 @@ TEST(InputFairness, ASlowDeviceBesideADeepQueueStaysOne) {
   }
 }
 
-TEST(InputFairness, WhoAsksForLessIsNotStarved) {
+TEST(InputFairness, DistinguishesLowDemandFromStarvation) {
   InputFairness fairness;
   auto window = workers({0.9, 0.9, 0.9, 0.9});
   window[3] = delivery_of(1, 10ms, 10e6);
@@ -157,7 +157,7 @@ TEST(InputFairness, AThousandFairWindowsRaiseNoAlarm) {
   }
 }
 
-TEST(InputFairness, LimitsAreCutByAQuarterAndGrowByAReadInFiveWindows) {
+TEST(InputFairness, LimitsShrinkByQuarterAndGrowByRead) {
   InputFairness fairness;
   const auto unfair = workers({0.95, 0.95, 0.3, 0.95});
   for (int i = 0; i < 3; ++i) fairness.judge(unfair);
@@ -186,7 +186,7 @@ TEST(InputFairness, LimitsDoNotGrowWhileSharesDriftApart) {
   }
 }
 
-TEST(InputFairness, WhoIsStarvedByItsOwnLimitGetsMoreAndOthersAreLeftAlone) {
+TEST(InputFairness, RaisesOnlyLimitOfStarvedWorker) {
   InputFairness fairness;
   for (int i = 0; i < 6; ++i) fairness.judge(workers({0.95, 0.95, 0.3, 0.95}));
   const std::uint64_t limit = fairness.limit_of(0);
@@ -209,7 +209,7 @@ TEST(InputFairness, OfOneWorkerNothingCanBeSaid) {
 
 // Programs that only read take any amount. Their rate plus their waits tells their demand, which
 // differs, but not their service from storage, which does not.
-TEST(InputFairness, WhoOnlyReadsIsJudgedByWhatItGets) {
+TEST(InputFairness, JudgesPureReadersByThroughput) {
   InputFairness fairness;
   const auto reading = [](double bytes, double demanded) {
     InputDelivery delivery = delivery_of(1, 10ms, bytes);
@@ -231,7 +231,7 @@ TEST(InputFairness, WhoOnlyReadsIsJudgedByWhatItGets) {
 }
 
 // Workers that wait for each other all consume at the slowest one's rate.
-TEST(InputFairness, InLockstepWhoCrowdsTheDeviceIsHeldBack) {
+TEST(InputFairness, LimitsWorkersCrowdingDeviceInLockstep) {
   InputFairness fairness;
   std::map<Rank, InputDelivery> window;
   for (Rank rank = 0; rank < 4; ++rank) {
@@ -256,7 +256,7 @@ TEST(InputFairness, InLockstepWhoCrowdsTheDeviceIsHeldBack) {
   EXPECT_EQ(another.limit_of(0), 0U);
 }
 
-TEST(InputFairness, WhoStopsReadingIsForgottenAndFreesTheOthers) {
+TEST(InputFairness, ForgetsStoppedReaderAndLiftsLimits) {
   InputFairness fairness;
   const auto unfair = workers({0.95, 0.3});
   for (int i = 0; i < 3; ++i) fairness.judge(unfair);

@@ -59,7 +59,7 @@ TEST_F(InputMonitorTest, WithoutReadersThereIsNothing) {
   EXPECT_EQ(watch_.index(), 1);
 }
 
-TEST_F(InputMonitorTest, WhoIsStarvedIsSaidOnceAndSoIsItsEnd) {
+TEST_F(InputMonitorTest, ReportsStarvationAndItsEndOnce) {
   window({0.9, 0.9, 0.9, 0.9});
   EXPECT_THAT(window({0.9, 0.3, 0.9, 0.9}), IsEmpty());
   EXPECT_THAT(window({0.9, 0.3, 0.9, 0.9}), IsEmpty());
@@ -82,7 +82,7 @@ TEST_F(InputMonitorTest, WhoIsStarvedIsSaidOnceAndSoIsItsEnd) {
   EXPECT_EQ(watch_.workers().at(1).word, "");
 }
 
-TEST_F(InputMonitorTest, ASlowDeviceIsNamedAndNobodyIsHeldBack) {
+TEST_F(InputMonitorTest, NamesSlowDeviceWithoutLimits) {
   std::vector<InputMonitor::Word> words;
   for (int i = 0; i < 4; ++i) words = window({0.9, 0.3, 0.9, 0.9}, 50);
   ASSERT_EQ(words.size(), 1U);
@@ -102,7 +102,7 @@ TEST_F(InputMonitorTest, ACauseThatTurnsOutToBeAnotherIsSaid) {
   EXPECT_EQ(watch_.alarms(), 1U);
 }
 
-TEST_F(InputMonitorTest, WhoAsksForLittleIsNoAlarm) {
+TEST_F(InputMonitorTest, LowDemandRaisesNoAlarm) {
   window({0.9, 0.9, 0.9, 0.9});
   now_ += 1s;
   for (auto& [rank, all] : workers_) {
@@ -118,7 +118,7 @@ TEST_F(InputMonitorTest, WhoAsksForLittleIsNoAlarm) {
   EXPECT_EQ(watch_.index(), 1);
 }
 
-TEST_F(InputMonitorTest, WhoReadsNothingDoesNotCount) {
+TEST_F(InputMonitorTest, IgnoresWorkersReadingNoData) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(window({0.9, 0, 0.9, 0}), IsEmpty());
     EXPECT_EQ(watch_.workers().size(), i > 0 ? 2U : 0U);
@@ -129,7 +129,7 @@ TEST_F(InputMonitorTest, WhoReadsNothingDoesNotCount) {
   EXPECT_EQ(end[0].text, "input: worker 1 reads nothing any more");
 }
 
-TEST_F(InputMonitorTest, WhoIsNotHeardOfDoesNotCount) {
+TEST_F(InputMonitorTest, ForgetsWorkerWithoutHeartbeats) {
   window({0.9, 0.9, 0.9});
   window({0.9, 0.9, 0.9});
   EXPECT_EQ(watch_.workers().size(), 3U);
@@ -141,7 +141,7 @@ TEST_F(InputMonitorTest, WhoIsNotHeardOfDoesNotCount) {
   EXPECT_EQ(watch_.workers().size(), 2U);
 }
 
-TEST_F(InputMonitorTest, WhoseHeartbeatsComeLateStaysStarved) {
+TEST_F(InputMonitorTest, LateHeartbeatsKeepWorkerStarved) {
   EXPECT_THAT(windows_until_a_word({0.3, 0.9, 0.9}), testing::SizeIs(1));
   const auto judge_without_the_first = [this] {
     now_ += 1s;
@@ -166,7 +166,7 @@ TEST_F(InputMonitorTest, WhoseHeartbeatsComeLateStaysStarved) {
   EXPECT_EQ(watch_.workers().count(0), 0U);
 }
 
-TEST_F(InputMonitorTest, WhoLeavesIsForgotten) {
+TEST_F(InputMonitorTest, ForgetsDepartedWorker) {
   EXPECT_THAT(windows_until_a_word({0.9, 0.3, 0.9, 0.9}), testing::SizeIs(1));
   EXPECT_NE(watch_.limit_of(0), 0U);
   watch_.left(0);
@@ -196,7 +196,7 @@ TEST_F(InputMonitorTest, WithoutBalancingItOnlyTells) {
   for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(telling.limit_of(rank), 0U);
 }
 
-TEST_F(InputMonitorTest, WhatContradictsItselfDoesNotCount) {
+TEST_F(InputMonitorTest, IgnoresContradictoryTotals) {
   using Bend = std::function<void(InputTotals&)>;
   const std::vector<Bend> bends = {
       [](auto& all) { all.at = Time::max(); },

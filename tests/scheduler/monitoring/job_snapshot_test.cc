@@ -46,7 +46,7 @@ TEST_F(SnapshotTest, RatesAreOverTheLastSeconds) {
   EXPECT_DOUBLE_EQ(node.rounds_per_s, 10);
 }
 
-TEST_F(SnapshotTest, WhoIsWaitedForHoldsTheOthersUp) {
+TEST_F(SnapshotTest, MeasuresShareHeldByStraggler) {
   held(1, 100ms);
   beat(4, 1, 0);
   now_ += 2s;
@@ -68,7 +68,7 @@ TEST_F(SnapshotTest, WorkersComeFirstByRank) {
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("left":true,"lost":true)"));
 }
 
-TEST_F(SnapshotTest, WhoStandsByIsToldWhileItIsThere) {
+TEST_F(SnapshotTest, ShowsStandbyUntilDeparture) {
   Member standby{.node = 9, .role = Role::kServer, .rank = 0, .shard = 0, .address = ""};
   standby.standby = true;
   snapshot_.set_members({standby});
@@ -78,7 +78,7 @@ TEST_F(SnapshotTest, WhoStandsByIsToldWhileItIsThere) {
 }
 
 // Ranks of an elastic job close up: what is said of a worker is said by its number.
-TEST_F(SnapshotTest, AfterALossWordsAreOfWhomTheyName) {
+TEST_F(SnapshotTest, MatchesReportsByNumberAfterLoss) {
   Member second{.node = 4, .role = Role::kWorker, .rank = 0, .shard = 0, .address = ""};
   second.moved_up = 1;
   snapshot_.set_members({{.node = 3,
@@ -104,7 +104,7 @@ TEST_F(SnapshotTest, AfterALossWordsAreOfWhomTheyName) {
   EXPECT_THAT(json, HasSubstr(R"("name":"worker 1","out_per_s":0.0,"rank":1)"));
 }
 
-TEST_F(SnapshotTest, WhoCameLateIsNotBehindByWhatItMissed) {
+TEST_F(SnapshotTest, LateJoinerIsNotBehindByMissedRounds) {
   beat(3, 500, 0);
   Member newcomer{.node = 9, .role = Role::kWorker, .rank = 2, .shard = 0, .address = ""};
   newcomer.joining = true;
@@ -138,7 +138,7 @@ TEST_F(SnapshotTest, InputIsOfWorkersThatReadSomething) {
   EXPECT_FALSE(snapshot_.nodes().at(4).input);
 }
 
-TEST_F(SnapshotTest, WhatProgramsReportIsKeptWithinLimits) {
+TEST_F(SnapshotTest, KeepsValidReportsWithinLimit) {
   const auto report = [this](NodeId node, const std::string& name, double value) {
     control::Heartbeat beat;
     beat.reports = {{name, value}};
@@ -172,7 +172,7 @@ TEST_F(SnapshotTest, HowTensorsAreExchangedIsKeptUntilItChanges) {
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("exchange":[])"));
 }
 
-TEST_F(SnapshotTest, APageFitsAMessageWhateverIsReported) {
+TEST_F(SnapshotTest, LargestSnapshotFitsMessage) {
   std::vector<Member> members;
   for (NodeId node = 10; node < 510; ++node) {
     members.push_back({.node = node,
@@ -193,7 +193,7 @@ TEST_F(SnapshotTest, APageFitsAMessageWhateverIsReported) {
   EXPECT_LT(snapshot_.json("running", 0, now_ + 1234567ns).size(), wire::kMaxControlBytes * 3 / 4);
 }
 
-TEST_F(SnapshotTest, AStandstillSaysWhoAndWhy) {
+TEST_F(SnapshotTest, ShowsStallCulpritAndCause) {
   EXPECT_THAT(snapshot_.json("running", 0, now_), HasSubstr(R"("stall":null)"));
   snapshot_.set_standstill(StallDiagnosis{.rank = 1,
                                           .phase = StallPhase::kComputing,

@@ -99,7 +99,7 @@ TEST_F(HistoryTest, MemoryIsBounded) {
   EXPECT_LT(history_.json(now_).size(), 200'000U);
 }
 
-TEST_F(HistoryTest, NobodyIsNoSample) {
+TEST_F(HistoryTest, EmptySnapshotAddsNoSample) {
   history_.look(Snapshot(), now_);
   EXPECT_EQ(json()["age_s"].size(), 0U);
 }

@@ -25,7 +25,7 @@ TEST(ProgressTable, TellsRoundsStalenessAndSilenceOfEachWorker) {
   EXPECT_THAT(text, HasSubstr("stretto_worker_silence_seconds{rank=\"0\"} 2\n"));
 }
 
-TEST(ProgressTable, WhoCameLateIsNotBehindByWhatItMissed) {
+TEST(ProgressTable, LateJoinerIsNotBehindByMissedRounds) {
   ProgressTable overview;
   overview.heard(0, 700, 0, Time(1s));
   overview.heard(3, 10, 0, Time(1s), 680);
@@ -34,7 +34,7 @@ TEST(ProgressTable, WhoCameLateIsNotBehindByWhatItMissed) {
   EXPECT_NE(text.find("rounds_behind{rank=\"3\"} 10\n"), std::string::npos);
 }
 
-TEST(ProgressTable, ForgetsWhoHasLeft) {
+TEST(ProgressTable, ForgetsDepartedWorker) {
   ProgressTable overview;
   overview.heard(0, 70, 2, kStart);
   overview.left(0);
@@ -42,7 +42,7 @@ TEST(ProgressTable, ForgetsWhoHasLeft) {
   EXPECT_EQ(overview.metrics(kStart).find("rank="), std::string::npos);
 }
 
-TEST(ProgressTable, NamesWhoFallsBehindOnceAWindow) {
+TEST(ProgressTable, NamesLaggardOncePerWindow) {
   ProgressTable overview;
   for (Rank rank = 0; rank < 4; ++rank) overview.heard(rank, 1000 * rank, 0, kStart);
   EXPECT_EQ(overview.laggards(kStart), "") << "being behind is not being slow";
@@ -54,7 +54,7 @@ TEST(ProgressTable, NamesWhoFallsBehindOnceAWindow) {
   EXPECT_EQ(overview.laggards(kStart + 11s), "");
 }
 
-TEST(ProgressTable, SaysNothingOfAPauseOrOfWhoHasJustCome) {
+TEST(ProgressTable, IgnoresPausesAndNewWorkers) {
   ProgressTable overview;
   EXPECT_EQ(overview.laggards(kStart), "") << "there is nobody";
   overview.heard(0, 100, 0, kStart);

@@ -23,7 +23,7 @@ TEST(StackRequestsTest, IsAskedForOnceAndServesAllForAWhile) {
   EXPECT_TRUE(stacks.wanted(3));
 }
 
-TEST(StackRequestsTest, WhoDoesNotAnswerIsGivenUp) {
+TEST(StackRequestsTest, TimesOutUnansweredRequest) {
   StackRequests stacks;
   Time now{1h};
   EXPECT_TRUE(stacks.ask(3, now).ok());

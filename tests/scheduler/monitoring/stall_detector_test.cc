@@ -11,7 +11,7 @@ namespace {
 using control::Activity;
 using testing::HasSubstr;
 
-TEST(TypicalWaitTest, AreFiveTimesTheLongestButOneOfTheLastFiftyRounds) {
+TEST(TypicalWaitTest, LimitIsFiveTimesSecondLongestWait) {
   TypicalWait waits;
   EXPECT_EQ(waits.limit(), TypicalWait::kFloorAtFirst);
   waits.heard(1, 4, {});
@@ -110,7 +110,7 @@ class StallDetectorTest : public testing::Test {
   bool server_silent_ = false;
 };
 
-TEST_F(StallDetectorTest, IsNamedOnceWithinFiveSecondsOfTheLimitAndOverOnce) {
+TEST_F(StallDetectorTest, ReportsStallAndItsEndOnce) {
   EXPECT_EQ(said(5s), "");
   stand_still();
   EXPECT_EQ(said(2s), "");
@@ -229,7 +229,7 @@ TEST_F(StallDetectorTest, AWorkerThatStopsIsNotSaidToComputeBefore) {
   }
 }
 
-TEST_F(StallDetectorTest, AServerThatIsHeardLateWhileAWorkerPausesIsNone) {
+TEST_F(StallDetectorTest, LateServerHeartbeatDuringPauseIsNoStall) {
   pass(1s);
   second_.pause = "evaluation";
   pass(1s);
@@ -241,7 +241,7 @@ TEST_F(StallDetectorTest, AServerThatIsHeardLateWhileAWorkerPausesIsNone) {
   EXPECT_EQ(said(5s), "");
 }
 
-TEST_F(StallDetectorTest, WhoSleptAccusesNobody) {
+TEST_F(StallDetectorTest, SuspendedSchedulerReportsNoStall) {
   for (const Duration gap : {1700ms, 1900ms, 2100ms, 30000ms}) {  // The scheduler was stopped,
     pass(1s);
     stand_still();
@@ -257,7 +257,7 @@ TEST_F(StallDetectorTest, WhoSleptAccusesNobody) {
   }
 }
 
-TEST_F(StallDetectorTest, WhoHearsNobodyAccusesNobody) {
+TEST_F(StallDetectorTest, SchedulerWithoutHeartbeatsReportsNoStall) {
   pass(1s);
   stand_still();
   pass(1s);
@@ -271,7 +271,7 @@ TEST_F(StallDetectorTest, WhoHearsNobodyAccusesNobody) {
   EXPECT_EQ(said(1s), "");
 }
 
-TEST_F(StallDetectorTest, WhoHasLeftIsForgotten) {
+TEST_F(StallDetectorTest, ForgetsDepartedMembers) {
   pass(1s);
   stand_still();
   pass(4s);

@@ -69,27 +69,27 @@ class StallDiagnosisTest : public testing::Test {
   const Time now_{1h};
 };
 
-TEST_F(StallDiagnosisTest, WhoComputes) {
+TEST_F(StallDiagnosisTest, NamesComputingWorker) {
   EXPECT_EQ(found(), "worker 1 computing: computes");
   EXPECT_EQ(text(), "worker 1 computes (1.0 cores), and has not pushed 'x', round 7");
   EXPECT_EQ(culprit(table_, now_)->age, 6s);
 }
 
-TEST_F(StallDiagnosisTest, WhoIsBlockedByALockOfItsOwn) {
+TEST_F(StallDiagnosisTest, NamesWorkerBlockedByLock) {
   rests(1, Activity::Rest::kLock);
   EXPECT_EQ(found(), "worker 1 computing: lock");
   worker(1).cores = 3;  // Its other threads compute.
   EXPECT_EQ(found(), "worker 1 computing: computes");
 }
 
-TEST_F(StallDiagnosisTest, WhoSleepsOrWaitsForAChild) {
+TEST_F(StallDiagnosisTest, NamesWorkerSleepingOrAwaitingChild) {
   rests(1, Activity::Rest::kSleep);
   EXPECT_EQ(found(), "worker 1 computing: sleep");
   rests(1, Activity::Rest::kChild);
   EXPECT_EQ(found(), "worker 1 computing: child");
 }
 
-TEST_F(StallDiagnosisTest, WhoWaitsForData) {
+TEST_F(StallDiagnosisTest, NamesWorkerWaitingForData) {
   rests(1, Activity::Rest::kRead, "read of pipe:[7]");
   EXPECT_EQ(found(), "worker 1 computing: data");
   EXPECT_THAT(text(), HasSubstr("worker 1 waits for data (read of pipe:[7])"));
@@ -101,7 +101,7 @@ TEST_F(StallDiagnosisTest, WhoWaitsForData) {
   EXPECT_EQ(found(), "worker 1 computing: data");
 }
 
-TEST_F(StallDiagnosisTest, WhoWaitsForMemory) {
+TEST_F(StallDiagnosisTest, NamesWorkerWaitingForMemory) {
   worker(1).cores = 0.4;
   worker(1).page_reads_per_s = 4000;
   EXPECT_EQ(found(), "worker 1 computing: memory");
@@ -110,13 +110,13 @@ TEST_F(StallDiagnosisTest, WhoWaitsForMemory) {
   EXPECT_EQ(found(), "worker 1 computing: memory");
 }
 
-TEST_F(StallDiagnosisTest, WhoIsStopped) {
+TEST_F(StallDiagnosisTest, NamesSilentWorkerAsStopped) {
   worker(1).heard = now_ - 3s;
   EXPECT_EQ(found(), "worker 1 stopped: silence");
   EXPECT_THAT(text(), HasSubstr("has not been heard of for 2.8 s"));
 }
 
-TEST_F(StallDiagnosisTest, WhatSomebodySaidWhoIsOverdueBlamesNobodyYet) {
+TEST_F(StallDiagnosisTest, OverdueHeartbeatDefersVerdict) {
   worker(1).heard = now_ - 2s;
   EXPECT_EQ(found(), "");
   table_.waits.clear();
@@ -127,7 +127,7 @@ TEST_F(StallDiagnosisTest, WhatSomebodySaidWhoIsOverdueBlamesNobodyYet) {
   EXPECT_EQ(found(), "") << "the server may be about to say whose push it lacks";
 }
 
-TEST_F(StallDiagnosisTest, NobodyWhileNobodyIsHeard) {
+TEST_F(StallDiagnosisTest, NamesNoCulpritWithoutHeartbeats) {
   worker(1).heard = now_ - 9s;
   EXPECT_EQ(found(), "worker 1 stopped: silence");
   table_.last_life = now_ - 8s;
@@ -140,25 +140,25 @@ TEST_F(StallDiagnosisTest, NobodyWhileNobodyIsHeard) {
   EXPECT_EQ(found(), "") << "time counts from when all went on";
 }
 
-TEST_F(StallDiagnosisTest, WhoEnds) {
+TEST_F(StallDiagnosisTest, NamesEndingWorker) {
   worker(1).activity.place = Activity::Place::kEnding;
   EXPECT_EQ(found(), "worker 1 ending: end");
 }
 
-TEST_F(StallDiagnosisTest, WhoIsInACallThatNeedNotWaitForOthers) {
+TEST_F(StallDiagnosisTest, NamesWorkerInNonCollectiveCall) {
   worker(1).activity.place = Activity::Place::kInCall;
   worker(1).activity.call = "declare";
   EXPECT_EQ(found(), "worker 1 in a call: call");
   EXPECT_THAT(text(), HasSubstr("is in declare"));
 }
 
-TEST_F(StallDiagnosisTest, WhoHoldsItsOwnPushBack) {
+TEST_F(StallDiagnosisTest, NamesWorkerHoldingItsPush) {
   waits(1, "push_pull 'x'", 6s);
   worker(1).activity.held = true;
   EXPECT_EQ(found(), "worker 1 in a call: held back");
 }
 
-TEST_F(StallDiagnosisTest, WhoHoldsThePushBackOfWhichAPartHasLeft) {
+TEST_F(StallDiagnosisTest, NamesWorkerHoldingPartlySentPush) {
   waits(1, "push_pull 'y'", 6s);
   lacks("y", {0, 2});
   EXPECT_EQ(found(), "worker 1 in another call: other call");
@@ -166,7 +166,7 @@ TEST_F(StallDiagnosisTest, WhoHoldsThePushBackOfWhichAPartHasLeft) {
   EXPECT_EQ(found(), "worker 1 in a call: held back");
 }
 
-TEST_F(StallDiagnosisTest, WhosePushIsStuckOnItsLink) {
+TEST_F(StallDiagnosisTest, NamesLinkOfWorkerWithStuckPush) {
   waits(1, "push_pull 'x'", 6s);
   EXPECT_EQ(found(), "worker 1 on its link: link");
   EXPECT_THAT(text(), HasSubstr("its link to server 0"));
@@ -174,7 +174,7 @@ TEST_F(StallDiagnosisTest, WhosePushIsStuckOnItsLink) {
   EXPECT_EQ(found(), "") << "it is slow, and goes on";
 }
 
-TEST_F(StallDiagnosisTest, APushThatHasJustLeftBlamesNobodyYet) {
+TEST_F(StallDiagnosisTest, JustSentPushDefersVerdict) {
   waits(1, "push_pull 'x'", 1s);
   EXPECT_EQ(found(), "");
 }
@@ -204,14 +204,14 @@ TEST_F(StallDiagnosisTest, AValueThatDoesNotCome) {
   EXPECT_EQ(found(), "");
 }
 
-TEST_F(StallDiagnosisTest, WhoMissesAValueThatOthersHaveIsOnItsLink) {
+TEST_F(StallDiagnosisTest, NamesLinkOfWorkerMissingValue) {
   waits(1, "push_pull 'w'", 6s);  // The previous round, which is complete.
   EXPECT_EQ(found(), "worker 1 on its link: link");
   waits(1, "push_pull 'w'", 1s);
   EXPECT_EQ(found(), "");
 }
 
-TEST_F(StallDiagnosisTest, WhoWaitsInAnotherCallThanMost) {
+TEST_F(StallDiagnosisTest, NamesWorkerInDifferentCall) {
   waits(1, "barrier", 6s);
   EXPECT_EQ(found(), "worker 1 in another call: other call");
   EXPECT_EQ(text(),
@@ -226,7 +226,7 @@ TEST_F(StallDiagnosisTest, OfTwoInDifferentCallsTheLastIsNamed) {
   EXPECT_EQ(found(), "worker 1 in another call: other call");
 }
 
-TEST_F(StallDiagnosisTest, WhoWaitsForSomebodyElseIsNotTheOne) {
+TEST_F(StallDiagnosisTest, NamesCulpritBehindWaitingWorker) {
   waits(1, "barrier", 4s);
   worker(2).call = "";
   worker(2).activity = {.age = 6s, .awaits = {}};
@@ -246,7 +246,7 @@ TEST_F(StallDiagnosisTest, OfSeveralTheOneThatIsBlockedIsNamed) {
   EXPECT_EQ(found(), "worker 2 computing: lock");
 }
 
-TEST_F(StallDiagnosisTest, WhoDoesNotComeToABarrier) {
+TEST_F(StallDiagnosisTest, NamesWorkerMissingFromBarrier) {
   table_.waits.clear();
   waits(0, "barrier", 3s);
   waits(2, "barrier", 1s);
@@ -256,7 +256,7 @@ TEST_F(StallDiagnosisTest, WhoDoesNotComeToABarrier) {
   EXPECT_EQ(found(), "") << "all are there";
 }
 
-TEST_F(StallDiagnosisTest, NobodyWhileOneIsWaitedForThatPauses) {
+TEST_F(StallDiagnosisTest, PausedWorkerSuppressesVerdict) {
   worker(1).activity.pause = "evaluation";
   EXPECT_EQ(found(), "");
   table_.waits.clear();

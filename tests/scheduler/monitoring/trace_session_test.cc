@@ -70,7 +70,7 @@ TEST_F(TraceSessionTest, StartsFetchesStopsAndFetchesToTheEnd) {
   EXPECT_THAT(session_.json(1), HasSubstr(R"("count":2,"nodes":[{"dropped":0,"node":3)"));
 }
 
-TEST_F(TraceSessionTest, OfNobodyIsNone) {
+TEST_F(TraceSessionTest, StartFailsWithoutMembers) {
   EXPECT_EQ(session_.start({}, 5, 60, now_).code(), Code::kResource);
   for (Member& member : members_) member.left = true;
   EXPECT_EQ(session_.start(members_, 5, 60, now_).code(), Code::kResource);
@@ -86,7 +86,7 @@ TEST_F(TraceSessionTest, EndsWhenTheTimeIsOver) {
   EXPECT_THAT(session_.remark(), HasSubstr("time was over"));
 }
 
-TEST_F(TraceSessionTest, WhoDoesNotAnswerIsWaitedForNoLonger) {
+TEST_F(TraceSessionTest, StopsWaitingForUnresponsiveMember) {
   start();
   orders();
   pass();
@@ -131,7 +131,7 @@ TEST_F(TraceSessionTest, ByTimeAloneItEndsWithTheTimeAndNoRemark) {
   EXPECT_EQ(session_.remark(), "");
 }
 
-TEST_F(TraceSessionTest, WhatMakesNoSenseIsNotKept) {
+TEST_F(TraceSessionTest, DiscardsInvalidChunks) {
   start();
   TraceNote bad;
   bad.span.end_ns = -5;

@@ -12,7 +12,7 @@ namespace stretto::sim {
 namespace {
 
 // Of a calm seed with calls whose bits may not depend on timing the same is run with another one.
-TEST(AmongSimulation, EveryCallMakesWhatItSaysOrEndsWithTheReason) {
+TEST(AmongSimulation, EveryCallSucceedsOrEndsWithReason) {
   set_log_level(Level::kSilent);
   const Seeds seeds = seeds_from_environment(kFarLess);
   Replay replay("AmongSimulation.Every*");

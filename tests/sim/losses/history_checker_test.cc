@@ -73,7 +73,7 @@ TEST_F(HistoryCheckerTest, APushThatCountsTwice) {
   EXPECT_EQ(broken(), "values are sums of what was sent");
 }
 
-TEST_F(HistoryCheckerTest, ARoundThatLacksWhoLives) {
+TEST_F(HistoryCheckerTest, RejectsRoundMissingLiveWorker) {
   for (History::Call* call : {&history_.calls[0], &history_.calls[1]}) {
     call->got = {1, 1};
     call->contributors = 1;
@@ -81,7 +81,7 @@ TEST_F(HistoryCheckerTest, ARoundThatLacksWhoLives) {
   EXPECT_EQ(broken(), "a round is of all who are in");
 }
 
-TEST_F(HistoryCheckerTest, ARoundMayLackWhoIsLost) {
+TEST_F(HistoryCheckerTest, AcceptsRoundMissingLostWorker) {
   lose(1, at(15ms));
   history_.calls[0].got = {1, 1};
   history_.calls[0].contributors = 1;
@@ -157,7 +157,7 @@ TEST_F(HistoryCheckerTest, AnErrorThatBlamesTheInnocent) {
   EXPECT_EQ(broken(), "errors blame who was hit");
 }
 
-TEST_F(HistoryCheckerTest, AnErrorMayBlameANewcomerThatWasLostBeforeItsFirstRound) {
+TEST_F(HistoryCheckerTest, ErrorMayBlameNewcomerLostBeforeFirstRound) {
   history_.min_workers = 2;
   lose(1, at(75ms));
   history_.lost[2] = at(76ms);  // Replaced worker 1.
@@ -171,7 +171,7 @@ TEST_F(HistoryCheckerTest, AJobThatEndsThoughEnoughAreLeft) {
   EXPECT_EQ(broken(), "the job goes on while enough are left");
 }
 
-TEST_F(HistoryCheckerTest, ABarrierWithoutOneWhoIsIn) {
+TEST_F(HistoryCheckerTest, RejectsBarrierMissingMember) {
   history_.barriers.pop_back();
   EXPECT_EQ(broken(), "barriers wait for all who are in");
 }
@@ -181,13 +181,13 @@ TEST_F(HistoryCheckerTest, RanksThatTwoKnowOtherwise) {
   EXPECT_EQ(broken(), "ranks are agreed on");
 }
 
-TEST_F(HistoryCheckerTest, WhoIsGoneAndComesBack) {
+TEST_F(HistoryCheckerTest, RejectsReturnOfDepartedWorker) {
   history_.places.push_back({.worker = 0, .epoch = 2, .rank = 0, .numbers = {0}});
   history_.places.push_back({.worker = 0, .epoch = 3, .rank = 0, .numbers = {0, 1}});
   EXPECT_EQ(broken(), "who stays keeps its order");
 }
 
-TEST_F(HistoryCheckerTest, WhoWakesUpAndLeavesInOrder) {
+TEST_F(HistoryCheckerTest, RejectsNormalLeaveOfLostWorkerAfterWaking) {
   history_.lost[1] = at(10ms);
   history_.asleep = {1};
   history_.ends[1].at = at(15s);

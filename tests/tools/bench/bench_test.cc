@@ -32,7 +32,7 @@ struct Reading {
   bool json = false;
 };
 
-TEST(BenchFlags, HyphensAndUnderscoresAreAlikeAndValuesMayBeAttached) {
+TEST(BenchFlags, AcceptsHyphensUnderscoresAndAttachedValues) {
   for (const char* word : {"--part_bytes", "--part-bytes"}) {
     EXPECT_EQ(Reading({word, "4096"}).part_bytes, 4096u) << word;
     EXPECT_EQ(Reading({std::string(word) + "=4096"}).part_bytes, 4096u) << word;
@@ -46,7 +46,7 @@ TEST(BenchFlags, SizesHaveUnitsAndCommas) {
   EXPECT_TRUE(reading.json);
 }
 
-TEST(BenchFlags, WhatCannotBeUsedIsNamed) {
+TEST(BenchFlags, NamesInvalidFlagOrValue) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--part_bytes"}, "--part_bytes has no value"},
       {{"--json=yes"}, "--json takes no value"},

@@ -22,7 +22,7 @@ TEST(ExchangeFlags, ServersUnlessSaid) {
   EXPECT_TRUE(exchange_settings({"--exchange", "servers"}, Benchmark::kPush).ok());
 }
 
-TEST(ExchangeFlags, WhatCannotBeUsedIsNamed) {
+TEST(ExchangeFlags, NamesInvalidFlagOrValue) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--exchange", "star"},
        "--exchange is 'star', exchange 'star' is not known; there are servers, direct, ring, "
@@ -74,7 +74,7 @@ double bound(Exchange exchange, std::uint32_t workers, std::uint32_t servers,
   return link_bound(exchange, lab_hosts(exchange_settings(words).or_exit()));
 }
 
-TEST(ExchangeBound, ServersCarryAllWorkersAndWorkersTheirProportion) {
+TEST(ExchangeBound, ServersLimitByTotalAndWorkersByShare) {
   EXPECT_EQ(bound(Exchange::kServers, 4, 4, "10"), 10);
   EXPECT_EQ(bound(Exchange::kServers, 4, 8, "10"), 10);
   EXPECT_EQ(bound(Exchange::kServers, 4, 1, "10"), 2.5);

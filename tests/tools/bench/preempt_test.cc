@@ -40,7 +40,7 @@ std::vector<std::string> shapers_of(const LabPlan& plan) {
 
 // ---- flags
 
-TEST(PreemptFlags, SayWhatIsMeasured) {
+TEST(PreemptFlags, ParsesMeasurementSettings) {
   const auto settings = preempt_settings({"--rate_mbit", "400", "--peers=3", "--bottleneck",
                                           "router", "--mode", "fifo,preempt", "--background-bytes",
                                           "8M", "--part_bytes", "64K", "--urgent_bytes", "100",
@@ -101,7 +101,7 @@ TEST(PreemptFlags, ProcessesDivideTheirHostsWindowAsAsked) {
   EXPECT_THAT(names({"--mode", "fifo", "--processes", "2"}), ElementsAre("plain 1 none"));
 }
 
-TEST(PreemptFlags, WhatCannotBeMeasuredIsNamed) {
+TEST(PreemptFlags, NamesInvalidFlagOrValue) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--mode", "lifo"}, "--mode is 'lifo', wanted fifo, priority or preempt"},
       {{"--mode", "fifo,"}, "--mode is 'fifo,', wanted fifo, priority or preempt"},
@@ -197,7 +197,7 @@ TEST(LabPlan, BurstAndQueueFollowTheRateWithinBounds) {
   EXPECT_EQ(shaper(10'000, Bottleneck::kRouter).limit_bytes, 1'000'000U);
 }
 
-TEST(LabPlan, ANameTellsWhoseItIs) {
+TEST(LabPlan, NamespaceNameYieldsOwnerProcess) {
   for (const std::string& name :
        plan_lab({.peers = 2, .bottleneck = Bottleneck::kRouter}, 4711).namespaces) {
     EXPECT_EQ(owner_of(name), 4711) << name;
@@ -227,7 +227,7 @@ TEST(RateMeter, CountsFromTheFirstArrivalToTheLast) {
   EXPECT_EQ(meter.arrivals(), 0U);
 }
 
-TEST(RunCommand, SaysWhatWasRunAndWhatItSaid) {
+TEST(RunCommand, ErrorNamesCommandAndItsOutput) {
   EXPECT_TRUE(run_command(Command{"true"}).ok());
   const Status failed = run_command(Command{"sh", "-c", "echo oh no >&2; exit 3"});
   EXPECT_EQ(failed.code(), Code::kNetwork);

@@ -27,12 +27,12 @@ TEST(RecoverSettings, AllRowsUnlessSomeAreNamed) {
   EXPECT_FALSE(has(some.recover, RecoverRow::kCheckpoint));
 }
 
-TEST(RecoverSettings, HalfOfWhatAServerKeepsIsItsRules) {
+TEST(RecoverSettings, RuleStateIsHalfOfHeldBytes) {
   const Settings settings = *read({"--bytes", "64M", "--step_bytes", "1M", "--servers", "3"});
   EXPECT_EQ(tensors_held(settings.recover, settings.servers), 96U);
 }
 
-TEST(RecoverSettings, WhatCannotBeIsNamed) {
+TEST(RecoverSettings, NamesInvalidSizes) {
   EXPECT_THAT(read({"--bytes", "1M"}).status().cause(),
               testing::HasSubstr("wanted at least twice --step_bytes, 2097152"));
   EXPECT_THAT(read({"--exchanged", "4,6"}).status().cause(),

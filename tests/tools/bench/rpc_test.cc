@@ -45,7 +45,7 @@ TEST(RpcFlags, TransportsThatAreNamedMustWork) {
   EXPECT_THAT(named.rpc.transports, ElementsAre("tcp", "shm"));
 }
 
-TEST(RpcFlags, WhatCannotBeUsedIsNamed) {
+TEST(RpcFlags, NamesInvalidFlagOrValue) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--bytes", "0"}, "--bytes is '0', wanted a whole number from 1 to 67108864"},
       {{"--bytes", "65M"}, "--bytes is '65M', wanted a whole number from 1 to 67108864"},
@@ -89,7 +89,7 @@ TEST(Calls, AsManyAreInFlightAsWasAskedAndNoneIsLeft) {
   EXPECT_GE(report->p95_us, report->p50_us);
 }
 
-TEST(Calls, WhatFailsEndsThem) {
+TEST(Calls, FailureEndsCalls) {
   const CallShape shape{.bytes = 1, .inflight = 2, .seconds = 60};
   const Status broken(Code::kNetwork, "no more");
   const auto fine = [](std::size_t) { return Status(); };
@@ -98,7 +98,7 @@ TEST(Calls, WhatFailsEndsThem) {
   EXPECT_EQ(keep_calling(shape, ::getpid(), fine, fails).status().cause(), "no more");
 }
 
-TEST(Calls, WhoDoesNotTellWhereItIsHasEnded) {
+TEST(Calls, StartFailsWhenAnswererReportsNoAddress) {
   const auto answerer = Answerer::start(
       [](const TellAddress&) { return Status(Code::kNetwork, "cannot listen, as expected"); });
   ASSERT_FALSE(answerer.ok());

@@ -16,7 +16,7 @@ TEST(HostEntry, NothingIsNothing) {
   EXPECT_FALSE(entry.is_alive(Time(std::chrono::hours(1))));
 }
 
-TEST(HostEntry, WhatIsAbsurdIsCut) {
+TEST(HostEntry, CapsAbsurdValues) {
   EntryWords words;
   words.fill(std::numeric_limits<std::uint64_t>::max());
   const HostEntry entry = HostEntry::of(words);

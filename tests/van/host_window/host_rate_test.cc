@@ -42,7 +42,7 @@ TEST_F(HostRateTest, IsThatOfAllTogether) {
   EXPECT_NEAR(rate_.get(), 100e6, 1) << "they could have had more";
 }
 
-TEST_F(HostRateTest, CountsOnlyWhoWasThereBefore) {
+TEST_F(HostRateTest, CountsOnlyProcessesSeenBefore) {
   note({told(1, 5 * kMega)}, 0);
   note({told(1, 1 * kMega), told(2, 9 * kMega)}, kMega);  // Another has the first one's seat.
   EXPECT_NEAR(rate_.get(), 50e6, 1);

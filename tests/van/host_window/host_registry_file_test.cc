@@ -103,7 +103,7 @@ TEST_F(HostRegistryFileTest, IsTakenAwayByTheLast) {
   EXPECT_FALSE(seats.take(mine_, life_of, kFileNow));  // No process may join it.
 }
 
-TEST_F(HostRegistryFileTest, WhatNobodyHasAnyMoreIsTakenAway) {
+TEST_F(HostRegistryFileTest, RemovesAbandonedFilesOnly) {
   const std::string abandoned = seats_path(folder_, 1);
   const std::string used = seats_path(folder_, 2);
   const std::string own = seats_path(folder_, 3);
@@ -123,7 +123,7 @@ TEST_F(HostRegistryFileTest, WhatNobodyHasAnyMoreIsTakenAway) {
   EXPECT_TRUE(std::filesystem::exists(others)) << "of another user, by its name";
 }
 
-TEST_F(HostRegistryFileTest, TheNextTakesWhatAKilledProcessHad) {
+TEST_F(HostRegistryFileTest, NextProcessTakesSeatOfKilledProcess) {
   Result<HostRegistryFile> file = HostRegistryFile::open(path());
   ASSERT_TRUE(file.ok());
   HostRegistry seats = file->seats();

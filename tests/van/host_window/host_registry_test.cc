@@ -45,7 +45,7 @@ TEST_F(HostRegistryTest, OnlyItsOwnerGivesOneUp) {
   EXPECT_FALSE(seats_.has(0, process(2)));
 }
 
-TEST_F(HostRegistryTest, WhatTheGoneHadIsTaken) {
+TEST_F(HostRegistryTest, TakesSeatOfDeadProcess) {
   take(1);
   EXPECT_EQ(seats_.take(process(2), everybody_is_gone, kSeatsNow), 0U);
   EXPECT_FALSE(seats_.has(0, process(1)));
@@ -53,7 +53,7 @@ TEST_F(HostRegistryTest, WhatTheGoneHadIsTaken) {
   EXPECT_TRUE(seats_.has(0, process(2)));
 }
 
-TEST_F(HostRegistryTest, WhoCannotBeAskedForIsGoneAfterAMinuteOfSilence) {
+TEST_F(HostRegistryTest, UnknownProcessIsGoneAfterSilentMinute) {
   take(1);
   EXPECT_EQ(seats_.take(process(2), nobody_knows, kSeatsNow + 59s), 1U);
   EXPECT_EQ(seats_.take(process(3), nobody_knows, kSeatsNow + 61s), 0U);
@@ -81,7 +81,7 @@ TEST_F(HostRegistryTest, OthersAreReadAsTheyWereWritten) {
   EXPECT_FALSE(others[0].waiting);
 }
 
-TEST_F(HostRegistryTest, AnEntryThatNobodyEndsCountsForNothing) {
+TEST_F(HostRegistryTest, IgnoresUnfinishedEntry) {
   take(1);
   layout_->seats[0].sequence = 3;
   EXPECT_FALSE(seats_.read(0));
@@ -91,7 +91,7 @@ TEST_F(HostRegistryTest, AnEntryThatNobodyEndsCountsForNothing) {
   EXPECT_TRUE(seats_.read(0));
 }
 
-TEST_F(HostRegistryTest, WhatIsReadWasWrittenTogether) {
+TEST_F(HostRegistryTest, ReadsConsistentEntryDuringWrites) {
   take(1);
   std::atomic<bool> stop = false;
   std::thread writer([&] {

@@ -30,7 +30,7 @@ class HostWindowTest : public testing::Test {
   Time now_{std::chrono::hours(1)};
 };
 
-TEST_F(HostWindowTest, TellsWhatIsUrgentUntilItIsSilent) {
+TEST_F(HostWindowTest, OthersSeeUrgencyUntilProcessIsSilent) {
   HostWindow urgent(options());
   HostWindow other(options());
   urgent.join(now_);
@@ -124,7 +124,7 @@ TEST_F(HostWindowTest, TheLastTakesTheFileAway) {
   EXPECT_FALSE(exists());
 }
 
-TEST_F(HostWindowTest, OneMoreThanThereAreSeatsGoesWithoutUntilThereIsOne) {
+TEST_F(HostWindowTest, ProcessWithoutSeatWaitsForFreeSeat) {
   std::list<HostWindow> all;
   for (std::size_t i = 0; i < kSeats; ++i) all.emplace_back(options()).join(now_);
   HostWindow late(options());

@@ -15,7 +15,7 @@ TEST(ProcessMark, TellsProcessesOfOneNumberApart) {
   EXPECT_EQ(life_of({.owner = mine.owner + 1, .space = mine.space}), Life::kGone);
 }
 
-TEST(ProcessMark, OfNobodyIsGone) {
+TEST(ProcessMark, ImpossibleProcessIdIsGone) {
   const std::uint64_t space = own_mark().space;
   EXPECT_EQ(life_of({.owner = 0, .space = space}), Life::kGone);
   // Pids end at 2^22.

@@ -77,7 +77,7 @@ TEST_F(SharedLinkTest, EqualsHaveEqualPartsAndFillIt) {
   }
 }
 
-TEST_F(SharedLinkTest, WhatIsMoreUrgentGoesFirst) {
+TEST_F(SharedLinkTest, MoreUrgentProcessSendsFirst) {
   SharedLink link = this->link(HostPolicy::kUrgent);
   SharedLink::Endpoint& last = link.add({.priority = 0, .bulk = true});
   last.start();
@@ -107,7 +107,7 @@ TEST_F(SharedLinkTest, TurnsLeaveNoGap) {
   }
 }
 
-TEST_F(SharedLinkTest, WhoIsUrgentAndSlowHoldsNobodyUp) {
+TEST_F(SharedLinkTest, SlowUrgentProcessDoesNotHoldUpOthers) {
   for (const double slow : {0.02, 0.3}) {
     SharedLink link = this->link(HostPolicy::kUrgent);
     link.add({.priority = 0}).start();
@@ -120,7 +120,7 @@ TEST_F(SharedLinkTest, WhoIsUrgentAndSlowHoldsNobodyUp) {
   }
 }
 
-TEST_F(SharedLinkTest, WhoWasKilledIsForgotten) {
+TEST_F(SharedLinkTest, KilledProcessReleasesItsShare) {
   SharedLink link = this->link(HostPolicy::kUrgent);
   link.add({.priority = 0}).start();
   SharedLink::Endpoint& first = link.add({.priority = 5});
@@ -132,7 +132,7 @@ TEST_F(SharedLinkTest, WhoWasKilledIsForgotten) {
   EXPECT_GE(link.parts(100ms).front(), 0.95);
 }
 
-TEST_F(SharedLinkTest, JobsHaveEqualPartsHoweverManyProcessesTheyHave) {
+TEST_F(SharedLinkTest, JobsShareEquallyForAnyProcessCount) {
   for (const HostPolicy policy : {HostPolicy::kFair, HostPolicy::kUrgent}) {
     SharedLink link = this->link(policy);
     link.add({.job = 1, .priority = -5, .bulk = true}).start();
@@ -145,7 +145,7 @@ TEST_F(SharedLinkTest, JobsHaveEqualPartsHoweverManyProcessesTheyHave) {
 }
 
 // With the background traffic in the same process or in another.
-TEST_F(SharedLinkTest, WhatIsUrgentMeetsAsLittleOfAnotherProcess) {
+TEST_F(SharedLinkTest, UrgentLatencyIsUnaffectedByOtherProcess) {
   const double one = urgent_p95(HostPolicy::kUrgent, false, false);
   EXPECT_LE(urgent_p95(HostPolicy::kUrgent, true, false), 1.5 * one);
   EXPECT_LE(urgent_p95(HostPolicy::kUrgent, true, true), 1.5 * one);

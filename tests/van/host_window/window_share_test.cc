@@ -36,7 +36,7 @@ void expect_alone(const WindowShare& share) {
   EXPECT_EQ(share.others.rate, 0);
 }
 
-TEST(WindowShare, IsEverythingWhereNobodyElseIs) {
+TEST(WindowShare, SoleProcessGetsFullWindow) {
   expect_alone(urgent({}, waits(0)));
   expect_alone(fair({}, waits(0)));
 }
@@ -47,7 +47,7 @@ TEST(WindowShare, IsEverythingWithoutAPolicy) {
   expect_alone(share_of({&other, 1}, waits(0), HostPolicy::kNone, kRate, kNow));
 }
 
-TEST(WindowShare, CountsNobodyWhoHasBeenSilentForLong) {
+TEST(WindowShare, IgnoresLongSilentProcess) {
   HostEntry other = waits(9);
   other.here_bytes = 1000;
   other.paths.rate = 1e6;
@@ -75,7 +75,7 @@ TEST(WindowShare, IsOfAJobFirst) {
   EXPECT_FALSE(urgent({waits(9, 8)}, waits(0)).above);
 }
 
-TEST(WindowShare, WhatIsLessUrgentGetsOneByteInThirtyTwo) {
+TEST(WindowShare, LessUrgentProcessGetsOneThirtySecond) {
   const WindowShare share = urgent({waits(3), waits(9)}, waits(0));
   EXPECT_EQ(share.above, 9);
   EXPECT_FALSE(share.urgent) << "bulk that is more urgent than other bulk";
@@ -87,7 +87,7 @@ TEST(WindowShare, WhatIsLessUrgentGetsOneByteInThirtyTwo) {
   EXPECT_FALSE(first.above);
 }
 
-TEST(WindowShare, WhatTheMoreUrgentCannotSendIsTheRests) {
+TEST(WindowShare, RestGetsRateUnusedByMoreUrgent) {
   HostEntry slow = waits(9);
   slow.recent_rate = kRate / 10;
   const WindowShare share = urgent({slow}, waits(0));
@@ -100,12 +100,12 @@ TEST(WindowShare, WhatTheMoreUrgentCannotSendIsTheRests) {
   EXPECT_EQ(urgent({slow, waits(8)}, waits(0)).rest_rate, kRate / 32);
 }
 
-TEST(WindowShare, WhoHasNothingYetIsNotMoreUrgentThanAnybody) {
+TEST(WindowShare, IdleProcessOfJobYieldsToAnyPriority) {
   EXPECT_EQ(urgent({waits(-5)}, {}).above, std::nullopt);  // In no job.
   EXPECT_EQ(urgent({waits(-5)}, {.job = kJob}).above, -5);
 }
 
-TEST(WindowShare, WhatOthersDoNotUseIsLent) {
+TEST(WindowShare, LendsWindowUnusedByOthers) {
   HostEntry other = waits(0);
   other.here_bytes = kWindow / 4;
   EXPECT_EQ(urgent({other}, waits(0)).of(kWindow), kWindow / 4 * 3);
@@ -116,7 +116,7 @@ TEST(WindowShare, WhatOthersDoNotUseIsLent) {
   EXPECT_EQ(fair({other}, waits(0)).of(kWindow), kWindow);
 }
 
-TEST(WindowShare, KnowsWhoeverWasUrgentOfLate) {
+TEST(WindowShare, RemembersRecentUrgencyWithinJob) {
   HostEntry other{.alive_at = kNow, .job = kJob, .urgent = true, .urgent_priority = 3};
   EXPECT_TRUE(urgent({other}, waits(0)).urgent);
   EXPECT_FALSE(urgent({other}, waits(3)).urgent);

@@ -16,7 +16,7 @@ WindowShare above(std::int32_t priority, double rest_rate) {
   return share;
 }
 
-TEST(YieldPolicy, HoldsNothingWhereNobodyIsMoreUrgent) {
+TEST(YieldPolicy, HoldsNothingWithoutMoreUrgentProcess) {
   YieldPolicy yielding;
   yielding.set({});
   EXPECT_FALSE(yielding.holds(-100, kStart));

@@ -44,7 +44,7 @@ TEST(JobKeys, AreAllDifferentAndGoTogether) {
 }
 
 // Another release must derive the same keys, or its processes could not connect.
-TEST(JobKeys, StayWhatTheyAre) {
+TEST(JobKeys, KeysFromSecretAreStable) {
   const JobKeys keys = job_keys_from("a secret that is told in a test").or_exit();
   EXPECT_EQ(hex(keys.listener.open),
             "77726be157d49261fd16210e328b00cd0e99841adedb890059487a2aae11e326");

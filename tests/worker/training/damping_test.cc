@@ -23,7 +23,7 @@ TEST(Damping, CompensatesWhereWorkersHaveNoRounds) {
   EXPECT_FALSE(Damping(relative_rate(), 2, false).compensates());
 }
 
-TEST(Damping, TrustsWhatIsKnownWithoutAProbe) {
+TEST(Damping, UsesKnownStalenessWithoutProbe) {
   const Damping damping(relative_rate(), 2, false);
   EXPECT_EQ(damping.staleness({.known = 3, .probed = {}}), 3);
   EXPECT_EQ(damping.staleness({.known = 3, .probed = {}, .late = true}), 3);

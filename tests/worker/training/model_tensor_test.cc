@@ -36,7 +36,7 @@ TEST(ModelTensor, BeginsWithItsValues) {
   EXPECT_THAT(tensor.values(), ElementsAre(1, 2));
 }
 
-TEST(ModelTensor, TakesWhatCame) {
+TEST(ModelTensor, TakeReplacesValuesWithIncoming) {
   ModelTensor tensor = tensor_of({1, 2});
   set_incoming(tensor, {3, 4});
   tensor.take();
@@ -67,7 +67,7 @@ TEST(ModelTensor, AddsToEachPartTheUpdatesThatItLacks) {
   EXPECT_THAT(tensor.incoming(), ElementsAre(11, 11, 10, 10, 0, 0));
 }
 
-TEST(ModelTensor, WhoComesLateHasMadeNoRoundBeforeItsFirstUpdate) {
+TEST(ModelTensor, LateTensorCountsUpdatesFromItsFirst) {
   ModelTensor tensor("w", Floats{4}, Optimizer::make({.rule = Rule::kSum}, 1).or_exit());
   tensor.come_late();
   tensor.make_update(Floats{1}, 1);

@@ -20,7 +20,7 @@ Floats random_floats(std::mt19937& source, std::size_t count) {
   return numbers;
 }
 
-TEST(Optimizer, ThatIsSgdDoesWhatSgdDoesBitForBit) {
+TEST(Optimizer, SgdMatchesPlainUpdateBitForBit) {
   std::mt19937 source(3);
   Optimizer optimizer = *Optimizer::make({.rule = Rule::kSgd, .rate = 0.3}, 100);
   Floats values = random_floats(source, 100);
@@ -63,7 +63,7 @@ TEST(Optimizer, FollowsTheRuleOfTheSameNumbers) {
   }
 }
 
-TEST(Optimizer, ScalesItsUpdatesAndRemembersTheGradientAsItWas) {
+TEST(Optimizer, ScalingLeavesVelocityUnscaled) {
   Optimizer optimizer = *Optimizer::make({.rule = Rule::kMomentum, .rate = 1, .momentum = 0.5}, 1);
   Floats update(1);
   optimizer.make_update(Floats{4}, Floats{0}, 0.25, update);
@@ -80,7 +80,7 @@ TEST(Optimizer, SumTakesUpdatesAsTheyAre) {
   EXPECT_EQ(update, (Floats{1, -0.5F})) << "only the factor counts";
 }
 
-TEST(Optimizer, RefusesWhatIsNone) {
+TEST(Optimizer, InvalidRulesAreRefused) {
   EXPECT_THAT(Optimizer::make({.rule = Rule::kMean}, 4).status().cause(), HasSubstr("one of sgd"));
   EXPECT_FALSE(Optimizer::make({.rule = Rule::kSgd, .rate = -1}, 4).ok());
   EXPECT_FALSE(Optimizer::make({.rule = Rule::kMomentum, .momentum = 1}, 4).ok());

@@ -48,7 +48,7 @@ TEST(Order, ARandomOneIsAPermutationThatItsSeedTells) {
   EXPECT_EQ(std::unique(seen.begin(), seen.end()) - seen.begin(), 6) << "not all orders come";
 }
 
-TEST(Order, RanksArePrioritiesAndWhoHasNoneIsNamed) {
+TEST(Order, RankSetsPriorityAndMissingRankIsNamed) {
   EXPECT_THAT(priorities_of(*ranked_order("mine", {{"head", 0}, {"fc", 7}, {"conv", 7}})),
               ElementsAre(-7, -7, 0));
   const auto found = ranked_order("mine", {{"head", 0}})->priorities(kTensors);
@@ -79,7 +79,7 @@ TEST_F(OrderFile, HasALineForEachTensor) {
   EXPECT_THAT(priorities_of(**order), ElementsAre(-2, 0, -2));
 }
 
-TEST_F(OrderFile, WhatCannotBeReadIsNamed) {
+TEST_F(OrderFile, MalformedFileIsNamedWithLine) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"fc 0\n", ":1: found 'fc 0', which has no tab"},
       {"conv\t1\n\t0\n", ":2: found no name before the tab"},

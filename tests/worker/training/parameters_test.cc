@@ -255,7 +255,7 @@ class NotingRule final : public RateRule {
   std::vector<double>& typical_;
 };
 
-TEST(Workers, AreToldWhatIsTypicalOfTheirMode) {
+TEST(Workers, RateRuleReceivesModesTypicalStaleness) {
   live::Cluster cluster(plan(3));
   cluster.run([](Worker& worker) {
     const Floats first(4, 0);
@@ -308,7 +308,7 @@ TEST_P(OneWorker, HasNothingToCompensateFor) {
   });
 }
 
-TEST(Workers, CompensateForWhatOthersDidMeanwhile) {
+TEST(Workers, CompensateForConcurrentUpdates) {
   live::Cluster cluster(plan(2));
   cluster.run([&](Worker& worker) {
     const Floats first(4, 0);
@@ -332,7 +332,7 @@ TEST(Workers, CompensateForWhatOthersDidMeanwhile) {
 
 // ---- invalid arguments
 
-TEST(Parameters, SayWhatIsWrong) {
+TEST(Parameters, InvalidUseIsExplained) {
   live::Cluster cluster(plan(1));
   cluster.run([](Worker& worker) {
     const Floats first(4, 0);

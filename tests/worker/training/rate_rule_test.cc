@@ -30,7 +30,7 @@ TEST(RateRule, InverseRootDividesByItsRoot) {
   EXPECT_EQ(inverse_root_rate()->factor({.versions = 16, .typical = 3}), 0.25);
 }
 
-TEST(RateRule, RelativeDampsOnlyWhatIsStalerThanTypical) {
+TEST(RateRule, RelativeDampsOnlyAboveTypicalStaleness) {
   const auto rule = relative_rate();
   EXPECT_EQ(rule->factor({.versions = 3, .typical = 3}), 1);
   EXPECT_EQ(rule->factor({.versions = 1, .typical = 3}), 1);

@@ -65,7 +65,7 @@ TEST(StepPlanEager, LeavesOneRoundInFlight) {
   EXPECT_EQ(eager->step(4), first);
 }
 
-TEST(StepPlanEager, SeesTheSameSequenceEverywhereWithoutTheOverlay) {
+TEST(StepPlanEager, WithoutOverlayTakesBeforeNextPush) {
   const auto eager = step_strategy(Mode::kEager, {.overlay = false});
   EXPECT_EQ(eager->step(0), (StepPlan{{kMakeUpdate}, {kPushPull}}));
   EXPECT_EQ(eager->step(1), (StepPlan{{kMakeUpdate}, {kAwaitPushPull}, {kTake, kPushPull}}));
@@ -97,7 +97,7 @@ TEST(StepPlanEagerAsync, WaitsForItsUpdatesWhileItWarmsUp) {
   EXPECT_EQ(eager->step(2), kEagerAsyncStep);
 }
 
-TEST(StepPlanEagerAsync, AddsWhatTheValuesLackOnceAStep) {
+TEST(StepPlanEagerAsync, LookAheadAddsMissingUpdatesOncePerStep) {
   const auto eager = step_strategy(Mode::kEagerAsync, {});
   const StepPlan awaited = {{kAwaitPull}, {kAddMissing}};
   for (std::uint64_t done = 0; done < 2; ++done) {

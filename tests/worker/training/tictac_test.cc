@@ -97,7 +97,7 @@ TEST(Tic, IsIndifferentWhereAllJoin) {
 
 TEST(Tic, OneTransferIsFirst) { EXPECT_THAT(must(tic_ranks(chain(1))), ElementsAre(0)); }
 
-TEST(Tic, WhatNobodyNeedsTogetherWithOthersComesLast) {
+TEST(Tic, TransferNeededAloneRanksLast) {
   ModelGraph graph = chain(3);
   graph.transfers.push_back({.name = "alone", .time = {}});
   graph.nodes.push_back({"aside", {}, {3}, Duration(1)});
@@ -179,7 +179,7 @@ TEST(LayerRanks, AreThoseOfTheFirstUse) {
   EXPECT_THAT(must(layer_ranks(graph)), ElementsAre(2, 3, 0, 2));
 }
 
-TEST(ModelGraph, WhatItDoesNotHaveIsNamed) {
+TEST(ModelGraph, InvalidGraphsAreExplained) {
   ModelGraph graph = chain(2);
   graph.nodes[0].inputs = {1};
   for (const auto& ranks : {layer_ranks(graph), tic_ranks(graph), tac_ranks(graph)}) {
@@ -208,7 +208,7 @@ TEST(ModelGraph, BytesAndARateAreTimes) {
   EXPECT_EQ(graph.transfers[1].time, 0ms);
 }
 
-TEST(ModelGraph, OrdersHaveTheNamesOfTheirAlgorithmsAndKnowTensorsByName) {
+TEST(ModelGraph, OrdersAreNamedAndLookUpTensorsByName) {
   const std::vector<std::string> names{"r1", "r2", "r0"};
   const auto tic = tic_order(chain(3));
   ASSERT_TRUE(tic.ok());

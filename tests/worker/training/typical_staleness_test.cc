@@ -34,7 +34,7 @@ using Floats = std::vector<float>;
 
 /// In each round with a bound of 0 worker 1 pushes first, then 2, then 0, all from values of the
 /// round before. The wait for worker 0 makes its gradients the only delayed ones.
-TEST(TypicalStaleness, OfABoundedJobIsWhatItsWorkersSee) {
+TEST(TypicalStaleness, BoundedModeUsesObservedStaleness) {
   constexpr std::uint64_t kSteps = 40;
   live::Cluster cluster({.workers = 3});
   cluster.run([](Worker& worker) {

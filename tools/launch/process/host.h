@@ -19,7 +19,7 @@ class HostEvents {
 
   /// It could not be run: it never was.
   virtual void on_refused(std::size_t member, Status why) = 0;
-  /// A line that it said, with its end: where it listens, and then each line_of(Gathering). At
+  /// A line that it said, with its end: where it listens, and then each line_of(JobFormation). At
   /// first also: what is no line and never will be one; empty: nothing.
   virtual void on_ready(std::string_view text) = 0;
   /// Bytes of its stdout (0) or stderr (1), cut anywhere.

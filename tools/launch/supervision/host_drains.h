@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "tools/launch/plan/host_drain.h"
+#include "tools/launch/plan/drain_plan.h"
 #include "tools/launch/supervision/supervisor.h"
 
 namespace stretto::launch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks whether a host can drain: the job, its other hosts, and the members there.
-#include "tools/launch/plan/host_drain.h"
+#include "tools/launch/plan/drain_plan.h"
 
 #include <fmt/core.h>
 

@@ -51,7 +51,7 @@ TEST(Notices, AWorkerThatIsToldLeavesAndTheOthersGoOn) {
   for (const Status& outcome : cluster.outcomes()) EXPECT_TRUE(outcome.ok()) << outcome.text();
 }
 
-TEST(Notices, ChangeNothingInAJobOfFixedSizeOrIfTheProgramHandlesThem) {
+TEST(Notices, NoticesLeaveFixedJobsAndHandlersAlone) {
   live::Cluster cluster({.workers = 1, .shards = 1});
   cluster.run([](Worker& worker) {
     const Notices notices(worker);

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "tools/launch/plan/host_drain.h"
+#include "tools/launch/plan/drain_plan.h"
 
 namespace stretto::launch {
 namespace {
@@ -47,7 +47,7 @@ class DrainPlanTest : public testing::Test {
   std::set<std::size_t> ended_;
 };
 
-TEST_F(DrainPlanTest, WhoRunsThereIsAskedToGo) {
+TEST_F(DrainPlanTest, AsksMembersOnHostToLeave) {
   ended_ = {4};
   const DrainPlan what = of(2);
   EXPECT_EQ(what.way, Way::kLeaves);
@@ -61,7 +61,7 @@ TEST_F(DrainPlanTest, ServersAloneMoveInAJobOfFixedSizeToo) {
   EXPECT_EQ(of(2).way, Way::kLeaves);
 }
 
-TEST_F(DrainPlanTest, WhoeverTheJobCannotDoWithoutHasItBeginAgain) {
+TEST_F(DrainPlanTest, RestartsJobIfMembersCannotLeave) {
   plan_.least_workers = 2;
   EXPECT_EQ(of(2).way, Way::kInVain) << "from where?";
   EXPECT_THAT(of(2).why,
