@@ -6,11 +6,13 @@ text, long commit subjects, and lines of code.
 
 Usage: report.py [CHECKOUT]
        report.py --marks [PATH]...   the sentences with marks in files whose path begins so
+       report.py --draw SEED NUMBER  so many comments of code, drawn at random from the seed
 """
 
 import collections
 import pathlib
 import posixpath
+import random
 import re
 import subprocess
 import sys
@@ -84,6 +86,13 @@ def _sentences(tree, paths):
                     print(f"{file.path}: {sentence}")
 
 
+def _draw(tree, seed, number):
+    texts = [(file.path, text) for file in tree if file.is_cpp or file.is_python
+             for text in prose.prose_of(file)[1].split("\n\n") if len(text.split()) > 3]
+    for path, text in random.Random(seed).sample(texts, number):
+        print(f"{path}: {text}\n")
+
+
 def _lines(tree):
     lines = collections.Counter()
     for file in tree:
@@ -105,5 +114,7 @@ if __name__ == "__main__":
     own = pathlib.Path(__file__).resolve().parents[2]
     if sys.argv[1:2] == ["--marks"]:
         _sentences(Tree(own), sys.argv[2:])
+    elif sys.argv[1:2] == ["--draw"]:
+        _draw(Tree(own), *map(int, sys.argv[2:4]))
     else:
         main(sys.argv[1] if len(sys.argv) > 1 else own)
