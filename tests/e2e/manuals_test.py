@@ -182,7 +182,7 @@ class Completion(unittest.TestCase):
         self.assertLessEqual({"auto", "no", "docs", "tools"}, set(offered))
         self.assertEqual({"PATH", "DIR"} & set(offered), set())
         self.assertEqual(self.complete("stretto-launch", "--checkpoint-every", ""), ["auto"])
-        self.assertEqual(self.complete("stretto-bench", "--path", "LIC"), ["LICENSE"])
+        self.assertEqual(self.complete("stretto-launch", "--hostfile", "LIC"), ["LICENSE"])
 
     def test_names_with_spaces(self):
         with tempfile.TemporaryDirectory(prefix="two words ") as folder:

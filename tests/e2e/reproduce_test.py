@@ -20,9 +20,10 @@ LABELS = {
     "bytescheduler": ["wfbp", "slice", "priority", "p3", "preempt"],
     "caramel": ["ring", "ring-64mb", "ring-fused", "auto-fused", "auto-dag", "auto-windows",
                 "auto-delayed", "auto-unfused"],
-    "diot": ["sata", "nvme", "network", "one_channel", "noisy", "saturating", "cloud"],
-    "ps-plus": ["sync constant", "eager constant", "bounded constant", "async constant",
-                "eager_async constant"],
+    "diot": ["sata", "nvme", "network", "one_channel", "noisy", "saturating", "cloud",
+             "shared"],
+    "ps-plus": ["sync constant", "eager constant", "bounded relative", "async relative",
+                "eager_async relative"],
 }
 AS_ROOT = ("tictac", "bytescheduler", "caramel")
 

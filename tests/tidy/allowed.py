@@ -282,7 +282,5 @@ FOLDER_CYCLES = ()
 
 # Kinds of text with more than 1.0 marks of dialect in 1,000 words, and the most that each may have.
 DIALECT = {
-    "decisions": 9.7,
-    "pages": 5.9,
     "results": 3.4,
 }
